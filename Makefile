@@ -1,0 +1,52 @@
+# Every target needs only python3 with pip and venv; each fills .venv by itself and reuses it afterwards.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.setup
+BENCH := $(VENV)/.bench
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test soak lint format bench demo clean
+
+help: ## print this help
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# An editable install: only a change of pyproject.toml calls for another one.
+$(SETUP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# The peers are large, so only the benchmarks install them.
+$(BENCH): $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@touch $@
+
+setup: $(SETUP) ## create .venv with the library and the developer tools
+
+test: $(SETUP) ## run the tests and doctests (PYTEST_ARGS="-k name" to choose)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+soak: $(SETUP) ## run the long statistical tests
+	$(BIN)/python -m pytest -n auto -m soak $(PYTEST_ARGS)
+
+lint: $(SETUP) ## ruff check, ruff format --check, mypy strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(SETUP) ## let ruff rewrite the files
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(BENCH) ## measure against the peers; one JSON line per figure
+	$(BIN)/python -m benchmarks
+
+demo: $(SETUP) ## a gate and a top-c selection on data it makes
+	$(BIN)/python examples/demo.py
+
+clean: ## remove .venv, caches and build output
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,52 @@
+"""The Sparse Vector Technique: ask which private answers are above a threshold, and pay only for those.
+
+The public names are listed, with a line each, in docs/api.md.
+"""
+
+from noisegate.budget import Budget
+from noisegate.errors import (
+    BudgetExceeded,
+    GateClosed,
+    LedgerError,
+    NoisegateError,
+    ParameterError,
+    TableError,
+)
+from noisegate.mechanisms.batch import Outcomes, run_many
+from noisegate.mechanisms.bounds import tight_epsilon
+from noisegate.mechanisms.gate import ABOVE, BELOW, Answer
+from noisegate.mechanisms.laplace import laplace
+from noisegate.mechanisms.scores import Scores
+from noisegate.mechanisms.selection import Selection, select_top
+from noisegate.mechanisms.sparse_vector import SparseVector, run
+from noisegate.mechanisms.variants import VARIANTS, Variant
+from noisegate.noise import Secure, Seeded
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ABOVE",
+    "BELOW",
+    "VARIANTS",
+    "Answer",
+    "Budget",
+    "BudgetExceeded",
+    "GateClosed",
+    "LedgerError",
+    "NoisegateError",
+    "Outcomes",
+    "ParameterError",
+    "Scores",
+    "Secure",
+    "Seeded",
+    "Selection",
+    "SparseVector",
+    "TableError",
+    "Variant",
+    "__version__",
+    "laplace",
+    "run",
+    "run_many",
+    "select_top",
+    "tight_epsilon",
+]

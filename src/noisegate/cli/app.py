@@ -1,0 +1,31 @@
+"""The typer application that gathers the sub-commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from noisegate import __version__
+from noisegate.cli.variants import variants
+
+# Typer's own tracebacks print local variables, which may be private data.
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"noisegate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def noisegate(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Ask which private answers are above a threshold, and pay privacy only for those."""
+
+
+app.command()(variants)

@@ -1,0 +1,151 @@
+"""The best scales for a known number of questions: least comparison variance at exactly epsilon under the tight bound.
+
+With at most n questions the supremum of L(m,k) over m + k <= n, k <= c can lie below its limit, and the slack is
+worth having:
+
+- for few questions (general: n <= 2c or so; monotonic: n <= c(1+c**(-2/3))**(3/2) or so) no threshold noise at all
+  and nu of
+  scale n Delta/eps beats every SVT;
+- with monotonic queries and numeric answers the smallest of the three shares is free.
+
+The variance of the comparison is 2(1/e1**2 + 1/r**2) Delta**2. For a given r the largest admissible e1 follows from
+the bound, which is piecewise linear in e1; what is left is a search over one variable.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from noisegate.budget import Number, exact_count, exact_epsilon
+from noisegate.errors import ParameterError
+from noisegate.mechanisms.bounds import Loss, tight_loss
+from noisegate.mechanisms.variants import VARIANTS, Scales
+
+_GRID = 400
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_DENOMINATOR = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Scales in units of the sensitivity, the exact epsilon they spend, and the variance of one comparison."""
+
+    scales: Scales
+    epsilon: Fraction
+    cutoff: int
+    monotonic: bool
+    queries: int | None
+
+    @property
+    def variance(self) -> float:
+        """Var[nu - rho] in units of the squared sensitivity."""
+        return comparison_variance(self.scales)
+
+
+def comparison_variance(scales: Scales) -> float:
+    """Var[nu - rho] of continuous Laplace noise, in units of the squared sensitivity."""
+    return float(2 * (scales.threshold or 0) ** 2 + 2 * (scales.query or 0) ** 2)
+
+
+def plan(
+    *, cutoff: int, epsilon: Number, monotonic: bool = False, queries: int | None = None, answers: Number = 0
+) -> Plan:
+    """The scales of least comparison variance for ``queries`` questions (None: no limit) at exactly ``epsilon``.
+
+    ``answers`` is the epsilon that numeric answers get: their noise has scale cutoff/answers.
+
+    >>> plan(cutoff=10, epsilon=1, queries=8).scales
+    Scales(threshold=None, query=Fraction(8, 1), answer=None)
+    """
+    cutoff = exact_count(cutoff, "cutoff")
+    total, share = exact_epsilon(epsilon), exact_epsilon(answers, "answers", zero=True)
+    limit = None if queries is None else exact_count(queries, "queries")
+    if share >= total:
+        raise ParameterError(
+            "answers", f"must be less than epsilon = {float(total)}", answers, "leave something for the gate"
+        )
+    question = _Question(cutoff, float(total), float(share / cutoff), monotonic, math.inf if limit is None else limit)
+    rate = question.best_rate()
+    candidates = [_exact(rate, question.largest_threshold(rate), cutoff, total, share, monotonic, limit)]
+    if limit is not None:
+        candidates.append(_without_threshold_noise(cutoff, total, share, monotonic, limit))
+    return min(candidates, key=lambda p: p.variance)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The same bound in floats and over all k at once: the search needs thousands of evaluations."""
+
+    cutoff: int
+    epsilon: float
+    answer_rate: float
+    monotonic: bool
+    queries: float
+
+    def largest_threshold(self, r: float) -> float:
+        """The largest e1 with L(n-k, k) <= epsilon for every k <= c; infinite where none binds."""
+        k = np.arange(min(self.cutoff, self.queries) + 1.0)
+        m, eps, a3 = self.queries - k, self.epsilon, self.answer_rate
+        if not self.monotonic:
+            allowed = eps - k * a3 - 2 * np.minimum(k, m) * r
+            return float(np.where((m + k) * r + k * a3 > eps, allowed, math.inf).min())
+        # Rising: d positives move up. e1 binds from the d at which (n-k) r + d a3 passes epsilon.
+        first = np.clip((eps - m * r) / a3, 0, k) if a3 else np.zeros_like(k)
+        allowed = eps - k * r + np.minimum(first * (r - a3), k * (r - a3))
+        rising = np.where(m * r + k * a3 > eps, allowed, math.inf)
+        falling = np.where(k * (r + a3) > eps, eps - m * r - k * a3, math.inf)
+        return float(min(rising.min(), falling.min()))
+
+    def variance(self, r: float) -> float:
+        e1 = self.largest_threshold(r)
+        return math.inf if e1 <= 0 else 1 / e1**2 + 1 / r**2
+
+    def best_rate(self) -> float:
+        """Minimise 1/e1(r)**2 + 1/r**2: a grid finds the basin, golden sections its floor."""
+        grid = np.geomspace(self.epsilon / (1e3 * self.cutoff), self.epsilon, _GRID)
+        at = int(np.argmin([self.variance(float(r)) for r in grid]))
+        low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, _GRID - 1)])
+        for _ in range(80):
+            left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+            low, high = (low, right) if self.variance(left) <= self.variance(right) else (left, high)
+        return low
+
+
+def _exact(
+    rate: float, threshold: float, cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int | None
+) -> Plan:
+    """Rationals near the searched floats that spend exactly epsilon."""
+    answer = cutoff / share if share else None
+    r = Fraction(rate).limit_denominator(_DENOMINATOR)
+    e1 = Fraction(min(threshold, float(total)) * (1 - 1e-7)).limit_denominator(_DENOMINATOR)
+
+    def loss(e1: Fraction) -> Loss:
+        scales = Scales(1 / e1, 1 / r, answer)
+        return tight_loss(VARIANTS["standard"], scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
+
+    # The bound rises with slope 0 or 1 in e1, so one exact step from below lands on the boundary.
+    stepped = e1 + total - Fraction(loss(e1))
+    e1 = stepped if loss(stepped) <= total else e1
+    return Plan(
+        scales=Scales(1 / e1, 1 / r, answer), epsilon=Fraction(loss(e1)),
+        cutoff=cutoff, monotonic=monotonic, queries=limit,
+    )  # fmt: skip
+
+
+def _without_threshold_noise(cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int) -> Plan:
+    """rho = 0: L is linear in k, so the largest r follows from the ends k = 0 and k = min(c, n)."""
+    k, a3 = min(cutoff, limit), share / cutoff
+    rates = [(total - k * a3) / limit]
+    if monotonic:
+        rates = [total / limit, (total - k * a3) / k]
+        if limit > k:
+            rates.append((total - k * a3) / (limit - k))
+    r = min(rates)
+    return Plan(
+        scales=Scales(None, 1 / r, 1 / a3 if a3 else None), epsilon=total,
+        cutoff=cutoff, monotonic=monotonic, queries=limit,
+    )  # fmt: skip

@@ -1,0 +1,123 @@
+"""`noisegate variants`, and what every sub-command shares: exit codes, one-line errors, `--version`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from importlib.metadata import entry_points
+
+import pytest
+
+import noisegate
+from noisegate import cli
+from noisegate.cli.variants import LEGEND
+from noisegate.mechanisms.variants import VARIANTS, Variant
+
+KEYS = list(VARIANTS)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run the command line in this process, 80 columns wide, and return exit code, stdout and stderr."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: str) -> tuple[object, str, str]:
+        monkeypatch.setattr("sys.argv", ["noisegate", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        captured = capsys.readouterr()
+        return stopped.value.code, captured.out, captured.err
+
+    return run
+
+
+def lines_by_first_word(text: str) -> dict[str, list[str]]:
+    return {words[0]: words[1:] for line in text.splitlines() if (words := line.split())}
+
+
+def test_the_console_script_is_this_main() -> None:
+    (script,) = entry_points(group="console_scripts", name="noisegate")
+    assert script.load() is cli.main
+
+
+def test_the_table_has_one_line_for_every_row(command) -> None:
+    code, out, err = command("variants")
+    assert (code, err) == (0, "")
+    assert set(KEYS) <= set(lines_by_first_word(out))
+
+
+@pytest.mark.parametrize(
+    ("key", "cells"),
+    [
+        ("standard", ["Alg.", "7", "optimal", "Δ/ε₁", "2cΔ/ε₂", "fresh", "at", "c", "yes"]),
+        ("dwork-roth-2014", ["Alg.", "2", "1:1", "cΔ/ε₁*", "2cΔ/ε₂", "-", "at", "c", "yes"]),
+        ("roth-2011", ["Alg.", "3", "1:1", "Δ/ε₁", "cΔ/ε₂", "noisy", "at", "c", "no"]),
+        ("stoddard-2014", ["Alg.", "5", "1:1", "Δ/ε₁", "0", "-", "never", "no"]),
+    ],
+)
+def test_the_table_says_what_the_paper_says(command, key: str, cells: list[str]) -> None:
+    assert lines_by_first_word(command("variants")[1])[key] == cells
+
+
+@pytest.mark.parametrize("arguments", [(), *((key,) for key in KEYS)], ids=["overview", *KEYS])
+def test_every_view_fits_eighty_columns(command, arguments: tuple[str, ...]) -> None:
+    _, out, _ = command("variants", *arguments)
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert "…" not in out
+
+
+def test_the_legend_needs_no_wrapping(command) -> None:
+    assert LEGEND in command("variants")[1]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_detail_view_holds_every_sentence_of_the_row(command, monkeypatch, key: str) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    _, out, _ = command("variants", key)
+    row = VARIANTS[key]
+    sentences = [row.title, row.citation, row.algorithm, row.claimed, row.truth, row.flaw]
+    sentences += [row.noise.value, row.compared.value, row.released.value]
+    assert [sentence for sentence in sentences if sentence not in out] == []
+    assert ("flaw" in lines_by_first_word(out)) == bool(row.flaw)
+
+
+def test_the_detail_view_tells_monotonic_scales_apart_where_they_differ(command) -> None:
+    assert "scale 2cΔ/ε₂; monotonic scale cΔ/ε₂" in command("variants", "standard")[1]
+    assert "monotonic scale" not in command("variants", "lyu-2017")[1]
+
+
+def test_json_holds_every_field_of_every_row(command) -> None:
+    code, out, _ = command("variants", "--json")
+    records = json.loads(out)
+    assert code == 0
+    assert [record["key"] for record in records] == KEYS
+    assert all(set(record) == {field.name for field in fields(Variant)} for record in records)
+
+
+def test_json_of_one_key_is_an_array_of_one(command) -> None:
+    (record,) = json.loads(command("variants", "stoddard-2014", "--json")[1])
+    assert record["query_noise"] == {"factor": 0, "per_cutoff": False}
+    assert record["compared"] == "answer"
+    assert record["stops"] is False
+
+
+def test_an_unknown_key_is_one_line_on_stderr_and_exit_code_2(command) -> None:
+    code, out, err = command("variants", "svt-1999")
+    assert (code, out) == (2, "")
+    assert err.startswith("noisegate: KEY must be one of standard,")
+    assert "got 'svt-1999'" in err
+    assert err.count("\n") == 1
+
+
+def test_version_prints_the_version(command) -> None:
+    assert command("--version") == (0, f"noisegate {noisegate.__version__}\n", "")
+
+
+@pytest.mark.parametrize("place", ["noisegate.cli.app.app", "noisegate.cli.variants.Console"])
+def test_ctrl_c_is_quiet_and_exits_130(command, monkeypatch, place: str) -> None:
+    def interrupt(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, interrupt)
+    assert command("variants") == (130, "", "")

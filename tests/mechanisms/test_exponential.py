@@ -1,0 +1,224 @@
+"""The exponential mechanism: its law against exact probabilities, and its exactness where floats do not decide."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from noisegate.errors import ParameterError
+from noisegate.mechanisms import exponential, race
+from noisegate.mechanisms.exponential import exponential_groups, selection_rate
+from noisegate.mechanisms.scores import Scores
+from noisegate.noise import Seeded, clocks
+from tests.mechanisms.laws import FALSE_ALARM, Law, p_value, peeled
+
+RUNS = 20_000
+SCORES = [0, 3, 3, 5]
+
+
+class Scripted(Seeded):
+    """A source whose first bytes are given words; what comes after is seeded."""
+
+    def __init__(self, words: list[int]) -> None:
+        super().__init__(1)
+        self._script = np.array(words, dtype="<u8").view(np.uint8)
+
+    def bytes(self, count: int) -> NDArray[np.uint8]:
+        if self._script.size == 0:
+            return super().bytes(count)
+        assert count == self._script.size
+        out, self._script = self._script, self._script[:0]
+        return out
+
+
+def select(source: Seeded, scores: Scores, rate: Fraction, count: int) -> list[int]:
+    groups = exponential_groups(source, scores, rate=rate, count=count)
+    return scores.numbers(groups, scores.draw_members(source, groups)).tolist()
+
+
+def observed(scores: Scores, rate: Fraction, count: int, seed: int, runs: int = RUNS) -> Counter[tuple[int, ...]]:
+    source = Seeded(seed)
+    return Counter(tuple(select(source, scores, rate, count)) for _ in range(runs))
+
+
+def law_at(rate: Fraction, count: int, scores: list[int] = SCORES) -> Law:
+    return peeled([math.exp(rate * score) for score in scores], count)
+
+
+def best_by_hand(values: list[int] | list[float], words: list[int], rate: Fraction, count: int) -> list[int]:
+    """The items of the ``count`` largest keys, to 400 digits, V taken in the middle of what the word leaves open."""
+    with mpmath.workdps(400):
+        keys = [
+            mpmath.mpf(rate.numerator) * mpmath.mpf(value) / rate.denominator
+            - mpmath.log(-mpmath.log(1 - (mpmath.mpf(word) + 0.5) / mpmath.mpf(2) ** 64))
+            for value, word in zip(values, words, strict=True)
+        ]
+        return sorted(range(len(keys)), key=lambda item: keys[item], reverse=True)[:count]
+
+
+def everything_through_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "ROUNDING", 0.9)
+    monkeypatch.setattr(exponential, "SLACK", 0.9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+def test_selections_have_exactly_the_probabilities_of_the_peeled_mechanism(form, monotonic, count) -> None:
+    rate = selection_rate(epsilon=2 * count, count=count, sensitivity=3, monotonic=monotonic)
+    assert rate == Fraction(2 if monotonic else 1, 3)
+    seen = observed(form(SCORES), rate, count, seed=7 * count + monotonic)
+    assert p_value(seen, law_at(rate, count)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
+def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:
+    rate = Fraction(2, 3)
+    assert p_value(observed(form(SCORES), rate * off, 2, seed=5), law_at(rate, 2)) < FALSE_ALARM
+
+
+def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:
+    everything_through_intervals(monkeypatch)
+    rate = Fraction(2, 3)
+    assert p_value(observed(Scores.of(SCORES), rate, 2, seed=2, runs=2000), law_at(rate, 2)) > FALSE_ALARM
+
+
+def test_a_large_group_wins_by_its_weight() -> None:
+    scores, rate, source = Scores.histogram({0: 10**9, 20: 2}), Fraction(1), Seeded(4)
+    heavy = 2 * math.exp(20) / (2 * math.exp(20) + 10**9)
+    second = math.exp(20) / (math.exp(20) + 10**9)
+    other = heavy / (2 - heavy) * 0 + 2 * math.exp(20) / (2 * math.exp(20) + 10**9 - 1)
+    law = {
+        (1, 1): heavy * second,
+        (1, 0): heavy * (1 - second),
+        (0, 1): (1 - heavy) * other,
+        (0, 0): (1 - heavy) * (1 - other),
+    }
+    seen = Counter(tuple(exponential_groups(source, scores, rate=rate, count=2).tolist()) for _ in range(RUNS))
+    assert p_value(seen, law) > FALSE_ALARM
+
+
+def test_equal_scores_are_exchangeable() -> None:
+    seen = observed(Scores.each([2**60] * 4), Fraction(10**6), 2, seed=9)
+    assert p_value(seen, peeled([1.0] * 4, 2)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monkeypatch) -> None:
+    scores = form(np.random.default_rng(1).integers(0, 30, 60))
+    fast = [exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count).tolist() for s in range(8)]
+    everything_through_intervals(monkeypatch)
+    exact = [exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count).tolist() for s in range(8)]
+    assert fast == exact
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(2).integers(0, 50, 400).tolist(),
+        (1e6 / np.arange(1, 401)).tolist(),
+        np.random.default_rng(3).normal(0, 1e-5, 400).tolist(),
+        [2**63 - 1, -(2**63), *range(2**63 - 200, 2**63 - 1), *range(199)],
+        [1e308, -1e308, 5e-324, 0.0] * 100,
+    ],
+    ids=["integers", "zipf", "tiny", "all of int64", "all of float64"],
+)
+@pytest.mark.parametrize("rate", [Fraction(1, 10**20), Fraction(1, 7), Fraction(10**6), Fraction(10**299)])
+@pytest.mark.parametrize("count", [1, 20, 400])
+def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count) -> None:
+    words = Seeded(count).bytes(8 * 400).view("<u8").tolist()
+    selected = exponential_groups(Scripted(words), Scores.each(values), rate=rate, count=count)
+    assert selected.tolist() == best_by_hand(values, words, rate, count)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-5, 5),
+            st.one_of(
+                st.integers(0, 2**11), st.integers(2**39, 2**41), st.integers(0, 2**64 - 1),
+                st.integers(2**64 - 2**45, 2**64 - 1), st.integers(2**64 - 2**11, 2**64 - 1),
+            ),
+        ),
+        min_size=1, max_size=12, unique_by=lambda pair: pair[1],
+    ),
+    st.data(),
+)  # fmt: skip
+def test_words_at_the_ends_are_ordered_like_any_others(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    values, words = [pair[0] * 3 for pair in pairs], [pair[1] for pair in pairs]
+    count = data.draw(st.integers(1, len(pairs)))
+    selected = exponential_groups(Scripted(words), Scores.each(values), rate=Fraction(1), count=count).tolist()
+    by_hand = best_by_hand(values, words, Fraction(1), count)
+    if selected != by_hand:  # only digits of V beyond the word can tell these apart
+        close = [w for item, w in enumerate(words) if item in set(selected) ^ set(by_hand) or count > 1]
+        assert min(min(w, 2**64 - 1 - w) for w in close) < 2**12
+
+
+def test_equal_words_are_told_apart_by_further_digits() -> None:
+    scores = Scores.each([1] * 20)
+    selected = exponential_groups(Scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
+    assert sorted(selected) == list(range(20))
+    assert selected != sorted(selected)
+    assert selected == exponential_groups(Scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
+
+
+def test_steep_scores_do_not_underflow() -> None:
+    zipf = 10**6 // np.arange(1, 2001)
+    selected = exponential_groups(Seeded(1), Scores.each(zipf), rate=Fraction(10**4), count=500)
+    assert selected.tolist() == list(range(500))
+
+
+@given(
+    st.lists(st.integers(-50, 50), min_size=1, max_size=40),
+    st.integers(-(2**62), 2**62),
+    st.integers(0, 2**32),
+    st.data(),
+)
+def test_adding_a_constant_to_every_score_changes_nothing(
+    values: list[int], shift: int, seed: int, data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(1, len(values)))
+    for form in (Scores.each, Scores.of):
+        here = exponential_groups(Seeded(seed), form(values), rate=Fraction(1, 9), count=count)
+        there = exponential_groups(Seeded(seed), form([v + shift for v in values]), rate=Fraction(1, 9), count=count)
+        assert here.tolist() == there.tolist()
+
+
+@given(st.dictionaries(st.integers(-20, 20), st.integers(1, 30), min_size=1), st.integers(0, 2**32), st.data())
+def test_no_group_is_selected_more_often_than_it_has_members(
+    counts: dict[int, int], seed: int, data: st.DataObject
+) -> None:
+    scores = Scores.histogram(counts)
+    count = data.draw(st.integers(1, scores.total))
+    groups = exponential_groups(Seeded(seed), scores, rate=Fraction(1, 2), count=count)
+    assert groups.size == count
+    assert (np.bincount(groups, minlength=len(counts)) <= scores.multiplicities).all()
+
+
+def test_later_rings_of_a_lane_come_later() -> None:
+    lane, source = race.Lane(0, 5000, (0, 1)), Seeded(1)
+    rings = [lane.wind(*clock) for clock in race._times(source.bytes(8 * 5000).view("<u8"))]
+    assert all(after.high <= before.high for before, after in zip(rings, rings[1:], strict=False))
+    low, high = rings[-1].refined(source, 64)[1::-1]
+    assert rings[-1].low <= low <= high <= rings[-1].high
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity", "named"),
+    [(0, 1, "epsilon"), (math.nan, 1, "epsilon"), (math.inf, 1, "epsilon"), (1, 0, "sensitivity"),
+     (1, -1, "sensitivity"), (1, math.inf, "sensitivity"), (1, 10**301, "epsilon"), (1, 1e-305, "epsilon")],
+)  # fmt: skip
+def test_rates_that_make_no_sense_are_refused(epsilon, sensitivity, named) -> None:
+    with pytest.raises(ParameterError) as caught:
+        selection_rate(epsilon=epsilon, count=1, sensitivity=sensitivity, monotonic=True)
+    assert caught.value.parameter == named

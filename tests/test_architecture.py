@@ -1,0 +1,202 @@
+"""The shape of the package: which room may import which, what a bare import loads, what is public."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import noisegate
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+FILES = sorted((SOURCE / "noisegate").rglob("*.py"))
+
+# A room may import itself and the rooms of its row. The root is `noisegate/__init__.py`: it gathers the
+# public names, so a room that imported it would import everything.
+_CORE = {"errors", "budget", "noise", "mechanisms"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "budget": {"errors"},
+    "noise": {"errors"},
+    "mechanisms": {"errors", "budget", "noise"},
+    "privacy": _CORE,
+    "evaluation": _CORE,
+    "tables": _CORE,
+    "service": _CORE | {"privacy", "evaluation", "tables"},
+    "cli": _CORE | {"privacy", "evaluation", "tables", "service", "auditor", "testing", "root"},
+    "auditor": {"errors"},
+    "testing": {"errors"},
+    "root": _CORE | {"privacy", "evaluation", "tables", "auditor", "testing"},
+}
+
+HEAVY = {
+    *("scipy", "mpmath", "matplotlib", "sklearn"),
+    *("duckdb", "narwhals", "pandas", "polars", "pyarrow", "pyspark"),
+    *("fastapi", "uvicorn", "sqlglot", "sqlalchemy", "httpx"),
+    *("typer", "rich"),
+}
+
+MOST_LINES = 400
+EMPTY_NAMES = {"utils", "common", "base", "helpers", "misc"}
+
+
+def room_of(module: str) -> str:
+    """The room of a module: `noisegate.noise.sources` is in `noise`, `noisegate` itself is the root."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "root"
+
+
+def imported_modules(path: PurePosixPath, source: str) -> Iterator[str]:
+    """Every module of ours that the file imports, at whatever depth in the code, as an absolute name."""
+    package = path.with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "noisegate")
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            origin = ".".join([*start, *([node.module] if node.module else [])])
+            if origin == "noisegate":
+                # `from noisegate import noise` names a room; `from noisegate import laplace` the root.
+                for alias in node.names:
+                    yield f"noisegate.{alias.name}" if alias.name in MAY_IMPORT else "noisegate"
+            elif origin.split(".")[0] == "noisegate":
+                yield origin
+
+
+def wrong_imports(path: PurePosixPath, source: str) -> list[str]:
+    """What is wrong with the imports of the file at `path` (relative to src/): one line per offence."""
+    room = room_of(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
+    if room not in MAY_IMPORT:
+        return [f"{path}: {room} is not a room; add it to MAY_IMPORT and to CONTRIBUTING.md"]
+    allowed = MAY_IMPORT[room] | {room}
+    return [
+        f"{path}: {room} may not import {module}"
+        for module in imported_modules(path, source)
+        if room_of(module) not in allowed
+    ]
+
+
+def wrong_shape(path: PurePosixPath, source: str) -> list[str]:
+    """What is wrong with a file's name or length: one line per offence."""
+    wrong = [f"{path}: {part} says nothing" for part in path.with_suffix("").parts if part in EMPTY_NAMES]
+    lines = len(source.splitlines())
+    if lines > MOST_LINES:
+        wrong.append(f"{path}: {lines} lines, at most {MOST_LINES}")
+    return wrong
+
+
+def heavy_modules_after(statement: str) -> set[str]:
+    """The heavy packages that a fresh interpreter has loaded after running `statement`."""
+    script = f"import sys\n{statement}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return HEAVY & set(done.stdout.split())
+
+
+def documented_names(markdown: str) -> list[str]:
+    """The names in backticks in the first column of the tables of a page."""
+    return re.findall(r"^\|\s*`(\w+)`\s*\|", markdown, flags=re.MULTILINE)
+
+
+def folders_without_init(paths: list[PurePosixPath]) -> set[PurePosixPath]:
+    """The folders that hold modules but no `__init__.py`, so that doctests would import them twice."""
+    return {path.parent for path in paths} - {path.parent for path in paths if path.name == "__init__.py"}
+
+
+def inside(file: Path) -> PurePosixPath:
+    return PurePosixPath(file.relative_to(SOURCE).as_posix())
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(inside(file)))
+def test_imports_point_one_way(file: Path) -> None:
+    assert wrong_imports(inside(file), file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("noisegate/errors.py", "import noisegate.budget"),
+        ("noisegate/budget.py", "from noisegate.noise import Secure"),
+        ("noisegate/noise/sources.py", "from ..mechanisms import variants"),
+        ("noisegate/noise/sources.py", "from .. import budget"),
+        ("noisegate/noise/__init__.py", "from ..budget import Budget"),
+        ("noisegate/noise/sources.py", "def draw():\n    from noisegate.budget import Budget"),
+        ("noisegate/mechanisms/batch.py", "from noisegate import privacy"),
+        ("noisegate/mechanisms/batch.py", "import noisegate as ng"),
+        ("noisegate/mechanisms/batch.py", "from noisegate import select_top"),
+        ("noisegate/privacy/loss.py", "import numpy, noisegate.evaluation.metrics"),
+        ("noisegate/auditor/search.py", "from noisegate.mechanisms.variants import VARIANTS"),
+        ("noisegate/testing.py", "from noisegate.privacy import loss"),
+        ("noisegate/service/page.py", "from noisegate.cli import main"),
+        ("noisegate/__init__.py", "from .cli import main"),
+        ("noisegate/attic.py", ""),
+    ],
+)
+def test_an_import_against_the_grain_is_caught(path: str, source: str) -> None:
+    assert len(wrong_imports(PurePosixPath(path), source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("noisegate/mechanisms/batch.py", "from noisegate.noise import Secure\nfrom . import variants"),
+        ("noisegate/mechanisms/__init__.py", "from . import variants\nfrom ..errors import GateClosed"),
+        ("noisegate/cli/app.py", "from noisegate import __version__\nimport typer, noisegates"),
+        ("noisegate/__init__.py", "from noisegate.mechanisms import VARIANTS"),
+    ],
+)
+def test_an_import_with_the_grain_passes(path: str, source: str) -> None:
+    assert wrong_imports(PurePosixPath(path), source) == []
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(inside(file)))
+def test_files_are_short_and_named_for_what_they_hold(file: Path) -> None:
+    assert wrong_shape(inside(file), file.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("noisegate/noise/utils.py", ""),
+        ("noisegate/helpers/text.py", ""),
+        ("noisegate/noise/sources.py", "x = 1\n" * (MOST_LINES + 1)),
+    ],
+)
+def test_a_long_file_or_an_empty_name_is_caught(path: str, source: str) -> None:
+    assert len(wrong_shape(PurePosixPath(path), source)) == 1
+
+
+def test_every_room_is_a_package() -> None:
+    assert folders_without_init([inside(file) for file in FILES]) == set()
+
+
+def test_a_folder_that_is_no_package_is_caught() -> None:
+    paths = [PurePosixPath("noisegate/__init__.py"), PurePosixPath("noisegate/attic/trunk.py")]
+    assert folders_without_init(paths) == {PurePosixPath("noisegate/attic")}
+
+
+def test_a_bare_import_loads_nothing_heavy() -> None:
+    assert heavy_modules_after("import noisegate") == set()
+
+
+def test_a_heavy_import_is_caught() -> None:
+    assert heavy_modules_after("import noisegate, mpmath") == {"mpmath"}
+
+
+def test_the_documented_names_are_the_public_names() -> None:
+    documented = documented_names((ROOT / "docs" / "api.md").read_text(encoding="utf-8"))
+    assert sorted(documented) == sorted(noisegate.__all__)
+
+
+def test_every_public_name_exists() -> None:
+    assert [name for name in noisegate.__all__ if not hasattr(noisegate, name)] == []
+
+
+def test_only_the_first_column_of_a_table_names_anything() -> None:
+    page = "Use `x`.\n\n| Name | What |\n| --- | --- |\n| `run` | Runs a `Variant`. |\n| `__all__` | |\n"
+    assert documented_names(page) == ["run", "__all__"]

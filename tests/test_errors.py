@@ -1,0 +1,84 @@
+"""The exception tree, and messages that help without giving data away."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import pytest
+
+from noisegate import errors
+from noisegate.errors import NoisegateError, ParameterError
+
+TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+
+
+def test_the_tree_is_complete() -> None:
+    assert {kind.__name__ for kind in TREE} == {
+        "NoisegateError",
+        "ParameterError",
+        "GateClosed",
+        "BudgetExceeded",
+        "TableError",
+        "LedgerError",
+    }
+
+
+@pytest.mark.parametrize("kind", TREE)
+def test_every_error_has_one_root_a_docstring_and_a_place_in_the_drawing(kind: type[Exception]) -> None:
+    assert issubclass(kind, NoisegateError)
+    assert kind.__doc__
+    assert kind.__name__ in (errors.__doc__ or "")
+
+
+def test_a_message_names_parameter_rule_value_and_next_step() -> None:
+    error = ParameterError("epsilon", "must be a positive number", -1, "pass e.g. epsilon=0.5")
+    assert str(error) == "epsilon must be a positive number, got -1; pass e.g. epsilon=0.5"
+
+
+def test_a_parameter_error_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="cutoff must be at least 1, got 0"):
+        raise ParameterError("cutoff", "must be at least 1", 0)
+
+
+def test_a_value_left_out_is_not_mentioned() -> None:
+    assert str(ParameterError("answer", "must be finite")) == "answer must be finite"
+
+
+@pytest.mark.parametrize(("value", "shown"), [(None, "None"), ("", "''"), (float("nan"), "nan")])
+def test_a_value_that_looks_like_nothing_is_still_shown(value: object, shown: str) -> None:
+    assert str(ParameterError("seed", "must be a whole number", value)).endswith(f", got {shown}")
+
+
+def test_a_long_value_is_cut_to_eighty_characters() -> None:
+    error = ParameterError("seed", "must be a whole number", "x" * 1000)
+    shown = str(error).partition(", got ")[2]
+    assert len(shown) == 80
+    assert shown.endswith("…")
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr today")
+
+
+def test_a_value_whose_repr_fails_is_named_by_its_type() -> None:
+    error = ParameterError("seed", "must be a whole number", Unprintable())
+    assert str(error) == "seed must be a whole number, got <Unprintable>"
+
+
+def test_the_error_does_not_keep_the_value() -> None:
+    secret = object()
+    error = ParameterError("seed", "must be a whole number", secret)
+    assert all(held is not secret for held in [*error.args, *vars(error).values()])
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+@pytest.mark.parametrize("value", [3, lambda: None], ids=["plain", "unpicklable"])
+def test_a_parameter_error_survives_pickling_and_copying(clone, value) -> None:
+    error = ParameterError("seed", "must be a whole number", value, "pass for instance Seeded(7)")
+    again = clone(error)
+    assert type(again) is ParameterError
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
