@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.mechanisms.laws import FALSE_ALARM, p_value
 
 from noisegate.errors import ParameterError
 from noisegate.mechanisms.scores import Scores
 from noisegate.noise import Seeded
-from tests.mechanisms.laws import FALSE_ALARM, p_value
 
 SECRET = 8675309  # a score that must show in no message
 
@@ -64,7 +64,9 @@ def test_scores_of_scores_are_the_same_scores() -> None:
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=30), st.integers(0, 2**32), st.data())
-def test_drawn_members_are_different_items_of_the_groups_picked(values: list[int], seed: int, data: st.DataObject) -> None:
+def test_drawn_members_are_different_items_of_the_groups_picked(
+    values: list[int], seed: int, data: st.DataObject
+) -> None:
     scores = Scores.of(values)
     every = np.repeat(np.arange(scores.values.size), scores.multiplicities)
     count = data.draw(st.integers(0, len(values)))
@@ -107,14 +109,14 @@ def test_a_mapping_keeps_its_items() -> None:
     ],
 )
 def test_scores_that_are_no_finite_numbers_are_refused_without_showing_them(bad: object) -> None:
-    with pytest.raises(ParameterError, match="^scores must") as caught:
+    with pytest.raises(ParameterError, match=r"^scores must") as caught:
         Scores.each(bad)  # type: ignore[arg-type]
     assert str(SECRET) not in str(caught.value)
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", None, 10**30])
 def test_multiplicities_must_be_positive_whole_numbers(size: object) -> None:
-    with pytest.raises(ParameterError, match="^multiplicities must") as caught:
+    with pytest.raises(ParameterError, match=r"^multiplicities must") as caught:
         Scores.histogram({SECRET: size})  # type: ignore[dict-item]
     assert str(SECRET) not in str(caught.value)
 

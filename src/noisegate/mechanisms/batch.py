@@ -133,5 +133,5 @@ def _stop(positive: NDArray[np.bool_], allowed: int | None) -> Integers:
     given = np.cumsum(positive, axis=1, dtype=np.int32)
     beyond = given - positive >= allowed
     np.logical_and(positive, ~beyond, out=positive)
-    erased: Integers = beyond.sum(axis=1, dtype=np.int64)
-    return questions - erased
+    answered: Integers = questions - beyond.sum(axis=1, dtype=np.int64)
+    return answered

@@ -15,6 +15,7 @@ the bound, which is piecewise linear in e1; what is left is a search over one va
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,7 +28,7 @@ from noisegate.mechanisms.variants import VARIANTS, Scales
 
 _GRID = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_DENOMINATOR = 10**9
+_DENOMINATOR = 10**12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,22 +119,30 @@ class _Question:
 def _exact(
     rate: float, threshold: float, cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int | None
 ) -> Plan:
-    """Rationals near the searched floats that spend exactly epsilon."""
+    """Rationals near the searched floats, raised to the boundary: they spend exactly epsilon, and never more."""
     answer = cutoff / share if share else None
-    r = Fraction(rate).limit_denominator(_DENOMINATOR)
-    e1 = Fraction(min(threshold, float(total)) * (1 - 1e-7)).limit_denominator(_DENOMINATOR)
 
-    def loss(e1: Fraction) -> Loss:
+    def loss(e1: Fraction, r: Fraction) -> Loss:
         scales = Scales(1 / e1, 1 / r, answer)
         return tight_loss(VARIANTS["standard"], scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
 
-    # The bound rises with slope 0 or 1 in e1, so one exact step from below lands on the boundary.
-    stepped = e1 + total - Fraction(loss(e1))
-    e1 = stepped if loss(stepped) <= total else e1
+    r, e1 = (Fraction(x * (1 - 1e-8)).limit_denominator(_DENOMINATOR) for x in (rate, min(threshold, float(total))))
+    r = _raised(lambda x: loss(e1, x), r, total)
+    e1 = _raised(lambda x: loss(x, r), e1, total)
     return Plan(
-        scales=Scales(1 / e1, 1 / r, answer), epsilon=Fraction(loss(e1)),
+        scales=Scales(1 / e1, 1 / r, answer), epsilon=Fraction(loss(e1, r)),
         cutoff=cutoff, monotonic=monotonic, queries=limit,
     )  # fmt: skip
+
+
+def _raised(loss: Callable[[Fraction], Loss], x: Fraction, total: Fraction) -> Fraction:
+    """The point where the loss, piecewise linear in x, reaches the total, if it does within one part in 10**7."""
+    further = x * (1 + Fraction(1, 10**7))
+    here, there = Fraction(loss(x)), Fraction(loss(further))
+    if there <= total:
+        return further
+    exact = x + (total - here) / (there - here) * (further - x)
+    return exact if loss(exact) <= total else x
 
 
 def _without_threshold_noise(cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int) -> Plan:

@@ -33,14 +33,17 @@ class Expansion:
     def __init__(self, floor: Callable[[int], int], ends: int | None = None) -> None:
         self._floor = floor
         self.ends = ends
-        self._known: tuple[int, int] = (0, 0)  # (bits, floor(p * 2**bits)): one tuple, so threads see a consistent pair
+        self._known: tuple[int, int] = (
+            -1,
+            0,
+        )  # (bits, floor(p * 2**bits)): one tuple, so threads see a consistent pair
         self._digits16: list[int] = []
 
     def prefix(self, bits: int) -> int:
         """Return floor(p * 2**bits)."""
         known, value = self._known
         if bits > known:
-            known = -(-bits // _STEP) * _STEP
+            known = max(1, -(-bits // _STEP)) * _STEP
             value = self._floor(known)
             self._known = (known, value)
         return value >> (known - bits)

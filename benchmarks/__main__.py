@@ -1,0 +1,71 @@
+"""Run the benchmarks, all or those named: a JSON line for each figure on stdout, a table at the end on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import Result
+
+MODULES = ("noise", "gate", "select", "memory")
+LIBRARIES = ("noisegate", "numpy", "opendp", "diffprivlib")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("module", nargs="*", help=f"any of {', '.join(MODULES)}; all of them unless named")
+    parser.add_argument("--list", action="store_true", help="print the modules and stop")
+    parser.add_argument("--strict", action="store_true", help="exit with status 1 unless every target is met")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.module) - set(MODULES):
+        parser.error(f"no module {', '.join(sorted(unknown))}; there are {', '.join(MODULES)}")
+    if options.list:
+        for name in MODULES:
+            print(f"{name:8}{importlib.import_module(f'benchmarks.{name}').__doc__}")
+        return 0
+    start = time.perf_counter()
+    results = []
+    for name in options.module or MODULES:
+        for result in importlib.import_module(f"benchmarks.{name}").results():
+            print(result.line(), flush=True)
+            results.append(result)
+    show(results, time.perf_counter() - start)
+    return int(options.strict and any(result.met is False for result in results))
+
+
+def show(results: list[Result], seconds: float) -> None:
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else 170)
+    machine = f"{os.cpu_count()} CPUs, {platform.machine()}, Python {platform.python_version()}"
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    table = Table(caption=f"{machine}; {libraries}; {seconds:.0f} s", caption_justify="left")
+    for title, justify in {
+        "figure": "left", "peer": "left", "ours": "right", "peer's": "right", "unit": "left", "ratio": "right",
+        "target": "left", "met": "left",
+    }.items():  # fmt: skip
+        table.add_column(title, justify=justify, overflow="fold")
+    for result in results:
+        target = f"{result.judged} {result.target}" if result.target else ""
+        met = {True: "[green]yes", False: "[bold red]NO", None: ""}[result.met]
+        numbers = [_number(value) for value in (result.ours, result.peer)]
+        peer = result.details.get("peer_name", "")
+        table.add_row(result.benchmark, peer, *numbers, result.unit, _number(result.ratio), target, met)
+    console.print(table)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""One-sample tests with a stated false-alarm rate, shared by every statistical test.
+
+Each use is paired with a *twin*: the same test on the same sample must reject a law whose scale is 20 % off.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+FALSE_ALARM = 1e-6
+"""Every statistical test rejects a correct sampler with at most this probability; the seeds are fixed."""
+
+
+def chi_square_p(sample: NDArray[np.int64], mass: dict[int, float]) -> float:
+    """The p-value of a chi-square test of whole numbers against ``mass``; what is left of the law is one more cell."""
+    cells = sorted(mass)
+    observed = [int(np.count_nonzero(sample == cell)) for cell in cells]
+    observed.append(sample.size - sum(observed))
+    expected = [mass[cell] * sample.size for cell in cells]
+    expected.append(sample.size - sum(expected))
+    assert min(expected[:-1]) >= 5, "choose cells with at least five expected"
+    if expected[-1] < 5:
+        observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
+    statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
+    return float(stats.chi2.sf(statistic, len(expected) - 1))
+
+
+def discrete_laplace_mass(scale: float, cells: range) -> dict[int, float]:
+    """P[X = k] = (1-q)/(1+q) q**|k| with q = exp(-1/scale)."""
+    centre = math.tanh(0.5 / scale)
+    return {k: centre * math.exp(-abs(k) / scale) for k in cells}
+
+
+def geometric_mass(scale: float, cells: range) -> dict[int, float]:
+    """P[G = k] = (1-q) q**k."""
+    return {k: -math.expm1(-1 / scale) * math.exp(-k / scale) for k in cells}
+
+
+def proportion_p(hits: int, trials: int, probability: float) -> float:
+    """The two-sided p-value of an exact binomial test."""
+    return float(stats.binomtest(hits, trials, probability).pvalue)

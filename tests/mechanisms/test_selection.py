@@ -1,0 +1,183 @@
+"""select_top: what goes in, what comes out, and what is refused before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from noisegate.errors import ParameterError
+from noisegate.mechanisms.scores import Scores
+from noisegate.mechanisms.selection import METHODS, Request, Selection, select_top
+from noisegate.noise import Secure, Seeded
+
+SECRET = 8675309
+COUNTS = {"a": 900, "b": 850, "c": 12, "d": 3}
+THRESHOLDS = {"exponential": {}, "sparse-vector": {"threshold": 400}, "retraversal": {"threshold": 400}}
+
+
+class Untouchable(Seeded):
+    """A source that must not be drawn from."""
+
+    def stream(self) -> Untouchable:
+        return self
+
+    def bytes(self, count: int) -> np.ndarray:
+        raise AssertionError("drawn")
+
+    def word(self) -> int:
+        raise AssertionError("drawn")
+
+    def integer(self, bits: int) -> int:
+        raise AssertionError("drawn")
+
+
+def select(scores: object, **changes: object) -> Selection:
+    parameters = {
+        "count": 2, "epsilon": 5, "sensitivity": 1, "monotonic": True, "source": Seeded(1), "not_private": True,
+    } | changes  # fmt: skip
+    return select_top(scores, **parameters)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_mapping_gives_items_and_an_array_gives_indices(method) -> None:
+    by_name = select(COUNTS, method=method, **THRESHOLDS[method])
+    by_number = select(list(COUNTS.values()), method=method, **THRESHOLDS[method])
+    assert set(by_name.items) == {"a", "b"}
+    assert by_name.indices is None
+    assert set(by_number.indices.tolist()) == {0, 1}
+    assert by_number.items is None
+    assert len(by_name) == len(by_number) == 2
+    assert by_name.method == method
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_grouped_scores_name_the_same_winners(method) -> None:
+    selection = select(Scores.of(COUNTS), method=method, **THRESHOLDS[method])
+    assert set(selection.items) == {"a", "b"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_budget_of_the_selection_is_the_epsilon_given(method) -> None:
+    budget = select(COUNTS, method=method, epsilon=0.3, **THRESHOLDS[method]).budget
+    assert budget.total == Fraction(3, 10)
+    assert (budget.threshold == 0) == (method == "exponential")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_selects_the_same_items(method) -> None:
+    scores = np.random.default_rng(1).integers(0, 500, 300)
+    one, other = (select(scores, method=method, epsilon=1, count=9, **THRESHOLDS[method]) for _ in range(2))
+    assert one.indices.tolist() == other.indices.tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("source", [None, Secure()])
+def test_a_private_source_needs_no_waiver(method, source) -> None:
+    selection = select_top(
+        COUNTS, count=1, epsilon=50, sensitivity=1, method=method, source=source, **THRESHOLDS[method]
+    )
+    assert selection.items in {("a",), ("b",)}
+
+
+def test_sparse_vector_is_one_pass_of_retraversal_without_a_raise() -> None:
+    scores = np.random.default_rng(2).integers(0, 100, 200)
+    plain = select(scores, count=20, epsilon=3, method="sparse-vector", threshold=60)
+    same = select(scores, count=20, epsilon=3, method="retraversal", threshold=60, raise_by=0, max_passes=1)
+    assert plain.indices.tolist() == same.indices.tolist()
+
+
+def test_a_threshold_method_may_select_fewer_than_asked_for() -> None:
+    selection = select(COUNTS, method="sparse-vector", threshold=10**6)
+    assert selection.items == ()
+    assert len(selection) == 0
+
+
+@pytest.mark.parametrize("method", ["sparse-vector", "retraversal"])
+def test_float_scores_run_on_a_lattice_finer_than_their_sensitivity(method) -> None:
+    selection = select([0.25, 90.5, 91.25], method=method, threshold=40.0, sensitivity=1.0, epsilon=50)
+    assert set(selection.indices.tolist()) == {1, 2}
+
+
+def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request() -> None:
+    histogram = Scores.histogram({0: 10**9, 10**4: 3})
+    with pytest.raises(ParameterError, match=r"^scores must know its items"):
+        select(histogram, source=Untouchable(1))
+    picks = Request(count=3, epsilon=1, sensitivity=1).pick(histogram, source=Seeded(1), not_private=True)
+    assert picks.groups.tolist() == [1, 1, 1]
+    assert sorted(picks.members.tolist()) == [0, 1, 2]
+    assert str(picks.groups) not in repr(picks)
+
+
+def test_a_seeded_source_needs_the_waiver_and_says_why() -> None:
+    with pytest.raises(ParameterError, match="whoever knows the seed knows the noise"):
+        select(COUNTS, source=Untouchable(1), not_private=False)
+
+
+def test_the_missing_threshold_is_explained() -> None:
+    with pytest.raises(ParameterError, match=r"computed from the scores.*is private data"):
+        select(COUNTS, method="retraversal", source=Untouchable(1))
+
+
+SVT = {"method": "sparse-vector", "threshold": 5}
+RETRAVERSAL = {"method": "retraversal", "threshold": 5}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changes"),
+    [
+        *(("count", {"count": bad}) for bad in (0, -1, 2.0, True, None, "2", math.nan, 5, 10**30)),
+        *(("epsilon", {"epsilon": bad}) for bad in (0, -1, math.nan, math.inf, None, "1", True)),
+        *(("sensitivity", {"sensitivity": bad}) for bad in (0, -1, math.nan, math.inf, None, "1", True)),
+        *(("sensitivity", {**SVT, "sensitivity": bad}) for bad in (0, -1, math.nan, math.inf, None, "1")),
+        *(("monotonic", {"monotonic": bad}) for bad in (1, None, "yes")),
+        *(("method", {"method": bad}) for bad in ("em", None, [], 3)),
+        *((name, {name: bad}) for name, bad in (("threshold", 5), ("raise_by", 0), ("max_passes", 1))),
+        *((name, {name: bad}) for name, bad in (("allocation", "1:3"), ("granularity", 1))),
+        *((name, {**SVT, name: bad}) for name, bad in (("raise_by", 1), ("max_passes", 2))),
+        *(("threshold", {**SVT, "threshold": bad}) for bad in (None, math.nan, math.inf, "5", True, 2**70)),
+        *(("raise_by", {**RETRAVERSAL, "raise_by": bad}) for bad in (-1, math.nan, "1", 10**30)),
+        *(("max_passes", {**RETRAVERSAL, "max_passes": bad}) for bad in (0, -1, 1.5, True, math.inf)),
+        *(("allocation", {**SVT, "allocation": bad}) for bad in ("2:1", 0, -1, math.nan)),
+        *(("granularity", {**SVT, "granularity": bad}) for bad in (0, 3, -1, math.nan, "1")),
+        ("source", {"source": 7}),
+        ("scale", {**SVT, "epsilon": 1e-15}),
+    ],
+)  # fmt: skip
+def test_a_bad_parameter_is_named_before_anything_is_drawn(parameter: str, changes: dict[str, object]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        select([SECRET, 2, 3, 4], **({"source": Untouchable(1)} | changes))
+    assert caught.value.parameter == parameter
+    assert str(SECRET) not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [],
+        [[SECRET, 2]],
+        [SECRET, math.nan],
+        [SECRET, -math.inf],
+        ["8675309", "1"],
+        {"a": SECRET, "b": None},
+        [SECRET, 10**30],
+    ],
+)
+def test_bad_scores_are_refused_without_showing_them(method: str, scores: object) -> None:
+    with pytest.raises(ParameterError, match=r"^scores must") as caught:
+        select(scores, count=1, method=method, source=Untouchable(1), **THRESHOLDS[method])
+    assert str(SECRET) not in str(caught.value)
+
+
+def test_fractions_of_a_count_on_a_whole_number_lattice_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^scores must be whole numbers"):
+        select([1.5, 2.0], count=1, **SVT, source=Untouchable(1))
+
+
+def test_a_selection_can_not_be_changed() -> None:
+    selection = select(COUNTS)
+    with pytest.raises(AttributeError):
+        selection.items = ()

@@ -1,0 +1,334 @@
+"""The gate: what it answers, when it closes, what it refuses, and that it keeps its secret."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import pickle
+import threading
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, proportion_p
+from tests.processes import in_forked_child
+
+import noisegate as ng
+from noisegate.mechanisms.gate import Gate
+
+
+def seeded(seed: int = 7, **options: Any) -> ng.SparseVector:
+    chosen = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1} | options
+    return ng.SparseVector(**chosen, source=ng.Seeded(seed), not_private=True)  # type: ignore[arg-type]
+
+
+def test_far_answers_are_told_apart_and_the_gate_closes_after_the_cutoff() -> None:
+    gate = ng.SparseVector(threshold=1000, cutoff=2, epsilon=10, sensitivity=1)
+    assert gate.ask(-(10**6)) == ng.BELOW
+    assert gate.ask(10**6) == ng.ABOVE
+    assert (gate.positives, gate.remaining, gate.closed) == (1, 1, False)
+    assert gate.ask(10**6)
+    assert gate.closed
+    with pytest.raises(ng.GateClosed, match="all 2 of its positive answers"):
+        gate.ask(10**6)
+    with pytest.raises(ng.GateClosed):
+        gate.ask_many([1])
+
+
+def test_a_threshold_for_one_question_is_used_for_that_question() -> None:
+    gate = ng.SparseVector(threshold=10**9, cutoff=5, epsilon=1, sensitivity=1)
+    assert not gate.ask(0)
+    assert gate.ask(0, threshold=-(10**9))
+    assert not gate.ask(0)
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(60, 140), max_size=200), st.integers(1, 5))
+def test_ask_many_equals_asking_one_by_one(seed: int, answers: list[int], cutoff: int) -> None:
+    one, many = seeded(seed, cutoff=cutoff), seeded(seed, cutoff=cutoff)
+    singly = []
+    for answer in answers:
+        if one.closed:
+            break
+        singly.append(bool(one.ask(answer)))
+    at_once = many.ask_many(answers)
+    assert at_once.dtype == np.bool_
+    assert at_once.tolist() == singly
+    assert (one.positives, one.closed) == (many.positives, many.closed)
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(60, 140), max_size=60))
+def test_ask_many_equals_asking_one_by_one_with_numbers_and_thresholds(seed: int, answers: list[int]) -> None:
+    budget = ng.Budget(threshold=0.2, queries=0.4, answers=0.4)
+    bars = [100 + (i % 7) for i in range(len(answers))]
+    one, many = (seeded(seed, epsilon=None, budget=budget) for _ in range(2))
+    singly: list[tuple[bool, float]] = []
+    for answer, bar in zip(answers, bars, strict=True):
+        if one.closed:
+            break
+        said = one.ask(answer, threshold=bar)
+        singly.append((said.above, said.estimate or 0))
+    at_once = many.ask_many(answers, threshold=bars)
+    assert list(zip(at_once["above"].tolist(), at_once["estimate"].tolist(), strict=True)) == singly
+
+
+@given(st.integers(0, 2**32), st.integers(-(10**6), 10**6), st.sampled_from([1, 1.0]))
+def test_shifting_answers_and_thresholds_together_changes_nothing(seed: int, shift: int, sensitivity: float) -> None:
+    answers = np.arange(80, 120)
+    here = seeded(seed, sensitivity=sensitivity).ask_many(answers)
+    there = seeded(seed, sensitivity=sensitivity, threshold=100 + shift).ask_many(answers + shift)
+    assert here.tolist() == there.tolist()
+
+
+@given(st.integers(0, 2**32), st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), max_size=40))
+def test_only_the_difference_of_answer_and_threshold_matters(seed: int, pairs: list[tuple[int, int]]) -> None:
+    answers, bars = [q for q, _ in pairs], [t for _, t in pairs]
+    with_bars = seeded(seed).ask_many(answers, threshold=bars)
+    reduced = seeded(seed, threshold=0).ask_many([q - t for q, t in pairs])
+    assert with_bars.tolist() == reduced.tolist()
+
+
+def test_the_comparison_has_exactly_the_claimed_law() -> None:
+    """P[ABOVE] at every distance equals P[nu - rho >= d], summed exactly; binomial test at rate 1e-6, twin 20 % off."""
+    runs, epsilon = 4_000, 2
+    budget = ng.Budget.allocate(epsilon, cutoff=1, monotonic=True)
+    hits = sum(bool(seeded(seed, epsilon=epsilon, cutoff=1, monotonic=True).ask(101)) for seed in range(runs))
+
+    def chance(widen: float) -> float:
+        rho = discrete_laplace_mass(widen * float(1 / budget.threshold), range(-80, 81))
+        nu = discrete_laplace_mass(widen * float(1 / budget.queries), range(-80, 81))
+        return sum(p * sum(w for n, w in nu.items() if 1 + n >= r) for r, p in rho.items())
+
+    assert proportion_p(hits, runs, chance(1)) > FALSE_ALARM
+    assert proportion_p(hits, runs, chance(0.4)) < FALSE_ALARM
+
+
+def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
+    """Chi-square of the released noise at rate 1e-6; its twin rejects a share 20 % off."""
+    budget = ng.Budget(threshold=1, queries=1, answers=2)
+    gates = (seeded(seed, epsilon=None, budget=budget, cutoff=4, threshold=0) for seed in range(3_000))
+    noise = np.concatenate([gate.ask_many([1000] * 4)["estimate"] - 1000 for gate in gates])
+    cells = range(-5, 6)
+    assert chi_square_p(noise, discrete_laplace_mass(2, cells)) > FALSE_ALARM
+    assert chi_square_p(noise, discrete_laplace_mass(1.6, cells)) < FALSE_ALARM
+    answer = seeded(epsilon=None, budget=budget, threshold=0).ask(1000)
+    assert answer.above
+    assert type(answer.estimate) is int
+
+
+def test_a_float_gate_answers_floats() -> None:
+    budget = ng.Budget(threshold=1, queries=1, answers=1)
+    gate = ng.SparseVector(threshold=0.5, cutoff=2, budget=budget, sensitivity=0.25)
+    answer = gate.ask(1e6 + 0.125)
+    assert isinstance(answer.estimate, float)
+    assert abs(answer.estimate - 1e6) < 1000
+
+
+BAD_ANSWERS = [math.nan, math.inf, -math.inf, 1.5, "many", None, True, 2**70, 1e300]
+
+
+@pytest.mark.parametrize("bad", BAD_ANSWERS)
+def test_a_bad_answer_is_refused_and_the_gate_is_as_it_was(bad: object) -> None:
+    gate, untouched = seeded(), seeded()
+    for call in (
+        lambda: gate.ask(bad),
+        lambda: gate.ask_many([100, "many" if bad is True else bad, 100]),  # type: ignore[list-item]
+        lambda: gate.ask(100, threshold=bad if bad is not None else "none"),
+        lambda: gate.ask_many([100, 100], threshold=[1, 2, 3]),
+        lambda: gate.ask(100, estimate=3),
+    ):
+        with pytest.raises(ng.ParameterError):
+            call()
+    assert gate.positives == 0
+    answers = np.arange(50, 150)
+    assert gate.ask_many(answers).tolist() == untouched.ask_many(answers).tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"cutoff": 0}, "cutoff"),
+        ({"cutoff": 2.5}, "cutoff"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": None}, "epsilon"),
+        ({"budget": ng.Budget(threshold=1, queries=1)}, "epsilon"),
+        ({"sensitivity": -1}, "sensitivity"),
+        ({"threshold": math.nan}, "threshold"),
+        ({"threshold": "high"}, "threshold"),
+        ({"granularity": 0.3}, "granularity"),
+        ({"allocation": "fair"}, "allocation"),
+        ({"queries": 0}, "queries"),
+        ({"queries": 5, "allocation": "1:1"}, "allocation"),
+        ({"monotonic": "yes"}, "monotonic"),
+        ({"source": 7}, "source"),
+        ({"epsilon": 1e-20}, "scale"),
+        ({"epsilon": None, "budget": ng.Budget(threshold=0, queries=1)}, "threshold share"),
+        ({"epsilon": None, "budget": 0.5}, "budget"),
+    ],
+)
+def test_a_bad_parameter_is_named(options: dict[str, Any], parameter: str) -> None:
+    chosen = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1} | options
+    with pytest.raises(ng.ParameterError, match=f"^{parameter} "):
+        ng.SparseVector(**chosen)
+
+
+def test_sensitivity_has_no_default() -> None:
+    with pytest.raises(TypeError, match="sensitivity"):
+        ng.SparseVector(threshold=1, cutoff=1, epsilon=1)  # type: ignore[call-arg]
+
+
+def test_a_seeded_source_needs_a_waiver() -> None:
+    with pytest.raises(ng.ParameterError, match="^not_private must be True to draw from a seeded source"):
+        ng.SparseVector(threshold=1, cutoff=1, epsilon=1, sensitivity=1, source=ng.Seeded(1))
+
+
+def test_a_planned_gate_closes_after_its_questions() -> None:
+    gate = seeded(queries=5, threshold=10**6)
+    assert gate.ask_many([0] * 9).size == 5
+    with pytest.raises(ng.GateClosed, match="planned for"):
+        gate.ask(0)
+    one = seeded(queries=2, threshold=10**6)
+    one.ask(0)
+    one.ask(0)
+    assert one.closed
+
+
+def test_a_gate_planned_for_few_questions_uses_no_threshold_noise() -> None:
+    gate = seeded(queries=2, cutoff=10)
+    assert gate.budget.threshold == 0
+    assert gate.budget.total == 1
+    assert gate._calibration.scales.query == 2
+
+
+def test_a_budget_without_threshold_share_needs_and_takes_a_plan() -> None:
+    gate = seeded(epsilon=None, budget=ng.Budget(threshold=0, queries=1), queries=3)
+    assert gate._calibration.epsilon <= 1
+
+
+def test_the_margin_is_the_distance_at_which_answers_are_right_that_often() -> None:
+    """Both sides of the threshold, by exact summation of the two laws."""
+    gate = ng.SparseVector(threshold=0, cutoff=2, epsilon=2, sensitivity=1)
+    scales = gate._calibration.scales
+    assert scales.threshold
+    assert scales.query
+    rho = discrete_laplace_mass(float(scales.threshold), range(-200, 201))
+    nu = discrete_laplace_mass(float(scales.query), range(-200, 201))
+    difference = {}
+    for r, p in rho.items():
+        for n, w in nu.items():
+            difference[r - n] = difference.get(r - n, 0) + p * w
+    for confidence in (0.5, 0.8, 0.95, 0.999):
+        margin = gate.margin(confidence)
+        right_above = sum(p for d, p in difference.items() if d <= margin)
+        right_below = sum(p for d, p in difference.items() if d < margin)
+        assert min(right_above, right_below) >= confidence - 1e-9
+        assert margin == 1 or sum(p for d, p in difference.items() if d < margin - 1) < confidence
+    with pytest.raises(ng.ParameterError, match="^confidence must"):
+        gate.margin(1)
+
+
+def test_the_margin_of_equal_scales_and_of_a_float_gate_is_finite() -> None:
+    equal = ng.SparseVector(threshold=0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
+    near = ng.SparseVector(
+        threshold=0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation=Fraction(1001, 1000)
+    )
+    assert equal.margin() == near.margin()
+    real = ng.SparseVector(threshold=0.0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
+    assert real.margin() == pytest.approx(equal.margin(), abs=1.01)
+
+
+# The gate as a secret
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, pickle.dumps, lambda gate: gate.__getstate__()])
+def test_a_gate_is_never_copied(clone: Any) -> None:
+    with pytest.raises(ng.NoisegateError, match="neither copied nor pickled"):
+        clone(seeded())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("method", ["ask", "ask_many"])
+def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) -> None:
+    gate = ng.SparseVector(threshold=0, cutoff=3, epsilon=1, sensitivity=1)
+    gate.ask(5)
+
+    def use() -> str:
+        try:
+            getattr(gate, method)([1] if method == "ask_many" else 1)
+        except ng.GateClosed as error:
+            return str(error)
+        return "answered"
+
+    with gate._lock:
+        assert "another process" in in_forked_child(use)
+    gate.ask(-(10**6))
+
+
+def test_threads_share_one_cutoff() -> None:
+    gate = ng.SparseVector(threshold=0, cutoff=500, epsilon=1, sensitivity=1)
+    given_out: list[int] = []
+
+    def ask() -> None:
+        mine = 0
+        try:
+            while True:
+                mine += bool(gate.ask(10**6))
+        except ng.GateClosed:
+            given_out.append(mine)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(given_out) == 500
+    assert gate.positives == 500
+
+
+def _refusal(call: Any) -> str:
+    """The message of a refused call, and the local variables of every frame below the call."""
+    with pytest.raises(ng.NoisegateError) as caught:
+        call()
+    frames = [entry.frame.f_locals for entry in caught.traceback[1:]]
+    assert len(frames) >= 2
+    return str(caught.value) + repr(frames)
+
+
+def test_no_repr_error_or_traceback_shows_noise() -> None:
+    """A gate whose noise is made recognisable: a large prime stands in every rho and nu."""
+    mark = 982_451_653
+    gate = ng.SparseVector(threshold=0, cutoff=1, epsilon=1, sensitivity=1)
+    gate._rho = mark
+    gate._nu._waiting = [mark] * 50  # type: ignore[union-attr]
+    texts = [repr(gate), repr(gate._nu), str(gate), repr(gate._calibration)]
+    for bad in BAD_ANSWERS:
+        texts.append(_refusal(lambda bad=bad: gate.ask(bad)))  # type: ignore[misc]
+        texts.append(_refusal(lambda bad=bad: gate.ask_many([1, "many" if bad is True else bad])))  # type: ignore[misc]
+    gate.close()
+    texts.append(_refusal(lambda: gate.ask(1)))
+    assert len(texts) > 10
+    assert not any(str(mark) in text for text in texts)
+
+
+def test_a_closed_gate_stays_closed_and_with_closes_it() -> None:
+    with seeded() as gate:
+        gate.ask(0)
+    assert gate.closed
+    with pytest.raises(ng.GateClosed, match="closed by hand"):
+        gate.ask(0)
+
+
+def test_an_answer_is_a_frozen_truth_value() -> None:
+    assert ng.ABOVE
+    assert not ng.BELOW
+    assert ng.Answer(True) == ng.ABOVE
+    with pytest.raises(AttributeError):
+        ng.ABOVE.above = False  # type: ignore[misc]
+
+
+def test_the_gate_of_a_flawed_row_is_the_same_class() -> None:
+    assert issubclass(ng.SparseVector, Gate)

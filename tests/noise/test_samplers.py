@@ -1,0 +1,166 @@
+"""Exact samplers against their laws: chi-square at small scales, moments and tails at large ones."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, geometric_mass, proportion_p
+
+from noisegate.errors import ParameterError
+from noisegate.noise import Seeded, bernoulli, binomial, discrete_laplace, geometric, uniform_below, uniform_subset
+from noisegate.noise.expansions import rational
+
+SMALL_SCALES = [Fraction(1, 5), 0.7, Fraction(5, 2), 7, 20.0]
+
+
+def _cells(scale: float, low: int, size: int) -> range:
+    """Cells with an expected count of at least five under the law and under a law 20 % narrower."""
+    reach = max(0, math.floor(float(scale) * 0.8 * math.log(size / (50 * max(1, float(scale))))))
+    return range(-reach if low < 0 else 0, reach + 1)
+
+
+@pytest.mark.parametrize("scale", SMALL_SCALES)
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_discrete_laplace_has_exactly_its_law(scale: float, one_by_one: bool) -> None:
+    """Chi-square, fixed seed, false-alarm rate 1e-6; its twin rejects a scale 20 % off."""
+    size = 20_000 if one_by_one else 400_000
+    source = Seeded(11)
+    if one_by_one:
+        sample = np.array([discrete_laplace(source, scale) for _ in range(size)])
+    else:
+        sample = discrete_laplace(source, scale, size)
+    cells = _cells(scale, -1, size)
+    assert chi_square_p(sample, discrete_laplace_mass(float(scale), cells)) > FALSE_ALARM
+    assert chi_square_p(sample, discrete_laplace_mass(0.8 * float(scale), cells)) < FALSE_ALARM
+    assert chi_square_p(sample, discrete_laplace_mass(1.2 * float(scale), cells)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("scale", SMALL_SCALES)
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_geometric_has_exactly_its_law(scale: float, one_by_one: bool) -> None:
+    """Chi-square, fixed seed, false-alarm rate 1e-6; its twin rejects a scale 20 % off."""
+    size = 20_000 if one_by_one else 400_000
+    source = Seeded(12)
+    sample = np.array([geometric(source, scale) for _ in range(size)]) if one_by_one else geometric(source, scale, size)
+    cells = _cells(scale, 0, size)
+    assert chi_square_p(sample, geometric_mass(float(scale), cells)) > FALSE_ALARM
+    assert chi_square_p(sample, geometric_mass(0.8 * float(scale), cells)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("scale", [2.0**20, 1e6 / 3, 2.0**40, 2.0**48])
+def test_large_scales_have_the_right_moments_and_tails(scale: float) -> None:
+    """The mean of |X| is about the scale and X is symmetric; |X| >= t has probability e**(-t/scale). Rate 1e-6 each."""
+    size = 200_000
+    sample = discrete_laplace(Seeded(13), scale, size)
+    absolute = np.abs(sample).astype(np.float64) / scale
+    # |X|/scale is exponential with standard deviation 1 up to one part in scale: 4.9 standard errors are 1e-6
+    # two-sided.
+    assert abs(absolute.mean() - 1) < 4.9 / math.sqrt(size)
+    assert abs(absolute.mean() / 1.2 - 1) > 4.9 / math.sqrt(size)
+    assert proportion_p(int((sample > 0).sum()), size, 0.5) > FALSE_ALARM
+    for t in (0.1, 1, 3, 6):
+        assert proportion_p(int((absolute >= t).sum()), size, math.exp(-t)) > FALSE_ALARM
+        assert proportion_p(int((absolute >= t).sum()), size, math.exp(-t / 0.8)) < FALSE_ALARM
+
+
+def test_low_digits_at_a_large_scale_are_fair_and_independent() -> None:
+    """At scale 2**40 the low 8 digits are uniform to within 2**-33: chi-square over 256 cells, rate 1e-6."""
+    low = discrete_laplace(Seeded(14), 2**40, 200_000) & 255
+    assert chi_square_p(low, dict.fromkeys(range(256), 1 / 256)) > FALSE_ALARM
+    assert chi_square_p(low & ~np.int64(1), dict.fromkeys(range(256), 1 / 256)) < FALSE_ALARM
+
+
+def test_a_scale_of_a_hundredth_is_zero_but_for_e_to_the_minus_hundred() -> None:
+    """Scale 0.01 works and gives zero, since exp(-100) is out of reach of a million draws."""
+    assert not discrete_laplace(Seeded(15), 0.01, 1_000_000).any()
+    assert discrete_laplace(Seeded(15), 0.01) == 0
+
+
+@pytest.mark.parametrize("scale", [0, -1, math.nan, math.inf, "wide", None, 2.0**49, 1e-300, 10**400])
+@pytest.mark.parametrize("draw", [geometric, discrete_laplace])
+def test_a_scale_that_int64_cannot_carry_is_refused_before_anything_is_drawn(draw: object, scale: object) -> None:
+    source = Seeded(1)
+    with pytest.raises(ParameterError, match="^scale must"):
+        draw(source, scale, 10)  # type: ignore[operator]
+    assert source.word() == Seeded(1).word()
+
+
+@pytest.mark.parametrize("p", [Fraction(1, 3), 0.1, 0.5, Fraction(1, 1000), 1 - 2.0**-10])
+def test_bernoulli_shows_heads_with_probability_p(p: float) -> None:
+    """Exact binomial test, fixed seed, rate 1e-6; its twin rejects a p that is 20 % off towards a half."""
+    heads = int(bernoulli(Seeded(16), p, 2_000_000).sum())
+    assert proportion_p(heads, 2_000_000, float(p)) > FALSE_ALARM
+    assert proportion_p(heads, 2_000_000, 0.8 * float(p) if p >= 0.5 else 1.2 * float(p)) < FALSE_ALARM
+    source = Seeded(17)
+    one_by_one = sum(bernoulli(source, p) for _ in range(20_000))
+    assert proportion_p(one_by_one, 20_000, float(p)) > FALSE_ALARM
+
+
+def test_certain_and_impossible_tosses_are_certain() -> None:
+    source = Seeded(1)
+    assert bernoulli(source, 1, 1000).all()
+    assert not bernoulli(source, 0, 1000).any()
+    assert bernoulli(source, 1)
+    assert not bernoulli(source, 0)
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, math.nan, "half"])
+def test_a_p_that_is_no_probability_is_refused(p: object) -> None:
+    with pytest.raises(ParameterError, match="^p must be a probability"):
+        bernoulli(Seeded(1), p, 3)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 7, 64, 100])
+def test_uniform_below_is_uniform(n: int) -> None:
+    """Chi-square, rate 1e-6; the twin rejects what a modulo would do to a byte."""
+    sample = uniform_below(Seeded(18), n, 200_000)
+    flat = dict.fromkeys(range(n), 1 / n)
+    assert chi_square_p(sample, flat) > FALSE_ALARM
+    if n in (7, 100):
+        biased = Seeded(18).bytes(200_000).astype(np.int64) % n
+        assert chi_square_p(biased, flat) < FALSE_ALARM
+    source = Seeded(19)
+    assert chi_square_p(np.array([uniform_below(source, n) for _ in range(5_000)]), flat) > FALSE_ALARM
+
+
+def test_uniform_below_one_is_zero() -> None:
+    assert uniform_below(Seeded(1), 1) == 0
+    assert not uniform_below(Seeded(1), 1, 100).any()
+
+
+def test_uniform_below_takes_numbers_beyond_64_bits_one_at_a_time() -> None:
+    source = Seeded(20)
+    draws = [uniform_below(source, 10**30) for _ in range(200)]
+    assert max(draws) > 9 * 10**29
+    assert max(draws) < 10**30
+    with pytest.raises(ParameterError, match=r"2\*\*63"):
+        uniform_below(source, 2**64, 5)
+
+
+def test_every_ordered_subset_is_equally_likely() -> None:
+    """Two of four: twelve ordered pairs, chi-square at rate 1e-6."""
+    source = Seeded(21)
+    pairs = np.array([4 * a + b for a, b in (uniform_subset(source, 4, 2) for _ in range(24_000))])
+    assert chi_square_p(pairs, {4 * a + b: 1 / 12 for a in range(4) for b in range(4) if a != b}) > FALSE_ALARM
+    assert sorted(uniform_subset(source, 5, 5)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(1, 2), Fraction(1, 1000)])
+def test_binomial_counts_have_the_binomial_law(p: Fraction) -> None:
+    """Chi-square over the counts of 12 coins, and the total of many large draws; rate 1e-6, twin 20 % off."""
+    source = Seeded(22)
+    sample = np.array([binomial(source, 12, rational(p)) for _ in range(20_000)])
+
+    def mass(p: float) -> dict[int, float]:
+        law = {k: math.comb(12, k) * p**k * (1 - p) ** (12 - k) for k in range(13)}
+        return {k: v for k, v in law.items() if v * 20_000 >= 5}
+
+    assert chi_square_p(sample, mass(float(p))) > FALSE_ALARM
+    if p != Fraction(1, 1000):
+        assert chi_square_p(sample, mass(0.8 * float(p))) < FALSE_ALARM
+    total = sum(binomial(source, 100_003, rational(p)) for _ in range(20))
+    assert proportion_p(total, 20 * 100_003, float(p)) > FALSE_ALARM
+    assert proportion_p(total, 20 * 100_003, 0.8 * float(p)) < FALSE_ALARM

@@ -1,0 +1,119 @@
+"""Budgets: exact shares, allocation rules, composition."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisegate.budget import Budget, advanced, allocation_ratio, exact_epsilon, sequential
+from noisegate.errors import ParameterError
+
+
+def test_twenty_times_a_tenth_is_two() -> None:
+    assert sequential(*[0.1] * 20) == 2
+    assert sequential(*[Budget(threshold=0.04, queries=0.06)] * 20) == 2
+
+
+@pytest.mark.parametrize("value", [0.1, np.float64(0.1), Decimal("0.1"), Fraction(1, 10)])
+def test_a_tenth_is_a_tenth_however_it_is_written(value: object) -> None:
+    assert exact_epsilon(value) == Fraction(1, 10)
+
+
+@given(
+    st.floats(min_value=1e-6, max_value=100),
+    st.integers(1, 1000),
+    st.booleans(),
+    st.sampled_from(["optimal", "1:1", "1:3", "1:c", 7, 0.3]),
+    st.floats(min_value=0, max_value=0.99),
+)
+def test_shares_add_up_to_exactly_what_was_given(
+    epsilon: float, cutoff: int, monotonic: bool, allocation: object, fraction: float
+) -> None:
+    answers = exact_epsilon(epsilon) * exact_epsilon(fraction, zero=True)
+    budget = Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation, answers=answers)  # type: ignore[arg-type]
+    assert budget.total == exact_epsilon(epsilon)
+    assert budget.answers == answers
+    assert budget.threshold > 0
+    assert budget.queries > 0
+
+
+@pytest.mark.parametrize(
+    ("allocation", "monotonic", "ratio"),
+    [
+        ("1:1", False, 1),
+        ("1:3", True, 3),
+        ("1:c", False, 64),
+        ("optimal", True, 16),
+        ("optimal", False, 128 ** (2 / 3)),
+    ],
+)
+def test_the_rules_are_those_of_the_paper(allocation: str, monotonic: bool, ratio: float) -> None:
+    assert float(allocation_ratio(allocation, cutoff=64, monotonic=monotonic)) == pytest.approx(ratio, rel=1e-6)
+
+
+@given(st.integers(1, 500), st.booleans(), st.floats(0.01, 100))
+def test_no_ratio_has_less_variance_than_the_optimal_one(cutoff: int, monotonic: bool, other: float) -> None:
+    def variance(ratio: float) -> float:
+        e1 = 1 / (1 + ratio)
+        return (1 / e1) ** 2 + ((1 if monotonic else 2) * cutoff / (1 - e1)) ** 2
+
+    best = float(allocation_ratio("optimal", cutoff=cutoff, monotonic=monotonic))
+    assert variance(best) <= variance(other * best) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -0.1, "0.1", None, True, Decimal("NaN")])
+@pytest.mark.parametrize("share", ["threshold", "queries", "answers"])
+def test_a_share_that_is_no_finite_positive_number_is_refused(share: str, bad: object) -> None:
+    shares = {"threshold": 0.1, "queries": 0.1, "answers": 0.1, share: bad}
+    with pytest.raises(ParameterError, match=f"^{share} must be"):
+        Budget(**shares)  # type: ignore[arg-type]
+
+
+def test_a_budget_without_a_queries_share_is_refused() -> None:
+    with pytest.raises(ParameterError, match="^queries must be a positive"):
+        Budget(threshold=0.1, queries=0)
+
+
+def test_a_threshold_share_of_zero_is_a_budget() -> None:
+    assert Budget(threshold=0, queries=0.5).total == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("cutoff", [0, -1, 2.5, 3.0, True, "3", None])
+def test_a_cutoff_that_is_no_positive_whole_number_is_refused(cutoff: object) -> None:
+    with pytest.raises(ParameterError, match="^cutoff must be a whole number"):
+        Budget.allocate(1, cutoff=cutoff)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("allocation", ["best", "2:1", 0, -1, math.nan])
+def test_an_unknown_allocation_is_refused(allocation: object) -> None:
+    with pytest.raises(ParameterError, match="^allocation must"):
+        Budget.allocate(1, cutoff=3, allocation=allocation)  # type: ignore[arg-type]
+
+
+def test_answers_must_leave_something_for_the_gate() -> None:
+    with pytest.raises(ParameterError, match="^answers must be less than epsilon"):
+        Budget.allocate(1, cutoff=3, answers=1)
+
+
+def test_a_budget_is_frozen() -> None:
+    with pytest.raises(AttributeError):
+        Budget(threshold=0.1, queries=0.1).queries = 5  # type: ignore[misc,assignment]
+
+
+def test_advanced_composition_is_the_formula_and_never_more_than_the_sum() -> None:
+    eps, k, delta = 0.01, 10_000, 1e-6
+    formula = math.sqrt(2 * k * math.log(1 / delta)) * eps + k * eps * (math.exp(eps) - 1)
+    assert advanced(eps, runs=k, delta=delta) == pytest.approx(formula, rel=1e-12)
+    assert advanced(1, runs=2, delta=1e-6) == pytest.approx(2, rel=1e-12)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1, math.nan, "small"])
+def test_advanced_composition_needs_a_delta_between_zero_and_one(delta: object) -> None:
+    with pytest.raises(ParameterError, match="^delta must lie"):
+        advanced(0.1, runs=5, delta=delta)  # type: ignore[arg-type]
