@@ -46,7 +46,8 @@ def show(results: list[Result], seconds: float) -> None:
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 170)
     machine = f"{os.cpu_count()} CPUs, {platform.machine()}, Python {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    table = Table(caption=f"{machine}; {libraries}; {seconds:.0f} s", caption_justify="left")
+    load = "load average {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg())
+    table = Table(caption=f"{machine}; {libraries}; {seconds:.0f} s; {load}", caption_justify="left")
     for title, justify in {
         "figure": "left", "peer": "left", "ours": "right", "peer's": "right", "unit": "left", "ratio": "right",
         "target": "left", "met": "left",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import resource
 import statistics
 import sys
@@ -60,10 +61,16 @@ class Contender:
     queries: int = 1
 
 
-def side_by_side(*contenders: Contender, rounds: int, warm: bool = True) -> list[Timing]:
-    """Time the contenders in turns; without ``warm`` the first round counts too."""
+def side_by_side(*contenders: Contender, rounds: int, warm: bool = True, within: float = math.inf) -> list[Timing]:
+    """Time the contenders in turns; without ``warm`` the first round counts too.
+
+    Two rounds are always made; no further one begins when ``within`` seconds have passed.
+    """
+    begun = time.perf_counter()
     seconds: list[list[float]] = [[] for _ in contenders]
     for number in range(rounds + warm):
+        if number >= 2 + warm and time.perf_counter() - begun > within:
+            break
         turns = list(zip(contenders, seconds, strict=True))
         for contender, taken in reversed(turns) if number % 2 else turns:
             ready = contender.prepare()

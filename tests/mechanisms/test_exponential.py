@@ -191,6 +191,12 @@ def test_words_at_the_ends_are_ordered_like_any_others(pairs: list[tuple[int, in
     assert_order_of_the_reals(selected, values, words, Fraction(1))
 
 
+def test_an_infinite_advantage_meets_an_infinite_time() -> None:
+    values, words = [1e308, 0.0, 0.0, -1e308], [2**64 - 1, 2**60, 2**61, 1]
+    selected = exponential_groups(Scripted(words), Scores.each(values), rate=Fraction(10**10), count=2)
+    assert selected.tolist() == [0, 1]
+
+
 def test_equal_words_are_told_apart_by_further_digits() -> None:
     scores = Scores.each([1] * 20)
     selected = exponential_groups(Scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()

@@ -29,8 +29,11 @@ LogIntegrand = Callable[[Floats], Floats]
 DROP = 46.0
 """What lies more than e^-46 = 1e-20 below a value inside is left out."""
 
+FINE = 16
+"""Nodes of a panel."""
+
 _TOLERANCE = 1e-14  # of the whole, for each panel
-_COARSE, _FINE = 4, 16  # nodes of a panel: few where break points lie so dense that the pieces are short anyway
+_COARSE = 4  # nodes where break points lie so dense that the pieces are short anyway
 _MANY = 48  # pieces from which the coarse rule is tried first
 _FAN = 33  # points in one round of a search
 _NEAR = 20.0  # nats: how near the largest value z0 need be, so that nothing overflows
@@ -112,19 +115,23 @@ def graded(breaks: Floats, tail: float, first: float, *, lattice: bool) -> Panel
     A panel at distance x from its break is x long (``first`` long at the break). Away from the breaks ln f is a straight line up
     to terms that fall like e^(-x/scale), so that with ``first`` a few nats long the fine rule resolves f on all of them.
     """
-    first = max(math.floor(first), float(_FINE)) if lattice else first
-    edges = [np.concatenate(([breaks[0] - tail], breaks, [breaks[-1] + tail]))]
-    spans = np.diff(edges[0])
-    for at, span in zip(edges[0][:-1], spans, strict=True):
-        steps = first * 2.0 ** np.arange(max(0, math.ceil(math.log2(max(span / (2 * first), 1)))))
-        edges += [at + steps] if at >= breaks[0] else []
-        edges += [at + span - steps] if at + span <= breaks[-1] else []
-    ...
+    first = max(math.floor(first), float(FINE)) if lattice else first
+    tail = math.ceil(tail) if lattice else tail
+
+    def steps(span: float) -> Floats:
+        return first * 2.0 ** np.arange(max(0, math.ceil(math.log2(span / first))))
+
+    edges = [breaks, breaks[0] - steps(tail), breaks[-1] + steps(tail), breaks[[0, -1]] + [-tail, tail]]
+    for start, end in zip(breaks[:-1], breaks[1:], strict=True):
+        half = steps((end - start) / 2)
+        edges += [start + half, end - half, np.array([(start + end) / 2])]
+    every = np.unique(np.floor(np.concatenate(edges)) if lattice else np.concatenate(edges))
+    return Panels(every[:-1], every[1:])
 
 
 def _adapt(log_f: LogIntegrand, panels: Panels, top: float, lattice: bool) -> float:
     """The integral of f e^-top, halving panels until the coefficients of each have died away."""
-    order = _COARSE if panels.start.size > _MANY else _FINE
+    order = _COARSE if panels.start.size > _MANY else FINE
     done = 0.0
     while panels.start.size:
         rule = gauss(panels, order, lattice=lattice)
@@ -135,13 +142,13 @@ def _adapt(log_f: LogIntegrand, panels: Panels, top: float, lattice: bool) -> fl
             good |= panels.end - panels.start <= order
         done += math.fsum(parts[good])
         start, end = panels.start[~good], panels.end[~good]
-        if order == _FINE:
+        if order == FINE:
             middle = np.floor((start + end) / 2) if lattice else (start + end) / 2
             whole = (middle <= start) | (middle >= end)  # a panel between neighbouring floats cannot be halved
             done += math.fsum(parts[~good][whole])
             start, middle, end = start[~whole], middle[~whole], end[~whole]
             start, end = np.concatenate((start, middle)), np.concatenate((middle, end))
-        panels, order = Panels(start, end), _FINE
+        panels, order = Panels(start, end), FINE
     return done
 
 
