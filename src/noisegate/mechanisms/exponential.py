@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from noisegate.budget import Number, exact_epsilon
 from noisegate.errors import ParameterError
+from noisegate.mechanisms.lattice import exact_number
 from noisegate.mechanisms.race import Lane, first_rings
 from noisegate.mechanisms.scores import Scores, Values
 from noisegate.noise import Source
@@ -52,7 +53,9 @@ def selection_rate(*, epsilon: Number, count: int, sensitivity: Number, monotoni
     >>> selection_rate(epsilon=0.1, count=50, sensitivity=1, monotonic=True)
     Fraction(1, 500)
     """
-    delta = exact_epsilon(sensitivity, "sensitivity")
+    delta = exact_number(sensitivity)
+    if delta is None or delta <= 0:
+        raise ParameterError("sensitivity", "must be a positive finite number", sensitivity, "pass 1 for counts")
     rate = exact_epsilon(epsilon) / ((1 if monotonic else 2) * count * delta)
     if not Fraction(1, _EXTREME_RATE) <= rate <= _EXTREME_RATE:
         rule = "divided by count times sensitivity must lie between 1e-300 and 1e300"

@@ -48,7 +48,7 @@ class Lattice:
         >>> Lattice.fit(sensitivity=0.5).granularity
         Fraction(1, 2048)
         """
-        delta = _finite(sensitivity)
+        delta = exact_number(sensitivity)
         if delta is None or delta <= 0:
             raise ParameterError(
                 "sensitivity", "must be a positive finite number", sensitivity,
@@ -60,7 +60,7 @@ class Lattice:
         elif granularity is None:
             exponent = _floor_log2(delta / _FINENESS)
         else:
-            step = _finite(granularity)
+            step = exact_number(granularity)
             if step is None or step <= 0 or Fraction(2) ** _floor_log2(step) != step:
                 raise ParameterError(
                     "granularity", "must be a power of two", granularity, "pass for instance granularity=1 or 2**-10"
@@ -158,7 +158,8 @@ def _whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _finite(value: object) -> Fraction | None:
+def exact_number(value: object) -> Fraction | None:
+    """A number at its exact value, None where it is none or not finite: data are not decimals, as an epsilon is."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float | Rational):

@@ -56,8 +56,8 @@ class Lane:
         numerator, denominator = self.weight
         weight = (numerator << _UNITS) // denominator
         return Ring(
-            high=weight + 1 - _log_units(self.earliest, -1),
-            low=weight - _log_units(self.latest, 1),
+            high=weight + 1 - _log_units(self.earliest, -1) if self.earliest > 0 else math.inf,
+            low=weight - _log_units(self.latest, 1) if self.latest < math.inf else -math.inf,
             lane=self,
             rank=len(self.clocks),
         )
@@ -147,11 +147,7 @@ def _later_clocks(source: Source) -> Iterator[tuple[int, float, float]]:
         yield from _times(source.bytes(8 * _BLOCK).view("<u8"))
 
 
-def _log_units(time: int | float, direction: int) -> int | float:
-    """log of a bound on A_k in units of 2**-_UNITS, moved by its error in the given direction."""
-    if time == 0:
-        return -math.inf
-    if time == math.inf:
-        return math.inf
+def _log_units(time: int | float, direction: int) -> int:
+    """log of a finite bound on A_k in units of 2**-_UNITS, moved by its error in the given direction."""
     log = math.log(math.ldexp(float(time), -_SCALE))
     return int(math.ldexp(log + direction * clocks.ROUNDING * (1 + abs(log)), _UNITS)) + direction
