@@ -28,7 +28,7 @@ def results() -> Iterator[Result]:
 
         opendp_noise(zeros[:1000])
         discrete_laplace(source, scale, BATCH)
-        ours, peer = side_by_side(exact, opendp, rounds=3, warm=False, within=20)  # OpenDP: seconds
+        ours, peer = side_by_side(exact, opendp, rounds=3, warm=False, within=15)  # OpenDP: seconds
         yield versus(figure, ours, peer, "opendp make_laplace, i64 vector", target=">= 40")
 
         ours, peer = side_by_side(exact, numpy, rounds=25)

@@ -70,7 +70,7 @@ def small() -> Iterator[Result]:
 
     top_k = noisy_top_k(COUNT, EPSILON)
     inputs = [scores(shape, SMALL) for shape in SHAPES]
-    for contender in (select, gumbel, lambda values, _: top_k(values)):  # imports, caches
+    for contender in (select, lambda values, _: top_k(values)):  # imports, caches
         contender(scores("equal", SMALL), COUNT)
     timings = side_by_side(
         *(Contender(lambda _, values=values: select(values, COUNT)) for values in inputs),

@@ -22,8 +22,3 @@ def test_the_demo_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
     assert "ABOVE" in capsys.readouterr().out
 
-
-def test_the_picture_of_the_readme_is_drawn(tmp_path: Path) -> None:
-    module = runpy.run_path(str(ROOT / "examples" / "leak_picture.py"))
-    module["draw"](tmp_path / "leak.png")
-    assert (tmp_path / "leak.png").stat().st_size > 10_000

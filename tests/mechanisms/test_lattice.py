@@ -25,7 +25,7 @@ def test_neighbouring_answers_land_at_most_the_lattice_sensitivity_apart(x: floa
     assert lattice.granularity <= Fraction(delta) / 1024 < 2 * lattice.granularity
 
 
-@given(st.lists(FLOATS, max_size=30), st.sampled_from([1.0, 0.3, 2.0**-20, 1e5]))
+@given(st.lists(FLOATS, max_size=30), st.sampled_from([1.0, 0.3, 2.0**-20, 1e5, 2.0**20]))
 def test_an_array_is_rounded_as_its_numbers_are(values: list[float], delta: float) -> None:
     lattice = Lattice.fit(sensitivity=delta)
     assert lattice.steps_many(np.array(values, dtype=np.float64)).tolist() == [lattice.steps(v) for v in values]
@@ -37,6 +37,11 @@ def test_whole_numbers_are_rounded_the_same_in_every_container(values: list[int]
     one_by_one = [lattice.steps(v) for v in values]
     assert lattice.steps_many(values).tolist() == one_by_one
     assert lattice.steps_many(np.array(values, dtype=object)).tolist() == one_by_one
+
+
+def test_a_tiny_negative_number_on_a_coarse_lattice_still_rounds_down() -> None:
+    coarse = Lattice.fit(sensitivity=2.0**30)
+    assert coarse.steps(-5e-324) == coarse.steps_many(np.array([-5e-324]))[0] == -1
 
 
 def test_ints_make_an_integer_lattice_and_floats_do_not() -> None:

@@ -58,7 +58,7 @@ class Gate:
         self._born = Lineage.token
         self._asked = self._positives = 0
         self._closed = ""
-        # The path most questions take: a Python int on an integer gate, at the gate's own threshold.
+        # The path most questions take: Python ints on an integer gate.
         self._fast = calibration.lattice.integers and calibration.row.compared is Compared.ANSWER
         # One stream for each kind of noise: how many of one kind are drawn never changes another.
         self._rho_source = source.stream()
@@ -81,17 +81,17 @@ class Gate:
         with self._lock:
             if self._closed:
                 self._refuse()
+            bar = self._threshold if threshold is None else threshold
             if (
                 self._fast
                 and type(answer) is int
-                and threshold is None
-                and estimate is None
+                and type(bar) is int
                 and -LIMIT <= answer <= LIMIT
+                and -LIMIT <= bar <= LIMIT
+                and estimate is None
             ):
-                steps, bar, guess = answer, self._threshold, None
-            else:
-                steps, bar, guess = self._to_lattice(answer, threshold, estimate)
-            return self._decide(steps, bar, guess)
+                return self._decide(answer, bar, None)
+            return self._decide(*self._to_lattice(answer, threshold, estimate))
 
     def _to_lattice(self, answer: Any, threshold: Any, estimate: Any) -> tuple[int, int, int | None]:
         lattice, row = self._calibration.lattice, self._calibration.row

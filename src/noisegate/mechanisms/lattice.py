@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ LIMIT = 2**61
 """Answers and thresholds lie within this many steps of zero, so that sums with noise below 2**62 fit int64."""
 
 _FINENESS = 1024
+_SMALL = 2.0**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,26 +78,30 @@ class Lattice:
             integers=integers,
         )
 
-    def steps(self, value: object, parameter: str = "answer") -> int:
+    def steps(self, value: Any, parameter: str = "answer") -> int:
         """Round one number down to the lattice. The error never shows the value: an answer is private."""
+        steps = self._floor(value, parameter)
+        self._check_range(-LIMIT <= steps <= LIMIT, parameter)
+        return steps
+
+    def _floor(self, value: Any, parameter: str) -> int:
+        if type(value) is int:
+            return value >> self.exponent if self.exponent >= 0 else value << -self.exponent
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, bool) or not isinstance(value, int | float | Rational):
             raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ParameterError(parameter, "must be finite", next_step="replace NaN and infinity before asking")
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise ParameterError(parameter, "must be finite", next_step="replace NaN and infinity before asking")
+            if -_SMALL < value < _SMALL and -900 <= self.exponent <= 0:
+                # Neither overflow nor underflow: the product with a power of two is exact.
+                steps = math.floor(math.ldexp(value, -self.exponent))
+                self._check_whole(not self.integers or steps == value, parameter)
+                return steps
         exact = Fraction(value)
-        if self.integers and exact.denominator != 1:
-            raise ParameterError(
-                parameter, "must be a whole number on an integer gate",
-                next_step="make the gate with a float sensitivity, such as sensitivity=1.0, or pass granularity=",
-            )  # fmt: skip
-        steps = math.floor(exact / self.granularity)
-        if not -LIMIT <= steps <= LIMIT:
-            raise ParameterError(
-                parameter, "must lie within 2**61 lattice steps of zero", next_step="use a coarser granularity"
-            )
-        return steps
+        self._check_whole(not self.integers or exact.denominator == 1, parameter)
+        return math.floor(exact / self.granularity)
 
     def steps_many(self, values: ArrayLike, parameter: str = "answers") -> NDArray[np.int64]:
         """Round an array down to the lattice; the whole array is checked before anything is returned."""
@@ -120,11 +126,8 @@ class Lattice:
         if not finite.all():
             raise ParameterError(parameter, "must be finite", next_step="replace NaN and infinity before asking")
         floored = np.floor(scaled)
-        if self.integers and not (floored == array).all():
-            raise ParameterError(
-                parameter, "must be whole numbers on an integer gate",
-                next_step="make the gate with a float sensitivity, such as sensitivity=1.0, or pass granularity=",
-            )  # fmt: skip
+        floored[(array < 0) & (floored == 0)] = -1  # what a coarse lattice underflowed to zero still rounds down
+        self._check_whole(not self.integers or bool((floored == array).all()), parameter)
         self._check_range(bool((np.abs(floored) <= LIMIT).all()), parameter)
         return floored.astype(np.int64)
 
@@ -137,6 +140,14 @@ class Lattice:
             steps = np.left_shift(array, min(-self.exponent, 62))
         self._check_range(not steps.size or (int(steps.max()) <= LIMIT and int(steps.min()) >= -LIMIT), parameter)
         return steps
+
+    @staticmethod
+    def _check_whole(whole: bool, parameter: str) -> None:
+        if not whole:
+            raise ParameterError(
+                parameter, "must be a whole number on an integer gate",
+                next_step="make the gate with a float sensitivity, such as sensitivity=1.0, or pass granularity=",
+            )  # fmt: skip
 
     @staticmethod
     def _check_range(fits: bool, parameter: str) -> None:

@@ -13,7 +13,7 @@ Three views of one clock, from coarse to exact:
     enclose       x - log(sum of E_j / m_j) between two integers, in units of 2**-bits for any number of bits
 
 The floating-point bounds rest on one assumption: numpy's and the C library's log and log1p err by at most
-16 units in the last place, four times what numpy's own test-suite allows them.
+16 units in the last place. (Usual errors are below one; a test compares them with mpmath.)
 """
 
 from __future__ import annotations
