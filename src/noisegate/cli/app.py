@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from noisegate import __version__
+from noisegate.cli.loss import loss
 from noisegate.cli.variants import variants
 
 # Typer's own tracebacks print local variables, which may be private data.
@@ -29,3 +30,4 @@ def noisegate(
 
 
 app.command()(variants)
+app.command()(loss)

@@ -87,10 +87,11 @@ class Lattice:
     def _floor(self, value: Any, parameter: str) -> int:
         if type(value) is int:
             return value >> self.exponent if self.exponent >= 0 else value << -self.exponent
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, bool) or not isinstance(value, int | float | Rational):
-            raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
+        if type(value) is not float:
+            if isinstance(value, np.generic):
+                value = value.item()
+            if isinstance(value, bool) or not isinstance(value, int | float | Rational):
+                raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
         if isinstance(value, float):
             if not math.isfinite(value):
                 raise ParameterError(parameter, "must be finite", next_step="replace NaN and infinity before asking")

@@ -71,16 +71,17 @@ def log_probabilities(comparisons: Comparisons) -> Floats:
     if not model.row.redraws_threshold:
         return _on_grid(comparisons, possible.below, possible.above)
     # Rounds that end in an ABOVE, and rounds that the queries ran out on, for every start and end.
-    spans = [(i, j, closed) for i in range(queries) for j in range(i, queries) for closed in (True, False)]
-    above, below = np.zeros((len(spans), queries)), np.zeros((len(spans), queries))
-    for s, (i, j, closed) in enumerate(spans):
+    every = [(i, j, closed) for i in range(queries) for j in range(i, queries) for closed in (True, False)]
+    above, below = np.zeros((len(every), queries)), np.zeros((len(every), queries))
+    for s, (i, j, closed) in enumerate(every):
         below[s, i : j + 1] = 1
         below[s, j], above[s, j] = float(not closed), float(closed)
-    of_span = dict(zip(spans, _on_grid(comparisons, below, above), strict=True))
-    return np.array([sum(of_span[span] for span in _spans(outcome)) for outcome in possible.outcomes])
+    of_span = dict(zip(every, _on_grid(comparisons, below, above), strict=True))
+    return np.array([sum(of_span[span] for span in spans(outcome)) for outcome in possible.outcomes])
 
 
-def _spans(outcome: tuple[bool, ...]) -> Iterator[tuple[int, int, bool]]:
+def spans(outcome: tuple[bool, ...]) -> Iterator[tuple[int, int, bool]]:
+    """(first, last, whether it ends in an ABOVE) of each round of a row that redraws rho."""
     start = 0
     for i, above in enumerate(outcome):
         if above or i == len(outcome) - 1:

@@ -1,36 +1,41 @@
 """A search for the largest privacy loss that knows nothing of the bounds: it only climbs.
 
 Outcomes are all those of up to ten queries. For each, coordinate ascent from random starts moves one query at a time, on both
-datasets at once, to the pair of answers within the sensitivity that raises ln Pr_D - ln Pr_D' most; answers come from a
-grid with fine steps around the threshold and values far away on both sides. Queries under one rho are exchangeable, so only how many
-are BELOW and how many ABOVE matters, and rounds with rho of their own are independent: their losses add.
-
-With the tables of ln Pr[BELOW | z] and ln Pr[ABOVE | z] at every grid value, the probability at all candidates for one coordinate
-is one matrix product.
+datasets at once, to the pair of answers within the sensitivity that raises ln Pr_D - ln Pr_D' most. Answers come from a grid with
+fine steps around the threshold and values far away on both sides. Two exact facts keep it fast: queries under one rho are
+exchangeable, so only how many are BELOW and how many ABOVE matters; and rounds with a rho of their own are independent, so
+their losses add. With tables of ln Pr[BELOW | z] and ln Pr[ABOVE | z] at every grid value, the probabilities at all candidates for
+one query are one matrix product.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noisegate.budget import Number, exact_count
-from noisegate.mechanisms.variants import Compared, Released, Variant
-from noisegate.privacy.enumeration import _spans, possible_outcomes, rho_grid
+from noisegate.budget import Allocation, Budget, Number, exact_count
+from noisegate.errors import ParameterError
+from noisegate.mechanisms.variants import Compared, Released, Scales, Variant
+from noisegate.privacy.enumeration import MOST_QUERIES, possible_outcomes, rho_grid, spans
 from noisegate.privacy.laws import Floats
-from noisegate.privacy.model import Model, build
+from noisegate.privacy.model import Model, Noise, build
 
 Direction = Literal["any", "up", "down"]
+Indices = NDArray[np.intp]
+
+_FAR = (8, 30)  # sums of the two noise scales
+_PARTS = 4  # steps in one sensitivity, around each anchor
+_SWEEPS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The largest loss met, and where. A number in the outcome is what that positive released."""
+    """The largest loss met, and where; a number in the outcome is what that positive released."""
 
     answers: tuple[float, ...]
     neighbour: tuple[float, ...]
@@ -39,101 +44,186 @@ class Found:
     loss: float
 
 
-@dataclass(frozen=True)
-class _Moves:
-    """What a query of one kind may do: a table row on D, one on D', and what the released number adds; -inf bars a pair."""
+class _Options(NamedTuple):
+    """What one query may be: row ``here`` of the factors on D and row ``there`` on D', at a gain from its released number."""
 
-    table: Floats
-    bonus: Floats
-    numbers: Floats | None
-    @cached_property
-    def linear(self): return np.exp(self.table)
+    log_factors: Floats
+    here: Indices
+    there: Indices
+    gain: Floats
+    answer: Floats
+    neighbour: Floats
+    threshold: Floats
+    number: Floats
 
 
-class Climber:
-    def __init__(self, model: Model, queries: int, thresholds=(0.0,), values=None, fine=4) -> None:
-        self.model = model
-        step = model.sensitivity
-        if values is None:
-            b = model.nu.scale if model.nu else 0
-            s = model.rho.scale if model.rho else 0
-            f = (b + s)
-            base = [0, 1*step, 2*step, 8*(b+s), 30*(b+s)]
-            base = sorted({x for v in base for x in (v, -v)})
-            values = sorted({round(v / step) * step + k * step / fine for v in base for k in range(-fine, fine+1)})
-        if model.lattice is not None:
-            values = sorted({float(math.floor(v)) for v in values})
-        vt = [(v, t) for t in thresholds for v in values]
-        q = np.array([v for v, _ in vt]); t = np.array([t for _, t in vt])
-        est = None if model.row.compared is Compared.ANSWER else 0.0
-        if model.lattice is not None:
-            g = float(model.lattice.granularity)
-            self.points = model.compare((q*g) if not model.lattice.integers else q.astype(int), (t*g) if not model.lattice.integers else t.astype(int), None if est is None else 0)
-        else:
-            self.points = model.compare(q, t, est)
-        self.q, self.t = q, t
-        self.z, self.logw = rho_grid(model, self.points.breaks(), queries)
-        self.tb = np.maximum(self.points.log_below(self.z), -1e5)
-        self.ta = np.maximum(self.points.log_above(self.z), -1e5)
-        self.eb, self.ea = np.exp(self.tb), np.exp(self.ta)
-        diff = q[None, :] - q[:, None]   # D' - D
-        self.same = (t[None, :] == t[:, None])
-        tol = 1e-9*step
-        self.mask = {"any": self.same & (np.abs(diff) <= step+tol), "up": self.same & (diff >= 0) & (diff <= step+tol), "down": self.same & (diff <= 0) & (diff >= -step-tol)}
-        if model.fresh is not None:
-            w = model.fresh.log_weight(q[None, :] - q[:, None])  # [x, a]
-            self.V = np.array([[ (w[i] - w[j]).max() for j in range(q.size)] for i in range(q.size)])
-        else:
-            self.V = np.zeros((q.size, q.size))
-        self.noisy = model.row.released is Released.NOISY_ANSWER
-        if self.noisy:
-            if self.points.inside:
-                cut = np.abs(q) - t
-            else:
-                cut = q - t
-            self.ea = (self.z[None, :] <= cut[:, None]).astype(float)
-            self.ta = np.where(self.ea > 0, 0.0, -1e5)
-            w = model.nu.log_weight(q[None, :] - q[:, None])  # [x,a]
-            self.bonus_a = {}
-            for d, mk in self.mask.items():
-                g = np.where(mk[:, :, None], w[:, None, :] - w[None, :, :], -np.inf)
-                self.bonus_a[d] = g.max(axis=(0, 1))
+class _Climb(NamedTuple):
+    """A local maximum: the loss, and which option each query took."""
 
-    def climb(self, m, k, direction, rng, sweeps=30):
-        n = m + k
-        above = np.array([False]*m + [True]*k)
-        P = [np.flatnonzero(self.mask[direction].ravel())][0]
-        pairs = rng.choice(P, n)
-        x, y = pairs // self.q.size, pairs % self.q.size
-        if self.noisy:
-            y = np.where(above, x, y)
-        best = -np.inf
-        for _ in range(sweeps):
-            before = best
-            for i in rng.permutation(n):
-                tab = lambda j, a: self.ta[j] if a else self.tb[j]
-                lin = self.ea if above[i] else self.eb
-                r = self.logw.copy(); s = self.logw.copy()
-                for j in range(n):
-                    if j != i:
-                        r = r + tab(x[j], above[j]); s = s + tab(y[j], above[j])
-                rm, sm = r.max(), s.max()
-                with np.errstate(divide="ignore"):
-                    pd = np.log(lin @ np.exp(r - rm)) + rm
-                    pe = np.log(lin @ np.exp(s - sm)) + sm
-                bonus_others = sum((self.bonus_a[direction][x[j]] if self.noisy else self.V[x[j], y[j]]) for j in range(n) if j != i and above[j])
-                if self.noisy and above[i]:
-                    val = pd - pe + self.bonus_a[direction]
-                    val = np.where(np.isfinite(pd), val, -np.inf)
-                    b = int(np.argmax(val)); nx = ny = b; v = val[b]
-                else:
-                    with np.errstate(invalid="ignore"):
-                        val = pd[:, None] - pe[None, :] + (self.V if above[i] else 0)
-                    val = np.where(self.mask[direction] & np.isfinite(pd)[:, None], val, -np.inf)
-                    b = int(np.argmax(val)); nx, ny = divmod(b, self.q.size); v = val[nx, ny]
-                v = v + bonus_others
-                if v > best + 1e-12 or not np.isfinite(best):
-                    x[i], y[i], best = nx, ny, v
-            if not best > before + 1e-12:
+    loss: float
+    below: Indices
+    above: Indices
+
+
+def search(
+    row: Variant | str,
+    *,
+    queries: int = 6,
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    monotonic: bool = False,
+    allocation: Allocation | None = None,
+    scales: Scales | None = None,
+    noise: Noise = "continuous",
+    granularity: Number | None = None,
+    thresholds: Sequence[float] = (0,),
+    restarts: int = 4,
+    seed: int = 0,
+) -> Found:
+    """The largest loss found over the outcomes of up to ``queries`` queries, from ``restarts`` random starts for each.
+
+    ``thresholds`` are those that a query may be asked with. The other parameters are those of ``log_probability``.
+
+    >>> found = search("lee-clifton-2014", queries=3, epsilon=0.1, restarts=2)
+    >>> round(found.loss, 4), found.outcome
+    (0.175, (False, False, True))
+    """
+    queries = exact_count(queries, "queries")
+    if queries > MOST_QUERIES:
+        raise ParameterError("queries", f"must be at most {MOST_QUERIES}", queries, "use worst_case for more")
+    model = build(
+        row, threshold=np.asarray(thresholds), cutoff=cutoff, sensitivity=sensitivity, epsilon=epsilon, budget=budget,
+        monotonic=monotonic, allocation=allocation, scales=scales, noise=noise, granularity=granularity,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    best = Found(answers=(), neighbour=(), threshold=(), outcome=(), loss=-math.inf)
+    directions: tuple[Direction, ...] = ("up", "down") if model.monotonic else ("any",)
+    for direction in directions:
+        climber = _Climber(model, queries, thresholds, direction, rng)
+        tops: dict[tuple[int, int], _Climb] = {}
+        for count in range(1, queries + 1):
+            for outcome in possible_outcomes(model, count).outcomes:
+                rounds = list(spans(outcome)) if model.row.redraws_threshold else [(0, len(outcome) - 1, None)]
+                parts = []
+                for start, end, _ in rounds:
+                    k = sum(outcome[start : end + 1])
+                    key = end + 1 - start - k, k
+                    if key not in tops:
+                        tops[key] = max((climber.climb(*key) for _ in range(restarts)), key=lambda top: top.loss)
+                    parts.append(tops[key])
+                if sum(part.loss for part in parts) > best.loss:
+                    best = climber.describe(outcome, parts, rounds)
+    return best
+
+
+class _Climber:
+    """Candidate answers and their factors on one grid of rho, for neighbours that move in one direction."""
+
+    def __init__(
+        self, model: Model, queries: int, thresholds: Sequence[float], direction: Direction, rng: np.random.Generator
+    ) -> None:
+        values = _candidates(model)
+        q, bar = np.tile(values, len(thresholds)), np.repeat(np.asarray(thresholds), values.size)
+        self.rng = rng
+        self.points = points = model.compare(q, bar, None if model.row.compared is Compared.ANSWER else 0)
+        self.z, self.log_weight = rho_grid(model, points.breaks(), queries)
+        change = points.answer - points.answer[:, None]
+        near = (np.abs(change) <= model.sensitivity * (1 + 1e-12)) & (points.bar == points.bar[:, None])
+        sides = {"any": near, "up": near & (change >= 0), "down": near & (change <= 0)}
+        here, there = np.nonzero(sides[direction])
+        none = np.full(here.size, np.nan)
+        self.below = _Options(
+            points.log_below(self.z), here, there, np.zeros(here.size), q[here], q[there], bar[here], none
+        )
+        self.above = self.below._replace(log_factors=points.log_above(self.z))
+        if model.numeric:
+            self.above = self._with_numbers(model, self.above, q)
+        self.factors = {id(options): np.exp(options.log_factors) for options in (self.below, self.above)}
+
+    def _with_numbers(self, model: Model, options: _Options, values: Floats) -> _Options:
+        """The released number that gains most for each pair; where it is the compared value itself, it sets the factor."""
+        points = self.points
+        law = model.fresh if model.fresh is not None else model.nu
+        assert law is not None
+        log_weight = law.log_weight(points.answer - points.answer[:, None])
+        gains = log_weight[options.here] - log_weight[options.there]  # a row for each pair, a column for each number
+        if model.row.released is not Released.NOISY_ANSWER:
+            best = gains.argmax(axis=1)
+            return options._replace(gain=gains.max(axis=1), number=values[best])
+        # ABOVE says z <= a - T, whatever the answers are: so the options are the numbers, each with its best pair.
+        numbers = np.arange(values.size)
+        pair = np.where(points.bar[options.here][:, None] == points.bar, gains, -np.inf).argmax(axis=0)
+        limit = (np.abs(points.answer) if points.inside else points.answer) - points.bar
+        with np.errstate(divide="ignore"):
+            log_factors = np.log((self.z <= limit[:, None]).astype(np.float64))
+        return _Options(
+            log_factors, numbers, numbers, gains[pair, numbers], options.answer[pair], options.neighbour[pair], options.threshold[pair], values
+        )
+
+    def climb(self, below: int, above: int) -> _Climb:
+        """Coordinate ascent from a random start."""
+        kinds = [self.below] * below + [self.above] * above
+        chosen = np.array([self.rng.integers(kind.here.size) for kind in kinds], dtype=np.intp)
+        loss = -math.inf
+        for _ in range(_SWEEPS):
+            before = loss
+            for i in self.rng.permutation(len(kinds)):
+                at, value = self._best_option(kinds, chosen, int(i))
+                if value > loss:
+                    chosen[i], loss = at, value
+            if loss <= before + 1e-13 or loss == math.inf:
                 break
-        return best, self.q[x], self.q[y], self.t[x], above
+        return _Climb(loss, chosen[:below], chosen[below:])
+
+    def _best_option(self, kinds: list[_Options], chosen: Indices, i: int) -> tuple[int, float]:
+        """The best option for query i with all others as they are, and the loss with it."""
+        others = [(kind, at) for j, (kind, at) in enumerate(zip(kinds, chosen, strict=True)) if j != i]
+        kind = kinds[i]
+        logs = []
+        for side in ("here", "there"):
+            rest = self.log_weight + sum(k.log_factors[getattr(k, side)[at]] for k, at in others)
+            top = float(rest.max())
+            if top == -math.inf:
+                logs.append(np.full(kind.log_factors.shape[0], -np.inf))
+                continue
+            with np.errstate(divide="ignore"):
+                logs.append(np.log(self.factors[id(kind)] @ np.exp(rest - top)) + top)
+        on_here, on_there = logs[0][kind.here], logs[1][kind.there]
+        with np.errstate(invalid="ignore"):
+            values = np.where(on_here == -np.inf, -np.inf, on_here - on_there) + kind.gain
+        best = int(np.argmax(values))
+        return best, float(values[best]) + sum(float(k.gain[at]) for k, at in others)
+
+    def describe(self, outcome: tuple[bool, ...], parts: list[_Climb], rounds: list[Any]) -> Found:
+        """The climbs of all rounds laid out in the order of an outcome."""
+        rows: list[tuple[float, float, float, Any]] = []
+        for (start, end, _), part in zip(rounds, parts, strict=True):
+            left = {True: list(part.above), False: list(part.below)}
+            for above in outcome[start : end + 1]:
+                options, at = (self.above if above else self.below), left[above].pop()
+                number = float(options.number[at])
+                rows.append(
+                    (
+                        float(options.answer[at]), float(options.neighbour[at]), float(options.threshold[at]),
+                        above if math.isnan(number) else number,
+                    )
+                )  # fmt: skip
+        answers, neighbour, threshold, entries = zip(*rows, strict=True)
+        return Found(
+            answers=answers, neighbour=neighbour, threshold=threshold, outcome=entries, loss=sum(part.loss for part in parts)
+        )
+
+
+def _candidates(model: Model) -> Floats:
+    """Answers around the threshold in fine steps, and around values far from it on both sides, in the answers' own units."""
+    unit = float(model.lattice.granularity) if model.lattice is not None else 1.0
+    step = model.sensitivity
+    reach = sum(law.scale for law in (model.rho, model.nu) if law is not None)
+    anchors = {0.0} | {sign * round(far * reach / step) * step for far in _FAR for sign in (-1, 1)}
+    parts = {anchor + step * part / _PARTS for anchor in anchors for part in range(-_PARTS, _PARTS + 1)}
+    parts |= {sign * 2 * step for sign in (-1, 1)}
+    if model.lattice is not None:
+        parts = {float(math.floor(value)) for value in parts}
+    return np.array(sorted(parts)) * unit
