@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks.measure import Result
 
-MODULES = ("noise", "gate", "select", "memory")
+MODULES = ("noise", "gate", "select", "memory", "privacy", "simulation")
 LIBRARIES = ("noisegate", "numpy", "opendp", "diffprivlib")
 
 

@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "service": _CORE | {"privacy", "evaluation", "tables"},
     "cli": _CORE | {"privacy", "evaluation", "tables", "service", "auditor", "testing", "root"},
     "auditor": {"errors"},
-    "testing": {"errors"},
+    "testing": {"errors", "auditor"},
     "root": _CORE | {"privacy", "evaluation", "tables", "auditor", "testing"},
 }
 

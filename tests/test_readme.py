@@ -21,4 +21,3 @@ def test_the_ten_lines_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_demo_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
     assert "ABOVE" in capsys.readouterr().out
-

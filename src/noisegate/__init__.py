@@ -3,6 +3,9 @@
 The public names are listed, with a line each, in docs/api.md.
 """
 
+from importlib import import_module
+from typing import Any
+
 from noisegate.budget import Budget
 from noisegate.errors import (
     BudgetExceeded,
@@ -50,3 +53,12 @@ __all__ = [
     "select_top",
     "tight_epsilon",
 ]
+
+# Rooms that need scipy and more are loaded when they are first used, so that a bare import stays light.
+_ROOMS = {"evaluation": "noisegate.evaluation", "privacy": "noisegate.privacy"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(_ROOMS[name])
+    raise AttributeError(f"module 'noisegate' has no attribute {name!r}")

@@ -1,7 +1,8 @@
 """Every outcome of a few queries at once, on one shared grid of values of rho.
 
-The tables ln Pr[BELOW | z] and ln Pr[ABOVE | z] are computed once; the integrand of an outcome is a sum of their rows, so all
-2^n outcomes are two matrix products. Numbers that a positive releases are integrated out: outcomes are indicators.
+The tables ln Pr[BELOW | z] and ln Pr[ABOVE | z] are computed once; the integrand of an outcome is a sum of their
+rows, so all 2^n outcomes are two matrix products. Numbers that a positive releases are integrated out: outcomes are
+indicators.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ import numpy as np
 from noisegate.errors import ParameterError
 from noisegate.privacy.laws import Floats
 from noisegate.privacy.model import Comparisons, Model
-from noisegate.privacy.quadrature import DROP, FINE, gauss, graded
+from noisegate.privacy.quadrature import DROP, FINE, Points, gauss, graded
 
 MOST_QUERIES = 12
 """The grid is proven for the slopes of so many queries; 4,096 outcomes are also as many as anyone wants listed."""
 
 _FIRST = 8.0  # nats over the panel beside a break
+_COARSE = 6  # nodes of a panel over which ln f changes by less than a nat: their error is below 1e-16
 _IMPOSSIBLE = -1e300  # stands for -inf where 0 * -inf must be 0
 _CELLS = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
 class Possible:
-    """All outcomes of a row over n queries; ``below[o, i]`` and ``above[o, i]`` are 1 where outcome o has that answer."""
+    """All outcomes over n queries; ``below[o, i]`` or ``above[o, i]`` is 1 where outcome o has that answer."""
 
     outcomes: tuple[tuple[bool, ...], ...]
     below: Floats
@@ -43,7 +45,9 @@ def possible_outcomes(model: Model, queries: int) -> Possible:
     ((False, False), (False, True), (True,))
     """
     if not 1 <= queries <= MOST_QUERIES:
-        raise ParameterError("answers", f"must be 1 to {MOST_QUERIES} for all outcomes at once", queries, "use log_probability")
+        raise ParameterError(
+            "answers", f"must be 1 to {MOST_QUERIES} for all outcomes at once", queries, "use log_probability"
+        )
     return _possible(queries, int(min(model.positives_allowed, queries + 1)))
 
 
@@ -100,17 +104,21 @@ def _on_grid(comparisons: Comparisons, below: Floats, above: Floats) -> Floats:
     return out
 
 
-def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Floats, Floats]:
-    """Values z of rho and ln(quadrature weight times weight of rho), for any outcome of so many queries with these breaks."""
+def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Points, Floats]:
+    """Values z of rho, and ln of quadrature weight times weight of rho: good for any outcome of so many queries."""
     if model.rho is None:
-        return np.zeros(1), np.zeros(1)
+        return Points.at(np.zeros(1)), np.zeros(1)
     lattice = model.lattice is not None
     slope = model.rho.rate + queries * (model.nu.rate if model.nu is not None else 0.0)
     tail = model.rho.scale * (DROP + queries * math.log(2))  # an ABOVE can at most double as rho falls out of reach
-    rule = gauss(graded(breaks, tail, _FIRST / slope, lattice=lattice), FINE, lattice=lattice)
-    used = rule.weights > 0
-    z = rule.nodes[used]
-    return z, np.log(rule.weights[used]) + model.rho.log_weight(z)
+    panels = graded(breaks, tail, _FIRST / slope, lattice=lattice)
+    short = (panels.end - panels.start) * slope <= 1
+    rules = [gauss(panels.part(which), order, lattice=lattice) for which, order in ((~short, FINE), (short, _COARSE))]
+    used = [rule.weights > 0 for rule in rules]
+    parts = [rule.nodes.part(which) for rule, which in zip(rules, used, strict=True)]
+    z = Points(np.concatenate([p.base for p in parts]), np.concatenate([p.offset for p in parts]))
+    weights = np.concatenate([rule.weights[which] for rule, which in zip(rules, used, strict=True)])
+    return z, np.log(weights) + model.rho.log_weight(z.value)
 
 
 def log_sum(log_values: Floats) -> Floats:

@@ -61,27 +61,27 @@ class Law:
         """ln Pr[X >= t]."""
         return _two_sided(self.rate * t, self.log_beta, self.log_alpha, t <= 0)
 
-    def log_inside(self, t: Floats, offset: Floats) -> Floats:
-        """ln Pr[|u + X| < t] for u = |offset|: -inf for t <= 0, where nothing is smaller.
+    def log_inside(self, t: Floats, offset: Floats, beyond: Floats | None = None) -> Floats:
+        """ln Pr[|u + X| < t] for u = |offset|: -inf for t <= 0. ``beyond`` is t - u where that is known better.
 
         For 0 < t <= u it is beta exp(-r(u-t)) (1 - exp(-r(2t-h))), and for t > u it is 1 - exp(-r(t-u)) pair(u) with
         pair(u) = 1 + beta (exp(-r(2u-h)) - 1); h is 1 on the lattice and 0 in the continuum.
         """
-        u, inside = np.abs(offset), np.full(np.broadcast_shapes(t.shape, offset.shape), -np.inf)
-        t, u = np.broadcast_to(t, inside.shape), np.broadcast_to(u, inside.shape)
-        near, far = (t > 0) & (t <= u), (t > 0) & (t > u)
+        t, u, beyond = np.broadcast_arrays(t, np.abs(offset), t - np.abs(offset) if beyond is None else beyond)
+        inside = np.full(t.shape, -np.inf)
+        near, far = (t > 0) & (beyond <= 0), (t > 0) & (beyond > 0)
         step = 1.0 if self.lattice else 0.0
-        inside[near] = self.log_beta - self.rate * (u[near] - t[near]) + _log1mexp(self.rate * (2 * t[near] - step))
-        inside[far] = _log1mexp(self.rate * (t[far] - u[far]) - self._log_pair(u[far]))
+        inside[near] = self.log_beta + self.rate * beyond[near] + _log1mexp(self.rate * (2 * t[near] - step))
+        inside[far] = _log1mexp(self.rate * beyond[far] - self._log_pair(u[far]))
         return inside
 
-    def log_outside(self, t: Floats, offset: Floats) -> Floats:
+    def log_outside(self, t: Floats, offset: Floats, beyond: Floats | None = None) -> Floats:
         """ln Pr[|u + X| >= t] for u = |offset|: 0 for t <= 0."""
-        u, outside = np.abs(offset), np.zeros(np.broadcast_shapes(t.shape, offset.shape))
-        t, u = np.broadcast_to(t, outside.shape), np.broadcast_to(u, outside.shape)
-        near, far = (t > 0) & (t <= u), (t > 0) & (t > u)
-        outside[near] = np.log1p(-np.exp(self.log_inside(t[near], u[near])))
-        outside[far] = self._log_pair(u[far]) - self.rate * (t[far] - u[far])
+        t, u, beyond = np.broadcast_arrays(t, np.abs(offset), t - np.abs(offset) if beyond is None else beyond)
+        outside = np.zeros(t.shape)
+        near, far = (t > 0) & (beyond <= 0), (t > 0) & (beyond > 0)
+        outside[near] = np.log1p(-np.exp(self.log_inside(t[near], u[near], beyond[near])))
+        outside[far] = self._log_pair(u[far]) - self.rate * beyond[far]
         return outside
 
     def _log_pair(self, u: Floats) -> Floats:

@@ -1,14 +1,15 @@
 """A row with its noise laws, and answers ready to be compared: what every exact computation starts from.
 
-Given rho = z, the answers of a transcript are independent, so a row's whole behaviour is in two tables: ln Pr[BELOW | z] and
-ln Pr[ABOVE | z] of each query. They are smooth in z but for one break per query, at z = q - T (or |e - q| - T), and one more at
-z = -T where the noise is inside the absolute value. All numbers are floats here: in the units of the answers for
-continuous noise, in lattice steps for lattice noise.
+Given rho = z, the answers of a transcript are independent, so a row's whole behaviour is in two tables: ln Pr[BELOW
+| z] and ln Pr[ABOVE | z] of each query. They are smooth in z but for one break per query, at z = q - T (or |e - q|
+- T), and one more at z = -T where the noise is inside the absolute value. All numbers are floats here: in the units
+of the answers for continuous noise, in lattice steps for lattice noise.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -22,8 +23,10 @@ from noisegate.mechanisms.lattice import Lattice
 from noisegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 from noisegate.noise import exact_scale
 from noisegate.privacy.laws import Floats, Law
+from noisegate.privacy.quadrature import Points
 
 Noise = Literal["continuous", "lattice"]
+Numbers = ArrayLike | Sequence[Fraction]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +53,11 @@ class Model:
         """The cutoff, or infinity for a row that never stops."""
         return self.cutoff if self.row.stops else math.inf
 
-    def compare(self, answers: ArrayLike, threshold: ArrayLike, estimates: ArrayLike | None) -> Comparisons:
+    def compare(self, answers: Numbers, threshold: Numbers, estimates: Numbers | None) -> Comparisons:
         """Answers, thresholds and estimates as floats, or as lattice steps, checked and aligned."""
         if (estimates is None) != (self.row.compared is Compared.ANSWER):
-            raise ParameterError(
-                "estimates", f"must be given exactly where the row compares an error; {self.row.key} compares {self.row.compared.value}"
-            )  # fmt: skip
+            rule = "must be given exactly where the row compares an error"
+            raise ParameterError("estimates", f"{rule}; {self.row.key} compares {self.row.compared.value}")
         q = self._numbers(answers, "answers")
         bar = self._aligned(threshold, q.size, "threshold")
         guess = q if estimates is None else self._aligned(estimates, q.size, "estimates")
@@ -66,7 +68,7 @@ class Model:
         columns = {"answer": q, "bar": bar, "estimate": guess, "value": value}
         return Comparisons(model=self, **{name: column.astype(np.float64) for name, column in columns.items()})
 
-    def _numbers(self, values: ArrayLike, parameter: str) -> NDArray[Any]:
+    def _numbers(self, values: Any, parameter: str) -> NDArray[Any]:
         if self.lattice is not None:
             return self.lattice.steps_many(values, parameter)
         array = np.asarray(values)
@@ -80,7 +82,7 @@ class Model:
             raise ParameterError(parameter, "must be finite numbers", next_step="replace NaN and infinity")
         return array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
 
-    def _aligned(self, values: ArrayLike, count: int, parameter: str) -> NDArray[Any]:
+    def _aligned(self, values: Any, count: int, parameter: str) -> NDArray[Any]:
         array = np.asarray(values)
         if array.ndim == 0:
             return np.repeat(self._numbers(array.reshape(1), parameter), count)
@@ -90,7 +92,7 @@ class Model:
             )
         return self._numbers(array, parameter)
 
-    def released(self, number: float) -> float:
+    def released(self, number: Any) -> float:
         """A released number in this model's units; NaN where the lattice has no such point."""
         if self.lattice is None:
             return float(number)
@@ -110,7 +112,7 @@ class Comparisons:
 
     def __getitem__(self, chosen: slice | NDArray[Any]) -> Comparisons:
         columns = ("answer", "bar", "estimate", "value")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})  # type: ignore[arg-type]
+        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
 
     @property
     def inside(self) -> bool:
@@ -127,23 +129,19 @@ class Comparisons:
         ends = -self.bar if self.inside else self.bar[:0]
         return np.unique(np.concatenate((self.centre, ends, [0.0])))
 
-    def log_below(self, z: Floats) -> Floats:
+    def log_below(self, z: Points) -> Floats:
         """ln Pr[BELOW | rho = z], a row for each query."""
-        nu = self.model.nu
+        nu, past = self.model.nu, z.past(self.centre)
         if nu is None:
-            return np.where(z > self.centre[:, None], 0.0, -np.inf)
-        if self.inside:
-            return nu.log_inside(z + self.bar[:, None], self.value[:, None])
-        return nu.log_below(z - self.value[:, None])
+            return np.where(past > 0, 0.0, -np.inf)
+        return nu.log_inside(z.past(-self.bar), self.value[:, None], past) if self.inside else nu.log_below(past)
 
-    def log_above(self, z: Floats) -> Floats:
+    def log_above(self, z: Points) -> Floats:
         """ln Pr[ABOVE | rho = z], a row for each query."""
-        nu = self.model.nu
+        nu, past = self.model.nu, z.past(self.centre)
         if nu is None:
-            return np.where(z <= self.centre[:, None], 0.0, -np.inf)
-        if self.inside:
-            return nu.log_outside(z + self.bar[:, None], self.value[:, None])
-        return nu.log_above(z - self.value[:, None])
+            return np.where(past <= 0, 0.0, -np.inf)
+        return nu.log_outside(z.past(-self.bar), self.value[:, None], past) if self.inside else nu.log_above(past)
 
 
 def build(
@@ -186,7 +184,7 @@ def build(
         scales = row.scales(shares, cutoff=cutoff, monotonic=bool(monotonic))
     elif scales.answer is not None and row.released is not Released.FRESH_ANSWER:
         raise ParameterError("scales", f"must have no answer scale for {row.key}", scales)
-    # A float sensitivity decides the kind of lattice, as it does for a run; continuous noise borrows the check of its value.
+    # Whole numbers or steps, decided as for a run; continuous noise borrows only the check of the sensitivity.
     whole = np.asarray(threshold).dtype.kind in "iu"
     lattice = Lattice.fit(sensitivity=sensitivity, threshold=0 if whole else 0.0, granularity=granularity)
     on_lattice = noise == "lattice"
@@ -199,6 +197,6 @@ def build(
 
     return Model(
         row=row, cutoff=cutoff, monotonic=bool(monotonic), scales=scales, sensitivity=float(unit),
-        lattice=lattice if on_lattice else None, rho=law(scales.threshold), nu=law(scales.query), fresh=law(scales.answer),
+        lattice=lattice if on_lattice else None,
+        rho=law(scales.threshold), nu=law(scales.query), fresh=law(scales.answer),
     )  # fmt: skip
-

@@ -1,17 +1,18 @@
 """The exact probability of a transcript: ln Pr[A(D) = a] for any row, any answers, any thresholds.
 
-    Pr[A(D) = a] = integral of Pr[rho = z] * prod_{BELOW} Pr[q_i + nu_i < T_i + z] * prod_{ABOVE} Pr[q_i + nu_i >= T_i + z] dz
+    Pr[A(D) = a] = int Pr[rho = z] prod_BELOW Pr[q_i + nu_i < T_i + z] prod_ABOVE Pr[q_i + nu_i >= T_i + z] dz
 
-(the paper's Eq. for Pr[A(D) = a], Sec. 3.1). A row that redraws rho after a positive gives a product of such integrals, one for
-each round. A positive that releases its own noisy value a_i contributes the density of nu at a_i - q_i, and limits the
-integral to z <= a_i - T_i (|e_i - a_i| - T_i for errors). A fresh numeric answer contributes a factor outside the integral. On
-the lattice, integrals are sums and densities are probabilities.
+(the paper's Eq. for Pr[A(D) = a], Sec. 3.1). A row that redraws rho after a positive gives a product of such
+integrals, one for each round. A positive that releases its own noisy value a_i contributes the density of nu at a_i
+- q_i, and limits the integral to z <= a_i - T_i (|e_i - a_i| - T_i for errors). A fresh numeric answer contributes
+a factor outside the integral. On the lattice, integrals are sums and densities are probabilities.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -24,7 +25,7 @@ from noisegate.mechanisms.gate import Answer
 from noisegate.mechanisms.variants import Compared, Released, Scales, Variant
 from noisegate.privacy.laws import Floats
 from noisegate.privacy.model import Comparisons, Model, Noise, build
-from noisegate.privacy.quadrature import log_integral
+from noisegate.privacy.quadrature import LogIntegrand, Points, log_integral
 
 Outcome = Sequence[Any]
 """BELOW and ABOVE as bools or ``Answer`` objects; a number stands for an ABOVE that released it."""
@@ -49,21 +50,22 @@ def log_probability(
     noise: Noise = "continuous",
     granularity: Number | None = None,
 ) -> float:
-    """ln Pr[A(D) = outcome], with relative error of the probability below 1e-10 however small it is; -inf where impossible.
+    """ln Pr[A(D) = outcome]: the probability to 1e-10 of itself, however small; -inf where impossible.
 
-    Where the row releases numbers, an outcome that holds them has a density (continuous noise) or a probability (lattice), and
-    an ABOVE without a number stands for all of them: the probability of the indicators alone.
+    Where the row releases numbers, an outcome that holds them has a density (continuous noise) or a probability
+    (lattice), and an ABOVE without a number stands for all of them: the probability of the indicators alone.
 
-    Parameters: ``answers`` q_i(D); ``threshold`` T, one or one for each answer; ``estimates`` e_i for rows that compare errors;
-    ``scales`` in units of the sensitivity (those of a plan, say) instead of ``epsilon`` or ``budget``; ``noise`` "continuous", as in
-    the paper, or "lattice", as in a run; ``granularity`` the lattice step.
+    Parameters: ``answers`` q_i(D); ``threshold`` T, one or one for each answer; ``estimates`` e_i for rows that
+    compare errors; ``scales`` in units of the sensitivity (those of a plan, say) instead of ``epsilon`` or
+    ``budget``; ``noise`` "continuous", as in the paper, or "lattice", as in a run; ``granularity`` the lattice
+    step.
 
     >>> round(log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
     True
     """
     model = build(
-        row, threshold=threshold, cutoff=cutoff, sensitivity=sensitivity, epsilon=epsilon, budget=budget, monotonic=monotonic,
-        allocation=allocation, scales=scales, noise=noise, granularity=granularity,
+        row, threshold=threshold, cutoff=cutoff, sensitivity=sensitivity, epsilon=epsilon, budget=budget,
+        monotonic=monotonic, allocation=allocation, scales=scales, noise=noise, granularity=granularity,
     )  # fmt: skip
     return transcript(model.compare(answers, threshold, estimates), outcome)
 
@@ -72,12 +74,13 @@ def transcript(comparisons: Comparisons, outcome: Outcome) -> float:
     """The same for answers that are ready."""
     above, numbers = read_outcome(comparisons.model, outcome, comparisons.answer.size)
     asked = comparisons[: above.size]
-    return sum(_round(asked[at], above[at], numbers[at]) for at in _rounds(asked.model, above))
+    return math.fsum(_round(asked[at], above[at], numbers[at]) for at in _rounds(asked.model, above))
 
 
-def read_outcome(model: Model, outcome: Outcome, queries: int) -> tuple[NDArray[np.bool_], list[Real | None]]:
+def read_outcome(model: Model, outcome: Outcome, queries: int) -> tuple[NDArray[np.bool_], list[Any]]:
     """Which answers are ABOVE, and the number that each one released."""
-    numbers: list[Real | None] = []
+    numbers: list[Any] = []
+    number: Any
     above = np.zeros(len(outcome), dtype=np.bool_)
     for i, entry in enumerate(outcome):
         if isinstance(entry, Answer):
@@ -87,20 +90,26 @@ def read_outcome(model: Model, outcome: Outcome, queries: int) -> tuple[NDArray[
         elif isinstance(entry, Real):
             above[i], number = True, entry
         else:
-            raise ParameterError("outcome", "must hold bools, Answers or numbers", entry, "pass for instance [False, True]")
+            raise ParameterError(
+                "outcome", "must hold bools, Answers or numbers", entry, "pass for instance [False, True]"
+            )
         if number is not None and not (model.numeric and above[i] and math.isfinite(number)):
             raise ParameterError(
-                "outcome", f"must hold finite numbers, and only where an ABOVE releases one; here {model.row.key} releases "
-                f"{model.row.released.value}", number, "pass True or False",
+                "outcome", "must hold finite numbers, and only where an ABOVE releases one; "
+                f"here {model.row.key} releases {model.row.released.value}", number, "pass True or False",
             )  # fmt: skip
-        numbers.append(number)  # type: ignore[arg-type]
+        numbers.append(number)
     given = int(above.sum())
     stopped = given == model.positives_allowed and bool(above[-1])
     if given > model.positives_allowed or (given == model.positives_allowed and not stopped):
-        raise ParameterError("outcome", f"must end with ABOVE number {model.cutoff}: {model.row.key} stops there", given)
+        raise ParameterError(
+            "outcome", f"must end with ABOVE number {model.cutoff}: {model.row.key} stops there", given
+        )
     if len(outcome) > queries or (len(outcome) < queries and not stopped):
         raise ParameterError(
-            "outcome", f"must have one entry for each of the {queries} answers, or end where the row stops", len(outcome)
+            "outcome",
+            f"must have one entry for each of the {queries} answers, or end where the row stops",
+            len(outcome),
         )
     return above, numbers
 
@@ -109,10 +118,10 @@ def _rounds(model: Model, above: NDArray[np.bool_]) -> list[slice]:
     """Stretches that share one rho."""
     ends = [int(i) + 1 for i in np.flatnonzero(above)] if model.row.redraws_threshold else []
     edges = sorted({0, *ends, above.size})
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def _round(asked: Comparisons, above: NDArray[np.bool_], numbers: list[Real | None]) -> float:
+def _round(asked: Comparisons, above: NDArray[np.bool_], numbers: list[Any]) -> float:
     model = asked.model
     constant, high = 0.0, math.inf
     compared = np.ones(above.size, dtype=np.bool_)
@@ -137,12 +146,12 @@ def _round(asked: Comparisons, above: NDArray[np.bool_], numbers: list[Real | No
     elif asked.inside:
         low = max(-below.bar, default=low)  # |.| < T + z needs T + z > 0
     if model.rho is None:
-        return constant + float(_log_factors(below, over)(np.zeros(1))[0]) if low < 0 <= high else -math.inf
-    rate = model.rho.rate + above.size * (model.nu.rate if model.nu is not None else 0.0)
-    value = log_integral(
-        _log_factors(below, over), asked.breaks(), low, high, lattice=model.lattice is not None, finest=1 / rate
-    )
-    return constant + value
+        return constant + float(_log_factors(below, over)(Points.at(np.zeros(1)))[0]) if low < 0 <= high else -math.inf
+    nu_rate, layer = (model.nu.rate, model.nu.scale) if model.nu is not None else (0.0, model.rho.scale)
+    return constant + log_integral(
+        _log_factors(below, over), asked.breaks(), low, high,
+        lattice=model.lattice is not None, finest=1 / (model.rho.rate + above.size * nu_rate), layer=layer,
+    )  # fmt: skip
 
 
 def _pinned(asked: Comparisons, i: int, noise: float) -> float:
@@ -157,17 +166,21 @@ def _pinned(asked: Comparisons, i: int, noise: float) -> float:
     return float(value - asked.bar[i])
 
 
-def _log_factors(below: Comparisons, over: Comparisons) -> Any:
+def _log_factors(below: Comparisons, over: Comparisons) -> LogIntegrand:
     """ln of the integrand at an array of points; equal comparisons are computed once."""
     rho = below.model.rho
-    parts = [(group, count, sign) for group, count, sign in ((*_grouped(below), False), (*_grouped(over), True)) if count.size]
+    parts = [
+        (group, count, sign)
+        for group, count, sign in ((*_grouped(below), False), (*_grouped(over), True))
+        if count.size
+    ]
     step = max(1, _CELLS // max(1, *(count.size for _, count, _ in parts), 1))
 
-    def log_f(z: Floats) -> Floats:
-        total = rho.log_weight(z) if rho is not None else np.zeros(z.size)
+    def log_f(z: Points) -> Floats:
+        total = rho.log_weight(z.value) if rho is not None else np.zeros(z.size)
         if below.model.nu is not None:
             for start in range(0, z.size, step):
-                some = z[start : start + step]
+                some = z.part(slice(start, start + step))
                 for group, count, sign in parts:
                     total[start : start + step] += count @ (group.log_above(some) if sign else group.log_below(some))
         return total

@@ -1,11 +1,11 @@
 """A search for the largest privacy loss that knows nothing of the bounds: it only climbs.
 
-Outcomes are all those of up to ten queries. For each, coordinate ascent from random starts moves one query at a time, on both
-datasets at once, to the pair of answers within the sensitivity that raises ln Pr_D - ln Pr_D' most. Answers come from a grid with
-fine steps around the threshold and values far away on both sides. Two exact facts keep it fast: queries under one rho are
-exchangeable, so only how many are BELOW and how many ABOVE matters; and rounds with a rho of their own are independent, so
-their losses add. With tables of ln Pr[BELOW | z] and ln Pr[ABOVE | z] at every grid value, the probabilities at all candidates for
-one query are one matrix product.
+Outcomes are all those of up to ten queries. For each, coordinate ascent from random starts moves one query at a
+time, on both datasets at once, to the pair of answers within the sensitivity that raises ln Pr_D - ln Pr_D' most.
+Answers come from a grid with fine steps around the threshold and values far away on both sides. Two exact facts
+keep it fast: queries under one rho are exchangeable, so only how many are BELOW and how many ABOVE matters; and
+rounds with a rho of their own are independent, so their losses add. With tables of ln Pr[BELOW | z] and ln Pr[ABOVE
+| z] at every grid value, the probabilities at all candidates for one query are one matrix product.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ Indices = NDArray[np.intp]
 _FAR = (8, 30)  # sums of the two noise scales
 _PARTS = 4  # steps in one sensitivity, around each anchor
 _SWEEPS = 30
+_SMALL = 1e-280  # sums below this have lost digits to underflow: they are taken in log space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class Found:
 
 
 class _Options(NamedTuple):
-    """What one query may be: row ``here`` of the factors on D and row ``there`` on D', at a gain from its released number."""
+    """What one query may be: factor row ``here`` on D, ``there`` on D', and the gain from its released number."""
 
     log_factors: Floats
     here: Indices
@@ -143,7 +144,7 @@ class _Climber:
         self.factors = {id(options): np.exp(options.log_factors) for options in (self.below, self.above)}
 
     def _with_numbers(self, model: Model, options: _Options, values: Floats) -> _Options:
-        """The released number that gains most for each pair; where it is the compared value itself, it sets the factor."""
+        """The number that gains most for each pair; where it is the compared value itself, it sets the factor."""
         points = self.points
         law = model.fresh if model.fresh is not None else model.nu
         assert law is not None
@@ -157,9 +158,16 @@ class _Climber:
         pair = np.where(points.bar[options.here][:, None] == points.bar, gains, -np.inf).argmax(axis=0)
         limit = (np.abs(points.answer) if points.inside else points.answer) - points.bar
         with np.errstate(divide="ignore"):
-            log_factors = np.log((self.z <= limit[:, None]).astype(np.float64))
+            log_factors = np.log((self.z.past(limit) <= 0).astype(np.float64))
         return _Options(
-            log_factors, numbers, numbers, gains[pair, numbers], options.answer[pair], options.neighbour[pair], options.threshold[pair], values
+            log_factors,
+            numbers,
+            numbers,
+            gains[pair, numbers],
+            options.answer[pair],
+            options.neighbour[pair],
+            options.threshold[pair],
+            values,
         )
 
     def climb(self, below: int, above: int) -> _Climb:
@@ -184,17 +192,23 @@ class _Climber:
         logs = []
         for side in ("here", "there"):
             rest = self.log_weight + sum(k.log_factors[getattr(k, side)[at]] for k, at in others)
-            top = float(rest.max())
-            if top == -math.inf:
-                logs.append(np.full(kind.log_factors.shape[0], -np.inf))
-                continue
-            with np.errstate(divide="ignore"):
-                logs.append(np.log(self.factors[id(kind)] @ np.exp(rest - top)) + top)
+            logs.append(self._log_totals(kind, rest))
         on_here, on_there = logs[0][kind.here], logs[1][kind.there]
         with np.errstate(invalid="ignore"):
             values = np.where(on_here == -np.inf, -np.inf, on_here - on_there) + kind.gain
         best = int(np.argmax(values))
         return best, float(values[best]) + sum(float(k.gain[at]) for k, at in others)
+
+    def _log_totals(self, kind: _Options, rest: Floats) -> Floats:
+        """ln of the sum over the grid of each row of factors times the rest."""
+        top = float(rest.max())
+        if top == -math.inf:
+            return np.full(kind.log_factors.shape[0], -np.inf)
+        totals = self.factors[id(kind)] @ np.exp(rest - top)
+        small = totals < _SMALL
+        logs = np.log(np.where(small, 1.0, totals)) + top
+        logs[small] = np.logaddexp.reduce(kind.log_factors[small] + rest, axis=1)
+        return logs
 
     def describe(self, outcome: tuple[bool, ...], parts: list[_Climb], rounds: list[Any]) -> Found:
         """The climbs of all rounds laid out in the order of an outcome."""
@@ -212,12 +226,16 @@ class _Climber:
                 )  # fmt: skip
         answers, neighbour, threshold, entries = zip(*rows, strict=True)
         return Found(
-            answers=answers, neighbour=neighbour, threshold=threshold, outcome=entries, loss=sum(part.loss for part in parts)
+            answers=answers,
+            neighbour=neighbour,
+            threshold=threshold,
+            outcome=entries,
+            loss=sum(part.loss for part in parts),
         )
 
 
 def _candidates(model: Model) -> Floats:
-    """Answers around the threshold in fine steps, and around values far from it on both sides, in the answers' own units."""
+    """Answers around zero in fine steps, and around values far from it on both sides, in the answers' units."""
     unit = float(model.lattice.granularity) if model.lattice is not None else 1.0
     step = model.sensitivity
     reach = sum(law.scale for law in (model.rho, model.nu) if law is not None)

@@ -1,0 +1,91 @@
+"""The computed probabilities against the frequencies of the real runner.
+
+One chi-square test for each row over all outcomes of three queries, at a false-alarm rate of 1e-6 each; the seeds are
+fixed. Its twin holds the same frequencies against noise of a scale that is 20 % off, which must be rejected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import noisegate as ng
+from noisegate.mechanisms.variants import Compared
+from noisegate.privacy import log_probability
+from noisegate.privacy.enumeration import log_probabilities, possible_outcomes
+from noisegate.privacy.model import build
+
+FALSE_ALARM = 1e-6
+RUNS = 200_000
+ANSWERS, THRESHOLDS, ESTIMATES = [3, -2, 1], [1, 0, 2], [-4, 2, 5]
+
+
+def p_value(observed: list[int], probabilities: list[float], runs: int) -> float:
+    """Chi-square over the cells that are expected five times, the others in one."""
+    expected = np.array(probabilities) * runs
+    big = expected >= 5
+    cells = np.append(np.array(observed)[big], runs - np.array(observed)[big].sum())
+    means = np.append(expected[big], runs - expected[big].sum())
+    if means[-1] < 5:
+        cells, means = np.append(cells[:-2], cells[-2:].sum()), np.append(means[:-2], means[-2:].sum())
+    return float(stats.chi2.sf(((cells - means) ** 2 / means).sum(), cells.size - 1))
+
+
+def indicator_p(key: str, *, drawn: float, claimed: float, seed: int) -> float:
+    """Outcomes drawn at one epsilon, tested against the law at another."""
+    row = ng.VARIANTS[key]
+    estimates = None if row.compared is Compared.ANSWER else ESTIMATES
+    out = ng.run_many(
+        key, ANSWERS, runs=RUNS, threshold=THRESHOLDS, estimates=estimates, cutoff=2, epsilon=drawn,
+        source=ng.Seeded(seed), not_private=True,
+    )  # fmt: skip
+    seen = Counter(tuple(above[:asked]) for above, asked in zip(out.above.tolist(), out.asked.tolist(), strict=True))
+    model = build(row, threshold=THRESHOLDS, cutoff=2, epsilon=claimed, noise="lattice")
+    outcomes = possible_outcomes(model, 3).outcomes
+    probabilities = np.exp(log_probabilities(model.compare(ANSWERS, THRESHOLDS, estimates))).tolist()
+    assert set(seen) <= set(outcomes)
+    return p_value([seen[outcome] for outcome in outcomes], probabilities, RUNS)
+
+
+@pytest.mark.parametrize("key", ng.VARIANTS)
+def test_outcomes_come_up_as_often_as_computed(key: str) -> None:
+    assert indicator_p(key, drawn=1, claimed=1, seed=11) >= FALSE_ALARM
+
+
+@pytest.mark.parametrize("key", ng.VARIANTS)
+def test_a_scale_twenty_percent_off_is_rejected(key: str) -> None:
+    assert indicator_p(key, drawn=1, claimed=1.2, seed=11) < FALSE_ALARM
+
+
+def noise_of(key: str, epsilon: float) -> dict[str, Any]:
+    """Noise at this epsilon; the standard row needs a share for its numbers."""
+    if key == "standard":
+        return {"budget": ng.Budget(threshold=epsilon, queries=epsilon, answers=epsilon)}
+    return {"epsilon": epsilon}
+
+
+def number_p(key: str, *, drawn: float, claimed: float, seed: int) -> float:
+    """Released numbers after a BELOW, drawn at one epsilon and tested against the law at another."""
+    given = {"threshold": [1, 0], "estimates": ESTIMATES[:2] if key.startswith("hardt") else None}
+    out = ng.run_many(key, [2, 0], runs=RUNS, source=ng.Seeded(seed), not_private=True, **given, **noise_of(key, drawn))
+    assert out.values is not None
+    seen = Counter(out.values[~out.above[:, 0] & out.above[:, 1], 1].tolist())
+    given |= {"noise": "lattice", **noise_of(key, claimed)}
+    cells = range(-30, 31)
+    probabilities = [math.exp(log_probability(key, [2, 0], [False, number], **given)) for number in cells]
+    return p_value([seen[number] for number in cells], probabilities, RUNS)
+
+
+@pytest.mark.parametrize("key", ["roth-2011", "hardt-rothblum-2010", "standard"])
+def test_numbers_come_up_as_often_as_computed(key: str) -> None:
+    assert number_p(key, drawn=1, claimed=1, seed=12) >= FALSE_ALARM
+
+
+@pytest.mark.parametrize("key", ["roth-2011", "hardt-rothblum-2010", "standard"])
+def test_numbers_of_a_scale_twenty_percent_off_are_rejected(key: str) -> None:
+    assert number_p(key, drawn=1, claimed=1.2, seed=12) < FALSE_ALARM

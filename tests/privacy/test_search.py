@@ -1,0 +1,140 @@
+"""A search that knows nothing of the bounds never beats them, and random neighbours do not either."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import noisegate as ng
+from noisegate.mechanisms.variants import Compared
+from noisegate.privacy import Found, loss, search, tight_epsilon
+from noisegate.privacy.enumeration import log_probabilities
+from noisegate.privacy.model import build
+
+PRIVATE = [key for key, row in ng.VARIANTS.items() if row.private]
+TOLERANCE = 1e-9
+SHARES = [(0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.3, 0.2, 0.5), (0.3, 0.5, 0.2), (1 / 3, 1 / 3, 1 / 3)]
+
+
+def thresholds(key: str) -> tuple[int, ...]:
+    """Errors are never negative, so that only thresholds far from zero bring out every case."""
+    return (0,) if ng.VARIANTS[key].compared is Compared.ANSWER else (0, 120)
+
+
+def again(key: str, found: Found, **parameters: Any) -> float:
+    estimates = None if ng.VARIANTS[key].compared is Compared.ANSWER else 0
+    bars = [int(bar) for bar in found.threshold]
+    return loss(key, found.answers, found.neighbour, found.outcome, threshold=bars, estimates=estimates, **parameters)
+
+
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", ng.VARIANTS)
+def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: bool, noise: str) -> None:
+    parameters = {"cutoff": 2, "epsilon": 1, "monotonic": monotonic, "noise": noise}
+    found = search(key, queries=5, thresholds=thresholds(key), restarts=2, **parameters)
+    limit = {key: parameters[key] for key in ("cutoff", "epsilon", "monotonic")}
+    assert found.loss <= tight_epsilon(key, queries=5, **limit) + TOLERANCE
+    assert found.loss >= 0.9 * tight_epsilon(key, queries=5, **limit) or found.loss == math.inf
+    assert again(key, found, **parameters) == pytest.approx(found.loss, abs=1e-9)
+
+
+@pytest.mark.parametrize("shares", SHARES, ids=str)
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+def test_three_shares_and_monotonic_queries_are_searched_hardest(
+    shares: tuple[float, float, float], noise: str
+) -> None:
+    budget = ng.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    for cutoff in (1, 2):
+        found = search("standard", queries=8, cutoff=cutoff, budget=budget, monotonic=True, noise=noise, restarts=4)  # type: ignore[arg-type]
+        tight = tight_epsilon("standard", cutoff=cutoff, budget=budget, monotonic=True)
+        assert 0.98 * tight <= found.loss <= tight + TOLERANCE
+
+
+def random_losses(key: str, noise: str, monotonic: bool, pairs: int, seed: int) -> float:
+    """The largest loss over all outcomes of random neighbours, some near the threshold and some far from it."""
+    rng, row = np.random.default_rng(seed), ng.VARIANTS[key]
+    largest = -math.inf
+    for _ in range(pairs):
+        n, cutoff = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+        model = build(row, cutoff=cutoff, epsilon=1, monotonic=monotonic, noise=noise, threshold=0)  # type: ignore[arg-type]
+        reach = 10.0 ** rng.uniform(0, 2.5)
+        here = np.round(rng.normal(size=n) * reach)
+        move = (
+            rng.integers(-1, 2, n)
+            if noise == "lattice"
+            else np.where(rng.random(n) < 0.7, rng.choice([-1, 1], n), rng.uniform(-1, 1, n))
+        )
+        there = here + (np.abs(move) * rng.choice([-1, 1]) if monotonic else move)
+        bars = np.round(rng.normal(size=n) * reach * (rng.random() < 0.5))
+        estimates = None if row.compared is Compared.ANSWER else np.round(rng.normal(size=n) * reach)
+        first, second = (log_probabilities(model.compare(q, bars, estimates)) for q in (here, there))
+        largest = max(largest, float(np.abs(first - second).max()))
+    return largest
+
+
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", PRIVATE)
+def test_random_neighbours_never_beat_the_bound(key: str, monotonic: bool, noise: str) -> None:
+    largest = max(tight_epsilon(key, cutoff=c, epsilon=1, monotonic=monotonic) for c in (1, 2, 3))
+    assert random_losses(key, noise, monotonic, 60, 1) <= largest + TOLERANCE
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", PRIVATE)
+def test_ten_thousand_random_neighbours_never_beat_the_bound(key: str, monotonic: bool, noise: str) -> None:
+    largest = max(tight_epsilon(key, cutoff=c, epsilon=1, monotonic=monotonic) for c in (1, 2, 3))
+    assert random_losses(key, noise, monotonic, 10_000, 2) <= largest + TOLERANCE
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", PRIVATE)
+def test_a_long_search_never_beats_the_bound(key: str, monotonic: bool, noise: str) -> None:
+    for cutoff in (1, 2, 3):
+        for allocation in ("1:1", "1:3", 20, 0.05):
+            parameters = {"cutoff": cutoff, "epsilon": 1, "monotonic": monotonic, "allocation": allocation}
+            found = search(key, queries=10, thresholds=thresholds(key), restarts=6, noise=noise, **parameters)  # type: ignore[arg-type]
+            assert found.loss <= tight_epsilon(key, queries=10, **parameters) + TOLERANCE  # type: ignore[arg-type]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(40))
+def test_a_long_search_over_random_shares_and_monotonic_queries(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    threshold, queries, answers = (round(float(x), 2) for x in rng.uniform(0.02, 1, 3))
+    budget = ng.Budget(threshold=threshold, queries=queries, answers=answers)
+    for cutoff in (1, 2, 3):
+        for n in (2, 3, 5, 8):
+            found = search("standard", queries=n, cutoff=cutoff, budget=budget, monotonic=True, restarts=10, seed=seed)
+            tight = tight_epsilon("standard", cutoff=cutoff, budget=budget, monotonic=True, queries=n)
+            assert found.loss <= tight + TOLERANCE
+
+
+def test_the_search_finds_what_is_known_to_be_broken() -> None:
+    assert search("stoddard-2014", queries=2, epsilon=1).loss == math.inf
+    assert search("lee-clifton-2014", queries=7, cutoff=3, epsilon=0.1).loss == pytest.approx(0.475, abs=5e-5)
+
+
+def test_answers_thousands_of_scales_away_do_not_underflow() -> None:
+    # rho is a thousand times wider than nu, and the far answers are 30 rho scales away.
+    budget = ng.Budget(threshold=0.001, queries=2)
+    found = search("lyu-2017", queries=3, budget=budget, restarts=3)
+    assert found.loss <= tight_epsilon("lyu-2017", queries=3, budget=budget) + TOLERANCE
+    assert again("lyu-2017", found, budget=budget) == pytest.approx(found.loss, abs=1e-9)
+
+
+def test_the_same_seed_finds_the_same_place() -> None:
+    assert search("lyu-2017", queries=4, epsilon=1, seed=3) == search("lyu-2017", queries=4, epsilon=1, seed=3)
+
+
+def test_too_many_queries_are_refused() -> None:
+    with pytest.raises(ng.ParameterError):
+        search("lyu-2017", queries=13, epsilon=1)

@@ -1,0 +1,256 @@
+"""The paper's claims: each check gives its documented verdict, and another one when its subject is tampered with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from noisegate.budget import advanced
+from noisegate.mechanisms.exponential import selection_rate
+from noisegate.mechanisms.variants import VARIANTS, Released, Scale, Scales, Variant
+from noisegate.privacy.theorems import CLAIMS, SECTIONS, Subject, Verdict
+from noisegate.privacy.theorems.claim import at_least, at_most, equals, exceeds, verdict, within
+
+ROOT = Path(__file__).parents[2]
+KEYS = list(CLAIMS)
+
+
+@cache
+def documents() -> dict[str, str]:
+    """The pages that quote the checks, with every run of white space as one blank."""
+    return {
+        name: " ".join((ROOT / "docs" / name).read_text(encoding="utf-8").split())
+        for name in ("errata.md", "theory.md")
+    }
+
+
+def swapped(key: str, **changes: object) -> Subject:
+    """This library's rows, with one of them changed."""
+    return Subject(rows={**VARIANTS, key: replace(VARIANTS[key], **changes)})
+
+
+def scaled(scale: Scale, factor: str) -> Scale:
+    return replace(scale, factor=scale.factor * Fraction(factor))
+
+
+def rescaled(key: str, *, threshold: str = "1", query: str = "1") -> Subject:
+    """The row with its noise multiplied by these factors."""
+    row = VARIANTS[key]
+    return swapped(
+        key,
+        threshold_noise=scaled(row.threshold_noise, threshold),
+        query_noise=scaled(row.query_noise, query),
+        query_noise_monotonic=scaled(row.query_noise_monotonic, query),
+    )
+
+
+class QuietAnswers(Variant):
+    """A row whose fresh answers have 20 % less noise than they should."""
+
+    def scales(self, *args: object, **kwargs: object) -> Scales:
+        scales = super().scales(*args, **kwargs)  # type: ignore[arg-type]
+        return scales if scales.answer is None else scales._replace(answer=scales.answer * Fraction(4, 5))
+
+
+def quiet_answers() -> Subject:
+    row = VARIANTS["standard"]
+    return Subject(rows={**VARIANTS, "standard": QuietAnswers(**{f.name: getattr(row, f.name) for f in fields(row)})})
+
+
+def laplace(factor: str) -> Subject:
+    """The Laplace mechanism with its noise multiplied by this factor."""
+    return Subject(laplace_scale=lambda epsilon: Fraction(factor) / Fraction(epsilon))
+
+
+def steeper(factor: str) -> Subject:
+    """Selection weights with this factor in the exponent."""
+    return Subject(selection_rate=lambda **given: selection_rate(**given) * Fraction(factor))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_check_gives_its_documented_verdict_and_the_line_that_the_documents_quote(key: str) -> None:
+    found = CLAIMS[key].check()
+    assert found.verdict == CLAIMS[key].expected, found
+    assert [page for page in documents().values() if f"noisegate theorems {key} {found.evidence}" in page], found
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if CLAIMS[key].expected in (Verdict.OVER_CLAIMS, Verdict.WRONG)])
+def test_every_claim_that_fails_is_an_erratum(key: str) -> None:
+    assert re.search(rf"noisegate theorems {key}\b", documents()["errata.md"])
+
+
+# What is tampered with, and what the claim's verdict must become.
+TEETH: dict[str, tuple[str, Callable[[], Subject], Verdict]] = {
+    "the Laplace mechanism with 20 % less noise": (
+        "laplace-mechanism",
+        lambda: laplace("4/5"),
+        Verdict.WRONG,
+    ),
+    "the Laplace mechanism with 20 % more noise": (
+        "laplace-mechanism",
+        lambda: laplace("6/5"),
+        Verdict.HOLDS,
+    ),
+    "selection weights 20 % too steep": ("em-general", lambda: steeper("6/5"), Verdict.WRONG),
+    "monotonic selection weights 20 % too steep": ("em-monotonic", lambda: steeper("6/5"), Verdict.WRONG),
+    "peeling 20 % too steep": ("em-peeling", lambda: steeper("6/5"), Verdict.WRONG),
+    "selection weights 20 % too flat": ("alpha-em", lambda: steeper("4/5"), Verdict.WRONG),
+    "a part of a composition with 20 % less noise": (
+        "composition",
+        lambda: rescaled("lyu-2017", query="4/5"),
+        Verdict.WRONG,
+    ),
+    "advanced composition that promises half": (
+        "advanced-composition",
+        lambda: Subject(advanced=lambda *a, **k: advanced(*a, **k) / 2),
+        Verdict.OVER_CLAIMS,
+    ),
+    "Alg. 1 that outputs its noisy answer": (
+        "slip-step-3",
+        lambda: swapped("lyu-2017", released=Released.NOISY_ANSWER),
+        Verdict.HOLDS,
+    ),
+    "Alg. 1 with less threshold noise, on BELOW": (
+        "lemma-1",
+        lambda: rescaled("lyu-2017", threshold="4/5"),
+        Verdict.WRONG,
+    ),
+    "Alg. 1 with much less threshold noise, on ABOVE": (
+        "lemma-1-mirror",
+        lambda: rescaled("lyu-2017", threshold="1/4", query="1/4"),
+        Verdict.WRONG,
+    ),
+    "Alg. 5 with less threshold noise, on BELOW": (
+        "lemma-1-no-noise",
+        lambda: rescaled("stoddard-2014", threshold="4/5"),
+        Verdict.WRONG,
+    ),
+    "Alg. 1 with less query noise": ("alg-1", lambda: rescaled("lyu-2017", query="4/5"), Verdict.WRONG),
+    "Alg. 1 with less threshold noise": ("alg-1", lambda: rescaled("lyu-2017", threshold="4/5"), Verdict.WRONG),
+    "Alg. 1 with more query noise": ("alg-1", lambda: rescaled("lyu-2017", query="6/5"), Verdict.HOLDS),
+    "Alg. 1 with the split of Alg. 4 and less noise": (
+        "split",
+        lambda: rescaled("lyu-2017", query="4/5"),
+        Verdict.WRONG,
+    ),
+    "Alg. 2 with less threshold noise": ("alg-2", lambda: rescaled("dwork-roth-2014", threshold="4/5"), Verdict.WRONG),
+    "Alg. 2 that does not redraw": (
+        "alg-2",
+        lambda: swapped("dwork-roth-2014", redraws_threshold=False),
+        Verdict.HOLDS,
+    ),
+    "Alg. 1 that redraws": ("rho-with-c", lambda: swapped("lyu-2017", redraws_threshold=True), Verdict.OVER_CLAIMS),
+    "Alg. 3 with less query noise": (
+        "alg-3-indicators",
+        lambda: rescaled("roth-2011", query="4/5"),
+        Verdict.OVER_CLAIMS,
+    ),
+    "Alg. 3 with the noise of Alg. 1": ("alg-3", lambda: rescaled("roth-2011", query="2"), Verdict.WRONG),
+    "Alg. 4 with less query noise": ("alg-4", lambda: rescaled("lee-clifton-2014", query="4/5"), Verdict.WRONG),
+    "Alg. 4 with less threshold noise": (
+        "alg-4-monotonic",
+        lambda: rescaled("lee-clifton-2014", threshold="4/5"),
+        Verdict.WRONG,
+    ),
+    "Alg. 5 with query noise": (
+        "alg-5",
+        lambda: swapped("stoddard-2014", query_noise=Scale(factor=1)),
+        Verdict.OVER_CLAIMS,
+    ),
+    "Alg. 6 with three times the noise": ("alg-6", lambda: rescaled("chen-2015", query="3"), Verdict.WRONG),
+    "GPTT with three times the noise": ("gptt", lambda: rescaled("gptt", query="3"), Verdict.WRONG),
+    "GPTT with its own noise": ("gptt-is-alg-6", lambda: rescaled("gptt", query="6/5"), Verdict.WRONG),
+    "noise inside the absolute value, 20 % less of it": (
+        "hr10",
+        lambda: rescaled("hardt-rothblum-2010-indicator", query="4/5"),
+        Verdict.HOLDS,
+    ),
+    "noise outside the absolute value, 20 % less of it": (
+        "hr10-repaired",
+        lambda: rescaled("hardt-rothblum-2010-repaired", query="4/5"),
+        Verdict.WRONG,
+    ),
+    "Alg. 7 with less query noise": ("alg-7", lambda: rescaled("standard", query="4/5"), Verdict.WRONG),
+    "Alg. 7 with quiet answers": ("alg-7", quiet_answers, Verdict.OVER_CLAIMS),
+    "monotonic Alg. 7 with less query noise": ("monotonic", lambda: rescaled("standard", query="4/5"), Verdict.WRONG),
+    "monotonic Alg. 7 with half the noise, with answers": (
+        "monotonic-answers",
+        lambda: rescaled("standard", query="1/2", threshold="1/2"),
+        Verdict.WRONG,
+    ),
+    "a split of 1:1": ("allocation", lambda: Subject(ratio=lambda *_, **__: Fraction(1)), Verdict.WRONG),
+    "a monotonic split of 1:1": (
+        "allocation-monotonic",
+        lambda: Subject(ratio=lambda *_, **__: Fraction(1)),
+        Verdict.OVER_CLAIMS,
+    ),
+    "accuracy with three times the noise": (
+        "alpha-svt",
+        lambda: rescaled("dwork-roth-2014", threshold="3", query="3"),
+        Verdict.WRONG,
+    ),
+    "an accurate SVT": (
+        "alpha-ratio",
+        lambda: rescaled("dwork-roth-2014", threshold="1/9", query="1/9"),
+        Verdict.OVER_CLAIMS,
+    ),
+    "Zipf scores against a tenth of the noise": (
+        "zipf",
+        lambda: rescaled("standard", threshold="1/10", query="1/10"),
+        Verdict.OVER_CLAIMS,
+    ),
+    "a threshold from the data with half the noise": (
+        "oracle-threshold",
+        lambda: rescaled("standard", threshold="1/2", query="1/2"),
+        Verdict.WRONG,
+    ),
+}
+
+
+@pytest.mark.parametrize("tampered", TEETH)
+def test_a_check_notices_what_was_tampered_with(tampered: str) -> None:
+    key, subject, expected = TEETH[tampered]
+    found = CLAIMS[key].check(subject())
+    assert found.verdict == expected, found
+    assert found.verdict != CLAIMS[key].expected
+
+
+def test_one_more_wrong_cell_of_the_table_is_counted() -> None:
+    found = CLAIMS["fig-2"].check(rescaled("lyu-2017", query="4/5"))
+    assert [part.what for part in found.parts if not part.holds] == [
+        "Alg. 1, scale of ν", "Alg. 1, privacy", "Alg. 3, scale of ν",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([at_most("", 1.0, 1.0), exceeds("", 2.0, 1.0)], Verdict.TIGHT),
+        ([at_most("", 0.9985, 1.0)], Verdict.HOLDS),
+        ([at_most("", 1.0, 1.0), at_most("", 0.5, 1.0)], Verdict.HOLDS),
+        ([exceeds("", 2.0, 1.0), within("", 0.0, 1.0)], Verdict.HOLDS),
+        ([at_least("", 1.0, 1.0)], Verdict.TIGHT),
+        ([at_most("", 1.0, 1.0), equals("", 0.0, 1.0)], Verdict.OVER_CLAIMS),
+        ([at_most("", 1.0 + 1e-8, 1.0)], Verdict.WRONG),
+        ([equals("", float("inf"), float("inf"))], Verdict.HOLDS),
+    ],
+)
+def test_the_verdict_follows_from_the_parts(parts: list, expected: Verdict) -> None:
+    assert verdict(parts) == expected
+
+
+def test_keys_are_unique_and_every_claim_is_in_a_section() -> None:
+    assert [claim.key for group in SECTIONS.values() for claim in group] == KEYS
+
+
+def test_claims_and_findings_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        CLAIMS["alg-5"].expected = Verdict.WRONG  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        CLAIMS["alg-5"] = CLAIMS["alg-6"]  # type: ignore[index]

@@ -1,0 +1,126 @@
+"""Witnesses: near the tight loss for every row, and reproducible through ``loss``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import noisegate as ng
+from noisegate.privacy import Witness, loss, plan, worst_case
+
+NEAR = 1e-3
+
+
+def again(row: str, witness: Witness, **parameters: Any) -> float:
+    """The witness's loss, computed from what it says."""
+    return loss(
+        row, witness.answers, witness.neighbour, witness.outcome,
+        threshold=witness.threshold, estimates=witness.estimates, **parameters,
+    )  # fmt: skip
+
+
+def holds(row: str, queries: int | None = None, **parameters: Any) -> Witness:
+    """A witness within 0.1 % of a finite tight loss and not above it, that ``loss`` confirms."""
+    witness = worst_case(row, queries=queries, **parameters)
+    assert again(row, witness, **parameters) == pytest.approx(witness.loss, abs=1e-9)
+    assert witness.tight * (1 - NEAR) <= witness.loss <= witness.tight + 1e-9
+    assert queries is None or len(witness.answers) <= queries
+    return witness
+
+
+FINITE = [key for key in ng.VARIANTS if math.isfinite(ng.tight_epsilon(key, epsilon=1))]
+INFINITE = [key for key in ng.VARIANTS if key not in FINITE]
+
+
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", FINITE)
+def test_a_finite_loss_is_reached(key: str, monotonic: bool, noise: str) -> None:
+    for cutoff, epsilon in ((1, 1), (3, 0.1), (25, 0.5)):
+        holds(key, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, noise=noise)
+
+
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", INFINITE)
+def test_an_infinite_loss_passes_any_bound(key: str, monotonic: bool, noise: str) -> None:
+    for bound in (1, 30):
+        witness = worst_case(key, epsilon=1, monotonic=monotonic, at_least=bound, noise=noise)  # type: ignore[arg-type]
+        assert witness.tight == math.inf
+        assert witness.loss > bound
+        assert again(key, witness, epsilon=1, monotonic=monotonic, noise=noise) == pytest.approx(witness.loss, abs=1e-9)
+
+
+# Redrawn thresholds with monotonic queries have tests of their own in test_finite_queries.py.
+ROWS = [
+    (key, monotonic)
+    for key in ng.VARIANTS
+    for monotonic in (False, True)
+    if (key, monotonic) != ("dwork-roth-2014", True)
+]
+
+
+@pytest.mark.parametrize(("key", "monotonic"), ROWS)
+@pytest.mark.parametrize("queries", [1, 2, 4, 9])
+def test_so_many_queries_reach_their_own_loss(key: str, monotonic: bool, queries: int) -> None:
+    parameters = {"cutoff": 2, "epsilon": 1, "monotonic": monotonic}
+    if key == "stoddard-2014" and queries > 1:
+        assert worst_case(key, queries=queries, **parameters).loss == math.inf
+    else:
+        holds(key, queries=queries, **parameters)
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.3, 0.2, 0.5), (0.3, 0.5, 0.2), (0.4, 0.4, 0.2)]
+)
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+def test_with_numbers_and_monotonic_queries_the_smallest_share_is_free(
+    shares: tuple[float, float, float], noise: str
+) -> None:
+    budget = ng.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    for cutoff in (1, 3):
+        witness = holds("standard", cutoff=cutoff, budget=budget, monotonic=True, noise=noise)
+        assert witness.tight == pytest.approx(1 - min(shares))
+        assert holds("standard", cutoff=cutoff, budget=budget, noise=noise).tight == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("cutoff", "queries", "monotonic"), [(10, 12, True), (10, 12, False), (5, 8, True), (3, 40, True)]
+)
+def test_a_plan_spends_what_it_says(cutoff: int, queries: int, monotonic: bool) -> None:
+    planned = plan(cutoff=cutoff, epsilon=1, queries=queries, monotonic=monotonic)
+    witness = holds("standard", queries=queries, cutoff=cutoff, scales=planned.scales, monotonic=monotonic)
+    assert witness.tight == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(("sensitivity", "granularity"), [(0.1, None), (1.5, 1), (3, None)])
+@pytest.mark.parametrize("key", ["standard", "hardt-rothblum-2010-repaired", "hardt-rothblum-2010-indicator"])
+def test_answers_move_by_the_whole_sensitivity_of_any_lattice(
+    key: str, sensitivity: float, granularity: int | None
+) -> None:
+    for monotonic in (False, True):
+        holds(
+            key,
+            cutoff=2,
+            epsilon=1,
+            sensitivity=sensitivity,
+            granularity=granularity,
+            monotonic=monotonic,
+            noise="lattice",
+        )
+
+
+def test_a_thousand_positives_are_no_trouble() -> None:
+    holds("lyu-2017", cutoff=1000, epsilon=0.1)
+
+
+def test_no_threshold_noise_and_no_limit_lose_without_bound() -> None:
+    scales = plan(cutoff=3, epsilon=1, queries=4).scales
+    assert worst_case("standard", cutoff=3, scales=scales, at_least=5).loss > 5
+
+
+def test_a_bound_above_a_finite_loss_is_refused() -> None:
+    with pytest.raises(ng.ParameterError, match="at_least"):
+        worst_case("lyu-2017", epsilon=1, at_least=2)
