@@ -95,8 +95,8 @@ class _Question:
         if not self.monotonic:
             allowed = eps - k * a3 - 2 * np.minimum(k, m) * r
             return float(np.where((m + k) * r + k * a3 > eps, allowed, math.inf).min())
-        # Rising: d positives move up. e1 binds from the d at which (n-k) r + d a3 passes epsilon.
-        first = np.clip((eps - m * r) / a3, 0, k) if a3 else np.zeros_like(k)
+        # Rising: d positives move up. e1 binds from the first whole d at which (n-k) r + d a3 passes epsilon.
+        first = np.clip(np.floor((eps - m * r) / a3 + 1e-12) + 1, 0, k) if a3 else np.zeros_like(k)
         allowed = eps - k * r + np.minimum(first * (r - a3), k * (r - a3))
         rising = np.where(m * r + k * a3 > eps, allowed, math.inf)
         falling = np.where(k * (r + a3) > eps, eps - m * r - k * a3, math.inf)
