@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 
 from noisegate import __version__
+from noisegate.cli.datasets import datasets
 from noisegate.cli.loss import loss
+from noisegate.cli.reproduce import reproduce
+from noisegate.cli.theorems import theorems
 from noisegate.cli.variants import variants
 
 # Typer's own tracebacks print local variables, which may be private data.
@@ -31,3 +34,6 @@ def noisegate(
 
 app.command()(variants)
 app.command()(loss)
+app.command()(theorems)
+app.command()(reproduce)
+app.add_typer(datasets, name="datasets")

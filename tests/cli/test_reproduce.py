@@ -1,0 +1,89 @@
+"""`noisegate reproduce`: options in, files out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from noisegate.cli import reproduce as module
+from noisegate.evaluation import read
+
+SMALL = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", "--runs", "3", "--jobs", "1")
+
+
+@pytest.fixture
+def reproduce(command, monkeypatch, tmp_path):
+    """Run `noisegate reproduce` with ``--out`` in a folder of the test, and no report."""
+    monkeypatch.setattr(module, "REPORT", "noisegate.evaluation.no_such_report")
+    return lambda *arguments: command("reproduce", *arguments, "--out", tmp_path / "out")
+
+
+def manifest(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "out" / "manifest.json").read_text(encoding="utf-8"))
+
+
+def test_results_are_written_where_they_are_asked_for(reproduce, tmp_path: Path) -> None:
+    code, out, _ = reproduce(*SMALL)
+    assert code == 0
+    assert out.startswith("2 rows: ")
+    assert read(tmp_path / "out").column("method").to_pylist() == ["em", "svt-dpbook"]
+
+
+def test_the_options_reach_the_experiment(reproduce, tmp_path: Path) -> None:
+    reproduce(*SMALL[:2], "--counts", "25, 50", "--epsilon", "0.1,0.5", "--methods", "em", "--runs", "2", "--seed", "9")
+    assert manifest(tmp_path)["parameters"] == {
+        "counts": [25, 50], "epsilon": [0.1, 0.5], "runs": 2, "seed": 9, "scale_to_records": False,
+    }  # fmt: skip
+
+
+def test_a_file_is_used_and_scaled(reproduce, tmp_path: Path) -> None:
+    file = tmp_path / "part.dat"
+    file.write_text("1 2 3\n1\n" * 50, encoding="utf-8")
+    code, _, _ = reproduce(
+        "--datasets", "kosarak", "--data", f"kosarak={file}", "--scale-to-records", "--counts", "2", "--methods", "em",
+        "--runs", "2", "--jobs", "1",
+    )  # fmt: skip
+    assert code == 0
+    assert manifest(tmp_path)["datasets"][0]["kind"] == "scaled"
+
+
+def test_the_report_is_written_where_there_is_one(reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = ModuleType("some_report")
+    report.write = lambda out: Path(out) / "report.html"
+    report.__spec__ = pytest.__spec__
+    monkeypatch.setitem(sys.modules, "some_report", report)
+    monkeypatch.setattr(module, "REPORT", "some_report")
+    assert f"report: {tmp_path / 'out' / 'report.html'}\n" in reproduce(*SMALL)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--counts", "25,many"), "--counts must be numbers"),
+        (("--epsilon", "x"), "--epsilon must be numbers"),
+        (("--data", "kosarak"), "--data must look like kosarak=FILE"),
+        (("--methods", "svt"), "method must be one of"),
+        (("--datasets", "kosarak", "--data", "kosarak=nowhere.dat"), "data must name a file that can be read"),
+    ],
+)
+def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = reproduce(*arguments)
+    assert (code, out) == (2, "")
+    assert f"noisegate: {message}" in err
+
+
+def test_ctrl_c_exits_130_and_keeps_the_cells(reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    show = module.Bar.update
+
+    def interrupt(self, task, *, completed, total) -> None:
+        show(self, task, completed=completed, total=total)
+        if completed == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.Bar, "update", interrupt)
+    assert reproduce(*SMALL)[0] == 130
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 1

@@ -1,0 +1,143 @@
+"""The four datasets: facts of the exact one, checks on files, and stand-ins that never pass for the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisegate.errors import ParameterError
+from noisegate.evaluation import PUBLISHED, datasets, load
+from noisegate.evaluation.datasets import Published
+from noisegate.evaluation.stand_ins import LAWS
+
+FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A FIMI file, and a Kosarak whose published numbers are those of the file."""
+    _publish(monkeypatch, records=4, items=4)
+    path = tmp_path / "tiny.dat"
+    path.write_text(FIMI, encoding="utf-8")
+    return path
+
+
+def _publish(monkeypatch: pytest.MonkeyPatch, *, records: int, items: int) -> None:
+    row = Published(name="kosarak", title="Kosarak", records=records, items=items, source="clicks")
+    monkeypatch.setattr(datasets, "PUBLISHED", {**PUBLISHED, "kosarak": row})
+
+
+def test_the_published_numbers_are_those_of_the_paper() -> None:
+    assert {row.name: (row.records, row.items) for row in PUBLISHED.values()} == {
+        "bms-pos": (515_597, 1_657),
+        "kosarak": (990_002, 41_270),
+        "aol": (647_377, 2_290_685),
+        "zipf": (1_000_000, 10_000),
+    }
+
+
+def test_zipf_is_exact() -> None:
+    zipf = load("zipf")
+    scores = zipf.ladder.highest(10_000)
+    assert (zipf.kind, zipf.stand_in, zipf.items) == ("exact", False, 10_000)
+    assert scores.sum() == pytest.approx(1_000_000, rel=1e-12)
+    assert scores * np.arange(1, 10_001) == pytest.approx(scores[0], rel=1e-12)
+    assert scores[0] == pytest.approx(1_000_000 / 9.787606036, rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "total"), [("bms-pos", 3_583_028), ("kosarak", 7_939_288), ("aol", 27_574_012)])
+def test_a_stand_in_has_the_published_number_of_items_and_the_sum_it_states(name: str, total: int) -> None:
+    data = load(name)
+    assert (data.items, data.records) == (PUBLISHED[name].items, PUBLISHED[name].records)
+    assert data.ladder.values @ data.ladder.sizes == total
+    assert f"{total:,}" in data.description
+    assert data.ladder.values[0] <= data.records
+    assert data.ladder.values[-1] >= 1
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_stand_in_says_so(name: str) -> None:
+    data = load(name)
+    assert data.stand_in
+    assert data.kind == "stand-in"
+    assert "stand-in" in data.title
+    assert data.description.startswith("STAND-IN, not the data")
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_uses_three_numbers(name: str) -> None:
+    law = LAWS[name]
+    assert (law.shift == 0) != np.isinf(law.cutoff)
+
+
+def test_a_file_with_the_published_numbers_is_the_data(tiny: Path) -> None:
+    data = load("kosarak", tiny)
+    assert (data.kind, data.stand_in, data.title) == ("real", False, "Kosarak")
+    assert data.ladder.highest(4).tolist() == [4, 2, 1, 1]
+    assert data.description == "clicks; read from tiny.dat"
+
+
+def test_a_file_with_other_numbers_is_refused_with_both(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> None:
+    _publish(monkeypatch, records=5, items=40)
+    with pytest.raises(ParameterError) as refused:
+        load("kosarak", tiny)
+    assert "4 records (expected 5), 4 items (expected 40)" in str(refused.value)
+    assert "--scale-to-records" in str(refused.value)
+
+
+def test_a_shorter_file_is_scaled_unrounded_and_padded(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> None:
+    _publish(monkeypatch, records=5, items=7)
+    data = load("kosarak", tiny, scale_to_records=True)
+    assert data.ladder.highest(7).tolist() == [5, 2.5, 1.25, 1.25, 1, 1, 1]
+    assert (data.kind, data.stand_in, data.title, data.records) == ("scaled", False, "Kosarak (scaled)", 5)
+    assert "SCALED from the 4 records of tiny.dat: counts times 1.25, not rounded, and 3 items" in data.description
+
+
+def test_a_whole_file_is_not_scaled(tiny: Path) -> None:
+    assert load("kosarak", tiny, scale_to_records=True).kind == "real"
+
+
+@pytest.mark.parametrize(("records", "items"), [(3, 4), (4, 3)])
+def test_a_larger_file_is_never_scaled(monkeypatch: pytest.MonkeyPatch, tiny: Path, records: int, items: int) -> None:
+    _publish(monkeypatch, records=records, items=items)
+    with pytest.raises(ParameterError, match="must not be larger"):
+        load("kosarak", tiny, scale_to_records=True)
+
+
+def test_a_table_of_counts_is_checked_by_its_items(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("item,count\na,4\nb,2\nc,1\nd,1\n", encoding="utf-8")
+    _publish(monkeypatch, records=4, items=4)
+    assert load("kosarak", path).kind == "real"
+    _publish(monkeypatch, records=4, items=5)
+    with pytest.raises(ParameterError, match=r"4 items \(expected 5\)"):
+        load("kosarak", path)
+    with pytest.raises(ParameterError, match="must have records to be scaled"):
+        load("kosarak", path, scale_to_records=True)
+
+
+def test_an_item_in_more_records_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("item,count\na,9\nb,2\n", encoding="utf-8")
+    _publish(monkeypatch, records=4, items=2)
+    with pytest.raises(ParameterError, match="count of 9"):
+        load("kosarak", path)
+
+
+def test_zipf_takes_no_file(tiny: Path) -> None:
+    with pytest.raises(ParameterError, match="must not be given for zipf"):
+        load("zipf", tiny)
+
+
+def test_an_unknown_name_is_refused_with_the_names() -> None:
+    with pytest.raises(ParameterError, match=r"^dataset must be one of bms-pos, kosarak, aol, zipf, got 'retail'"):
+        load("retail")
+
+
+def test_a_fingerprint_tells_scores_apart(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> None:
+    whole = load("kosarak", tiny).fingerprint
+    assert load("kosarak", tiny).fingerprint == whole
+    _publish(monkeypatch, records=5, items=7)
+    assert load("kosarak", tiny, scale_to_records=True).fingerprint != whole

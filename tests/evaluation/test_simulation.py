@@ -1,0 +1,130 @@
+"""The grouped simulator: its law against the library's own per-item runners, for every method, on data full of ties."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.evaluation.per_item import FALSE_ALARM, Outcome, numpy_score_errors, outcomes, real_runs, two_sample_p
+
+from noisegate.errors import ParameterError
+from noisegate.evaluation import METHODS, Ladder, Method, measure, race, simulate, simulation
+from noisegate.mechanisms.scores import Scores
+
+SCORES = [30] * 3 + [12] * 5 + [6] * 12 + [0] * 20
+LADDER = Ladder.of(SCORES)
+COUNT, EPSILON = 6, 2.0
+REAL_RUNS, SIMULATED_RUNS = 900, 20_000
+
+
+def short(key: str) -> Method:
+    """The method; a retraversal is cut short, because the per-item runner pays for every pass."""
+    method = METHODS[key]
+    return replace(method, passes=4) if method.raise_by > 1 else method
+
+
+def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome]:
+    """Dividing all scores, and so the threshold, is multiplying all noise."""
+    ladder = Ladder.of(LADDER.highest(LADDER.total) / noise)
+    rungs = simulate(short(key), ladder, count=COUNT, epsilon=EPSILON, runs=SIMULATED_RUNS, rng=seed)
+    return outcomes(rungs, ladder)
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_selections_have_the_law_of_the_per_item_runner_and_a_fifth_less_noise_gives_another(key: str) -> None:
+    real = real_runs(short(key), LADDER, count=COUNT, epsilon=EPSILON, runs=REAL_RUNS, seed=7)
+    assert two_sample_p(real, simulated(key)) > FALSE_ALARM
+    assert two_sample_p(real, simulated(key, noise=0.8)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("key", ["svt-s-1:1", "svt-retr-1d", "svt-retr-3d", "em"])
+def test_a_horizon_that_is_too_near_changes_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, windows, rings = simulated(key, seed=9), [], race._Window.rings
+    monkeypatch.setattr(race._Window, "rings", lambda *given: windows.append(1) or rings(*given))
+    monkeypatch.setattr(race, "_SLACK", -2.5)
+    assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
+    assert len(windows) > 2
+
+
+@pytest.mark.parametrize("key", ["svt-dpbook", "svt-s-1:c23", "svt-retr-1d", "em"])
+def test_coarser_buckets_change_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = simulated(key, seed=9)
+    monkeypatch.setattr(race, "_WIDEST", 8.0)
+    assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_means_at_scale_are_those_of_a_simulation_that_visits_every_item(key: str) -> None:
+    # 5,000 items of 60 scores, so that most are never touched; five standard errors are passed by 6e-7 of samples.
+    rank = np.arange(1, 5001)
+    ladder = Ladder.of(np.maximum(np.round(3000 * rank**-0.6 / 50) * 50, 1))
+    method = replace(METHODS[key], passes=min(METHODS[key].passes, 40))
+    slow = numpy_score_errors(method, ladder, count=20, epsilon=0.2, runs=60, seed=3)
+    rungs = simulate(method, ladder, count=20, epsilon=0.2, runs=4000, rng=4)
+    fast = measure(ladder, rungs, count=20).ser
+    error = fast.std() * np.sqrt(1 / slow.size + 1 / fast.size)
+    assert abs(slow.mean() - fast.mean()) < 5 * error + 1e-9
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_a_seed_decides_everything(key: str) -> None:
+    once, again, other = (
+        simulate(key, SCORES, count=COUNT, epsilon=EPSILON, runs=50, rng=seed).tolist() for seed in (1, 1, 2)
+    )
+    assert once == again != other
+
+
+def test_many_runs_are_made_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "_SELECTIONS", 100)
+    rungs = simulate("em", SCORES, count=30, epsilon=EPSILON, runs=10, rng=1)
+    assert rungs.shape == (10, 30)
+    assert len({tuple(row) for row in rungs.tolist()}) > 4  # a batch is of three: none repeats another
+
+
+@given(
+    st.dictionaries(st.integers(0, 40), st.integers(1, 9), min_size=2, max_size=6),
+    st.sampled_from(sorted(METHODS)),
+    st.floats(0.01, 50),
+    st.data(),
+)
+def test_no_item_is_selected_twice(counts: dict[int, int], key: str, epsilon: float, data: st.DataObject) -> None:
+    ladder = Ladder.of(Scores.histogram(counts))
+    count = data.draw(st.integers(1, ladder.total - 1))
+    rungs = simulate(key, ladder, count=count, epsilon=epsilon, runs=5, rng=data.draw(st.integers(0, 2**32)))
+    assert rungs.shape == (5, count)
+    for row in rungs:
+        assert (np.bincount(row[row >= 0], minlength=ladder.values.size) <= ladder.sizes).all()
+
+
+@pytest.mark.parametrize("key", ["em", "svt-retr-0d", "svt-retr-5d"])
+def test_methods_that_go_on_select_all_that_is_asked_for(key: str) -> None:
+    assert (simulate(key, SCORES, count=39, epsilon=0.5, runs=200, rng=1) >= 0).all()
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_without_noise_to_speak_of_the_top_is_selected(key: str) -> None:
+    # Retraversal raises its threshold with the noise, so that it stays below the third score here.
+    rungs = simulate(key, [900, 800, 700] + [10] * 1000, count=3, epsilon=5, runs=20, rng=1)
+    assert np.sort(rungs, axis=1).tolist() == [[0, 1, 2]] * 20
+
+
+def test_a_billion_items_are_as_easy_as_a_thousand() -> None:
+    scores = Scores.histogram({5000: 10, 4000: 40, 10: 10**9})
+    rungs = simulate("em", scores, count=25, epsilon=1, runs=100, rng=1)
+    assert (rungs <= 1).all()
+    assert ((rungs == 0).sum(axis=1) == 10).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "parameter"),
+    [({"count": 40}, "count"), ({"count": 0}, "count"), ({"runs": 0}, "runs"), ({"epsilon": 0}, "epsilon")],
+)
+@pytest.mark.parametrize("key", ["em", "svt-dpbook"])
+def test_what_cannot_be_simulated_is_refused(key: str, changed: dict[str, int], parameter: str) -> None:
+    given = {"count": COUNT, "epsilon": EPSILON, "runs": 5} | changed
+    with pytest.raises(ParameterError, match=f"^{parameter} must"):
+        simulate(key, SCORES, rng=1, **given)
