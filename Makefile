@@ -6,12 +6,14 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 BENCH := $(VENV)/.bench
 PYTEST_ARGS ?=
+REPRODUCTION := reproduction
+REPRODUCE_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak lint format bench demo clean
+.PHONY: help setup test soak lint format bench demo reproduce clean
 
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # An editable install: only a change of pyproject.toml calls for another one.
 $(SETUP): pyproject.toml
@@ -46,6 +48,10 @@ bench: $(BENCH) ## measure against the peers; one JSON line per figure
 
 demo: $(SETUP) ## a gate and a top-c selection on data it makes
 	$(BIN)/python examples/demo.py
+
+reproduce: $(SETUP) ## run the paper's evaluation and write a report (REPRODUCE_ARGS="--data kosarak=FILE")
+	$(BIN)/noisegate reproduce --out $(REPRODUCTION) $(REPRODUCE_ARGS)
+	@echo "Open $(abspath $(REPRODUCTION)/report.html) in a browser."
 
 clean: ## remove .venv, caches and build output
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
