@@ -31,7 +31,7 @@ def test_every_row_has_a_tight_epsilon_and_a_witness_for_it(key: str) -> None:
 
 def test_lee_and_clifton_leak_almost_five_times_what_they_claim() -> None:
     text = run("lee-clifton-2014", "--cutoff", "3", "--epsilon", "0.1")
-    assert "0.475   NOT private as claimed" in text
+    assert "0.475   NOT within the claimed 0.1" in text
 
 
 def test_the_loss_of_a_given_pair_is_computed() -> None:
@@ -42,6 +42,12 @@ def test_the_loss_of_a_given_pair_is_computed() -> None:
     )
     assert lattice["loss"] == pytest.approx(report["loss"], rel=0.3)
     assert lattice["loss"] != report["loss"]
+
+
+def test_an_impossible_outcome_is_valid_json_and_keeps_its_sign() -> None:
+    arguments = ("stoddard-2014", "--answers", "1,1", "--neighbour", "0,1", "--outcome", "B,A")
+    assert json.loads(run(*arguments, "--json"), parse_constant=pytest.fail)["loss"] == "-inf"
+    assert "-∞" in run(*arguments)
 
 
 def test_thresholds_and_estimates_are_read() -> None:
@@ -75,6 +81,8 @@ def test_output_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         (["standard", "--answers", "0", "--neighbour", "1", "--outcome", "maybe"], "outcome"),
         (["standard", "--epsilon", "-1"], "epsilon"),
         (["standard", "--cutoff", "0"], "cutoff"),
+        (["standard", "--threshold", "5"], "threshold"),
+        (["standard", "--queries", "1", "--answers", "0,0", "--neighbour", "1,1", "--outcome", "B,B"], "outcome"),
         (["standard", "--plot", "/nowhere/at/all.png"], "plot"),
         (["standard", "--plot", "picture.nonsense"], "plot"),
     ],

@@ -126,9 +126,18 @@ def test_a_plan_spends_exactly_epsilon_and_never_has_more_variance_than_the_pape
     loss = tight_loss(VARIANTS["standard"], planned.scales, cutoff=cutoff, monotonic=monotonic, queries=queries)
     assert loss <= Fraction(repr(epsilon))
     assert float(loss) == pytest.approx(epsilon, rel=1e-6)
+    assert answers or loss == Fraction(repr(epsilon))
+    assert all(scale is None or scale > 0 for scale in planned.scales)
     budget = ng.Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, answers=share)
     standard = VARIANTS["standard"].scales(budget, cutoff=cutoff, monotonic=monotonic)
     assert planned.variance <= comparison_variance(standard) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"queries": 3}, {"queries": 300, "monotonic": True, "cutoff": 5}])
+def test_a_plan_that_leaves_next_to_nothing_for_the_gate_has_positive_scales(options: dict[str, int]) -> None:
+    planned = plan(**({"cutoff": 1, "epsilon": 1, "answers": 0.9999} | options))  # type: ignore[arg-type]
+    assert all(scale is None or scale > 0 for scale in planned.scales)
+    assert float(planned.epsilon) == pytest.approx(1)
 
 
 def test_few_questions_want_no_threshold_noise() -> None:

@@ -204,9 +204,18 @@ def test_a_gate_planned_for_few_questions_uses_no_threshold_noise() -> None:
     assert gate._calibration.scales.query == 2
 
 
-def test_a_budget_without_threshold_share_needs_and_takes_a_plan() -> None:
-    gate = seeded(epsilon=None, budget=ng.Budget(threshold=0, queries=1), queries=3)
-    assert gate._calibration.epsilon <= 1
+@given(
+    st.integers(1, 6), st.booleans(), st.integers(1, 60), st.sampled_from([0, 0.1, 0.5]), st.sampled_from([0, 0.2, 0.7])
+)
+def test_a_planned_gate_never_leaks_more_than_its_budget_says(
+    cutoff: int, monotonic: bool, queries: int, threshold: float, answers: float
+) -> None:
+    """Whatever shares the budget has, a share of zero for the threshold included."""
+    budget = ng.Budget(threshold=threshold, queries=0.3, answers=answers)
+    gate = seeded(epsilon=None, budget=budget, cutoff=cutoff, monotonic=monotonic, queries=queries)
+    assert gate._calibration.epsilon <= float(budget.total) + 1e-12
+    assert gate.budget.total == budget.total
+    assert gate.budget.answers == budget.answers
 
 
 def test_the_margin_is_the_distance_at_which_answers_are_right_that_often() -> None:

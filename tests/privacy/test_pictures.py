@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from noisegate.mechanisms.variants import VARIANTS
 from noisegate.privacy.pictures import LINES, draw_plan
 
 
@@ -13,4 +14,5 @@ def test_the_plan_is_drawn(tmp_path: Path) -> None:
 
 
 def test_lines_are_told_apart_by_colour_and_by_marker() -> None:
+    assert {line.key for line in LINES} == set(VARIANTS)
     assert len({line.colour for line in LINES}) == len({line.marker for line in LINES}) == len(LINES)

@@ -51,9 +51,16 @@ def loss(
             row, here, there, said, threshold=bars[0] if len(bars) == 1 else bars, estimates=guesses,
             noise="lattice" if lattice else "continuous", **common,
         )  # fmt: skip
+        if queries is not None and len(said) > queries:
+            raise ParameterError("outcome", f"must have at most --queries = {queries} answers", next_step="shorten it")
     else:
+        if threshold != "0" or estimates is not None:
+            raise ParameterError(
+                "threshold", "and estimates belong to a pair", next_step="give --answers, --neighbour too"
+            )
         beyond = 10 * epsilon if math.isinf(tight) else None
-        witness = privacy.worst_case(row, queries=queries, at_least=beyond, **common)
+        kind: Any = "lattice" if lattice else "continuous"
+        witness = privacy.worst_case(row, queries=queries, at_least=beyond, noise=kind, **common)
         report |= {
             "answers": witness.answers, "neighbour": witness.neighbour, "outcome": witness.outcome,
             "threshold": witness.threshold, "estimates": witness.estimates, "loss": witness.loss,
@@ -64,7 +71,8 @@ def loss(
         draw_losses(plot, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic)
         report["plot"] = plot
     if as_json:
-        typer.echo(json.dumps(report, default=str, allow_nan=True).replace("Infinity", '"inf"'))
+        plain = {key: str(value) if value in (math.inf, -math.inf) else value for key, value in report.items()}
+        typer.echo(json.dumps(plain, default=str, allow_nan=False))
     else:
         _show(report)
 
@@ -72,7 +80,8 @@ def loss(
 def _show(report: dict[str, Any]) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     tight, claimed = report["tight_epsilon"], report["epsilon"]
-    word = "private as claimed" if tight <= claimed else "NOT private as claimed"
+    limit = "" if report["queries"] is None else f" for at most {report['queries']} questions"
+    word = f"{'within' if tight <= claimed else 'NOT within'} the claimed {claimed:g}{limit}"
     table.add_row("claimed epsilon", f"{claimed:g}")
     table.add_row("tight epsilon", f"{_readable(tight)}   {word}")
     table.add_row("answers on D", _runs(report["answers"]))
@@ -89,7 +98,7 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def _readable(number: float) -> str:
-    return "∞" if math.isinf(number) else f"{number:.6g}"
+    return f"{number:.6g}".replace("inf", "∞")
 
 
 def _runs(values: Any) -> str:
@@ -106,7 +115,10 @@ def _runs(values: Any) -> str:
 
 def _numbers(text: str | None, parameter: str) -> list[float]:
     try:
-        numbers = [float(part) for part in (text or "").split(",")]
+        # Whole numbers stay whole: on the lattice they have steps of one, as in a run.
+        numbers = [
+            int(part) if part.strip().lstrip("+-").isdigit() else float(part) for part in (text or "").split(",")
+        ]
     except ValueError:
         numbers = []
     if not numbers or not all(math.isfinite(number) for number in numbers):

@@ -64,7 +64,7 @@ def _measured(claims: list[Claim]) -> dict[str, Finding]:
 def _overview(findings: Mapping[str, Finding]) -> Table:
     """Two or three lines for each claim, 80 columns wide at most."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("claim", no_wrap=True)
+    table.add_column("key", no_wrap=True)
     table.add_column("measured")
     table.add_column("verdict", no_wrap=True)
     for title, claims in SECTIONS.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,10 +86,13 @@ def calibrate(
     lattice = Lattice.fit(sensitivity=sensitivity, threshold=threshold, granularity=granularity)
     per_unit = scales or row.scales(budget, cutoff=cutoff, monotonic=bool(monotonic))
     in_steps = Scales(*(None if scale is None else exact_scale(scale * lattice.sensitivity) for scale in per_unit))
-    return Calibration(
+    calibration = Calibration(
         row=row, lattice=lattice, cutoff=cutoff, monotonic=bool(monotonic), budget=budget, scales=in_steps,
         queries=queries,
     )  # fmt: skip
+    if row.private and Fraction(calibration.epsilon) > budget.total * (1 + Fraction(1, 10**12)):
+        raise ParameterError("budget", "must cover the tight loss of the scales", float(budget.total), "pass epsilon=")
+    return calibration
 
 
 def trusted_source(source: Source | None, not_private: bool) -> Source:

@@ -42,6 +42,12 @@ class Plan:
     monotonic: bool
     queries: int | None
 
+    def __post_init__(self) -> None:
+        if any(scale is not None and scale <= 0 for scale in self.scales):
+            raise ParameterError(
+                "answers", "must leave enough of epsilon for the comparisons", next_step="give it less"
+            )
+
     @property
     def variance(self) -> float:
         """Var[nu - rho] in units of the squared sensitivity."""
@@ -108,7 +114,8 @@ class _Question:
 
     def best_rate(self) -> float:
         """Minimise 1/e1(r)**2 + 1/r**2: a grid finds the basin, golden sections its floor."""
-        grid = np.geomspace(self.epsilon / (1e3 * self.cutoff), self.epsilon, _GRID)
+        left = self.epsilon - self.cutoff * self.answer_rate
+        grid = np.geomspace(left / (1e3 * self.cutoff), self.epsilon, _GRID)
         at = int(np.argmin([self.variance(float(r)) for r in grid]))
         low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, _GRID - 1)])
         for _ in range(80):
@@ -128,6 +135,10 @@ def _exact(
         return tight_loss(VARIANTS["standard"], scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
 
     r, e1 = (Fraction(x * (1 - 1e-8)).limit_denominator(_DENOMINATOR) for x in (rate, min(threshold, float(total))))
+    if not share:
+        # Without answers the bound is homogeneous in (e1, r): one exact factor takes both to the boundary.
+        factor = total / Fraction(loss(e1, r))
+        r, e1 = r * factor, e1 * factor
     r = _raised(lambda x: loss(e1, x), r, total)
     e1 = _raised(lambda x: loss(x, r), e1, total)
     return Plan(
@@ -140,8 +151,8 @@ def _raised(loss: Callable[[Fraction], Loss], x: Fraction, total: Fraction) -> F
     """The point where the loss, piecewise linear in x, reaches the total, if it does within one part in 10**7."""
     further = x * (1 + Fraction(1, 10**7))
     here, there = Fraction(loss(x)), Fraction(loss(further))
-    if there <= total:
-        return further
+    if there <= total or here == total:
+        return further if there <= total else x
     exact = x + (total - here) / (there - here) * (further - x)
     return exact if loss(exact) <= total else x
 

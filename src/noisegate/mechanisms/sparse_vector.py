@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from noisegate.budget import Allocation, Budget, Number, exact_count
+from noisegate.budget import Allocation, Budget, Number, exact_count, exact_epsilon
 from noisegate.errors import ParameterError
 from noisegate.mechanisms.calibration import calibrate
 from noisegate.mechanisms.gate import Answer, Gate
@@ -39,6 +38,7 @@ class SparseVector(Gate):
     sensitivity : Delta > 0, how much one person can move an answer. Required: nobody else can know it.
     monotonic : True where one person moves all answers in one direction (counting queries).
     queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
+        Of a ``budget`` the plan keeps the total and the answers share; the rest it splits by itself.
     granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
     source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
 
@@ -70,15 +70,19 @@ class SparseVector(Gate):
     ) -> None:
         limit = None if queries is None else exact_count(queries, "queries")
         scales = None
-        if limit is not None and epsilon is not None:
+        if limit is not None:
             if allocation is not None:
                 raise ParameterError(
-                    "allocation", "must not be given with queries, whose plan splits epsilon", allocation
+                    "allocation", "must not be given with queries: the plan splits epsilon", allocation
                 )
-            planned = plan(cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, queries=limit)
+            if (epsilon is None) == (budget is None):
+                raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+            total, share = (epsilon, 0) if budget is None else (budget.total, budget.answers)
+            planned = plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=limit, answers=share)  # type: ignore[arg-type]
             scales = planned.scales
-            e1 = Fraction(0) if scales.threshold is None else 1 / scales.threshold
-            budget, epsilon = Budget(threshold=e1, queries=planned.epsilon - e1), None
+            # What a plan is charged is its total; how it splits is in the scales, not in shares.
+            charged = exact_epsilon(total)
+            budget, epsilon = Budget(threshold=0, queries=charged - share, answers=share), None
         calibration = calibrate(
             VARIANTS["standard"], cutoff=cutoff, sensitivity=sensitivity, epsilon=epsilon, budget=budget,
             monotonic=monotonic, allocation=allocation, threshold=threshold, granularity=granularity,

@@ -34,10 +34,12 @@ LINES = (
     Line(key="dwork-roth-2014", label="Dwork, Roth 2014 (Alg. 2)", colour="#56B4E9", marker="s", width=3),
     Line(key="standard", label="Standard SVT (Alg. 7)", colour="#009E73", marker="^"),
     Line(key="hardt-rothblum-2010-indicator", label="HR10/RR10, indicators", colour="#888888", marker="x"),
+    Line(key="hardt-rothblum-2010-repaired", label="HR10/RR10, repaired", colour="#44AA99", marker="1"),
     Line(key="roth-2011", label="Roth 2011 (Alg. 3)", colour="#D55E00", marker="v"),
     Line(key="hardt-rothblum-2010", label="HR10/RR10", colour="#8C510A", marker="<"),
     Line(key="lee-clifton-2014", label="Lee, Clifton 2014 (Alg. 4)", colour="#CC79A7", marker="D"),
-    Line(key="chen-2015", label="Chen et al. 2015 (Alg. 6), GPTT 1:1", colour="#E69F00", marker="P"),
+    Line(key="chen-2015", label="Chen et al. 2015 (Alg. 6)", colour="#E69F00", marker="P", width=4),
+    Line(key="gptt", label="GPTT, shares 1:1", colour="#661100", marker="+"),
     Line(key="stoddard-2014", label="Stoddard et al. 2014 (Alg. 5)", colour="#000000", marker="*"),
 )
 
