@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noisegate as ng
-from noisegate.privacy import loss
+from noisegate.privacy import log_probability, loss
 from noisegate.privacy.laws import Law
 from noisegate.privacy.loss import worst_outcome
 from noisegate.privacy.model import build
@@ -152,3 +152,13 @@ def test_the_gap_of_an_above_costs_nothing_more() -> None:
             return log_integral(log_f, breaks, -math.inf, math.inf, lattice=False, finest=0.5, layer=4.0)
 
         assert abs(log_density(here) - log_density(there)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("here", "there"), [(10**15, 10**15 + 2), (10**17, 10**17 + 64), (2**61, 2**62)])
+def test_large_whole_numbers_more_than_a_person_apart_are_no_neighbours(here: int, there: int) -> None:
+    with pytest.raises(ng.ParameterError, match="^neighbour must differ"):
+        loss("lyu-2017", [here], [there], [True], threshold=here, epsilon=1)
+
+
+def test_differences_of_huge_whole_numbers_do_not_wrap_around() -> None:
+    assert log_probability("lyu-2017", [2**62], [True], threshold=-(2**62), epsilon=1) == pytest.approx(0)

@@ -65,7 +65,8 @@ def require_neighbours(here: Comparisons, there: Comparisons) -> None:
         )
     change, model = there.answer - here.answer, here.model
     slack = 0.0 if model.lattice is not None else _ROUNDING * (np.abs(here.answer) + np.abs(there.answer))
-    if (np.abs(change) > model.sensitivity + slack).any():
+    # Rounding of large floats is forgiven, but never more than a thousandth of a person.
+    if (np.abs(change) > model.sensitivity + np.minimum(slack, 1e-3 * model.sensitivity)).any():
         raise ParameterError(
             "neighbour",
             "must differ from answers by at most the sensitivity in each place",

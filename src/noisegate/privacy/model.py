@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from noisegate.budget import Allocation, Budget, Number, exact_count
 from noisegate.errors import ParameterError
-from noisegate.mechanisms.lattice import Lattice
+from noisegate.mechanisms.lattice import LIMIT, Lattice
 from noisegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 from noisegate.noise import exact_scale
 from noisegate.privacy.laws import Floats, Law
@@ -80,7 +80,9 @@ class Model:
             finite = False
         if not finite:
             raise ParameterError(parameter, "must be finite numbers", next_step="replace NaN and infinity")
-        return array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
+        # Differences of whole numbers are exact while they fit int64; beyond, floats do not wrap around.
+        fits = array.dtype.kind == "i" and bool((np.abs(array.astype(np.float64)) <= LIMIT).all())
+        return array.astype(np.int64 if fits else np.float64)
 
     def _aligned(self, values: Any, count: int, parameter: str) -> NDArray[Any]:
         array = np.asarray(values)
