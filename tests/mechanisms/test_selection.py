@@ -173,7 +173,7 @@ def test_bad_scores_are_refused_without_showing_them(method: str, scores: object
 
 
 def test_fractions_of_a_count_on_a_whole_number_lattice_are_refused() -> None:
-    with pytest.raises(ParameterError, match=r"^scores must be whole numbers"):
+    with pytest.raises(ParameterError, match=r"^scores must be a whole number"):
         select([1.5, 2.0], count=1, **SVT, source=Untouchable(1))
 
 
