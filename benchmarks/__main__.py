@@ -16,8 +16,8 @@ from rich.table import Table
 
 from benchmarks.measure import Result
 
-MODULES = ("noise", "gate", "select", "memory", "privacy", "simulation")
-LIBRARIES = ("noisegate", "numpy", "opendp", "diffprivlib")
+MODULES = ("noise", "gate", "select", "memory", "privacy", "simulation", "audit", "tables")
+LIBRARIES = ("noisegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ The public names are listed, with a line each, in docs/api.md.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noisegate.budget import Budget
 from noisegate.errors import (
@@ -24,6 +24,9 @@ from noisegate.mechanisms.selection import Selection, select_top
 from noisegate.mechanisms.sparse_vector import SparseVector, run
 from noisegate.mechanisms.variants import VARIANTS, Variant
 from noisegate.noise import Secure, Seeded
+
+if TYPE_CHECKING:
+    from noisegate.auditor import Verdict, audit
 
 __version__ = "0.1.0"
 
@@ -46,7 +49,9 @@ __all__ = [
     "SparseVector",
     "TableError",
     "Variant",
+    "Verdict",
     "__version__",
+    "audit",
     "laplace",
     "run",
     "run_many",
@@ -54,11 +59,18 @@ __all__ = [
     "tight_epsilon",
 ]
 
-# Rooms that need scipy and more are loaded when they are first used, so that a bare import stays light.
+# Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
 _ROOMS = {"evaluation": "noisegate.evaluation", "privacy": "noisegate.privacy"}
+_NAMES = {"Verdict": "noisegate.auditor", "audit": "noisegate.auditor"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(_ROOMS[name])
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
     raise AttributeError(f"module 'noisegate' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *_NAMES})

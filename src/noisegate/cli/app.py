@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from noisegate import __version__
+from noisegate.cli.audit import audit
 from noisegate.cli.datasets import datasets
 from noisegate.cli.loss import loss
 from noisegate.cli.reproduce import reproduce
@@ -34,6 +35,7 @@ def noisegate(
 
 app.command()(variants)
 app.command()(loss)
+app.command()(audit)
 app.command()(theorems)
 app.command()(reproduce)
 app.add_typer(datasets, name="datasets")

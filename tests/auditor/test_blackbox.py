@@ -1,0 +1,146 @@
+"""The mechanism is called fairly, and what goes wrong with it is said with its name."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from noisegate.auditor.blackbox import BlackBox, name_of, takes_count
+from noisegate.errors import ParameterError
+
+
+class Single:
+    def __call__(self, answers: np.ndarray) -> int:
+        return len(answers)
+
+
+class Batch:
+    def method(self, answers: np.ndarray, n: int) -> list[int]:
+        return [len(answers)] * n
+
+
+def with_extras(answers: np.ndarray, epsilon: float = 1.0, *, seed: int = 0) -> int:
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "batch"),
+    [
+        (Single(), False),
+        (Batch().method, True),
+        (with_extras, False),
+        (functools.partial(with_extras, epsilon=2), False),
+        (functools.partial(lambda epsilon, answers, n: [0] * n, 1.0), True),
+        (lambda *answers: 0, False),
+        (sum, False),
+    ],
+)
+def test_two_needed_positional_parameters_make_a_batch(mechanism: object, batch: bool) -> None:
+    assert takes_count(mechanism) is batch  # type: ignore[arg-type]
+
+
+def test_names_lead_to_the_code() -> None:
+    assert name_of(functools.partial(with_extras, epsilon=2)).endswith("test_blackbox.with_extras")
+    assert name_of(Single()).endswith("test_blackbox.Single")
+    assert name_of(Batch().method).endswith("test_blackbox.Batch.method")
+
+
+def draw(mechanism: object, answers: object, count: int, *, batch: bool | None = None, timeout: float = 5.0) -> object:
+    with BlackBox(mechanism, batch=batch, call_timeout=timeout) as box:  # type: ignore[arg-type]
+        return box.draw(answers, count)
+
+
+def test_a_single_mechanism_is_called_once_for_each_outcome() -> None:
+    assert draw(Single(), np.zeros(3), 4) == [3, 3, 3, 3]
+
+
+def test_a_batch_mechanism_is_called_once() -> None:
+    assert draw(Batch().method, np.zeros(2), 3) == [2, 2, 2]
+
+
+def test_the_caller_can_overrule_the_signature() -> None:
+    assert draw(lambda answers, n=1: [n] * n, np.zeros(1), 3, batch=True) == [3, 3, 3]
+
+
+def test_a_mechanism_may_change_its_answers_without_harm() -> None:
+    def spoil(answers: np.ndarray) -> int:
+        answers += 1
+        return int(answers[0])
+
+    assert draw(spoil, np.zeros(1, dtype=int), 3) == [1, 1, 1]
+    assert draw(lambda table: len(table) + len(table.popitem()), {"a": 1}, 2) == [3, 3]
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_what_a_mechanism_raises_is_said_with_its_name_and_the_answers(batch: bool) -> None:
+    def broken(answers: np.ndarray, n: int = 0) -> int:
+        raise KeyError("lost")
+
+    with pytest.raises(ParameterError, match=r"broken raised KeyError: 'lost' \(on \[0, 1\]\)") as refused:
+        draw(broken, np.array([0, 1]), 2, batch=batch)
+    assert isinstance(refused.value.__cause__, KeyError)
+
+
+def test_a_mechanism_cannot_end_the_process() -> None:
+    def leave(answers: np.ndarray) -> int:
+        raise SystemExit(3)
+
+    with pytest.raises(ParameterError, match="leave raised SystemExit"):
+        draw(leave, np.zeros(1), 1)
+
+
+def test_a_mechanism_that_waits_for_ever_is_given_up() -> None:
+    def wait(answers: np.ndarray) -> bool:
+        return threading.Event().wait()
+
+    begun = time.perf_counter()
+    with pytest.raises(ParameterError, match=r"within call_timeout=0.2 seconds, but .*wait did not"):
+        draw(wait, np.zeros(1), 1, timeout=0.2)
+    assert time.perf_counter() - begun < 5
+
+
+def test_an_endless_loop_in_python_is_given_up_and_ended() -> None:
+    ended = threading.Event()
+
+    def spin(answers: np.ndarray) -> int:
+        try:
+            while True:
+                pass
+        finally:
+            ended.set()
+
+    with pytest.raises(ParameterError, match="spin did not"):
+        draw(spin, np.zeros(1), 1, timeout=0.2)
+    assert ended.wait(10)
+
+
+def test_slow_calls_that_come_back_are_waited_for() -> None:
+    def slow(answers: np.ndarray) -> int:
+        time.sleep(0.3)
+        return 1
+
+    assert draw(slow, np.zeros(1), 4, timeout=0.9) == [1, 1, 1, 1]
+
+
+def test_chunks_grow_for_quick_mechanisms_and_stay_small_for_slow_ones() -> None:
+    def slow(answers: np.ndarray) -> int:
+        time.sleep(0.01)
+        return 1
+
+    chunks = []
+    for mechanism in (Single(), slow):
+        with BlackBox(mechanism, batch=None, call_timeout=5.0) as box:
+            for _ in range(6):
+                box.draw(np.zeros(1), min(box.chunk(1 << 20), 16))
+            chunks.append(box.chunk(1 << 20))
+    assert chunks[0] == 1 << 16
+    assert 10 <= chunks[1] < 256
+
+
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(ParameterError, match="mechanism must be callable, got 7"):
+        BlackBox(7, batch=None, call_timeout=1.0)  # type: ignore[arg-type]

@@ -1,0 +1,138 @@
+"""The event found is close to the best one, for outcomes of every kind."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.auditor.subjects import laplace, laplace_vector, responses
+
+from noisegate.auditor.events import Aim, Finding, Runs, confirmed, find_events
+from noisegate.auditor.outcomes import Encoder, Sample
+from noisegate.auditor.partitions import Atoms, Bins
+from noisegate.auditor.scores import Scores
+
+ONE, ZERO = np.array([1]), np.array([0])
+AIM = Aim(trials=1e5, alpha=0.01, delta=0.0)
+
+
+def samples(mechanism: Callable, one: np.ndarray, other: np.ndarray, runs: int) -> tuple[Runs, Encoder]:
+    encoder = Encoder("test")
+    drawn = [encoder.encode(mechanism(answers, runs), runs) for answers in (one, other)]
+    return Runs(one=drawn[0], other=drawn[1]), encoder
+
+
+def best(runs: Runs, *, thorough: bool = False) -> Finding:
+    learn, judge = runs.split(len(runs.one) // 2)
+    found = find_events(learn, judge, AIM, caution=1.0, thorough=thorough, seed=1)
+    return max(found, key=lambda finding: finding.promised)
+
+
+def true_loss(finding: Finding, mechanism: Callable, one: np.ndarray, other: np.ndarray, encoder: Encoder) -> float:
+    """The log ratio of the event's probabilities, on many fresh runs."""
+    inputs = (other, one) if finding.swapped else (one, other)
+    hits = [finding.event.hits(encoder.encode(mechanism(answers, 200_000), 200_000)) for answers in inputs]
+    return math.log(hits[0] / hits[1])
+
+
+def test_laplace_noise_is_told_apart_by_the_tail() -> None:
+    mechanism = laplace(1.0, 1)
+    runs, encoder = samples(mechanism, ONE, ZERO, 20_000)
+    found = best(runs)
+    assert isinstance(found.event.partition, Bins)
+    assert true_loss(found, mechanism, ONE, ZERO, encoder) > 0.93
+    assert " x" in found.event.words(encoder.shapes)
+
+
+def test_many_bits_are_told_apart_by_a_score_on_the_listed_outcomes() -> None:
+    mechanism = responses(1.0, 10, 1)
+    runs, encoder = samples(mechanism, ONE, ZERO, 20_000)
+    found = best(runs)
+    assert isinstance(found.event.partition, Atoms)
+    assert true_loss(found, mechanism, ONE, ZERO, encoder) > 0.45
+
+
+@pytest.mark.parametrize("with_sklearn", [False, True])
+def test_vectors_of_numbers_are_told_apart_by_a_classifier(monkeypatch, with_sklearn: bool) -> None:
+    if with_sklearn:
+        pytest.importorskip("sklearn")
+    else:
+        plain = builtins.__import__
+
+        def without(name: str, *rest: object) -> object:
+            if name.startswith("sklearn"):
+                raise ImportError(name)
+            return plain(name, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(builtins, "__import__", without)
+    mechanism = laplace_vector(2.0, 1)
+    one, zero = np.ones(4), np.zeros(4)
+    runs, encoder = samples(mechanism, one, zero, 20_000)
+    learn, judge = runs.split(len(runs.one) // 2)
+    found = list(find_events(learn, judge, AIM, caution=1.0, thorough=True, seed=1))
+    learners = {f.event.partition.learner for f in found if isinstance(f.event.partition, Scores)}
+    assert learners == {"logistic regression"} | ({"gradient boosting"} if with_sklearn else set())
+    scored = max((f for f in found if isinstance(f.event.partition, Scores)), key=lambda f: f.promised)
+    assert true_loss(scored, mechanism, one, zero, encoder) > 1.3
+    assert "score" in scored.event.words(encoder.shapes)
+
+
+def test_both_directions_are_tried() -> None:
+    def mechanism(answers: np.ndarray, n: int) -> np.ndarray:
+        return np.random.default_rng(int(answers[0])).random(n) < (0.5 if answers[0] else 0.05)
+
+    assert not best(samples(mechanism, ONE, ZERO, 2000)[0]).swapped
+    assert best(samples(mechanism, ZERO, ONE, 2000)[0]).swapped
+
+
+def test_an_outcome_that_the_neighbour_cannot_give_promises_more_with_more_runs() -> None:
+    def mechanism(answers: np.ndarray, n: int) -> np.ndarray:
+        return np.random.default_rng(3).random(n) < (0.1 if answers[0] else 0.0)
+
+    promised = [best(samples(mechanism, ONE, ZERO, runs)[0]).promised for runs in (200, 20_000)]
+    assert promised[1] > promised[0] + 3
+
+
+def test_chance_alone_promises_nothing() -> None:
+    rng = np.random.default_rng(4)
+    runs, _ = samples(lambda answers, n: rng.integers(0, 3000, n), ONE, ZERO, 20_000)
+    assert best(runs).promised < 0.02
+
+
+def test_an_event_from_magnified_runs_is_weighed_with_close_ones() -> None:
+    mechanism = laplace(0.1, 1)
+    far, encoder = samples(mechanism, np.array([10]), ZERO, 20_000)
+    learn, judge = Runs(one=far.one, other=far.other, magnified=10.0).split(10_000)
+    found = max(find_events(learn, judge, AIM, caution=1.0, thorough=False, seed=1), key=lambda f: f.promised)
+    assert found.estimate.loss[0] == pytest.approx(0.1, rel=0.2)
+    drawn = [encoder.encode(mechanism(answers, 20_000), 20_000) for answers in (ONE, ZERO)]
+    same = confirmed(found, Runs(one=drawn[0], other=drawn[1]), AIM, caution=1.0)
+    assert same.estimate.error[0] < found.estimate.error[0] + 0.1 * found.estimate.loss[0]
+    nothing = confirmed(found, Runs(one=drawn[1], other=drawn[1]), AIM, caution=1.0)
+    assert nothing.promised < same.promised
+
+
+def test_an_outcome_of_a_shape_never_seen_in_training_is_in_no_event() -> None:
+    encoder = Encoder("test")
+    drawn = [encoder.encode(["a", "b"] * 500, 1000), encoder.encode(["b", "b"] * 500, 1000)]
+    found = best(Runs(one=drawn[0], other=drawn[1]))
+    encoder.frozen = True
+    for partition_event in (found.event,):
+        assert partition_event.hits(encoder.encode(["a", "new", "newer"], 3)) == 1
+
+
+def test_the_words_of_an_event_name_its_outcomes() -> None:
+    def mechanism(answers: np.ndarray, n: int) -> list:
+        return [("up", int(answers[0])) if i % 2 else ("down", 0) for i in range(n)]
+
+    runs, encoder = samples(mechanism, ONE, ZERO, 1000)
+    found = best(runs)
+    assert found.event.words(encoder.shapes) in ("('up', 1)", "('up', 0)")
+
+
+def test_a_part_of_a_sample_is_a_sample() -> None:
+    sample = Sample(word=np.arange(5), columns=np.zeros((5, 2)))
+    assert sample.part(slice(1, 3)).word.tolist() == [1, 2]

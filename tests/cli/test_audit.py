@@ -1,0 +1,166 @@
+"""`noisegate audit`: a sentence or JSON on stdout, and the exit code says whether the claim was refuted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noisegate.cli.audit import LEGEND, row_mechanism
+from noisegate.mechanisms.variants import VARIANTS
+from noisegate.noise import Seeded
+
+SOURCE = """
+import numpy as np
+
+noise = np.random.default_rng(1)
+
+def sound(answers, n):
+    return answers[0] + noise.laplace(size=n)
+
+def leaky(answers):
+    return float(answers[0] + noise.laplace(scale=0.2))
+
+def broken(answers):
+    raise RuntimeError("no such luck")
+
+class Gate:
+    @staticmethod
+    def ask(answers, n=1):
+        return answers[0] + noise.laplace(size=n)
+
+number = 7
+"""
+FEW = ("--samples", "20000", "--queries", "1", "--seed", "1")
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module in the working directory, with a name of its own for each test."""
+    name = f"subject_{abs(hash(tmp_path)):x}"
+    (tmp_path / f"{name}.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def test_a_sound_mechanism_exits_0_with_a_sentence(command, module: str) -> None:
+    code, out, err = command("audit", f"{module}:sound", "--epsilon", 1, *FEW)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{module}.sound: no violation of ε = 1 found")
+
+
+def test_a_violation_exits_1_with_the_witness(command, module: str) -> None:
+    code, out, err = command("audit", f"{module}:leaky", "--epsilon", 1, *FEW)
+    assert (code, err) == (1, "")
+    assert "is NOT private at ε = 1" in out
+    assert "on the neighbour (" in out
+
+
+def test_json_holds_every_field_and_the_sentence(command, module: str) -> None:
+    code, out, _ = command("audit", f"{module}:leaky", "--epsilon", 1, "--json", *FEW)
+    found = json.loads(out)
+    assert code == 1
+    assert found["violates"] is True
+    assert found["epsilon_lower"] > found["epsilon"] == 1
+    assert {"answers", "neighbour", "event", "counts"} == set(found["witness"])
+    assert found["sentence"].startswith(f"{module}.leaky is NOT private")
+
+
+def test_the_whole_budget_can_be_spent_on_the_bound(command, module: str) -> None:
+    found = [
+        json.loads(command("audit", f"{module}:leaky", "--json", *FEW, *more)[1]) for more in ((), ("--whole-budget",))
+    ]
+    assert found[0]["samples"] < found[1]["samples"]
+    assert found[0]["epsilon_lower"] < found[1]["epsilon_lower"] <= 5
+
+
+def test_the_options_reach_the_auditor(command, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, object] = {}
+
+    class Reached(Exception):
+        pass
+
+    def fake(mechanism: object, **options: object) -> object:
+        seen.update(options)
+        raise Reached
+
+    monkeypatch.setattr("noisegate.cli.audit.audit_mechanism", fake)
+    claim = ("--epsilon", 2, "--delta", 0.1, "--confidence", 0.9)
+    where = ("--sensitivity", "2.0", "--centre", 7, "--monotonic")
+    with pytest.raises(Reached):
+        command("audit", f"{module}:Gate.ask", "--batch", "--seconds", 5, *claim, *where)
+    wanted = {"epsilon": 2, "delta": 0.1, "budget_seconds": 5, "confidence": 0.9, "sensitivity": 2.0, "centre": 7}
+    assert seen.items() >= (wanted | {"batch": True, "monotonic": True, "stop_at_violation": True}).items()
+    assert isinstance(seen["sensitivity"], float)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("nowhere", "must have the form package.module:function"),
+        ("no_such_module_here:f", "must be importable (ModuleNotFoundError"),
+        ("{}:missing", "must be importable (AttributeError"),
+        ("{}:number", "must name a callable"),
+        ("{}:broken", "broken raised RuntimeError: no such luck"),
+    ],
+)
+def test_a_target_that_does_not_work_is_one_line_and_exit_code_2(
+    command, module: str, target: str, message: str
+) -> None:
+    code, out, err = command("audit", target.format(module), *FEW)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("numpy:sum", "--variants")])
+def test_a_target_or_the_variants_must_be_given(command, arguments: tuple[str, ...]) -> None:
+    code, _, err = command("audit", *arguments)
+    assert code == 2
+    assert "or --variants must be given, and not both" in err
+
+
+def test_a_sensitivity_that_is_no_number_is_refused(command, module: str) -> None:
+    code, _, err = command("audit", f"{module}:sound", "--sensitivity", "far")
+    assert code == 2
+    assert "sensitivity must be a positive number, got 'far'" in err
+
+
+def test_the_variants_are_audited_one_by_one_and_exit_0_where_all_is_as_documented(command) -> None:
+    # The rows draw secure noise, which no test can seed: a false alarm has probability 1e-6.
+    code, out, err = command("audit", "--variants", "--samples", 20_000, "--confidence", 0.999999)
+    assert (code, err) == (0, "")
+    lines = {line.split()[0]: line for line in out.splitlines() if line}
+    assert set(VARIANTS) <= set(lines)
+    assert "violates" in lines["stoddard-2014"]
+    assert "none found" in lines["standard"]
+    assert LEGEND in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_variants_as_json_are_an_array(command) -> None:
+    code, out, _ = command("audit", "--variants", "--samples", 2000, "--confidence", 0.999999, "--json")
+    assert code == 0
+    assert [found["row"] for found in json.loads(out)] == list(VARIANTS)
+
+
+@pytest.mark.parametrize("kind", [int, float])
+@pytest.mark.parametrize("key", VARIANTS)
+def test_every_row_is_a_batch_mechanism_for_whole_and_real_answers(key: str, kind: type) -> None:
+    mechanism = row_mechanism(VARIANTS[key], epsilon=1.0, sensitivity=kind(1), source=Seeded(1))
+    out = mechanism(np.array([0, 5, 1], dtype=kind), 40)
+    above = out[0] if isinstance(out, tuple) else out
+    assert above.shape == (40, 3)
+    assert above.dtype == np.bool_
+    assert not isinstance(out, tuple) or out[1].shape == (40,)
+
+
+def test_an_error_far_from_its_estimate_is_compared_like_the_answer_itself() -> None:
+    answers = np.array([-40, 40])
+    for key in ("hardt-rothblum-2010-indicator", "hardt-rothblum-2010-repaired"):
+        above = row_mechanism(VARIANTS[key], epsilon=1.0, source=Seeded(1))(answers, 2000)
+        assert above[:, 0].mean() < 0.01
+        assert above[:, 1].mean() > 0.98
