@@ -8,6 +8,7 @@ BENCH := $(VENV)/.bench
 PYTEST_ARGS ?=
 REPRODUCTION := reproduction
 REPRODUCE_ARGS ?=
+comma := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test soak lint format bench demo reproduce clean
@@ -16,23 +17,25 @@ help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # An editable install: only a change of pyproject.toml calls for another one.
+# Spark is large, and runs nowhere but where Java is.
+SPARK := $(if $(shell command -v java),$(comma)spark)
 $(SETUP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev$(SPARK)]'
 	@touch $@
 
 # The peers are large, so only the benchmarks install them.
 $(BENCH): $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench$(SPARK)]'
 	@touch $@
 
 setup: $(SETUP) ## create .venv with the library and the developer tools
 
 test: $(SETUP) ## run the tests and doctests (PYTEST_ARGS="-k name" to choose)
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 soak: $(SETUP) ## run the long statistical tests
-	$(BIN)/python -m pytest -n auto -m soak $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m soak $(PYTEST_ARGS)
 
 lint: $(SETUP) ## ruff check, ruff format --check, mypy strict
 	$(BIN)/ruff check .

@@ -27,6 +27,8 @@ from noisegate.noise import Secure, Seeded
 
 if TYPE_CHECKING:
     from noisegate.auditor import Verdict, audit
+    from noisegate.tables.release import TopItems
+    from noisegate.tables.top import top_items
 
 __version__ = "0.1.0"
 
@@ -48,6 +50,7 @@ __all__ = [
     "Selection",
     "SparseVector",
     "TableError",
+    "TopItems",
     "Variant",
     "Verdict",
     "__version__",
@@ -57,11 +60,17 @@ __all__ = [
     "run_many",
     "select_top",
     "tight_epsilon",
+    "top_items",
 ]
 
 # Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
 _ROOMS = {"evaluation": "noisegate.evaluation", "privacy": "noisegate.privacy"}
-_NAMES = {"Verdict": "noisegate.auditor", "audit": "noisegate.auditor"}
+_NAMES = {
+    "TopItems": "noisegate.tables.release",
+    "Verdict": "noisegate.auditor",
+    "audit": "noisegate.auditor",
+    "top_items": "noisegate.tables.top",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from noisegate import cli
+
+Command = Callable[..., tuple[object, str, str]]
+
+PAGES = {"/home", "/pay", "/docs"}
+ASK = ("--item", "page", "--user", "visitor", "-c", "3", "--epsilon", "30")
+"""A question about the table of ``folder``."""
 
 
 @pytest.fixture
@@ -24,3 +32,15 @@ def command(monkeypatch, capsys):
         return stopped.value.code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """A thousand visitors of three pages, each row twice, and a public list of 100 pages; the working directory."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{page},u{user},{number}\n" * 2 for user in range(1000) for number, page in enumerate(sorted(PAGES))]
+    Path("visits.csv").write_text("page,visitor,number\n" + "".join(rows) + ",u1,7\n/home,,0\n/elsewhere,u1,9\n")
+    Path("pages.csv").write_text("page,title\n" + "".join(f"{page},x\n" for page in PAGES))
+    with Path("pages.csv").open("a") as pages:
+        pages.writelines(f"/page/{number},y\n" for number in range(97))
+    return tmp_path

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.untouchable import Untouchable
 
 from noisegate.errors import ParameterError
 from noisegate.mechanisms.scores import Scores
@@ -16,22 +17,6 @@ from noisegate.noise import Secure, Seeded
 SECRET = 8675309
 COUNTS = {"a": 900, "b": 850, "c": 12, "d": 3}
 THRESHOLDS = {"exponential": {}, "sparse-vector": {"threshold": 400}, "retraversal": {"threshold": 400}}
-
-
-class Untouchable(Seeded):
-    """A source that must not be drawn from."""
-
-    def stream(self) -> Untouchable:
-        return self
-
-    def bytes(self, count: int) -> np.ndarray:
-        raise AssertionError("drawn")
-
-    def word(self) -> int:
-        raise AssertionError("drawn")
-
-    def integer(self, bits: int) -> int:
-        raise AssertionError("drawn")
 
 
 def select(scores: object, **changes: object) -> Selection:

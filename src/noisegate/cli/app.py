@@ -9,10 +9,13 @@ import typer
 from noisegate import __version__
 from noisegate.cli.audit import audit
 from noisegate.cli.datasets import datasets
+from noisegate.cli.ledger import app as ledger
 from noisegate.cli.loss import loss
 from noisegate.cli.reproduce import reproduce
 from noisegate.cli.theorems import theorems
+from noisegate.cli.top import top
 from noisegate.cli.variants import variants
+from noisegate.cli.watch import watch
 
 # Typer's own tracebacks print local variables, which may be private data.
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -39,3 +42,6 @@ app.command()(audit)
 app.command()(theorems)
 app.command()(reproduce)
 app.add_typer(datasets, name="datasets")
+app.command()(top)
+app.command()(watch)
+app.add_typer(ledger, name="ledger")

@@ -1,0 +1,160 @@
+"""The tables of a ledger, and the steps that bring an older ledger up to date.
+
+``entries`` is the account: what was allowed and what was spent. ``gates`` and ``asks`` are what a service must know to
+go on after a crash; ``requests`` are answers to whoever asks twice; ``tokens`` say who may. Amounts are exact decimals
+in text. A gate's counters and its asks say the same thing twice: the counters make a look at a gate cheap, and a test
+holds that they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    select,
+    text,
+    update,
+)
+
+METADATA: Final = MetaData()
+
+LEDGER = Table(
+    "ledger",
+    METADATA,
+    Column("only_row", Integer, CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
+    Column("schema_version", Integer, nullable=False),
+    Column("dataset", Text, nullable=False),
+)
+
+ENTRIES = Table(
+    "entries",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("epsilon", Text, nullable=False),
+    Column("delta", Text, nullable=False),
+    Column("what", Text, nullable=False),
+)
+
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("role", String(20), nullable=False),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("added_at", Text, nullable=False),
+    Column("revoked_at", Text),
+)
+
+GATES = Table(
+    "gates",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("id", String(40), nullable=False, unique=True),
+    Column("opened_at", Text, nullable=False),
+    Column("entry", Integer, ForeignKey("entries.number"), nullable=False),
+    Column("fingerprint", String(128), nullable=False),
+    Column("threshold", Text, nullable=False),
+    Column("cutoff", Integer, nullable=False),
+    Column("epsilon", Text, nullable=False),
+    Column("queries", Integer),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("asked", Integer, nullable=False, default=0),
+    Column("above", Integer, nullable=False, default=0),
+    Column("below", Integer, nullable=False, default=0),
+    # Seconds since 1970, and not before this moment may anybody see that the gate is closed.
+    Column("closed_from", Float),
+    Column("closed_because", Text),
+    CheckConstraint("above + below <= asked"),
+)
+
+ASKS = Table(
+    "asks",
+    METADATA,
+    Column("gate", Integer, ForeignKey("gates.number"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("token", Integer, nullable=False),
+    Column("key", String(200), nullable=False),
+    Column("body", String(64), nullable=False),
+    Column("condition", Text, nullable=False),
+    Column("intended_at", Text, nullable=False),
+    # Seconds since 1970: the moment at which the answer leaves, and before which nobody may see it.
+    Column("visible_from", Float, nullable=False),
+    Column("above", Integer),
+    UniqueConstraint("gate", "token", "key"),
+)
+
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("token", Integer, primary_key=True, autoincrement=False),
+    Column("path", String(100), primary_key=True),
+    Column("key", String(200), primary_key=True),
+    Column("body", String(64), nullable=False),
+    Column("at", Text, nullable=False),
+    Column("entry", Integer, ForeignKey("entries.number"), nullable=False),
+    Column("response", Text),
+)
+
+# Entries are only ever added: the triggers stop a slip of the hand, not somebody who means it.
+_STAY: Final = {
+    "sqlite": (
+        "CREATE TRIGGER entries_stay BEFORE DELETE ON entries "
+        "BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END",
+        "CREATE TRIGGER entries_last BEFORE UPDATE ON entries "
+        "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION entries_only_grow() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN RAISE EXCEPTION ''entries are never changed or removed''; END'",
+        "CREATE TRIGGER entries_only_grow BEFORE UPDATE OR DELETE OR TRUNCATE ON entries "
+        "FOR EACH STATEMENT EXECUTE FUNCTION entries_only_grow()",
+    ),
+}
+
+
+def _account(connection: Connection) -> None:
+    METADATA.create_all(connection, tables=[LEDGER, ENTRIES], checkfirst=False)
+    for statement in _STAY[connection.dialect.name]:
+        connection.execute(text(statement))
+
+
+def _service(connection: Connection) -> None:
+    METADATA.create_all(connection, tables=[TOKENS, GATES, ASKS, REQUESTS], checkfirst=False)
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service)
+"""From nothing to version 1, from 1 to 2, and so on; a step that has been released is never edited."""
+
+VERSION: Final = len(STEPS)
+
+
+def create(connection: Connection, dataset: str) -> None:
+    """Make all tables in an empty database, at the newest version."""
+    for step in STEPS:
+        step(connection)
+    connection.execute(LEDGER.insert().values(only_row=1, schema_version=VERSION, dataset=dataset))
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the tables up to the newest version, inside the caller's transaction: all steps or none."""
+    version = connection.execute(select(LEDGER.c.schema_version)).scalar_one()
+    for step in STEPS[version:]:
+        step(connection)
+    if version < VERSION:
+        connection.execute(update(LEDGER).values(schema_version=VERSION))

@@ -1,0 +1,54 @@
+"""The pages on tables: their commands run in their order, and their figures are those of the code."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command
+
+from noisegate.mechanisms.sparse_vector import SparseVector
+from noisegate.service.store.sql_ledger import SqlLedger
+
+duckdb = pytest.importorskip("duckdb")
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: Path) -> None:
+    query = "SELECT 'DE' AS country, '/page/' || range % 90 AS page, range % 500 AS visitor FROM range(9000)"
+    duckdb.sql(query).write_parquet("visits.parquet")
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / "top.md").read_text(encoding="utf-8"), re.DOTALL)
+    commands = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    assert len(commands) >= 9
+    for line in commands:
+        name, *arguments = shlex.split(line)
+        code, out, err = command(*arguments)
+        assert (name, code, err) == ("noisegate", 0, ""), line
+        assert out
+    assert SqlLedger("visits.ledger").statement().remaining.epsilon == 2 + Fraction(1, 4)
+
+
+def test_the_margins_on_the_page_are_those_of_the_gates() -> None:
+    page = (DOCS / "threshold.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| cutoff (\d+) \| (\d+) \| (\d+) \| (\d+) \|", page, re.MULTILINE)
+    assert len(rows) == 4
+    for cutoff, *margins in rows:
+        gates = [
+            SparseVector(threshold=0, cutoff=int(cutoff), epsilon=epsilon, sensitivity=1, monotonic=True)
+            for epsilon in (0.1, 0.5, 1)
+        ]
+        assert [gate.margin(0.95) for gate in gates] == [int(margin) for margin in margins]
+
+
+def test_the_shortfalls_on_the_page_follow_its_formula() -> None:
+    page = (DOCS / "threshold.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
+    assert len(rows) == 3
+    for candidates, shortfall in rows:
+        exact = 50 / 0.5 * math.log(int(candidates.replace(",", "")) / 0.001)
+        assert math.ceil(exact) == int(shortfall.replace(",", ""))

@@ -1,0 +1,232 @@
+"""`noisegate top`: what it prints, what it never prints, and what it refuses.
+
+Scores are 1,000 for three pages and 0 for the rest, at epsilon 30 for three items: by a union bound over the domain of
+at most 1,001 candidates a wrong selection has a probability below 3 * 1001 * exp(-10 * 1000), so nothing fails by
+chance.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import ASK, PAGES, Command
+
+from noisegate.service.store.sql_ledger import SqlLedger
+
+duckdb = pytest.importorskip("duckdb")
+
+
+def items(out: str) -> list[object]:
+    return [entry["item"] for entry in json.loads(out)["items"]]
+
+
+def test_the_table_holds_the_items_and_the_record(command: Command, folder: Path) -> None:
+    code, out, err = command("top", "visits.csv", *ASK, "--domain", "pages.csv")
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    assert {line[1] for line in lines[1:4]} == PAGES
+    record = {line[0]: line[1:] for line in lines[4:]}
+    assert record["epsilon"] == ["30"]
+    assert record["delta"] == ["0"]
+    assert record["method"] == ["exponential"]
+    assert record["unit"] == ["user"]
+    assert record["recorded"] == ["not", "recorded"]
+    assert ["domain", "size", "100"] in lines
+
+
+@pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])
+def test_nothing_tells_how_much_was_read_or_dropped(command: Command, folder: Path, style: tuple[str, ...]) -> None:
+    _, out, err = command("top", "visits.csv", *ASK, "--domain", "pages.csv", *style)
+    assert not {"1000", "3000", "6000", "6003", "6002", "2000", "97"} & set(re.findall(r"\d+", out.replace(",", " ")))
+    assert "/elsewhere" not in out
+    assert err == ""
+
+
+def test_json_and_csv_say_the_same(command: Command, folder: Path) -> None:
+    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--answers-epsilon", "300")
+    whole = json.loads(command(*options, "--json")[1])
+    rows = list(csv.DictReader(command(*options, "--csv")[1].splitlines()))
+    assert {entry["item"] for entry in whole["items"]} == {row["page"] for row in rows} == PAGES
+    assert [entry["rank"] for entry in whole["items"]] == [1, 2, 3]
+    # Noise of scale 3/300: another count than 1,000 has a probability below 6 exp(-100).
+    assert {entry["estimate"] for entry in whole["items"]} == {1000}
+    assert {row["estimate"] for row in rows} == {"1000"}
+    record = whole["record"]
+    assert {
+        "epsilon": "330",
+        "delta": "0",
+        "answers_epsilon": "300",
+        "unit": "user",
+        "domain_size": 100,
+    }.items() <= record.items()
+    assert (record["error_bar"], record["confidence"], record["recorded"]) == (0, 0.95, "not recorded")
+    assert all(row["epsilon"] == "330" and row["domain_size"] == "100" for row in rows)
+
+
+def test_every_way_to_give_the_domain(command: Command, folder: Path) -> None:
+    Path("only.txt").write_text("\n".join([*PAGES, *(f"/page/{number}" for number in range(97))]) + "\n")
+    duckdb.sql("SELECT 'x' AS other, unnest(['/home', '/pay', '/docs', '/jobs']) AS name").write_parquet(
+        "names.parquet"
+    )
+    for domain in ("pages.csv", "pages.csv:page", "only.txt", "names.parquet:name"):
+        assert set(items(command("top", "visits.csv", *ASK, "--domain", domain, "--json")[1])) == PAGES
+    numbers = ("--item", "number", "--user", "visitor", "-c", "3", "--epsilon", "30")
+    assert set(items(command("top", "visits.csv", *numbers, "--domain", "1_001", "--json")[1])) == {0, 1, 2}
+    observed = command("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--json")[1]
+    assert set(items(observed)) == PAGES
+    assert json.loads(observed)["record"]["delta"] == "0.000001"
+    assert "domain_size" not in json.loads(observed)["record"]
+    assert json.loads(observed)["record"]["dbar"] == 30
+    longer = command("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--dbar", "99", "--json")[1]
+    assert json.loads(longer)["record"]["dbar"] == 99
+
+
+def test_a_text_domain_meets_numbers_of_a_typed_file_by_type(command: Command, folder: Path) -> None:
+    duckdb.sql("SELECT range % 3 AS page, range AS visitor FROM range(3000)").write_parquet("typed.parquet")
+    Path("numbers.csv").write_text("page\n" + "".join(f"{number}\n" for number in range(50)))
+    assert set(items(command("top", "typed.parquet", *ASK, "--domain", "numbers.csv", "--json")[1])) == {0, 1, 2}
+    code, out, err = command("top", "typed.parquet", *ASK, "--domain", "pages.csv")
+    assert (code, out) == (2, "")
+    assert "BIGINT" in err
+
+
+def test_items_that_are_no_labels_are_refused_before_the_domain_is_looked_at(command: Command, folder: Path) -> None:
+    duckdb.sql("SELECT 'nan'::DOUBLE AS page, 1 AS visitor").write_parquet("real.parquet")
+    code, out, err = command("top", "real.parquet", *ASK, "--domain", "pages.csv")
+    assert (code, out) == (2, "")
+    assert "column 'page' must be whole numbers or strings, not Float64" in err
+
+
+def test_pairs_are_two_columns(command: Command, folder: Path) -> None:
+    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--itemset-size", "2")
+    pairs = {frozenset(pair) for pair in items(command(*options, "--json")[1])}
+    assert pairs == {frozenset(PAGES - {page}) for page in PAGES}
+    assert command(*options, "--csv")[1].startswith("rank,page 1,page 2,epsilon")
+    assert "page 2" in command(*options)[1]
+
+
+def test_all_items_above_a_threshold(command: Command, folder: Path) -> None:
+    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--method", "sparse-vector", "--json")
+    assert set(items(command(*options, "--threshold", "500")[1])) == PAGES
+    assert items(command(*options, "--threshold", "2000")[1]) == []
+    assert "no item was selected" in command(*options[:-1], "--threshold", "2000")[1]
+
+
+def test_a_transaction_file_needs_no_columns(command: Command, folder: Path) -> None:
+    Path("baskets.dat").write_text("1 2 3\n" * 1000 + "7\n")
+    options = ("top", "baskets.dat", "-c", "3", "--epsilon", "30", "--domain", "1000", "--json")
+    assert set(items(command(*options)[1])) == {1, 2, 3}
+
+
+def test_databases_by_table_and_by_query(command: Command, folder: Path) -> None:
+    with duckdb.connect("visits.duckdb") as database:
+        database.execute("CREATE TABLE visits AS FROM read_csv('visits.csv', all_varchar=true)")
+    options = (*ASK, "--domain", "pages.csv", "--json")
+    assert set(items(command("top", "visits.duckdb", "--table", "visits", *options)[1])) == PAGES
+    query = "SELECT page, visitor FROM visits WHERE page <> '/pay'"
+    found = items(command("top", "visits.duckdb", "--sql", query, *options)[1])
+    assert {"/home", "/docs"} < set(found)
+    assert set(items(command("top", "visits.csv", "--sql", "FROM data", *options)[1])) == PAGES
+
+
+def test_an_empty_table_still_answers(command: Command, folder: Path) -> None:
+    Path("empty.csv").write_text("page,visitor\n")
+    code, out, err = command("top", "empty.csv", *ASK, "--domain", "pages.csv", "--json")
+    assert (code, err, len(items(out))) == (0, "", 3)
+
+
+def test_long_and_hostile_names_fit_and_do_not_steer_the_terminal(command: Command, folder: Path) -> None:
+    Path("pages.csv").write_text("page\n" + "/x" * 200 + "\n\x1b[31m[red]evil[/red]\n")
+    _, out, _ = command("top", "visits.csv", "--item", "page", "--user", "visitor", "-c", "2", "--epsilon", "1",
+                        "--domain", "pages.csv")  # fmt: skip
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\x1b" not in out
+    assert "[red]evil[/red]" in out
+
+
+def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder: Path) -> None:
+    options = (
+        "top",
+        "visits.csv",
+        *ASK,
+        "--domain",
+        "pages.csv",
+        "--ledger",
+        "x.ledger",
+        "--budget",
+        "99",
+        "--dataset",
+        "v",
+    )
+    for wrong in (("--plot", "x.png"), ("--plot", "x.bmp", "--answers-epsilon", "1"),
+                  ("--plot", "no/x.png", "--answers-epsilon", "1")):  # fmt: skip
+        code, out, err = command(*options, *wrong)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    assert not Path("x.ledger").exists()
+    assert command(*options, "--plot", "x.png", "--answers-epsilon", "1")[0] == 0
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        ({"--item": "pge"}, "did you mean 'page'"),
+        ({"--user": "visiter"}, "did you mean 'visitor'"),
+        ({"--user": None}, "whose row"),
+        ({"--item": None}, "one of page, visitor, number"),
+        ({"--domain": None}, "--domain observed"),
+        ({"--domain": "nothing.csv"}, "no file matches"),
+        ({"--domain": "pages.csv:nme"}, "page, title"),
+        ({"--domain": "visits.csv:page"}, "which items are in it is private data"),
+        ({"--domain": "x.ledger"}, "not a database"),
+        ({"--domain": "observed"}, "delta"),
+        ({"--dbar": "50"}, "dbar"),
+        ({"--domain": "0"}, "domain"),
+        ({"--delta": "1e-6"}, "public domain"),
+        ({"-c": "101"}, "100"),
+        ({"-c": "0"}, "count"),
+        ({"--epsilon": "nan"}, "epsilon"),
+        ({"--epsilon": "-1"}, "epsilon"),
+        ({"--answers-epsilon": "inf"}, "answers_epsilon"),
+        ({"--threshold": "5"}, "threshold"),
+        ({"--method": "sparse-vector"}, "threshold"),
+        ({"--method": "best"}, "method"),
+        ({"--unit": "row"}, "unit"),
+        ({"--table": "visits"}, "--table is for a database"),
+        ({"--sql": "DELETE FROM data"}, "one SELECT"),
+        ({"--itemset-size": "9"}, "itemset_size"),
+        ({"--max-items": "9"}, "max_items"),
+        ({"--dataset": "sales"}, "belongs to the dataset 'visits'"),
+        ({"--budget": "98"}, "noisegate ledger raise"),
+    ],
+)
+def test_bad_input_is_one_line_and_spends_nothing(command: Command, folder: Path, change, hint: str) -> None:
+    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=99, delta=0.1)
+    given = {**dict(zip(ASK[::2], ASK[1::2], strict=True)), "--domain": "pages.csv", "--ledger": "x.ledger", **change}
+    options = [word for name, value in given.items() if value is not None for word in (name, value)]
+    code, out, err = command("top", "visits.csv", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert hint in err
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ["SECRET,u1,1,2,3\n", "SECRET\n", '"SECRET,u1,1\n', "SECRET\xff,u1,1\n"],
+    ids=["long", "short", "quote", "code"],
+)
+@pytest.mark.parametrize("lines", [1, 30_000])
+def test_a_malformed_row_is_never_echoed_and_costs_nothing(
+    command: Command, folder: Path, rows: str, lines: int
+) -> None:
+    good = "page,visitor,number\n" + "/home,u1,1\n" * lines
+    Path("bad.csv").write_bytes((good + rows).encode("latin-1"))
+    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=99)
+    code, out, err = command("top", "bad.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "SECRET" not in err
+    assert len(ledger.entries()) == 1

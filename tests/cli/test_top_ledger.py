@@ -1,0 +1,96 @@
+"""`noisegate top --ledger`: what is charged, when, and what stays spent after a crash, a race or Ctrl-C.
+
+Scores and epsilon are those of test_top: nothing fails by chance.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.cli.conftest import ASK, Command
+
+from noisegate.service.store.sql_ledger import SqlLedger
+
+
+def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Path) -> None:
+    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger")
+    code, out, _ = command(*options, "--budget", "70", "--dataset", "visits", "--answers-epsilon", "5", "--json")
+    assert code == 0
+    assert json.loads(out)["record"]["recorded"] == "entry 2 of the ledger of 'visits'"
+    assert command(*options)[0] == 0
+    code, out, err = command(*options)
+    assert (code, out) == (2, "")
+    assert "epsilon 65 is spent and epsilon 5 remains" in err
+    spent = SqlLedger("x.ledger").entries()[1]
+    assert spent.what == "top 3 of page, unit user, method exponential, domain public"
+    assert SqlLedger("x.ledger").total_spent().epsilon == 65
+
+
+def test_an_observed_domain_spends_delta_too(command: Command, folder: Path) -> None:
+    options = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--ledger", "x.ledger")
+    budget = ("--budget", "99", "--dataset", "visits")
+    assert command(*options, *budget)[0] == 2
+    assert not Path("x.ledger").exists()
+    assert command(*options, *budget, "--budget-delta", "1e-6")[0] == 0
+    assert SqlLedger("x.ledger").total_spent().delta * 10**6 == 1
+
+
+KILLED = """
+import os, signal, sys
+from noisegate import cli
+from noisegate.cli.spending import Spending
+commit = Spending.commit
+def dying(*arguments):
+    commit(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+Spending.commit = dying
+sys.argv = ["noisegate", *sys.argv[1:]]
+cli.main()
+"""
+
+
+def test_a_kill_between_the_commit_and_the_output_leaves_it_spent(folder: Path) -> None:
+    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=70)
+    options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger"]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *options], capture_output=True, text=True, check=False, env=environment
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGKILL, "", "")
+    assert ledger.total_spent().epsilon == 30
+
+
+def test_two_commands_at_once_cannot_both_have_the_last_of_a_budget(folder: Path) -> None:
+    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=30)
+    options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger"]
+    program = [sys.executable, "-c", "from noisegate.cli import main; main()", *options]
+    both = [subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
+    outputs = [process.communicate(timeout=60)[0] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2]
+    assert sorted(map(bool, outputs)) == [False, True]
+    assert ledger.total_spent().epsilon == 30
+
+
+def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> None:
+    """The query would count for hours; the test waits until it has spilled or counted for a moment."""
+    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=30)
+    endless = "SELECT page, visitor || range AS visitor FROM data, range(1000000000)"
+    options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger", "--sql", endless]
+    program = [sys.executable, "-c", "from noisegate.cli import main; main()", *options]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as running:
+        while not list(folder.glob("noisegate-*")):
+            assert running.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        assert running.communicate(timeout=30) == (b"", b"")
+        assert running.returncode == 130
+    assert list(folder.glob("noisegate-*")) == []
+    assert len(ledger.entries()) == 1

@@ -1,0 +1,148 @@
+"""`noisegate watch`: answers as they come, one gate, bad conditions that cost nothing, and what is recorded.
+
+Counts are 0 or 1,000 against a threshold of 500 at epsilon 10 and a cutoff of at most 3: a wrong answer has
+a probability below e**-400, so these tests do not fail by chance.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from noisegate.service.store.sql_ledger import SqlLedger
+
+GATE = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--user", "visitor")
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    """A thousand visitors, all from DE, each with two rows."""
+    path = tmp_path / "visits.csv"
+    rows = [f"/home,u{user},DE,{user % 90}\n/pay,u{user},DE,SECRET\n" for user in range(1000)]
+    path.write_text("page,visitor,country,age\n" + "".join(rows))
+    return path
+
+
+def answers(out: str) -> list[tuple[str, str]]:
+    return [(line[:5], line[7:]) for line in out.splitlines() if line.startswith(("ABOVE", "below"))]
+
+
+def test_each_condition_is_answered_in_its_turn(command, visits: Path) -> None:
+    code, out, err = command("watch", visits, *GATE, "--where", "country = 'FR'", "--where", "country = 'DE'")
+    assert (code, err) == (0, "")
+    assert answers(out) == [("below", "country = 'FR'"), ("ABOVE", "country = 'DE'")]
+    assert "threshold 500, at most 2 above, epsilon 10, delta 0" in out
+    assert "not recorded" in out
+
+
+def test_users_are_counted_once_and_rows_only_where_asked(command, visits: Path) -> None:
+    options = ("--threshold", "1500", "--cutoff", "1", "--epsilon", "10", "--where", "true")
+    assert answers(command("watch", visits, *options, "--user", "visitor")[1]) == [("below", "true")]
+    assert answers(command("watch", visits, *options, "--unit", "row")[1]) == [("ABOVE", "true")]
+
+
+def test_the_gate_closes_at_its_cutoff(command, visits: Path) -> None:
+    _, out, _ = command("watch", visits, *GATE, *["--where", "true"] * 5)
+    assert len(answers(out)) == 2
+    assert out.endswith("closed: the last ABOVE is given\n")
+
+
+def test_a_stream_is_answered_line_by_line_and_a_bad_condition_harms_nothing(command, visits: Path) -> None:
+    stream = "# a comment\n\ncountry = 'DE'\ncuontry = 'DE'\nage > 3\npage = (SELECT 1)\nfalse\n"
+    code, out, err = command("watch", visits, *GATE, "--conditions", "-", stdin=stream)
+    assert code == 2
+    assert answers(out) == [("ABOVE", "country = 'DE'"), ("below", "false")]
+    refused = err.splitlines()
+    assert len(refused) == 3
+    assert "there is no column 'cuontry'; near it: country" in refused[0]
+    assert "CAST(age AS INTEGER)" in refused[1]
+    assert "subquery" in refused[2]
+
+
+def test_a_cell_that_cannot_be_read_is_never_echoed_and_does_not_match(command, visits: Path) -> None:
+    code, out, err = command("watch", visits, *GATE, "--where", "CAST(age AS INTEGER) >= 0")
+    assert (code, err) == (0, "")
+    assert answers(out) == [("ABOVE", "CAST(age AS INTEGER) >= 0")]
+    assert "SECRET" not in out
+
+
+def test_json_is_an_object_a_line(command, visits: Path) -> None:
+    _, out, _ = command("watch", visits, *GATE, "--json", "--where", "false", "--where", "true", "--where", "true")
+    record, *said, closed = map(json.loads, out.splitlines())
+    assert record["record"]["epsilon"] == "10"
+    assert [(line["above"], line["remaining"]) for line in said] == [(False, 2), (True, 1), (True, 0)]
+    assert closed == {"closed": True}
+
+
+def test_no_output_tells_a_count(command, visits: Path) -> None:
+    for style in ((), ("--json",)):
+        out = command("watch", visits, *GATE, *style, "--where", "country = 'DE'")[1]
+        assert "1000" not in out.replace(",", "")
+        assert "2000" not in out.replace(",", "")
+
+
+def test_a_list_with_a_bad_condition_is_refused_before_anything_is_spent(command, visits: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "x.ledger"
+    charge = ("--ledger", ledger, "--budget", "10", "--dataset", "visits")
+    code, out, err = command("watch", visits, *GATE, *charge, "--where", "true", "--where", "page =")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert not ledger.exists()
+
+
+def test_the_gate_is_charged_to_the_ledger_once_and_whole(command, visits: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "x.ledger"
+    charge = ("--ledger", ledger, "--budget", "15", "--dataset", "visits")
+    assert command("watch", visits, *GATE, *charge, "--where", "false")[0] == 0
+    assert SqlLedger(ledger).total_spent().epsilon == 10
+    code, out, err = command("watch", visits, *GATE, "--ledger", ledger, "--where", "false")
+    assert (code, out) == (2, "")
+    assert "epsilon 5 remains" in err
+    assert SqlLedger(ledger).total_spent().epsilon == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (("--user", "visitor"), "--where or --conditions"),
+        (("--user", "visitor", "--where", "true", "--conditions", "-"), "--where or --conditions"),
+        (("--where", "true"), "whom the rows belong to"),
+        (("--where", "true", "--user", "visitor", "--unit", "row"), "whom the rows belong to"),
+        (("--where", "true", "--unit", "person"), "whom the rows belong to"),
+        (("--where", "true", "--user", "visitr"), "near it: visitor"),
+        (("--where", "true", "--user", "visitor", "--budget", "2"), "--ledger"),
+        (("--where", "true", "--user", "visitor", "--epsilon", "nan"), "epsilon"),
+        (("--where", "true", "--user", "visitor", "--cutoff", "0"), "cutoff"),
+        (("--conditions", "missing.txt", "--user", "visitor"), "conditions"),
+    ],
+)
+def test_wrong_options_are_explained_in_one_line(command, visits: Path, options: tuple[str, ...], hint: str) -> None:
+    given = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10")
+    code, out, err = command("watch", visits, *given, *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert hint in err
+
+
+def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_is_quiet(visits: Path, tmp_path: Path) -> None:
+    """A line that is no UTF-8 is refused on the way, in a locale that would not take it."""
+    program = [sys.executable, "-c", "from noisegate.cli import main; main()", "watch", str(visits), *GATE]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8:strict"}
+    with subprocess.Popen([*program, "--conditions", "-"], text=True, env=environment, **pipes) as watch:
+        assert watch.stdin is not None
+        assert watch.stdout is not None
+        assert watch.stderr is not None
+        watch.stdin.buffer.write(b"page = '\xff'\n")
+        watch.stdin.write("country = 'DE'\n")
+        watch.stdin.flush()
+        assert "ABOVE  country = 'DE'\n" in iter(watch.stdout.readline, "")
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(timeout=30) == 130
+        assert watch.stdout.read() == ""
+        assert watch.stderr.read() == "noisegate: where must be UTF-8 text, got \"page = '\\udcff'\"\n"
+    assert list(tmp_path.glob("noisegate-*")) == []

@@ -1,0 +1,87 @@
+"""A ledger of an older version is brought up to date when it is opened, whole or not at all, and loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Connection, inspect, select, text
+
+from noisegate.errors import LedgerError
+from noisegate.service.ledger import Amount, Kind
+from noisegate.service.store import schema, sql_ledger
+from noisegate.service.store.database import open_database
+from noisegate.service.store.sql_ledger import SqlLedger, append
+
+
+def make(place: str, version: int) -> None:
+    """A ledger as noisegate made it at that version, with something spent."""
+
+    def build(connection: Connection) -> None:
+        for step in schema.STEPS[:version]:
+            step(connection)
+        connection.execute(schema.LEDGER.insert().values(only_row=1, schema_version=version, dataset="visits"))
+        append(connection, 1, Kind.BUDGET, Amount(epsilon=2), "the budget at the start")  # type: ignore[arg-type]
+        append(connection, 2, Kind.SPEND, Amount(epsilon=1), "top 10")  # type: ignore[arg-type]
+
+    database = open_database(place)
+    database.make(build)
+    database.close()
+
+
+@pytest.mark.parametrize("version", range(1, schema.VERSION))
+def test_an_older_ledger_is_migrated_and_keeps_its_entries(place: str, version: int) -> None:
+    make(place, version)
+    ledger = SqlLedger(place)
+    assert ledger.statement().remaining.epsilon == 1
+    with ledger.database.reading() as connection:
+        assert set(schema.METADATA.tables) <= set(inspect(connection).get_table_names())
+        assert connection.execute(select(schema.LEDGER.c.schema_version)).scalar_one() == schema.VERSION
+    ledger.spend(epsilon=1, what="the rest")
+    assert SqlLedger(place).total_spent().epsilon == 2
+
+
+def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(place, 1)
+    real = schema.STEPS[1]
+
+    def fail(connection: Connection) -> None:
+        real(connection)
+        connection.execute(text("SELECT * FROM there_is_no_such_table"))
+
+    steps: tuple[Callable[[Connection], None], ...] = (schema.STEPS[0], fail)
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "STEPS", steps)
+        with pytest.raises(LedgerError):
+            SqlLedger(place)
+    database = open_database(place)
+    with database.reading() as connection:
+        assert not inspect(connection).has_table("gates")
+        assert connection.execute(select(schema.LEDGER.c.schema_version)).scalar_one() == 1
+    database.close()
+    assert SqlLedger(place).total_spent().epsilon == 1
+
+
+def test_a_ledger_of_a_newer_version_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqlLedger.create(place, dataset="visits", epsilon=1)
+    monkeypatch.setattr(sql_ledger, "VERSION", schema.VERSION - 1)
+    with pytest.raises(LedgerError, match="upgrade noisegate"):
+        SqlLedger(place)
+
+
+def test_a_new_ledger_and_a_migrated_one_have_the_same_tables(
+    place: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    make(place, 1)
+    SqlLedger(place)
+    other = tmp_path_factory.mktemp("new") / "new.ledger"
+    SqlLedger.create(other, dataset="visits", epsilon=1)
+    tables = []
+    for where in (place, other):
+        ledger = SqlLedger(where)
+        with ledger.database.reading() as connection:
+            look = inspect(connection)
+            tables.append(
+                {name: sorted(column["name"] for column in look.get_columns(name)) for name in look.get_table_names()}
+            )
+    assert tables[0] == tables[1]

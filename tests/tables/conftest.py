@@ -1,0 +1,81 @@
+"""The engines: one test body runs on every one of them, on Spark where there is Java."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+ENGINES = ("pandas", "polars", "polars-lazy", "pyarrow", "duckdb")
+
+# Small, and without the compilation that pays only on large tables.
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "OFF",
+}
+
+Maker = Callable[[Mapping[str, list[Any]]], Any]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark session for the whole run."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, and there is none here")
+    pytest.importorskip("pyspark", reason="Spark needs the extra [spark]")
+    from noisegate.tables.cluster import local_session
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the version of pandas, on import
+        session = local_session(2, SETTINGS)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+def make(request: pytest.FixtureRequest) -> Maker:
+    """A function that makes a table of one engine from columns of whole numbers or strings, None for null."""
+    name = request.param
+    if name == "spark":
+        session = request.getfixturevalue("spark")
+        return lambda columns: session.createDataFrame(
+            list(zip(*columns.values(), strict=True)), ", ".join(f"{c} {_sql(v)}" for c, v in columns.items())
+        )
+    return lambda columns: table(name, columns)
+
+
+def table(name: str, columns: Mapping[str, list[Any]]) -> Any:
+    """A table of an engine that needs no session."""
+    import pyarrow
+
+    kinds = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
+    arrow = pyarrow.table({c: pyarrow.array(v, kinds[_sql(v)]) for c, v in columns.items()})
+    match name:
+        case "pandas":
+            import pandas
+
+            return arrow.to_pandas(types_mapper={pyarrow.int64(): pandas.Int64Dtype()}.get)
+        case "polars":
+            import polars
+
+            return polars.from_arrow(arrow)
+        case "polars-lazy":
+            return table("polars", columns).lazy()
+        case "duckdb":
+            import duckdb
+
+            return duckdb.connect().from_arrow(arrow)
+    return arrow
+
+
+def _sql(values: list[Any]) -> str:
+    return "string" if any(isinstance(value, str) for value in values) else "bigint"

@@ -1,0 +1,148 @@
+"""The public candidates: which they are, and how those without a row are named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.tables.conftest import Maker, table
+
+from noisegate.errors import ParameterError, TableError
+from noisegate.tables.columns import INTEGER, STRING
+from noisegate.tables.domain import BASE, Listed, Sized, public_domain
+from noisegate.tables.engine import open_engine
+
+
+def labels(engine: Any, domain: Any) -> list[Any]:
+    assert isinstance(domain, Listed)
+    found = sorted(label for (label,) in engine.rows(domain.frame))
+    assert len(found) == domain.size
+    return found
+
+
+def taken(engine: Any, items: list[int]) -> Any:
+    return engine.bring({"item": items, "score": [1] * len(items)})
+
+
+@pytest.mark.parametrize("size", [1, 7, BASE - 1, BASE, BASE + 1, 3 * BASE])
+def test_every_free_number_is_found_at_its_rank(size: int) -> None:
+    engine = open_engine(table("pyarrow", {"item": [0]}))
+    used = sorted(set(range(0, size, 3)) - {0})
+    free = sorted(set(range(size)) - set(used))
+    counts = taken(engine, used or [size])
+    if not used:
+        counts = Sized(size=size).restrict(counts)
+    assert Sized(size=size).absent(engine, counts, range(len(free))) == free
+
+
+@settings(max_examples=25)
+@given(
+    size=st.integers(10**9, 2**53),
+    near=st.lists(st.integers(0, 3 * BASE), min_size=1, max_size=30, unique=True),
+    data=st.data(),
+)
+def test_free_numbers_are_found_among_very_many(size: int, near: list[int], data: st.DataObject) -> None:
+    engine = open_engine(table("polars", {"item": [0]}))
+    used = sorted({number if number % 2 else size - 1 - number for number in near})
+    ranks = data.draw(st.lists(st.integers(0, size - len(used) - 1), min_size=1, max_size=5, unique=True))
+    for rank, number in zip(ranks, Sized(size=size).absent(engine, taken(engine, used), ranks), strict=True):
+        assert number not in used
+        assert number - sum(other < number for other in used) == rank
+
+
+def test_every_engine_finds_the_same_free_candidates(make: Maker) -> None:
+    engine = open_engine(make({"item": [5, 6, 7, 10**6, 4096 * 4096]}))
+    with engine:
+        counts = engine.keep(engine.columns("item"))
+        assert Sized(size=10**9).absent(engine, counts, [4, 5, 10**6, 16777216]) == [4, 8, 10**6 + 4, 16777221]
+        listed = public_domain(engine, [9, 7, 5, 8, 7, 3], item="item", kind=INTEGER)
+        assert listed.size == 5
+        assert listed.absent(engine, counts, [0, 2]) == [3, 9]
+
+
+def test_counts_that_change_under_our_hands_are_noticed() -> None:
+    engine = open_engine(table("pyarrow", {"item": [0]}))
+    with pytest.raises(TableError, match="differently a second time"):
+        Sized(size=5).absent(engine, taken(engine, [1, 2, 3]), [2])
+    with pytest.raises(TableError, match="differently a second time"):
+        public_domain(engine, [1, 2], item="item", kind=INTEGER).absent(engine, taken(engine, [1]), [1])
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "polars-lazy", "pyarrow", "duckdb"])
+def test_a_domain_may_live_in_any_engine(name: str) -> None:
+    public = {"page": ["b", "a", "a", None, "c"], "title": ["B", "A", "A", "N", "C"]}
+    engine = open_engine(table("duckdb", {"page": ["x"]}))
+    for native in (table(name, public), table(name, {"anything": public["page"]})):
+        assert labels(engine, public_domain(engine, native, item="page", kind=STRING)) == ["a", "b", "c"]
+
+
+def test_a_table_of_the_same_connection_is_not_copied_out() -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    private, public = connection.sql("SELECT 'x' AS page"), connection.sql("SELECT 'p' || i AS page FROM range(9) t(i)")
+    engine = open_engine(private)
+    engine.bring = None  # type: ignore[method-assign]
+    with engine:
+        assert len(labels(engine, public_domain(engine, public, item="page", kind=STRING))) == 9
+    assert connection.sql("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [["b", "a", "a", None], ("a", "b"), {"a", "b"}, np.array(["a", "b"]), {"a": 1, "b": 2}, (x for x in "ab")],
+    ids=["list", "tuple", "set", "array", "mapping", "generator"],
+)
+def test_a_domain_may_be_any_collection(domain: Any) -> None:
+    engine = open_engine(table("pyarrow", {"page": ["x"]}))
+    assert labels(engine, public_domain(engine, domain, item="page", kind=STRING)) == ["a", "b"]
+
+
+def test_a_series_is_a_domain() -> None:
+    import pandas
+    import polars
+
+    engine = open_engine(table("polars", {"page": [1]}))
+    for series in (polars.Series([3, 1, 1]), pandas.Series([1, 3])):
+        assert labels(engine, public_domain(engine, series, item="page", kind=INTEGER)) == [1, 3]
+
+
+def test_numbers_from_zero_are_a_size() -> None:
+    engine = open_engine(table("pyarrow", {"page": [1]}))
+    for domain in (10**12, np.int64(10**12), range(10**12)):
+        assert public_domain(engine, domain, item="page", kind=INTEGER) == Sized(size=10**12)
+
+
+@pytest.mark.parametrize(
+    ("domain", "kind"),
+    [
+        *((bad, STRING) for bad in (None, True, "pages.csv", b"x", 3, 2.5, [], [1], ["a", 1], [True], ["a", b"b"])),
+        *((bad, INTEGER) for bad in (0, -1, 2**60, ["a"], [1.0], [True], [2**63], range(0))),
+        (table("pyarrow", {"page": [1, 2]}), STRING),
+        (table("pyarrow", {"page": ["a"]}), INTEGER),
+    ],
+    ids=lambda value: str(value)[:20] if not hasattr(value, "schema") else "table",
+)
+def test_a_domain_that_cannot_be_meant_is_refused(domain: Any, kind: str) -> None:
+    engine = open_engine(table("pyarrow", {"page": ["x"] if kind == STRING else [1]}))
+    with pytest.raises(ParameterError, match="^domain "):
+        public_domain(engine, domain, item="page", kind=kind)
+
+
+def test_the_column_of_a_public_table_is_the_only_one_or_the_one_called_like_the_item() -> None:
+    engine = open_engine(table("pyarrow", {"page": ["x"]}))
+    with pytest.raises(TableError, match="no column 'page'; did you mean 'Page'"):
+        public_domain(engine, table("pyarrow", {"Page": ["a"], "x": ["b"]}), item="page", kind=STRING)
+
+
+def test_candidates_without_rows_are_equally_likely() -> None:
+    """Ranks are drawn elsewhere; here each rank must be one candidate, and each candidate one rank."""
+    engine = open_engine(table("duckdb", {"page": ["x"]}))
+    domain = public_domain(engine, [f"p{n}" for n in range(50)], item="page", kind=STRING)
+    counts = engine.bring({"item": ["p7", "p31"], "score": [2, 1]})
+    named = Counter(domain.absent(engine, counts, range(48)))
+    assert named == Counter({f"p{n}" for n in range(50)} - {"p7", "p31"})

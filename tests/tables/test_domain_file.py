@@ -1,0 +1,90 @@
+"""A public file as the domain: which column, which labels, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.tables.conftest import table
+
+from noisegate.errors import NoisegateError, ParameterError
+from noisegate.noise import Seeded
+from noisegate.tables.domain import public_domain
+from noisegate.tables.domain_file import read_labels, split_column
+from noisegate.tables.engine import open_engine
+from noisegate.tables.top import top_items
+
+duckdb = pytest.importorskip("duckdb")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The labels 1, 2 and 3 in files of every kind; the working directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("anything\n3\n1\n\n2\n")
+    Path("two.csv").write_text("page,title\n1,a\n2,b\n3,c\n2,b\n")
+    Path("lines.txt").write_text("1\n2\n3\n")
+    Path("odd:name.csv").write_text("page\n1\n2\n3\n")
+    duckdb.sql("SELECT range AS page, 'x' AS other FROM range(1, 4)").write_parquet("typed.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "domain",
+    ["one.csv", "two.csv", "two.csv:page", "lines.txt", "odd:name.csv", "typed.parquet", "typed.parquet:page"],
+)
+def test_labels_become_what_the_items_are(folder: Path, domain: str) -> None:
+    assert sorted(set(read_labels(Path(domain), item="page", whole=True))) == [1, 2, 3]
+    assert sorted(set(read_labels(Path(domain), item="page", whole=False))) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars-lazy", "pyarrow", "duckdb"])
+def test_a_path_is_a_domain_in_every_engine(folder: Path, engine: str) -> None:
+    native = table(engine, {"page": [2] * 50 + [9] * 60, "visitor": [*range(50), *range(60)]})
+    for domain in (Path("two.csv"), Path("two.csv:page")):
+        release = top_items(
+            native, item="page", user="visitor", count=1, epsilon=20, domain=domain, source=Seeded(1), not_private=True
+        )
+        assert release.items == (2,)
+        assert release.record.domain_size == 3
+
+
+@pytest.mark.parametrize(
+    ("domain", "hint"),
+    [
+        ("missing.csv", "no file matches"),
+        ("two.csv:pge", "with one of page, title"),
+        ("two.csv:title", "must hold values of the item's type, BIGINT"),
+        ("base.duckdb", "must be a file of labels, not a database"),
+        (".", "is a folder"),
+        ("empty.csv", "at least one candidate"),
+    ],
+)
+def test_a_file_that_gives_no_candidates_is_refused(folder: Path, domain: str, hint: str) -> None:
+    duckdb.connect("base.duckdb").close()
+    Path("empty.csv").write_text("page\n")
+    engine = open_engine(table("pyarrow", {"page": [1]}))
+    with pytest.raises(ParameterError, match=f"^domain .*{hint}"):
+        public_domain(engine, Path(domain), item="page", kind="whole numbers")
+
+
+def test_a_string_opens_no_file(folder: Path) -> None:
+    """It may come from a stranger, or be a slip of "observed"."""
+    engine = open_engine(table("pyarrow", {"page": [1]}))
+    with pytest.raises(ParameterError, match=r"^domain .*pathlib.Path"):
+        public_domain(engine, "two.csv", item="page", kind="whole numbers")
+
+
+def test_nothing_is_charged_where_the_file_is_wrong(folder: Path) -> None:
+    charged: list[object] = []
+    native = table("duckdb", {"page": [1], "visitor": [1]})
+    with pytest.raises(NoisegateError):
+        top_items(
+            native, item="page", user="visitor", count=1, epsilon=1, domain=Path("two.csv:x"), spend=charged.append
+        )
+    assert charged == []
+
+
+def test_a_colon_in_the_name_of_a_file_that_is_there_is_part_of_the_name(folder: Path) -> None:
+    assert split_column("odd:name.csv") == ("odd:name.csv", "")
+    assert split_column("odd:name.csv:page") == ("odd:name.csv", "page")

@@ -1,0 +1,230 @@
+"""What is refused, when, and in which words: nothing spent, nothing drawn, and no cell repeated."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from typing import Any
+
+import pytest
+from tests.tables.conftest import Maker, table
+from tests.untouchable import Untouchable
+
+from noisegate.errors import NoisegateError, ParameterError, TableError
+from noisegate.noise import Seeded
+from noisegate.tables.cluster import local_session
+from noisegate.tables.engine import guarded
+from noisegate.tables.memory import InMemory
+from noisegate.tables.top import top_items
+
+SECRET = "secret-cell-8675309"
+COLUMNS = {"page": ["/home", SECRET, "/docs"], "visitor": [1, 2, 3]}
+
+
+def charge(record: object) -> None:
+    raise AssertionError("charged")
+
+
+def ask(native: Any = None, **changes: Any) -> Any:
+    options = {
+        "item": "page", "user": "visitor", "count": 2, "epsilon": 1, "domain": ["/home", "/docs", "/blog"],
+        "source": Untouchable(1), "not_private": True, "spend": charge,
+    } | changes  # fmt: skip
+    return top_items(table("pyarrow", COLUMNS) if native is None else native, **options)
+
+
+OBSERVED = {"domain": "observed", "delta": 1e-6}
+PAIRS = {"itemset_size": 2}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changes"),
+    [
+        *(("count", {"count": bad}) for bad in (0, -1, 1.5, True, None, "2", 4, 10**30)),
+        *(("epsilon", {"epsilon": bad}) for bad in (0, -1, math.nan, None, "1")),
+        *(("answers_epsilon", {"answers_epsilon": bad}) for bad in (-1, math.inf, None, "1")),
+        *(("item", {"item": bad}) for bad in (None, 3, ["page"])),
+        *(("user", {"user": bad}) for bad in (None, 3)),
+        *(("unit", {"unit": bad}) for bad in ("row", "person", 1)),
+        *(("method", {"method": bad}) for bad in ("em", None)),
+        ("threshold", {"method": "sparse-vector"}),
+        ("threshold", {"threshold": 5}),
+        ("scale", {"method": "sparse-vector", "threshold": 5, "epsilon": 1e-15}),
+        ("scale", {"answers_epsilon": 1e-17}),
+        *(("domain", {"domain": bad}) for bad in (None, "pages.csv", True, 7, [1, 2])),
+        *(("delta", {"domain": "observed", "delta": bad}) for bad in (0, 1, 2, -1, None, math.nan)),
+        ("delta", {"delta": 1e-6}),
+        ("dbar", {"dbar": 50}),
+        *(("dbar", {**OBSERVED, "dbar": bad}) for bad in (1, 0, 2.5, True)),
+        ("method", {**OBSERVED, "method": "sparse-vector", "threshold": 5}),
+        ("itemset_size", {**OBSERVED, **PAIRS}),
+        ("epsilon", {**OBSERVED, "epsilon": 1e-30}),
+        *(("itemset_size", {"itemset_size": bad}) for bad in (0, 4, 2.5, True, "2")),
+        ("itemset_size", {**PAIRS, "user": None, "unit": "row"}),
+        *(("max_items", {**PAIRS, "max_items": bad}) for bad in (0, 1, 2.5)),
+        ("max_items", {"max_items": 5}),
+        ("max_items_per_user", {**PAIRS, "max_items_per_user": 5}),
+        ("max_items_per_user", {"max_items_per_user": 5, "user": None, "unit": "row"}),
+        *(("max_items_per_user", {"max_items_per_user": bad}) for bad in (0, -1, 1.5)),
+        ("count", {**PAIRS, "count": 4}),
+        ("source", {"source": 7}),
+        ("not_private", {"not_private": False}),
+    ],
+)  # fmt: skip
+def test_a_bad_parameter_is_named_before_anything_is_charged_or_drawn(parameter: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        ask(**changes)
+    assert caught.value.parameter == parameter
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    for others in ({"page": ["/blog"] * 99, "visitor": [*range(98), None]}, {"page": ["x"], "visitor": [None]}):
+        with pytest.raises(ParameterError) as same:  # in the same words, whoever is in the table
+            ask(table("pyarrow", others), **changes)
+        assert str(same.value) == str(caught.value)
+
+
+def test_the_two_kinds_of_domain_are_explained() -> None:
+    with pytest.raises(ParameterError, match=r'is private data.*public list.*domain="observed" with delta > 0'):
+        ask(domain=None)
+
+
+def test_the_unit_is_explained() -> None:
+    with pytest.raises(ParameterError, match=r'one person may have many rows.*unit="row"'):
+        ask(user=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"item": "pages"}, "no column 'pages'; did you mean 'page'"),
+        ({"user": "Visitor"}, "no column 'Visitor'; did you mean 'visitor'"),
+        ({"user": "qqqqqqq"}, "no column 'qqqqqqq'; check its name"),
+    ],
+)
+def test_a_missing_column_is_refused_with_the_names_that_are_near(
+    make: Maker, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TableError, match=message):
+        ask(make(COLUMNS), **changes)
+
+
+def test_a_type_that_does_not_tell_labels_or_people_apart_is_refused() -> None:
+    import polars
+
+    frame = polars.DataFrame({"page": ["a"], "visitor": [1], "real": [1.5], "many": [[1]], "day": [1.5]})
+    with pytest.raises(TableError, match="column 'real' must be whole numbers or strings, not Float64"):
+        ask(frame, item="real")
+    with pytest.raises(TableError, match="column 'many' must be whole numbers or strings, not List"):
+        ask(frame, item="many")
+    with pytest.raises(TableError, match="column 'real' must be of a type that tells people apart exactly"):
+        ask(frame, user="real")
+
+
+@pytest.mark.parametrize("thing", [None, 3, "visits.csv", [1, 2], {"page": [1]}, object()])
+def test_something_that_is_no_table_is_refused_by_its_type(thing: Any) -> None:
+    with pytest.raises(TableError, match=f"not a {type(thing).__name__}$"):
+        top_items(thing, item="page", user="visitor", count=1, epsilon=1, domain=["a"])
+
+
+def test_an_engine_that_fails_says_where_and_never_what() -> None:
+    import duckdb
+
+    relation = duckdb.connect().sql(f"SELECT CAST(x AS INT) AS page, 1 AS visitor FROM (VALUES ('{SECRET}')) t(x)")
+    with pytest.raises(
+        TableError, match=r"DuckDB could not run a query \(ConversionException\).*nothing was spent"
+    ) as caught:
+        ask(relation, domain=10)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__context__ is None
+
+
+def test_a_failure_after_the_draw_says_that_it_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    charged: list[object] = []
+    rows = InMemory.rows
+
+    def fail_once_charged(self: InMemory, frame: Any) -> Any:
+        if charged:
+            raise RuntimeError(SECRET)
+        return rows(self, frame)
+
+    monkeypatch.setattr(InMemory, "rows", fail_once_charged)
+    with pytest.raises(TableError, match=r"\(RuntimeError\).*counts as spent"):
+        ask(spend=charged.append, source=Seeded(1))
+
+
+def test_what_the_ledger_raises_is_not_put_down_to_the_engine() -> None:
+    def full(record: object) -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        ask(spend=full)
+
+
+def test_temporary_tables_are_dropped_whatever_happens() -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT 'a' AS page, 1 AS visitor")
+    ask(relation, spend=None, source=Seeded(1))
+    with pytest.raises(AssertionError, match="charged"):
+        ask(relation)
+    assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize("columns", [["a", 1, None, 2.5], ["a", "b", None, "c"], [1, 2, None, 3]])
+def test_pandas_objects_are_read_as_strings_whatever_they_are(columns: list[Any]) -> None:
+    """The first rows must not decide whether the rest is refused: they are somebody's."""
+    import pandas
+
+    frame = pandas.DataFrame({"page": pandas.Series(columns, dtype=object), "visitor": [1, 2, 3, 4]})
+    release = ask(frame, domain=["a", "1", "2.5", "zz"], count=4, spend=None, source=Seeded(1))
+    assert set(release.items) == {"a", "1", "2.5", "zz"}
+
+
+def test_categories_small_numbers_and_uuids_are_labels_and_users() -> None:
+    import duckdb
+    import pandas
+    import polars
+
+    def winner(native: Any, domain: list[Any]) -> Any:
+        (item,) = ask(native, domain=domain, count=1, epsilon=9, spend=None, source=Seeded(1)).items
+        return item
+
+    frame = polars.DataFrame({"page": ["a"] * 40 + ["b"], "visitor": [*range(41)]})
+    for kind in (polars.Categorical, polars.Enum(["a", "b"])):
+        assert winner(frame.cast({"page": kind, "visitor": polars.UInt8}), ["b", "a"]) == "a"
+    categories = pandas.Categorical(["a"] * 40 + ["b", None])
+    assert winner(pandas.DataFrame({"page": categories, "visitor": range(42)}), ["b", "a"]) == "a"
+    pages = polars.Series([2**64 - 1] * 50 + [7] * 40, dtype=polars.UInt64)
+    assert winner(polars.DataFrame({"page": pages, "visitor": range(90)}), [7, -3]) == 7
+    relation = duckdb.connect().sql("SELECT 'a'::ENUM('a', 'b') AS page, uuid() AS visitor FROM range(50)")
+    assert winner(relation, ["b", "a"]) == "a"
+
+
+def test_a_closed_connection_is_one_clear_error() -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT 'a' AS page, 1 AS visitor")
+    connection.close()
+    with pytest.raises(TableError, match="DuckDB could not run a query"):
+        ask(relation)
+
+
+def test_spark_without_java_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyspark = pytest.importorskip("pyspark", reason="Spark needs the extra [spark]")
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    def gateway(self: Any) -> Any:
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", gateway)
+    assert pyspark is not None
+    with pytest.raises(TableError, match="no Java: install a Java runtime of version 17"):
+        local_session()
+
+
+def test_every_error_is_ours() -> None:
+    assert issubclass(TableError, NoisegateError)
+    with pytest.raises(TableError, match=r"Engine could not run a query \(KeyError\)"):
+        guarded("Engine", lambda: {}[SECRET])

@@ -1,0 +1,179 @@
+"""top_items: the same release from every engine, a record of public numbers, and one charge before the draw."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Hashable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from tests.tables import reference
+from tests.tables.conftest import Maker, table
+from tests.untouchable import Untouchable
+
+from noisegate.errors import BudgetExceeded, NoisegateError
+from noisegate.mechanisms.selection import Request
+from noisegate.noise import Seeded
+from noisegate.tables.engine import open_engine
+from noisegate.tables.top import top_items
+
+
+def visits() -> list[tuple[Any, Any]]:
+    """A table with many users on few pages, few on many, repeated rows, pages outside of the domain, and nulls."""
+    rows = []
+    for user in range(60):
+        for page in range(1 + 40 // (1 + user % 20)):
+            rows += [(f"p{page:02}", user)] * (1 + (user + page) % 2)
+    rows += [("elsewhere", user) for user in range(50)]
+    return [*rows, (None, 7), ("p30", None), (None, None)]
+
+
+ROWS = visits()
+DOMAIN = [f"p{page:02}" for page in range(60)]
+
+
+def columns(rows: list[tuple[Any, Any]]) -> dict[str, list[Any]]:
+    return {"page": [page for page, _ in rows], "visitor": [user for _, user in rows]}
+
+
+def top(native: Any, **changes: Any) -> Any:
+    options = {
+        "item": "page", "user": "visitor", "count": 8, "epsilon": 1, "domain": DOMAIN,
+        "source": Seeded(5), "not_private": True,
+    } | changes  # fmt: skip
+    return top_items(native, **options)
+
+
+def expected(*, most: int | None = None, size: int = 1, **request: Any) -> tuple[Hashable, ...]:
+    scored = reference.scores(ROWS, DOMAIN, most=most, size=size)
+    parameters = {"count": 8, "epsilon": 1, "sensitivity": 1, "monotonic": True} | request
+    return reference.select(scored, Request(**parameters), Seeded(5).stream())
+
+
+@pytest.mark.parametrize(
+    ("options", "request_options"),
+    [
+        ({}, {}),
+        ({"epsilon": 0.001}, {"epsilon": 0.001}),
+        ({"max_items_per_user": 3}, {"most": 3}),
+        ({"itemset_size": 2, "max_items": 6, "epsilon": 0.5}, {"size": 2, "most": 6, "epsilon": 0.5}),
+    ],
+    ids=["likely", "mostly-without-rows", "cut", "pairs"],
+)
+def test_every_engine_gives_the_release_that_plain_python_gives(
+    make: Maker, options: dict[str, Any], request_options: dict[str, Any]
+) -> None:
+    assert top(make(columns(ROWS)), **options).items == expected(**request_options)
+
+
+@pytest.mark.parametrize("options", [{}, {"domain": "observed", "delta": 1e-6}], ids=["public", "observed"])
+def test_only_a_histogram_and_the_chosen_items_leave_the_engine(
+    make: Maker, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native = make(columns(ROWS))
+    kind = type(open_engine(native))
+    seen: list[tuple[Any, ...]] = []
+    rows = kind.rows
+
+    def recorded(self: Any, frame: Any) -> list[tuple[Any, ...]]:
+        out = rows(self, frame)
+        seen.extend(out)
+        return out
+
+    monkeypatch.setattr(kind, "rows", recorded)
+    release = top(native, epsilon=0.1, **options)
+    labels = [value for row in seen for value in row if isinstance(value, str)]
+    assert sorted(labels) == sorted(release.items)
+    counts = Counter(reference.scores(ROWS, [*DOMAIN, "elsewhere"] if options else DOMAIN).values())
+    histogram = {(score, items) for score, items in counts.items() if score > 0}
+    sizes = {(len(DOMAIN),)} if not options else set()
+    assert {row for row in seen if not any(isinstance(value, str) for value in row)} == histogram | sizes
+
+
+LIGHT = ("pandas", "polars-lazy", "pyarrow", "duckdb")
+
+
+@pytest.mark.parametrize("engine", LIGHT)
+@pytest.mark.parametrize(
+    ("options", "request_options"),
+    [
+        ({"itemset_size": 3, "max_items": 5}, {"size": 3, "most": 5}),
+        ({"itemset_size": 2}, {"size": 2, "most": 100}),
+        *(
+            ({"method": name, "threshold": 15, "epsilon": 9}, {"method": name, "threshold": 15, "epsilon": 9})
+            for name in ("sparse-vector", "retraversal")
+        ),
+    ],
+    ids=["triples", "pairs", "sparse-vector", "retraversal"],
+)
+def test_so_do_other_questions(engine: str, options: dict[str, Any], request_options: dict[str, Any]) -> None:
+    assert top(table(engine, columns(ROWS)), **options).items == expected(**request_options)
+
+
+def test_numbers_are_candidates_by_their_number_alone(make: Maker) -> None:
+    rows = [
+        (page if page is None or page[0] != "p" else int(page[1:]), user) for page, user in ROWS if page != "elsewhere"
+    ]
+    rows += [(-1, 3), (10**12, 4)]
+    release = top(make(columns(rows)), domain=10**9, count=30, epsilon=30)
+    assert len(set(release.items)) == 30
+    assert all(isinstance(item, int) and 0 <= item < 10**9 for item in release.items)
+    assert {0, 1, 2} < set(release.items)
+    assert release.record.domain_size == 10**9
+
+
+def test_rows_are_people_where_the_caller_says_so(make: Maker) -> None:
+    pages = ["/home"] * 400 + ["/docs"] * 200 + [None] * 300
+    release = top(
+        make({"page": pages}), user=None, unit="row", count=2, domain=["/home", "/docs", "/none"], epsilon=1,
+        answers_epsilon=1,
+    )  # fmt: skip
+    assert release.items == ("/home", "/docs")
+    assert all(abs(seen - true) < 20 for seen, true in zip(release.estimates, (400, 200), strict=True))
+    assert release.record.unit == "row"
+    assert release.error_bar == 3  # scale 1/eps3, not 2/eps3
+
+
+def test_an_empty_table_answers_from_scores_of_zero(make: Maker) -> None:
+    native = make({"page": ["x"], "visitor": [None]})
+    release = top(native, count=3, answers_epsilon=1)
+    assert set(release.items) <= set(DOMAIN)
+    assert len(release.items) == len(release.estimates) == 3
+    assert top(native, domain="observed", delta=1e-6, count=3).items == ()
+
+
+def test_items_that_only_few_have_stay_hidden_without_a_domain(make: Maker) -> None:
+    rows = [("/common", user) for user in range(300)] + [(f"/secret/{user}", user) for user in range(300)]
+    release = top(make(columns(rows)), domain="observed", delta=1e-9, count=4, epsilon=4, max_items_per_user=2)
+    assert set(release.items) <= {"/common", *(f"/secret/{user}" for user in range(300))}
+    assert len(release.items) <= 1
+    assert release.record.domain_size is None
+    assert release.record.dbar == 40
+
+
+@pytest.mark.parametrize("options", [{}, {"domain": "observed", "delta": 1e-6}], ids=["public", "observed"])
+def test_the_record_holds_public_parameters_alone(options: dict[str, Any]) -> None:
+    one = top(table("pyarrow", columns(ROWS)), answers_epsilon=0.25, **options)
+    other = top(table("pyarrow", columns(ROWS[:5])), answers_epsilon=0.25, **options)
+    assert one.record == other.record
+    assert one.record.epsilon == Fraction(5, 4)
+    assert json.loads(json.dumps(one.record.as_dict()))["epsilon"] == 1.25
+    assert one.record.private is False
+    assert one.record.count == 8
+
+
+def test_the_ledger_is_charged_after_the_checks_and_before_the_draw() -> None:
+    def refuse(record: Any) -> None:
+        assert record.epsilon == 1
+        raise BudgetExceeded("too much")
+
+    with pytest.raises(BudgetExceeded):
+        top(table("pyarrow", columns(ROWS)), spend=refuse, source=Untouchable(1))
+    charged: list[Any] = []
+    with pytest.raises(NoisegateError):
+        top(table("pyarrow", columns(ROWS)), spend=charged.append, user="visitors")
+    assert charged == []
+    release = top(table("pyarrow", columns(ROWS)), spend=charged.append)
+    assert charged == [release.record]
