@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks.measure import Result
 
-MODULES = ("noise", "gate", "select", "memory", "privacy", "simulation", "audit", "tables")
+MODULES = ("noise", "gate", "select", "memory", "privacy", "simulation", "audit", "tables", "service", "history")
 LIBRARIES = ("noisegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")
 
 

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": _CORE | {"privacy", "evaluation", "tables", "service", "auditor", "testing", "root"},
     "auditor": {"errors"},
     "testing": {"errors", "auditor"},
-    "root": _CORE | {"privacy", "evaluation", "tables", "auditor", "testing"},
+    "root": _CORE | {"privacy", "evaluation", "tables", "service", "auditor", "testing"},
 }
 
 HEAVY = {

@@ -27,6 +27,10 @@ from noisegate.noise import Secure, Seeded
 
 if TYPE_CHECKING:
     from noisegate.auditor import Verdict, audit
+    from noisegate.service.client.async_client import connect_async
+    from noisegate.service.client.client import connect
+    from noisegate.tables.online.answer import OnlineAnswer
+    from noisegate.tables.online.history import OnlineAnswers
     from noisegate.tables.release import TopItems
     from noisegate.tables.top import top_items
 
@@ -42,6 +46,8 @@ __all__ = [
     "GateClosed",
     "LedgerError",
     "NoisegateError",
+    "OnlineAnswer",
+    "OnlineAnswers",
     "Outcomes",
     "ParameterError",
     "Scores",
@@ -55,6 +61,8 @@ __all__ = [
     "Verdict",
     "__version__",
     "audit",
+    "connect",
+    "connect_async",
     "laplace",
     "run",
     "run_many",
@@ -66,9 +74,13 @@ __all__ = [
 # Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
 _ROOMS = {"evaluation": "noisegate.evaluation", "privacy": "noisegate.privacy"}
 _NAMES = {
+    "OnlineAnswer": "noisegate.tables.online.answer",
+    "OnlineAnswers": "noisegate.tables.online.history",
     "TopItems": "noisegate.tables.release",
     "Verdict": "noisegate.auditor",
     "audit": "noisegate.auditor",
+    "connect": "noisegate.service.client.client",
+    "connect_async": "noisegate.service.client.async_client",
     "top_items": "noisegate.tables.top",
 }
 

@@ -10,6 +10,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,3 +94,17 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "visits.ledger")
     made: Callable[[], str] = request.getfixturevalue("cluster").database
     return made()
+
+
+@pytest.fixture
+def shop(tmp_path: Path, place: str) -> Iterator[Any]:
+    from tests.service.pretend import Shop  # imports what is heavy
+
+    made = Shop(tmp_path, place=place)
+    yield made
+    made.shut()
+
+
+@pytest.fixture
+def keeper(shop: Any) -> Any:
+    return shop.keeper()

@@ -12,7 +12,9 @@ from noisegate.cli.datasets import datasets
 from noisegate.cli.ledger import app as ledger
 from noisegate.cli.loss import loss
 from noisegate.cli.reproduce import reproduce
+from noisegate.cli.serve import serve
 from noisegate.cli.theorems import theorems
+from noisegate.cli.token import app as token
 from noisegate.cli.top import top
 from noisegate.cli.variants import variants
 from noisegate.cli.watch import watch
@@ -45,3 +47,5 @@ app.add_typer(datasets, name="datasets")
 app.command()(top)
 app.command()(watch)
 app.add_typer(ledger, name="ledger")
+app.command()(serve)
+app.add_typer(token, name="token")

@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from noisegate.errors import LedgerError
 
 DAMAGED: Final = "is damaged; restore or examine it by hand before spending more"
-POOL: Final = 16
+POOL: Final = 8
 
 
 class Database(ABC):
@@ -33,11 +33,11 @@ class Database(ABC):
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         # A connection belongs to the process that made it: a child of a fork starts with none.
-        os.register_at_fork(after_in_child=_forgotten(weakref.ref(engine)))
+        os.register_at_fork(after_in_child=_reborn(weakref.ref(self)))
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one moment and changes nothing."""
+        """A transaction that changes nothing; each of its statements sees one moment."""
         with self._transaction(False) as connection:
             yield connection
 
@@ -71,6 +71,10 @@ class Database(ABC):
         rest = "whether the last entry was recorded is not known: look before you go on"
         return LedgerError(f"the ledger {self.shown} {reason}; {rest if unknown else 'nothing was spent'}")
 
+    def start_over(self) -> None:
+        """In the child of a fork: forget the parent's connections without closing them."""
+        self.engine.dispose(close=False)
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
@@ -82,6 +86,10 @@ class Database(ABC):
     @abstractmethod
     def make(self, build: Callable[[Connection], None]) -> None:
         """Make the ledger, whole or not at all; one that is already there is refused."""
+
+    @abstractmethod
+    def clock(self, connection: Connection) -> float:
+        """Seconds since 1970, by the clock that all servers on this database share."""
 
     @abstractmethod
     def sound(self, connection: Connection) -> str:
@@ -121,9 +129,9 @@ def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = F
     return PostgresDatabase(url, patience=patience, pooled=pooled)
 
 
-def _forgotten(engine: weakref.ref[Engine]) -> Callable[[], None]:
-    def forget() -> None:
-        if (living := engine()) is not None:
-            living.dispose(close=False)
+def _reborn(database: weakref.ref[Database]) -> Callable[[], None]:
+    def start_over() -> None:
+        if (living := database()) is not None:
+            living.start_over()
 
-    return forget
+    return start_over

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, inspect, select
+from sqlalchemy import URL, Connection, create_engine, inspect, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool
@@ -22,7 +22,7 @@ class PostgresDatabase(Database):
         self.shown = url.render_as_string(hide_password=True)
         wait = max(1, round(patience))
         settings = f"-c synchronous_commit=on -c lock_timeout={wait}s -c statement_timeout={4 * wait}s"
-        kept = {"pool_size": POOL, "max_overflow": 4 * POOL, "pool_pre_ping": True, "pool_timeout": patience}
+        kept = {"pool_size": POOL, "max_overflow": 3 * POOL, "pool_pre_ping": True, "pool_timeout": patience}
         options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
         engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
@@ -42,7 +42,12 @@ class PostgresDatabase(Database):
                 raise LedgerError(f"the ledger {self.shown} is already there; open it, or choose another database")
             build(connection)
 
+    def clock(self, connection: Connection) -> float:
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
     def sound(self, connection: Connection) -> str:
+        if connection.execute(text("SHOW fsync")).scalar() != "on":
+            return "does not write to disk: fsync is off, so a crash could lose entries; switch it on"
         return ""
 
     def _check(self) -> None:

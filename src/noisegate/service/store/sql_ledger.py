@@ -6,11 +6,13 @@ then nothing was spent.
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, insert, inspect, select
+from sqlalchemy import Connection, insert, inspect, select, update
 
 from noisegate.budget import Number
 from noisegate.errors import LedgerError
@@ -127,6 +129,16 @@ class SqlLedger:
     def entries(self) -> tuple[Entry, ...]:
         """Every entry, oldest first."""
         return self.statement().entries
+
+    def commit_seconds(self, times: int = 5) -> float:
+        """How long it takes until a little is on disk, at the median; what is written is what is there already."""
+        taken = []
+        for _ in range(times):
+            begun = time.perf_counter()
+            with self.database.writing() as connection:
+                connection.execute(update(LEDGER).values(only_row=1))
+            taken.append(time.perf_counter() - begun)
+        return statistics.median(taken)
 
     def close(self) -> None:
         """Let go of the database."""

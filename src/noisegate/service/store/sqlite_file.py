@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -39,6 +42,8 @@ class SqliteFile(Database):
         self.path, self.shown = Path(path), str(path)
         self._patience = patience
         self._inode = self._seen()
+        # SQLite's own waiting is a poll that grows, and is fair to nobody: threads wait for one another here.
+        self._writer = threading.Lock()
         super().__init__(self._engine(self.path, pooled=pooled))
 
     def _engine(self, path: Path, *, pooled: bool) -> Engine:
@@ -48,7 +53,7 @@ class SqliteFile(Database):
                 check_same_thread=False,
             )  # fmt: skip
 
-        kept = {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 4 * POOL, "pool_timeout": self._patience}
+        kept = {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": self._patience}
         options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
         engine = create_engine("sqlite://", creator=connect, **options)
         event.listen(engine, "connect", _durable)
@@ -76,6 +81,24 @@ class SqliteFile(Database):
         # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
         if wrong := _mode(connection):
             raise self.trouble(wrong)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction under the write lock: committed to disk on a clean exit, else rolled back."""
+        if not self._writer.acquire(timeout=self._patience):
+            raise self.trouble(_REASONS[sqlite3.SQLITE_BUSY])
+        try:
+            with super().writing() as connection:
+                yield connection
+        finally:
+            self._writer.release()
+
+    def start_over(self) -> None:
+        self._writer = threading.Lock()
+        super().start_over()
+
+    def clock(self, connection: Connection) -> float:
+        return time.time()
 
     def exists(self) -> bool:
         return self.path.exists()

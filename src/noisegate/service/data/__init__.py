@@ -1,0 +1,1 @@
+"""The served table: opened, copied, fingerprinted and counted."""

@@ -1,0 +1,1 @@
+"""The service over HTTP: routes, limits, problems, the page, and the server around them."""

@@ -1,0 +1,82 @@
+"""How many people are in each cell of a public domain, counted in the table's own engine: each person in one cell.
+
+A row lies in a cell where each of its columns holds a public category; other rows, also those with a null, lie in none.
+A person with rows in several cells counts in the first of them, in the order in which the categories were listed. That
+looks at the person's own rows and at public lists alone, so adding or removing one person, with all their rows, moves
+one cell by one, or none, and nobody else's cell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noisegate.errors import ParameterError
+from noisegate.tables.columns import as_labels, label_kind, read_columns
+from noisegate.tables.engine import Engine, framed
+from noisegate.tables.online.cells import Cells, Integers
+
+if TYPE_CHECKING:
+    from noisegate.tables.engine import Frame
+
+
+def count_cells(engine: Engine, cells: Cells, user: str | None) -> Integers:
+    """The number of people in each cell; private. ``user`` None: every row is another person."""
+    import narwhals as nw
+
+    rows = _read(engine, cells, user)
+    cell, stride = None, cells.size
+    for place, labels in enumerate(cells.categories):
+        stride //= len(labels)
+        codes: dict[str, Any] = {f"c{place}": labels, f"k{place}": [code * stride for code in range(len(labels))]}
+        rows = rows.join(engine.bring(codes), on=f"c{place}", how="inner")
+        cell = nw.col(f"k{place}") if cell is None else cell + nw.col(f"k{place}")
+    assert cell is not None
+    rows = rows.with_columns(cell.alias("cell"))
+    if user is not None:
+        rows = rows.group_by("user").agg(nw.col("cell").min())
+    counted = engine.rows(rows.group_by("cell").agg(nw.len().alias("people")))
+    histogram = np.zeros(cells.size, dtype=np.int64)
+    for index, people in counted:
+        histogram[int(index)] = int(people)
+    return histogram
+
+
+def _read(engine: Engine, cells: Cells, user: str | None) -> Frame:
+    """The columns as c0, c1, ... and "user", without nulls, in the types of the categories."""
+    for place, name in enumerate(cells.names):
+        _, kind = read_columns(engine, name, user)  # for its checks of names and types
+        if kind != cells.kind(place):
+            rule = f"must list {kind} as categories of {name!r}, as the table's column holds"
+            raise ParameterError("columns", rule, list(cells.categories[place]), "cast one of the two")
+    rows = _select(engine, {f"c{place}": name for place, name in enumerate(cells.names)}, user).drop_nulls()
+    for place, name in enumerate(cells.names):
+        renamed = rows.rename({f"c{place}": "item"})
+        kind = label_kind(renamed.collect_schema()["item"], name)
+        rows = as_labels(renamed, kind).rename({"item": f"c{place}"})
+    return rows
+
+
+def _select(engine: Engine, named: dict[str, str], user: str | None) -> Frame:
+    import narwhals as nw
+
+    named = named if user is None else named | {"user": user}
+    kind = engine.frame.implementation
+    if kind.is_duckdb():
+        from duckdb import ColumnExpression
+
+        relation = engine.frame.to_native()
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        chosen = []
+        for alias, name in named.items():
+            column = ColumnExpression(name)
+            # narwhals has no such type; the text of one is as good.
+            chosen.append((column.cast("VARCHAR") if types[name] == "UUID" else column).alias(alias))
+        return framed(relation.select(*chosen))
+    frame = engine.frame.select(*(nw.col(name).alias(alias) for alias, name in named.items()))
+    if kind.is_pandas():
+        # What a column of objects holds would be guessed from its rows, and those are private: it is read as strings.
+        native = frame.to_native()
+        frame = framed(native.astype({name: "string" for name in native.columns if native[name].dtype == object}))
+    return frame

@@ -1,0 +1,204 @@
+"""`noisegate serve`: what it needs, what it says, and that it stops cleanly."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from noisegate.service.client.client import connect
+from noisegate.service.store.sql_ledger import SqlLedger
+from noisegate.service.views import Caller
+
+
+@pytest.fixture
+def visits(tmp_path):
+    file = tmp_path / "visits.csv"
+    file.write_text("visitor,country\n" + "".join(f"{person},DE\n" for person in range(300)))
+    return file
+
+
+@contextmanager
+def spawned(*arguments):
+    """The real server on a free port: its process, its URL, and what it said before it listened."""
+    command = [sys.executable, "-c", "from noisegate.cli import main; main()", "serve", *map(str, arguments)]
+    process = subprocess.Popen(
+        [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    said = []
+    try:
+        for line in process.stdout:
+            if line.startswith("serving "):
+                break
+            said.append(line)
+        else:
+            pytest.fail(process.stderr.read())
+        yield process, line.split()[1], "".join(said)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(visits):
+    arguments = (visits, "--user", "visitor")
+    with spawned(*arguments, "--new-ledger", "--budget", "200", "--delay", "0.5") as (process, url, said):
+        assert url.startswith("http://127.0.0.1:")
+        assert "'visits.csv', unit user: 1 columns may be asked about" in said
+        assert "visits.csv.ledger: epsilon 200 left of epsilon 200" in said
+        assert "answers leave 0.5 s after their turn came" in said
+        token = re.search(r"ng_[\w-]{43}", said).group()
+        with connect(url, token) as owner:
+            gate = owner.open_gate(threshold=100, cutoff=3, epsilon=100)
+            assert gate.ask("country = 'DE'")
+            assert owner.schema().delay == 0.5
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        log = process.stderr.read()
+    assert "Traceback" not in log
+    assert f'"POST /v1/gates/{gate.id}/ask HTTP/1.1" 200' in log
+    assert token not in log
+    assert "country" not in log
+    assert (visits.parent / "visits.csv.ledger.key").stat().st_mode & 0o777 == 0o600
+    with spawned(*arguments, "--budget", "200", "--delay", "off") as (process, url, said):
+        assert "off: whoever has a stopwatch sees how long a count takes" in said
+        assert "epsilon 100 left of epsilon 200" in said
+        assert "ng_" not in said
+        with connect(url, token) as owner:
+            assert owner.gate(gate.id).remaining == 2
+            assert not owner.gate(gate.id).ask("country = 'XX'")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == -signal.SIGTERM
+
+
+def refused(command, *arguments):
+    code, out, err = command("serve", *arguments, "--port", "0")
+    assert (code, out) == (2, "")
+    assert err.startswith("noisegate: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_a_missing_ledger_is_an_error_and_none_is_made(command, visits):
+    err = refused(command, visits, "--user", "visitor", "--budget", "2")
+    assert "there is no ledger" in err
+    assert "--new-ledger" in err
+    assert list(visits.parent.iterdir()) == [visits]
+
+
+def test_a_new_ledger_needs_a_budget(command, visits):
+    assert "budget must be given for a new ledger" in refused(command, visits, "--user", "visitor", "--new-ledger")
+
+
+def test_a_new_ledger_does_not_replace_one_that_is_there(command, visits):
+    place = f"{visits}.ledger"
+    SqlLedger.create(place, dataset="visits.csv", epsilon=1).close()
+    err = refused(command, visits, "--user", "visitor", "--new-ledger", "--budget", "2")
+    assert "is already there" in err
+    assert str(SqlLedger(place).statement().budget) == "epsilon 1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--budget", "2"], "budget must be that of the ledger, epsilon 1, or be left out, got 'epsilon 2'"),
+        (["--dataset", "clicks"], "belongs to the dataset 'visits.csv', not 'clicks'"),
+        ([], "visits.csv.ledger.key cannot be read; restore it, or start with --new-key"),
+        (["--ledger", "postgresql://x/y"], "key must be given for a ledger in PostgreSQL"),
+        (["--ledger", "mysql://x/y", "--key", "k"], "a ledger must be the path of a file, or postgresql://"),
+        (["--delay", "soon"], "delay must be a number of seconds"),
+        (["--delay", "0"], "delay must be a number of seconds"),
+        (["--unit", "row"], 'or unit="row" must be given, and not both'),
+        (["--columns", "cuntry"], "no column 'cuntry'; did you mean 'country'?"),
+        (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid port 0"),
+    ],
+)
+def test_what_is_wrong_is_one_line(command, visits, arguments, message):
+    SqlLedger.create(f"{visits}.ledger", dataset="visits.csv", epsilon=1).close()
+    assert message in refused(command, visits, "--user", "visitor", *arguments)
+
+
+def test_a_key_that_others_can_read_is_refused(command, visits):
+    SqlLedger.create(f"{visits}.ledger", dataset="visits.csv", epsilon=1).close()
+    key = visits.parent / "key"
+    key.write_text("x")
+    key.chmod(0o644)
+    assert "chmod 600" in refused(command, visits, "--user", "visitor", "--key", key)
+
+
+def test_a_port_that_is_taken_is_one_line(command, visits):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = command("serve", visits, "--user", "visitor", "--port", port)
+    assert code == 2
+    assert re.fullmatch(rf"noisegate: cannot listen on 127.0.0.1 port {port}: address already in use; .*\n", err)
+
+
+def test_a_missing_file_is_one_line(command, tmp_path):
+    assert "nothing.parquet" in refused(command, tmp_path / "nothing.parquet", "--user", "visitor")
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The service starts and stops at once; the app that it would have run is kept."""
+    apps = []
+    monkeypatch.setattr("noisegate.service.web.server.run", lambda app, *_, **__: apps.append(app))
+    return apps
+
+
+def test_a_host_beyond_this_machine_is_warned_about(command, visits, started):
+    arguments = ("serve", visits, "--user", "visitor", "--port", 0)
+    code, _, err = command(*arguments, "--new-ledger", "--budget", 2, "--host", "0.0.0.0")
+    assert code == 0
+    assert err.startswith("warning: this listens beyond this machine, without TLS")
+    assert command(*arguments)[2] == ""
+
+
+def test_the_delay_is_ten_asks_and_at_least_a_quarter_of_a_second(command, visits, started, monkeypatch):
+    arguments = ("serve", visits, "--user", "visitor", "--port", 0)
+    monkeypatch.setattr("noisegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.0001)
+    monkeypatch.setattr("noisegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.0001)
+    _, out, _ = command(*arguments, "--new-ledger", "--budget", 2)
+    assert "answers leave 0.25 s" in out
+    monkeypatch.setattr("noisegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.05)
+    monkeypatch.setattr("noisegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.2)
+    _, out, _ = command(*arguments)
+    assert "answers leave 3 s" in out
+    assert started[-1].state.service.lines._places.value == 5
+
+
+def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, monkeypatch):
+    arguments = ("serve", visits, "--user", "visitor", "--port", 0)
+    gates = []
+
+    def run(app, *_, **__):
+        keeper = app.state.service.keeper
+        if not gates:
+            gates.append(keeper.open_gate(Caller(token=1, key="k"), threshold=5, cutoff=1, epsilon=1))
+        gates.append(keeper.gate(gates[0]["id"]))
+
+    monkeypatch.setattr("noisegate.service.web.server.run", run)
+    command(*arguments, "--new-ledger", "--budget", 2)
+    command(*arguments)
+    key = visits.parent / "visits.csv.ledger.key"
+    assert "already there" in refused(command, visits, "--user", "visitor", "--new-key")
+    old = key.read_bytes()
+    key.unlink()
+    assert command(*arguments, "--new-key")[0] == 0
+    assert key.read_bytes() != old
+    assert [gate["because"] for gate in gates[1:]] == [None, None, "its key was replaced"]
+
+
+def test_columns_that_are_not_declared_cannot_be_asked_about(command, visits, started):
+    visits.write_text("visitor,country,diagnosis\n1,DE,flu\n")
+    arguments = ("serve", visits, "--user", "visitor", "--port", 0, "--columns", "country")
+    assert command(*arguments, "--new-ledger", "--budget", 2)[0] == 0
+    schema = started[0].state.service.keeper.dataset.schema
+    assert [column.name for column in schema.columns] == ["country"]

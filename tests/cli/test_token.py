@@ -1,0 +1,68 @@
+"""`noisegate token`: tokens on the command line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from noisegate.service.store.sql_ledger import SqlLedger
+from noisegate.service.tokens import Role, Tokens
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    place = tmp_path / "visits.ledger"
+    SqlLedger.create(place, dataset="visits", epsilon=1).close()
+    return place
+
+
+def test_a_token_is_printed_once_and_lets_its_owner_in(command, ledger):
+    code, out, _ = command("token", "add", "olga", "--role", "owner", "--ledger", ledger)
+    assert code == 0
+    assert re.fullmatch(r"ng_[\w-]{43}\n", out)
+    opened = SqlLedger(ledger)
+    assert Tokens(opened).authenticate(out.strip()).role is Role.OWNER
+    opened.close()
+
+
+def test_a_token_is_an_analysts_unless_told_otherwise(command, ledger):
+    command("token", "add", "anna", "--ledger", ledger)
+    opened = SqlLedger(ledger)
+    assert [record.role for record in Tokens(opened).list()] == [Role.ANALYST]
+    opened.close()
+
+
+def test_the_list_shows_who_and_since_when_and_no_token(command, ledger):
+    _, token, _ = command("token", "add", "olga", "--role", "owner", "--ledger", ledger)
+    command("token", "add", "anna", "--ledger", ledger)
+    assert command("token", "revoke", "anna", "--ledger", ledger) == (0, "anna: revoked\n", "")
+    code, out, _ = command("token", "list", "--ledger", ledger)
+    assert code == 0
+    heading, olga, anna = out.splitlines()
+    assert heading.split() == ["name", "role", "added", "(UTC)", "revoked", "(UTC)"]
+    assert re.fullmatch(r"olga +owner +20\d\d-\d\d-\d\d \d\d:\d\d *", olga)
+    assert re.fullmatch(r"anna +analyst +(20\d\d-\d\d-\d\d \d\d:\d\d *){2}", anna)
+    assert token.strip() not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["add", "olga", "--role", "admin"], "role must be owner or analyst, got 'admin'"),
+        (["add", ""], "name must be 1 to 100 printable characters"),
+        (["revoke", "olga"], "name must be that of a token, got 'olga'; see `noisegate token list`"),
+    ],
+)
+def test_a_refusal_is_one_line(command, ledger, arguments, message):
+    code, out, err = command("token", *arguments, "--ledger", ledger)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_ledger_that_is_missing_is_one_line_and_none_is_made(command, tmp_path):
+    code, _, err = command("token", "list", "--ledger", tmp_path / "nothing.ledger")
+    assert code == 2
+    assert "does not exist" in err
+    assert list(tmp_path.iterdir()) == []

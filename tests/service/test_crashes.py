@@ -1,0 +1,232 @@
+"""A server that is killed at random moments under load and started again: nothing is overspent, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+from tests.service.serving import MANY, NOBODY, write_visits
+
+from noisegate.service.store.schema import ASKS, GATES
+from noisegate.service.store.sql_ledger import SqlLedger
+
+CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000
+ASKERS = 3
+NURSERY = """
+import json, os, sys
+import duckdb, fastapi, httpx, psycopg, sqlalchemy, sqlglot, uvicorn
+import noisegate.service.web.http, noisegate.service.keeper, noisegate.service.web.server
+from noisegate.cli import main
+for line in iter(sys.stdin.readline, ""):
+    pid = os.fork()
+    if pid == 0:
+        sys.argv = ["noisegate", *json.loads(line)]
+        main()
+        os._exit(0)
+    print("pid", pid, flush=True)
+    os.waitpid(pid, 0)
+    print("ended", flush=True)
+"""
+"""Imports everything once, and forks a server whenever it is told to: a start takes a moment instead of seconds."""
+
+
+class Server:
+    """`noisegate serve` in a process of its own, on one port, as often as it is started."""
+
+    def __init__(self, folder: Path, place: str, delay: str) -> None:
+        self._file, self._place, self._key = write_visits(folder), place, folder / "sealing.key"
+        self._delay = delay
+        self._log = (folder / "log").open("ab")
+        self.token, self.url, self._pid = "", "", 0
+        self._nursery = subprocess.Popen(
+            [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
+        self.start("--new-ledger")
+
+    def start(self, *more: str) -> None:
+        """Start it, and wait until it answers; the port stays the same."""
+        port = self.url.rpartition(":")[2] or "0"
+        arguments = ["--user", "visitor", "--budget", str(BUDGET), "--ledger", self._place, "--key", str(self._key)]
+        command = ["serve", str(self._file), *arguments, "--port", port, "--delay", self._delay, *more]
+        assert self._nursery.stdin is not None
+        print(json.dumps(command), file=self._nursery.stdin, flush=True)
+        self._pid = int(self._heard(r"pid (\d+)"))
+        if "--new-ledger" in more:
+            self.token = self._heard(r"token\s+(\S+)")
+        self.url = self._heard(r"serving (\S+)")
+
+    def _heard(self, pattern: str) -> str:
+        assert self._nursery.stdout is not None
+        for line in self._nursery.stdout:
+            if found := re.match(pattern, line):
+                return found[1]
+            assert not line.startswith("ended"), "the server did not start"
+        raise AssertionError("the server did not start")
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        self._heard(r"(ended)")
+
+    def close(self) -> None:
+        self._nursery.terminate()
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        self._nursery.communicate()
+        self._log.close()
+
+
+@dataclass
+class Load:
+    """Askers that open gates, ask, repeat what got no answer under the same key, and note what they are told."""
+
+    server: Server
+    told: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    gates: set[str] = field(default_factory=set)
+    wrong: list[str] = field(default_factory=list)
+    lost: int = 0
+    cut: int = 0
+    retried: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def post(self, path: str, body: object, key: str) -> httpx.Response | None:
+        """Send until something comes back; None if told to stop before."""
+        headers = {"Authorization": f"Bearer {self.server.token}", "Idempotency-Key": key}
+        while not self.stop.is_set():
+            try:
+                return httpx.post(f"{self.server.url}{path}", json=body, headers=headers, timeout=10)
+            except httpx.HTTPError:
+                self.retried += 1
+                time.sleep(0.02)
+        return None
+
+    def work(self, seed: int) -> None:
+        rng = random.Random(seed)
+        while not self.stop.is_set():
+            body = {"threshold": 100, "cutoff": CUTOFF, "epsilon": str(EPSILON)}
+            opened = self.post("/v1/gates", body, uuid.uuid4().hex)
+            if opened is None:
+                return
+            if opened.status_code == 503 and opened.json()["type"] == "request-lost":
+                self.cut += 1  # charged, and killed before the gate was there
+                continue
+            if opened.status_code != 201:
+                self.wrong.append(f"opening: {opened.status_code} {opened.text}")
+                return
+            gate = opened.json()["id"]
+            self.gates.add(gate)
+            while not self.stop.is_set() and self.ask(gate, rng.choice([MANY, NOBODY]), uuid.uuid4().hex):
+                pass
+
+    def ask(self, gate: str, where: str, key: str) -> bool:
+        """One question; False when the gate is closed."""
+        response = self.post(f"/v1/gates/{gate}/ask", {"where": where}, key)
+        if response is None or response.status_code == 409:
+            return False
+        if response.status_code == 503:
+            self.lost += 1
+        elif response.status_code == 200:
+            self.told[gate, where, key] = response.json()["above"]
+        else:
+            self.wrong.append(f"asking: {response.status_code} {response.text}")
+        return not (response.status_code == 200 and response.json()["closed"])
+
+
+def storm(server: Server, kills: int, seed: int) -> Load:
+    """Kill and restart the server so many times while the askers ask."""
+    rng, load = random.Random(seed), Load(server)
+    threads = [threading.Thread(target=load.work, args=(seed + place,)) for place in range(ASKERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(kills):
+            time.sleep(rng.uniform(0.05, 0.6))
+            server.kill()
+            server.start()
+        time.sleep(0.5)
+    finally:
+        load.stop.set()
+        for thread in threads:
+            thread.join()
+    return load
+
+
+def check(server: Server, load: Load, place: str) -> None:
+    assert load.wrong == []
+    assert len(load.told) > 10
+    # An answer is what the data say: this much noise-free epsilon leaves no doubt.
+    assert all(above == (where == MANY) for (_, where, _), above in load.told.items())
+    # No gate gave more than c ABOVE to anybody.
+    given = Counter(gate for (gate, _, _), above in load.told.items() if above)
+    assert max(given.values(), default=0) <= CUTOFF
+    # A retry of every question that was answered agrees, whatever happened since.
+    load.stop.clear()
+    for (gate, where, key), above in list(load.told.items())[:200]:
+        again = load.post(f"/v1/gates/{gate}/ask", {"where": where}, key)
+        assert again is not None
+        assert (again.status_code, again.json()["above"]) == (200, above)
+    ledger = SqlLedger(place)
+    with ledger.database.reading() as connection:
+        stored = {row.id: row for row in connection.execute(select(GATES))}
+        counted = connection.execute(
+            select(GATES.c.id, func.count(), func.sum(ASKS.c.above), func.count(ASKS.c.above))
+            .join(ASKS, ASKS.c.gate == GATES.c.number)
+            .group_by(GATES.c.id)
+        ).all()
+    # The counters of a gate are what its asks add up to, and what is not settled counts as ABOVE.
+    for gate, asked, above, settled in counted:
+        row = stored[gate]
+        assert (row.asked, row.above, row.below) == (asked, above or 0, settled - (above or 0))
+        assert row.above + (row.asked - row.above - row.below) <= CUTOFF
+    # Every gate that anybody heard of is there, and the ledger's sum is what was granted: one charge each, or lost.
+    statement = ledger.statement()
+    assert load.gates <= set(stored)
+    charges = [entry for entry in statement.entries if entry.kind == "spend"]
+    assert statement.spent.epsilon == EPSILON * len(charges) <= BUDGET
+    assert {row.entry for row in stored.values()} <= {entry.number for entry in charges}
+    # Nobody asked again for what was under way when the askers stopped.
+    assert load.cut <= len(charges) - len(stored) <= load.cut + ASKERS
+    ledger.close()
+
+
+def run(folder: Path, place: str, kills: int, delay: str) -> Load:
+    server, seed = Server(folder, place, delay), kills
+    try:
+        load = storm(server, kills, seed)
+        check(server, load, place)
+    finally:
+        server.close()
+    return load
+
+
+@pytest.mark.parametrize(("store", "kills", "delay"), [("sqlite", 20, "0.3"), ("postgresql", 20, "off")])
+def test_a_server_that_is_killed_at_random_never_overspends(
+    store: str, kills: int, delay: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = str(tmp_path / "v.ledger") if store == "sqlite" else request.getfixturevalue("cluster").database()
+    assert run(tmp_path, place, kills, delay).retried > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("delay", ["off", "0.3"])
+@pytest.mark.parametrize(("store", "kills"), [("sqlite", 500), ("postgresql", 500)])
+def test_a_server_that_is_killed_hundreds_of_times_never_overspends(
+    store: str, kills: int, delay: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = str(tmp_path / "v.ledger") if store == "sqlite" else request.getfixturevalue("cluster").database()
+    load = run(tmp_path, place, kills, delay)
+    assert load.lost > 0

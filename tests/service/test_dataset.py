@@ -1,0 +1,519 @@
+"""The served table: what it counts, what may be asked of it, and what no error of it tells."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from noisegate.errors import NoisegateError, ParameterError, TableError
+from noisegate.noise import Seeded
+from noisegate.service.data import copying
+from noisegate.service.data.dataset import COUNT_FAILED, Dataset
+from noisegate.service.predicates import Column, Kind, Predicate, PublicSchema, read_predicate
+from noisegate.tables.top import top_items
+
+SECRET = "SECRET-CELL"
+COLUMNS = ["visitor", "page", "seconds", "score", "paid", "day"]
+Row = tuple[str | None, str | None, int | None, float | None, bool | None, datetime.date | None]
+
+
+def some_rows(count: int = 3_000) -> list[Row]:
+    chance = random.Random(7)
+
+    def maybe(value: Any) -> Any:
+        return None if chance.random() < 0.1 else value
+
+    return [
+        (
+            maybe(f"v{chance.randrange(400)}"),
+            maybe(chance.choice(["/", "/pay", "/cart", "", "it's", "naïve"])),
+            maybe(chance.randrange(100)),
+            maybe(chance.choice([0.5, -1.0, float("inf"), 2.25])),
+            maybe(chance.random() < 0.5),
+            maybe(datetime.date(2024, 1, 1) + datetime.timedelta(chance.randrange(60))),
+        )
+        for _ in range(count)
+    ]
+
+
+ROWS = some_rows()
+
+
+def write(path: Path, query: str) -> str:
+    duckdb.sql(query).write_parquet(str(path))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("data") / "visits.parquet"
+    columns = dict(zip(COLUMNS, zip(*ROWS, strict=True), strict=True))
+    pyarrow.parquet.write_table(pyarrow.table({name: list(cells) for name, cells in columns.items()}), path)
+    return str(path)
+
+
+def ask(dataset: Dataset, text: str) -> int:
+    return dataset.count(read_predicate(text, dataset.schema))
+
+
+QUESTIONS: dict[str, Any] = {
+    "TRUE": lambda row: True,
+    "FALSE": lambda row: False,
+    "page = '/pay'": lambda row: row[1] == "/pay",
+    "NOT page = '/pay'": lambda row: row[1] is not None and row[1] != "/pay",
+    "page IS NULL": lambda row: row[1] is None,
+    "page = 'it''s' OR page = ''": lambda row: row[1] in ("it's", ""),
+    "page LIKE '/%' AND seconds < 50": lambda row: (
+        (row[1] or "").startswith("/") and row[2] is not None and row[2] < 50
+    ),
+    "seconds IN (1, 2, 3)": lambda row: row[2] in (1, 2, 3),
+    "seconds = 3000000000": lambda row: False,
+    "score > 1e300": lambda row: row[3] == float("inf"),
+    "paid AND day >= DATE '2024-02-01'": lambda row: row[4] and row[5] and row[5] >= datetime.date(2024, 2, 1),
+}
+
+
+@pytest.mark.parametrize("bits", [True, False], ids=["bits", "hashes"])
+def test_people_with_a_matching_row_are_counted(visits: str, bits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not bits:
+        monkeypatch.setattr(copying, "MOST_BITS", 0)
+    with Dataset.open([visits], user="visitor") as dataset:
+        assert dataset.unit == "user"
+        for text, matches in QUESTIONS.items():
+            expected = len({row[0] for row in ROWS if row[0] is not None and matches(row)})
+            assert ask(dataset, text) == expected, text
+
+
+def test_rows_are_counted_where_each_is_a_person(visits: str) -> None:
+    with Dataset.open([visits], unit="row") as dataset:
+        assert dataset.unit == "row"
+        for text, matches in QUESTIONS.items():
+            assert ask(dataset, text) == sum(bool(matches(row)) for row in ROWS), text
+
+
+@pytest.mark.parametrize("given", [{}, {"user": "visitor", "unit": "row"}, {"unit": "user"}, {"unit": "people"}])
+def test_a_person_is_a_user_or_a_row(visits: str, given: dict[str, str]) -> None:
+    with pytest.raises(ParameterError, match="user or unit"):
+        Dataset.open([visits], **given)  # type: ignore[arg-type]
+
+
+def test_a_table_without_rows_counts_nobody(tmp_path: Path) -> None:
+    file = write(tmp_path / "none.parquet", "SELECT 'v' AS visitor, 'p' AS page WHERE FALSE")
+    with Dataset.open([file], user="visitor") as dataset:
+        assert ask(dataset, "TRUE") == 0
+
+
+# --- What may be asked -----------------------------------------------------------------------------------------------
+
+
+def test_all_columns_but_that_of_the_people_are_declared(visits: str) -> None:
+    with Dataset.open([visits], user="visitor") as dataset:
+        assert dataset.schema == PublicSchema(
+            (
+                Column("page", Kind.TEXT),
+                Column("seconds", Kind.INTEGER),
+                Column("score", Kind.REAL),
+                Column("paid", Kind.BOOLEAN),
+                Column("day", Kind.DATE),
+            )
+        )
+
+
+def test_columns_may_be_chosen_and_the_people_only_by_name(visits: str) -> None:
+    with Dataset.open([visits], user="visitor", columns=["seconds", "visitor"]) as dataset:
+        assert [column.name for column in dataset.schema.columns] == ["seconds", "visitor"]
+        assert ask(dataset, "visitor = 'v1' OR visitor = 'v2'") == 2
+        with pytest.raises(ParameterError):
+            read_predicate("page = '/pay'", dataset.schema)
+        assert dataset.relation().columns == ["seconds", "visitor"]
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"user": "visiter"}, "'visitor'"),
+        ({"user": "visitor", "columns": ["pages"]}, "'page'"),
+        ({"user": "score"}, "tells people apart"),
+        ({"unit": "row", "columns": []}, "no column to ask about"),
+    ],
+)
+def test_a_column_that_cannot_serve_is_an_error_that_helps(visits: str, given: dict[str, Any], hint: str) -> None:
+    with pytest.raises(TableError, match=hint):
+        Dataset.open([visits], **given)
+
+
+def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "types.parquet",
+        """SELECT 1 AS visitor, 'a' AS text, 127::TINYINT AS i8, 255::UTINYINT AS u8, 9223372036854775807 AS i64,
+        18446744073709551615::UBIGINT AS u64, 0.5::FLOAT AS f32, 'nan'::DOUBLE AS f64, TRUE AS flag,
+        DATE '2024-02-29' AS day, TIMESTAMP '2024-02-29 12:00:00' AS us, TIMESTAMP_NS '2024-02-29 12:00:00.5' AS ns,
+        TIMESTAMPTZ '2024-02-29 12:00:00+02:00' AS tz, 1.5::DECIMAL(9, 2) AS money, [1] AS list, {'a': 1} AS pair,
+        'x'::BLOB AS blob, INTERVAL 1 DAY AS span, uuid() AS id""",
+    )
+    with Dataset.open([file], user="visitor") as dataset:
+        kinds = {column.name: column.kind for column in dataset.schema.columns}
+        assert kinds == {
+            "text": Kind.TEXT, "i8": Kind.INTEGER, "u8": Kind.INTEGER, "i64": Kind.INTEGER, "u64": Kind.INTEGER,
+            "f32": Kind.REAL, "f64": Kind.REAL, "flag": Kind.BOOLEAN, "day": Kind.DATE, "us": Kind.TIMESTAMP,
+            "ns": Kind.TIMESTAMP, "tz": Kind.TIMESTAMP,
+        }  # fmt: skip
+        for text in (
+            *(
+                "i8 = 127",
+                "u8 < 1000",
+                "i64 = 9223372036854775807",
+                "u64 = 18446744073709551615",
+                "i64 < u64",
+                "f32 = 0.5",
+            ),
+            *("f64 > 1e308", "day = DATE '2024-02-29'", "us = TIMESTAMP '2024-02-29 12:00:00'", "us < ns", "tz < us"),
+            *("ns = TIMESTAMP '2024-02-29 12:00:00.5'", "tz = TIMESTAMP '2024-02-29 10:00:00'"),
+        ):
+            assert ask(dataset, text) == 1, text
+    with pytest.raises(TableError, match="'money' is decimal"):
+        Dataset.open([file], user="visitor", columns=["money"])
+
+
+def test_a_moment_beyond_the_range_is_null_and_no_error(tmp_path: Path) -> None:
+    file = str(tmp_path / "moments.db")
+    with duckdb.connect(file) as database:
+        database.execute(
+            """CREATE TABLE moments AS SELECT * FROM (VALUES
+            (1, 'infinity'::TIMESTAMPTZ, TIMESTAMP_NS '1700-01-01', 'infinity'::TIMESTAMP_S, 'a'::ENUM('a', 'b')),
+            (2, '-infinity'::TIMESTAMPTZ, NULL, NULL, NULL)) AS t(visitor, tz, ns, s, label)"""
+        )
+    with Dataset.open([file], user="visitor", table="moments") as dataset:
+        assert ask(dataset, "tz IS NULL") == 2
+        assert ask(dataset, "ns < TIMESTAMP '1701-01-01 00:00:00'") == 1
+        assert ask(dataset, "s > TIMESTAMP '9999-01-01 00:00:00'") == 1
+        assert ask(dataset, "label = 'a'") == 1
+
+
+def test_a_column_may_have_any_name_that_is_used_inside(tmp_path: Path) -> None:
+    names = ["Person", "person_", "label", "number", "people", "staged", "served", "opened", "memory", "main", "rowid"]
+    columns = ", ".join(f"i % 5 AS {name}" for name in names)
+    file = write(tmp_path / "names.parquet", f"SELECT {columns} FROM range(20) AS t(i)")
+    for user in ("Person", "label", "memory"):
+        with Dataset.open([file], user=user, columns=names) as dataset:
+            assert ask(dataset, " AND ".join(f"{name} = 3" for name in names)) == 1
+            assert ask(dataset, "TRUE") == 5
+
+
+def test_pseudo_columns_are_not_declared(visits: str) -> None:
+    with Dataset.open([visits], user="visitor") as dataset:
+        for name in ("rowid", "filename", "file_row_number", "person"):
+            with pytest.raises(ParameterError):
+                read_predicate(f"{name} = 1", dataset.schema)
+
+
+def test_a_collation_of_the_source_does_not_hold(tmp_path: Path) -> None:
+    file = str(tmp_path / "collated.db")
+    with duckdb.connect(file) as database:
+        database.execute("CREATE TABLE visits AS SELECT 1 AS visitor, 'Pay' COLLATE NOCASE AS page")
+    with Dataset.open([file], user="visitor", table="visits") as dataset:
+        assert (ask(dataset, "page = 'Pay'"), ask(dataset, "page = 'pay'")) == (1, 0)
+
+
+# --- Where the data comes from ---------------------------------------------------------------------------------------
+
+
+def test_text_files_are_read_as_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("visitor,page,n\nv1,/pay,1\nv1,/pay,2\nv2,,3\n", encoding="utf-8")
+    with Dataset.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
+        assert {column.kind for column in dataset.schema.columns} == {Kind.TEXT}
+        assert (ask(dataset, "page = '/pay'"), ask(dataset, "n = '3'"), ask(dataset, "TRUE")) == (1, 1, 2)
+        assert dataset.name == "*.csv"
+
+
+def test_a_query_gives_types_to_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("visitor,n\nv1,1\nv2,20\n", encoding="utf-8")
+    sql = "SELECT visitor, CAST(n AS INTEGER) AS n FROM data"
+    with Dataset.open([str(tmp_path / "a.csv")], user="visitor", sql=sql) as dataset:
+        assert ask(dataset, "n > 3") == 1
+
+
+@pytest.mark.parametrize("source", [{"table": "visits"}, {"sql": "SELECT visitor, page FROM visits WHERE page <> '/'"}])
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_databases_are_read_and_let_go(tmp_path: Path, engine: str, source: dict[str, str]) -> None:
+    file = str(tmp_path / "shop.db")
+    connect: Any = duckdb.connect if engine == "duckdb" else sqlite3.connect
+    database = connect(file)
+    database.execute("CREATE TABLE visits (visitor VARCHAR, page VARCHAR)")
+    database.execute("INSERT INTO visits VALUES ('v1', '/pay'), ('v2', '/pay'), ('v2', '/'), (NULL, '/pay')")
+    database.commit()
+    database.close()
+    with Dataset.open([file], user="visitor", **source) as dataset:  # type: ignore[arg-type]
+        assert ask(dataset, "page = '/pay'") == 2
+        assert ask(dataset, "page = '/'") == (1 if "table" in source else 0)
+        assert not dataset.changed()
+        with connect(file) as writer:  # which a database that is still open to us would refuse
+            writer.execute("DELETE FROM visits")
+        assert dataset.changed()
+        assert ask(dataset, "page = '/pay'") == 2
+
+
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    files = [write(tmp_path / f"{n}.parquet", f"SELECT {n % 2} AS visitor, {n} AS n") for n in range(3)]
+    with Dataset.open(files, user="visitor") as dataset:
+        assert ask(dataset, "TRUE") == 2
+        assert dataset.name == "0.parquet 1.parquet 2.parquet"
+
+
+# --- Files that change -----------------------------------------------------------------------------------------------
+
+
+def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> None:
+    first, again, other = (tmp_path / name for name in ("first.csv", "again.csv", "other.csv"))
+    first.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    again.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    other.write_text("visitor,n\nv1,2\n", encoding="utf-8")
+
+    def fingerprint(file: Path, sql: str | None = None) -> str:
+        with Dataset.open([str(file)], user="visitor", sql=sql) as dataset:
+            return dataset.fingerprint
+
+    assert fingerprint(first) == fingerprint(again)
+    query = "SELECT * FROM data"
+    assert (
+        len({fingerprint(first), fingerprint(other), fingerprint(first, query), fingerprint(first, query + " ")}) == 4
+    )
+
+
+def test_a_boundary_between_files_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    def fingerprint(*contents: str) -> str:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for at, content in enumerate(contents):
+            (folder / f"{at}.txt").write_text(content, encoding="utf-8")
+        with Dataset.open([str(folder / "*.txt")], unit="row") as dataset:
+            return dataset.fingerprint
+
+    assert fingerprint("a\nb\n", "c\n") != fingerprint("a\n", "b\nc\n")
+
+
+def change_content(file: Path) -> None:
+    file.write_text("visitor,n\nv1,2\n", encoding="utf-8")
+
+
+def change_time(file: Path) -> None:
+    os.utime(file, ns=(1, 1))
+
+
+def replace(file: Path) -> None:
+    stamp = file.stat()
+    copy = file.with_suffix(".new")
+    copy.write_bytes(file.read_bytes())
+    os.utime(copy, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    copy.replace(file)
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def add_another(file: Path) -> None:
+    file.with_name("b.csv").write_text("visitor,n\nv1,2\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("touch", [change_time, replace])
+def test_a_file_with_other_stamps_and_the_same_content_is_the_same_data(tmp_path: Path, touch: Any) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    with Dataset.open([str(file)], user="visitor") as dataset:
+        touch(file)
+        assert not dataset.changed()
+        change_content(file)
+        assert dataset.changed()
+        file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+        assert dataset.changed()
+
+
+def test_other_people_to_count_are_other_data(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    prints = set()
+    for unit in ({"user": "visitor"}, {"user": "n"}, {"unit": "row"}):
+        with Dataset.open([str(file)], **unit) as dataset:
+            prints.add(dataset.fingerprint)
+    assert len(prints) == 3
+
+
+@pytest.mark.parametrize("change", [change_content, remove, add_another])
+def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(tmp_path: Path, change: Any) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    with Dataset.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
+        assert not dataset.changed()
+        change(file)
+        assert dataset.changed()
+        assert ask(dataset, "n = '1'") == 1
+
+
+def test_a_parquet_file_that_vanishes_is_seen(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.parquet", "SELECT 1 AS visitor, 2 AS n")
+    with Dataset.open([file], user="visitor") as dataset:
+        Path(file).unlink()
+        assert dataset.changed()
+        assert ask(dataset, "n = 2") == 1
+    with pytest.raises(TableError, match="no file matches"):
+        Dataset.open([file], user="visitor")
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
+    honest = copying.CopyEngine.copy
+
+    def slow(self: Any, *given: Any, **named: Any) -> Any:
+        copied = honest(self, *given, **named)
+        change_content(file)
+        return copied
+
+    monkeypatch.setattr(copying.CopyEngine, "copy", slow)
+    with pytest.raises(TableError, match="changed while it was read"):
+        Dataset.open([str(file)], user="visitor")
+
+
+# --- No error tells a cell -------------------------------------------------------------------------------------------
+
+
+def everything_told(error: BaseException) -> str:
+    told, seen = "", set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        link = pending.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            told += f"{link!r} {link} {vars(link)} "
+            pending += [link.__cause__, link.__context__]
+    return told
+
+
+BROKEN = {
+    "a cast": ("visitor,n\nv1,1\nv2,SECRET-CELL\n", "SELECT visitor, CAST(n AS INTEGER) AS n FROM data"),
+    "a division": ("visitor,n\nv1,SECRET-CELL\n", "SELECT visitor, error(n) AS n FROM data"),
+    "a column too many": ("visitor,n\nv1,1\nv2,SECRET-CELL,SECRET-CELL\n", None),
+    "a quote": ('visitor,n\nv1,1\nv2,"SECRET-CELL\n', None),
+    "bytes": ("visitor,n\nv1,SECRET-CELL\xff\n", None),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_an_error_while_opening_tells_no_cell(tmp_path: Path, case: str) -> None:
+    content, sql = BROKEN[case]
+    (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
+    with pytest.raises(TableError) as caught:
+        Dataset.open([str(tmp_path / "a.csv")], user="visitor", sql=sql)
+    assert SECRET not in everything_told(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CAST(page AS INTEGER) = 1",
+        "error(page)",
+        "page = 1",
+        "nothing = 1",
+        "SELECT",
+        "(SELECT count(*) FROM read_csv('/etc/passwd')) > 0",
+        "TRUE; SET enable_external_access = true",
+    ],
+)
+def test_whatever_goes_wrong_in_a_count_is_one_constant_text(tmp_path: Path, sql: str) -> None:
+    file = write(tmp_path / "a.parquet", f"SELECT 1 AS visitor, '{SECRET}' AS page")
+    with Dataset.open([file], user="visitor") as dataset:
+        with pytest.raises(TableError) as caught:
+            dataset.count(Predicate(text="", sql=sql))
+        assert str(caught.value) == COUNT_FAILED
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+        assert ask(dataset, f"page = '{SECRET}'") == 1
+
+
+def test_no_cell_and_no_count_is_in_a_repr(visits: str) -> None:
+    with Dataset.open([visits], user="visitor") as dataset:
+        assert "v1" not in repr(dataset)
+        assert dataset.fingerprint not in repr(dataset)
+
+
+def test_a_closed_dataset_says_so(visits: str) -> None:
+    with Dataset.open([visits], user="visitor") as dataset:
+        predicate = read_predicate("TRUE", dataset.schema)
+    for use in (lambda: dataset.count(predicate), dataset.relation):
+        with pytest.raises(TableError, match="closed"):
+            use()
+    dataset.close()
+
+
+def test_a_refused_dataset_leaves_no_folder_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visits: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(NoisegateError):
+        Dataset.open([visits], user="nobody")
+    assert list(tmp_path.iterdir()) == []
+    with Dataset.open([visits], user="visitor"):
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- Many at once, and how fast --------------------------------------------------------------------------------------
+
+
+def test_many_threads_count_at_once(visits: str) -> None:
+    texts = list(QUESTIONS) * 8
+    with Dataset.open([visits], user="visitor") as dataset:
+        expected = [ask(dataset, text) for text in texts]
+        ready = threading.Barrier(8)
+
+        def work(number: int) -> list[int]:
+            ready.wait()
+            return [ask(dataset, text) for text in texts[number:] + texts[:number]]
+
+        with ThreadPoolExecutor(8) as pool:
+            for number, counted in enumerate(pool.map(work, range(8))):
+                assert counted == expected[number:] + expected[:number]
+
+
+def test_a_dataset_may_be_opened_in_one_thread_and_closed_in_another(visits: str) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        dataset = pool.submit(Dataset.open, [visits], user="visitor").result()
+    assert ask(dataset, "TRUE") == len({row[0] for row in ROWS} - {None})
+    dataset.close()
+
+
+def test_a_full_scan_is_measured(visits: str) -> None:
+    with Dataset.open([visits], user="visitor") as dataset:
+        assert 0 < dataset.scan_seconds() < 60
+
+
+def test_a_wide_table_with_long_names_is_scanned_too(tmp_path: Path) -> None:
+    columns = ", ".join(f'i AS "{"wide" * 200} {n}"' for n in range(120))
+    file = write(tmp_path / "wide.parquet", f"SELECT i AS visitor, {columns} FROM range(3) AS t(i)")
+    with Dataset.open([file], user="visitor") as dataset:
+        assert dataset.scan_seconds(repeats=1) > 0
+
+
+def test_the_relation_serves_a_top(visits: str) -> None:
+    with Dataset.open([visits], user="visitor") as dataset:
+        assert dataset.relation().columns == ["page", "seconds", "score", "paid", "day", "visitor"]
+        options: dict[str, Any] = {"item": "page", "count": 3, "epsilon": 1_000, "domain": ["/", "/pay", "/nowhere"]}
+        first, again = (
+            top_items(dataset.relation(), user="visitor", source=Seeded(1), not_private=True, **options)
+            for _ in range(2)
+        )
+        truth = {page: len({row[0] for row in ROWS if row[1] == page} - {None}) for page in ("/", "/pay")}
+        assert first.items == again.items == (*sorted(truth, key=lambda page: -truth[page]), "/nowhere")
+        assert ask(dataset, "TRUE") == len({row[0] for row in ROWS} - {None})

@@ -1,0 +1,59 @@
+"""The state machine of a gate: whatever is interleaved or lost, no more than c ABOVE."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisegate.errors import GateClosed, NoisegateError
+from noisegate.service.gates import Event, GateSpec, Tally
+
+EVENTS = st.lists(st.sampled_from(list(Event)), max_size=60)
+
+
+def fresh(cutoff: int, queries: int | None = None) -> Tally:
+    return Tally(spec=GateSpec(threshold=1, cutoff=cutoff, epsilon=Fraction(1), queries=queries))
+
+
+@given(EVENTS, st.integers(1, 5), st.none() | st.integers(1, 8))
+def test_no_order_of_events_gives_more_than_the_cutoff(events: list[Event], cutoff: int, queries: int | None) -> None:
+    tally = fresh(cutoff, queries)
+    for event in events:
+        try:
+            after = tally.after(event)
+        except GateClosed:
+            assert event is Event.INTEND
+            assert tally.closed
+            continue
+        except NoisegateError:
+            assert event is not Event.INTEND
+            assert tally.unsettled == 0
+            continue
+        assert after.positives - tally.positives == {Event.INTEND: 1, Event.ABOVE: 0, Event.BELOW: -1}[event]
+        tally = after
+        assert 0 <= tally.above <= tally.positives <= cutoff
+        assert tally.remaining == cutoff - tally.above - tally.unsettled
+        assert queries is None or tally.asked <= queries
+
+
+def test_an_ask_that_is_never_settled_costs_one_above_for_ever() -> None:
+    tally = fresh(2).after(Event.INTEND).after(Event.BELOW).after(Event.INTEND)
+    assert (tally.remaining, tally.closed) == (1, "")
+    tally = tally.after(Event.INTEND)
+    assert tally.closed == "all 2 of its positive answers are given or lost"
+    assert tally.after(Event.BELOW).closed == ""
+
+
+@pytest.mark.parametrize("event", [Event.ABOVE, Event.BELOW])
+def test_nothing_is_settled_that_was_not_intended(event: Event) -> None:
+    with pytest.raises(NoisegateError, match="intended before"):
+        fresh(1).after(event)
+
+
+def test_a_reason_to_be_closed_outlives_the_counters() -> None:
+    tally = Tally(spec=fresh(3).spec, because="it was closed by hand")
+    with pytest.raises(GateClosed, match="closed by hand; open another"):
+        tally.after(Event.INTEND)

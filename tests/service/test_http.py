@@ -1,0 +1,229 @@
+"""The service over HTTP: who may do what, what comes back, and how it is described."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fastapi import FastAPI
+from tests.service.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem, serving, visits
+
+from noisegate.service.web.assets import page_routes
+
+GATE = "/v1/gates/g-0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    with visits(tmp_path_factory.mktemp("data")) as data:
+        yield data
+
+
+@pytest.fixture
+def service(tmp_path, data):
+    with serving(tmp_path, data) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory, data):
+    """For requests that change nothing."""
+    with serving(tmp_path_factory.mktemp("standing"), data) as service:
+        yield service
+
+
+def test_an_owner_opens_a_gate_and_an_analyst_asks_it(service):
+    opened = service.send("POST", "/v1/gates", CERTAIN)
+    assert opened.status_code == 201
+    gate = opened.json()["id"]
+    assert opened.headers["location"] == f"/v1/gates/{gate}"
+    assert service.ask(gate, MANY).json() == {"gate": gate, "number": 1, "above": True, "remaining": 2, "closed": False}
+    assert service.ask(gate, NOBODY).json()["above"] is False
+    seen = service.send("GET", f"/v1/gates/{gate}", token="analyst").json()
+    assert (seen["asked"], seen["positives"], seen["remaining"], seen["closed"]) == (2, 1, 2, False)
+    assert [gate["id"] for gate in service.send("GET", "/v1/gates", token="analyst").json()] == [gate]
+
+
+def test_answers_are_listed_from_a_number_on(service):
+    gate = service.open_gate()
+    for where in (MANY, NOBODY):
+        service.ask(gate, where)
+    listed = service.send("GET", f"/v1/gates/{gate}/answers", token="analyst").json()
+    assert [(each["number"], each["where"], each["above"]) for each in listed] == [(1, MANY, True), (2, NOBODY, False)]
+    assert service.send("GET", f"/v1/gates/{gate}/answers?after=1", token="analyst").json() == listed[1:]
+
+
+def test_a_closed_gate_is_not_asked(service):
+    gate = service.open_gate()
+    assert service.send("DELETE", f"/v1/gates/{gate}").json()["because"] == "it was closed by hand"
+    problem = assert_problem(service.ask(gate, MANY), 409, "gate-closed")
+    assert "closed by hand" in problem["detail"]
+
+
+def test_the_budget_is_a_sum_of_exact_decimals(service):
+    for _ in range(3):
+        service.open_gate(epsilon=0.1)
+    statement = service.send("GET", "/v1/budget").json()
+    assert statement["dataset"] == "visits"
+    assert statement["spent"] == {"epsilon": "0.3", "delta": "0"}
+    assert statement["remaining"] == {"epsilon": "999.7", "delta": "0"}
+    assert [entry["kind"] for entry in statement["entries"]] == ["budget", "spend", "spend", "spend"]
+
+
+def test_more_than_the_budget_is_402_and_spends_nothing(service):
+    problem = assert_problem(service.send("POST", "/v1/gates", CERTAIN | {"epsilon": "1000.1"}), 402, "budget-exceeded")
+    assert "nothing was spent" in problem["detail"]
+    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+
+
+def test_the_schema_names_the_declared_columns_and_not_the_person(standing):
+    served = standing.send("GET", "/v1/schema", token="analyst").json()
+    assert (served["dataset"], served["unit"], served["delay"]) == ("visits", "user", 0)
+    assert [column["name"] for column in served["columns"]] == ["country", "page", "seconds"]
+
+
+def test_an_owner_gets_a_top_list_once_for_each_key(service):
+    first = service.send("POST", "/v1/top", TOP | {"answers_epsilon": 50}, key="k")
+    assert first.status_code == 200, first.text
+    assert first.json()["items"] == ["/home"]
+    assert abs(first.json()["estimates"][0] - 300) < 30
+    again = service.send("POST", "/v1/top", TOP | {"answers_epsilon": "50.0", "epsilon": 100}, key="k")
+    assert again.json() == first.json()
+    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "150"
+    assert_problem(service.send("POST", "/v1/top", TOP, key="k"), 409, "key-reused")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/gates", CERTAIN),
+        ("DELETE", GATE, None),
+        ("GET", "/v1/budget", None),
+        ("POST", "/v1/top", TOP),
+    ],
+)
+def test_an_analyst_may_not_do_what_is_the_owners(standing, method, path, body):
+    assert_problem(standing.send(method, path, body, token="analyst"), 403, "forbidden")
+    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+
+
+PRIVATE = [
+    ("GET", "/v1/gates"), ("POST", "/v1/gates"), ("GET", GATE), ("DELETE", GATE), ("POST", f"{GATE}/ask"),
+    ("GET", f"{GATE}/answers"), ("GET", "/v1/budget"), ("POST", "/v1/top"), ("GET", "/v1/schema"), ("GET", "/v1/x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path"), PRIVATE)
+def test_nothing_under_v1_is_told_without_a_token_not_even_whether_a_body_is_right(standing, method, path):
+    for token in (None, "", "ng_" + "A" * 43):
+        response = standing.send(method, path, token=token, content=b"{", key=None)
+        assert_problem(response, 401, "unauthenticated")
+        assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_every_operation_that_is_described_needs_a_token_except_health(standing):
+    described = {
+        (method.upper(), path)
+        for path, operations in standing.app.openapi()["paths"].items()
+        for method in operations
+    }  # fmt: skip
+    for method, path in sorted(described):
+        response = standing.send(method, path.replace("{id}", "g-0123456789abcdef"), token=None)
+        assert (response.status_code == 401) == (path != "/v1/health"), (method, path)
+
+
+def test_a_token_in_another_scheme_is_none(standing):
+    header = {"Authorization": f"Basic {standing.owner}"}
+    assert_problem(standing.send("GET", "/v1/gates", token=None, headers=header), 401, "unauthenticated")
+
+
+def test_a_revoked_token_is_turned_away(service):
+    service.tokens.revoke("anna")
+    assert_problem(service.send("GET", "/v1/gates", token="analyst"), 401, "unauthenticated")
+
+
+def test_a_repeated_request_gets_the_first_answer_and_costs_nothing_more(service):
+    first = service.send("POST", "/v1/gates", CERTAIN, key="k")
+    assert service.send("POST", "/v1/gates", CERTAIN | {"epsilon": 100.0}, key="k").json() == first.json()
+    assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "100"
+    gate = first.json()["id"]
+    answers = [service.ask(gate, MANY, key="k").json() for _ in range(3)]
+    assert {answer["number"] for answer in answers} == {1}
+    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
+
+
+def test_a_key_with_another_body_is_409(service):
+    gate = service.open_gate()
+    service.ask(gate, MANY, key="k")
+    assert_problem(service.ask(gate, NOBODY, key="k"), 409, "key-reused")
+    assert service.ask(gate, NOBODY, key="k", token="owner").status_code == 200, "another token has keys of its own"
+
+
+@pytest.mark.parametrize("path", ["/v1/health", "/v1/gates", "/v1/nothing", "/openapi.json", "/nothing", "/"])
+def test_every_response_carries_the_safe_headers(standing, path):
+    for token in ("owner", None):
+        headers = standing.send("GET", path, token=token).headers
+        assert headers["content-security-policy"].startswith("default-src 'self'; ")
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == ("no-store" if path.startswith("/v1") else "no-cache")
+
+
+def test_the_description_has_an_example_for_every_request_response_and_problem(standing):
+    description = standing.send("GET", "/openapi.json", token=None).json()
+    schemas = description["components"]["schemas"]
+    assert "HTTPValidationError" not in schemas
+    operations = [each for path in description["paths"].values() for each in path.values()]
+    assert len(operations) == 10
+    for operation in operations:
+        bodies = [operation["requestBody"]["content"]["application/json"]] if "requestBody" in operation else []
+        for status, response in operation["responses"].items():
+            if status < "4":
+                bodies.append(response["content"]["application/json"])
+                continue
+            (problem,) = response["content"].values()
+            assert list(response["content"]) == ["application/problem+json"]
+            assert problem["examples"]
+            for example in problem["examples"].values():
+                assert example["value"]["status"] == int(status)
+        for body in bodies:
+            schema = body["schema"]
+            name = schema.get("$ref", schema.get("items", {}).get("$ref")).rpartition("/")[2]
+            assert schemas[name]["examples"], name
+    assert all("examples" in schema for schema in schemas.values())
+
+
+def test_the_examples_of_requests_are_requests_that_the_service_takes(service):
+    schemas = service.app.openapi()["components"]["schemas"]
+    (gate,), (question,), (top,) = (schemas[name]["examples"] for name in ("OpenGate", "AskGate", "AskTop"))
+    opened = service.send("POST", "/v1/gates", gate)
+    assert opened.status_code == 201
+    assert service.ask(opened.json()["id"], question["where"]).status_code == 200
+    assert service.send("POST", "/v1/top", top).status_code == 200
+
+
+def test_the_page_is_four_files_of_the_package_and_no_other(tmp_path, service):
+    kinds = {
+        "index.html": "text/html; charset=utf-8", "page.css": "text/css; charset=utf-8",
+        "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+    }  # fmt: skip
+    for name in (*kinds, "secret.txt"):
+        (tmp_path / name).write_text(name)
+    app = FastAPI(docs_url=None)
+    app.include_router(page_routes(tmp_path))
+    service.app = app
+    for name, kind in kinds.items():
+        got = service.send("GET", "/" if name == "index.html" else f"/{name}", token=None)
+        assert (got.text, got.headers["content-type"]) == (name, kind)
+    for path in ("/secret.txt", "/../secret.txt", "/page.css/../secret.txt"):
+        assert service.send("GET", path, token=None).status_code == 404
+
+
+def test_the_page_asks_for_nothing_that_the_service_does_not_have(standing):
+    page = standing.send("GET", "/", token=None)
+    assert page.status_code == 200
+    wanted = re.findall(r'(?:href|src)="([^"#]+)"', page.text)
+    assert wanted
+    for path in wanted:
+        assert standing.send("GET", path, token=None).status_code == 200, path

@@ -1,0 +1,299 @@
+"""What a service refuses and what it must not say: bodies, limits, lines, and errors of its own."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import anyio
+import httpx
+import pytest
+from tests.service.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, Service, assert_problem, serving, visits
+
+from noisegate.errors import LedgerError, TableError
+from noisegate.service.web.limits import Limits
+
+GATE = "/v1/gates/g-0123456789abcdef"
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    with visits(tmp_path_factory.mktemp("data")) as data:
+        yield data
+
+
+@pytest.fixture
+def service(tmp_path, data):
+    with serving(tmp_path, data) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory, data):
+    """For requests that change nothing."""
+    with serving(tmp_path_factory.mktemp("standing"), data) as service:
+        yield service
+
+
+@pytest.mark.parametrize("domain", ["/etc/passwd", "visits.csv", [None], [True], [1.5], 0, 1.5, True, None, {}])
+def test_a_top_list_takes_no_domain_from_a_file_of_the_server(standing, domain):
+    problem = assert_problem(standing.send("POST", "/v1/top", TOP | {"domain": domain}), 422, "parameter")
+    assert problem["pointer"] == "/domain"
+
+
+@pytest.mark.parametrize("item", ["visitor", "rowid", "filename", "nothing"])
+def test_a_top_list_ranks_declared_columns_only(standing, item):
+    assert (
+        assert_problem(standing.send("POST", "/v1/top", TOP | {"item": item}), 422, "parameter")["pointer"] == "/item"
+    )
+
+
+@pytest.mark.parametrize("path", ["/v1/gates", f"{GATE}/ask", "/v1/top"])
+@pytest.mark.parametrize("key", [None, "x" * 201, "Schlüssel", "a\tb"])
+def test_every_post_needs_an_idempotency_key(standing, path, key):
+    body = {"/v1/gates": CERTAIN, "/v1/top": TOP}.get(path, {"where": MANY})
+    headers = {} if key is None else {"Idempotency-Key": key.encode("latin-1")}
+    response = standing.send("POST", path, body, key=None, headers=headers)
+    assert_problem(response, 400, "idempotency-key")
+
+
+def test_a_refused_condition_says_where_and_which_columns_are_near(service):
+    gate = service.open_gate()
+    problem = assert_problem(service.ask(gate, "page = '/pay' AND cuntry = 'DE'"), 422, "predicate")
+    assert (problem["pointer"], problem["start"], problem["end"], problem["near"]) == ("/where", 18, 24, ["country"])
+    assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 0
+
+
+@pytest.mark.parametrize("gate", ["g-0123456789abcdef", "g-x", "%00", "g-0123456789ABCDEF", "x" * 500])
+def test_a_gate_that_never_was_is_404(standing, gate):
+    assert_problem(standing.send("GET", f"/v1/gates/{gate}/answers"), 404, "unknown-gate")
+    assert_problem(standing.ask(gate, MANY), 404, "unknown-gate")
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "/v1/gates/", "/nothing", "/docs", "/redoc"])
+def test_an_address_that_is_not_there_is_404(standing, path):
+    assert_problem(standing.send("GET", path), 404, "not-found")
+
+
+def test_a_wrong_method_is_405_and_says_which_are_right(standing):
+    response = standing.send("PUT", "/v1/budget", {})
+    assert_problem(response, 405, "method-not-allowed")
+    assert response.headers["allow"] == "GET"
+
+
+BROKEN = [b"{", b"\xff", b"[" * 30_000, b'{"threshold": ' + b"9" * 5000 + b"}"]
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_body_that_is_no_json_is_400(standing, content):
+    response = standing.send("POST", "/v1/gates", content=content, headers=JSON)
+    assert_problem(response, 400, "malformed")
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("threshold", ["1", 1.0, True, None, 2**62]),
+        ("cutoff", ["1", 1.0, True, None, 0, -1, 2**31]),
+        ("epsilon", ["", "x", "0", "-1", "1e3", "١", " 1", "1/3", "NaN", True, None, 0, -0.5, [], "1" * 5000]),
+        ("queries", ["1", 1.0, True, 0, 2**31]),
+        ("extra", [1]),
+    ],
+)
+def test_a_number_is_of_the_right_kind_and_nothing_is_cast(standing, field, values):
+    for value in values:
+        problem = assert_problem(standing.send("POST", "/v1/gates", CERTAIN | {field: value}), 422, "parameter")
+        assert problem["pointer"] == f"/{field}"
+    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_is_finite(standing, number):
+    body = json.dumps(CERTAIN | {"epsilon": 0}).replace('"epsilon": 0', f'"epsilon": {number}').encode()
+    response = standing.send("POST", "/v1/gates", content=body, headers=JSON)
+    assert_problem(response, 422, "parameter")
+
+
+@pytest.mark.parametrize("body", [[], "text", 5, None])
+def test_a_body_is_an_object(standing, body):
+    response = standing.send("POST", "/v1/gates", content=json.dumps(body).encode(), headers=JSON)
+    assert_problem(response, 422, "parameter")
+
+
+def test_an_epsilon_that_no_noise_can_serve_is_refused_before_it_is_spent(standing):
+    for epsilon in (1e-300, 1e300):
+        problem = assert_problem(standing.send("POST", "/v1/gates", CERTAIN | {"epsilon": epsilon}), 422, "parameter")
+        assert "pointer" not in problem
+    assert standing.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
+def test_a_body_in_another_format_is_415(standing, kind):
+    response = standing.send("POST", "/v1/gates", content=json.dumps(CERTAIN).encode(), headers={"Content-Type": kind})
+    assert_problem(response, 415, "unsupported-media-type")
+
+
+def test_a_body_of_64_kib_is_taken_and_one_byte_more_is_not(service):
+    just = json.dumps({"where": ""}).encode()
+    just = just.replace(b'""', b'"' + b" " * (65_536 - len(just)) + b'"')
+    assert len(just) == 65_536
+    gate = service.open_gate()
+    path = f"/v1/gates/{gate}/ask"
+    assert_problem(service.send("POST", path, content=just, headers=JSON), 422, "predicate")
+    assert_problem(service.send("POST", path, content=just + b" ", headers=JSON), 413, "too-large")
+
+
+def test_bytes_are_counted_where_no_length_was_announced_or_a_wrong_one(standing):
+    async def pieces():
+        for _ in range(100):
+            yield b" " * 1024
+
+    for announced in ({}, {"Content-Length": "5"}):
+        headers = JSON | announced
+        response = standing.send("POST", "/v1/gates", content=pieces(), headers=headers)
+        assert_problem(response, 413, "too-large")
+
+
+def test_a_body_that_does_not_end_is_408(tmp_path, data):
+    async def slow():
+        yield b"{"
+        await anyio.sleep(30)
+
+    with serving(tmp_path, data, limits=replace(UNLIMITED, body_seconds=0.05)) as service:
+        response = service.send("POST", "/v1/gates", content=slow(), headers=JSON)
+        assert_problem(response, 408, "too-slow")
+
+
+def test_a_token_that_asks_too_often_waits_and_the_others_do_not(tmp_path, data):
+    with serving(tmp_path, data, limits=Limits(rate=0.01, burst=3)) as service:
+        for _ in range(3):
+            assert service.send("GET", "/v1/gates", token="analyst").status_code == 200
+        refused = service.send("GET", "/v1/gates", token="analyst")
+        assert_problem(refused, 429, "too-many-requests")
+        assert 90 <= int(refused.headers["retry-after"]) <= 100
+        assert service.send("GET", "/v1/gates", token="owner").status_code == 200
+
+
+def test_whoever_guesses_tokens_is_slowed_down_and_locks_nobody_out(tmp_path, data):
+    with serving(tmp_path, data, limits=Limits(failure_rate=0.01, failure_burst=2)) as service:
+        for _ in range(2):
+            assert_problem(service.send("GET", "/v1/gates", token="ng_wrong"), 401, "unauthenticated")
+        assert_problem(service.send("GET", "/v1/gates", token="ng_wrong"), 429, "too-many-requests")
+        assert service.send("GET", "/v1/gates", token="owner").status_code == 200
+
+
+def test_an_unexpected_error_is_a_constant_500_and_the_log_has_its_class_alone(service, monkeypatch, caplog):
+    def fail() -> None:
+        cell = "page /secret"
+        raise RuntimeError(f"the engine saw {cell}")
+
+    monkeypatch.setattr(service.keeper, "gates", fail)
+    with caplog.at_level(logging.DEBUG):
+        response = service.send("GET", "/v1/gates")
+    problem = assert_problem(response, 500, "internal")
+    assert (
+        problem
+        == service.app.openapi()["paths"]["/v1/gates"]["get"]["responses"]["500"]["content"][
+            "application/problem+json"
+        ]["examples"]["internal"]["value"]
+    )
+    ours = [record for record in caplog.records if record.name == "noisegate.service"]
+    assert [record.getMessage() for record in ours] == ["a request failed: RuntimeError"]
+    assert "secret" not in caplog.text
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(LedgerError, "ledger-unavailable"), (TableError, "data-unavailable")])
+def test_what_is_wrong_with_the_ledger_or_the_data_goes_to_the_log_alone(service, monkeypatch, caplog, error, kind):
+    def fail() -> None:
+        raise error("the ledger /srv/visits.ledger is damaged")
+
+    monkeypatch.setattr(service.keeper, "budget", fail)
+    with caplog.at_level(logging.ERROR):
+        response = service.send("GET", "/v1/budget")
+    assert_problem(response, 503, kind)
+    assert "srv" not in response.text
+    assert "/srv/visits.ledger" in caplog.text
+
+
+def test_a_ledger_that_is_gone_is_503_for_everybody_and_for_nobody_500(service, tmp_path):
+    (tmp_path / "visits.ledger").rename(tmp_path / "moved")
+    for method, path, body in [("GET", "/v1/gates", None), ("POST", "/v1/gates", CERTAIN), ("GET", GATE, None)]:
+        response = service.send(method, path, body)
+        assert_problem(response, 503, "ledger-unavailable")
+        assert str(tmp_path) not in response.text
+
+
+def test_above_and_below_look_the_same_where_the_outcome_cannot_be_written(service, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(service.keeper._store, "settle", fail)
+    lost = [service.ask(service.open_gate(), where) for where in (MANY, NOBODY)]
+    for response in lost:
+        assert_problem(response, 503, "outcome-lost")
+    assert lost[0].content == lost[1].content
+    assert lost[0].headers == lost[1].headers
+
+
+@contextmanager
+def held_question(service: Service, gate: str, monkeypatch) -> Iterator[tuple[Future[httpx.Response], list[str]]]:
+    """A question that is being counted for as long as the block lasts, and the gates that are asked meanwhile."""
+    begun, go, asked, ask = threading.Event(), threading.Event(), [], service.keeper.ask
+
+    def held(caller, gate, where):
+        asked.append(gate)
+        begun.set()
+        assert go.wait(20)
+        return ask(caller, gate, where)
+
+    monkeypatch.setattr(service.keeper, "ask", held)
+    with ThreadPoolExecutor(1) as pool:
+        question = pool.submit(service.ask, gate, MANY)
+        try:
+            assert begun.wait(20)
+            yield question, asked
+        finally:
+            go.set()
+
+
+def test_those_who_look_do_not_wait_behind_those_who_ask(tmp_path, data, monkeypatch):
+    with serving(tmp_path, data, limits=replace(UNLIMITED, asks=1)) as service, ThreadPoolExecutor(1) as pool:
+        first, second = service.open_gate(), service.open_gate()
+        with held_question(service, first, monkeypatch) as (question, asked):
+            behind = pool.submit(service.ask, second, MANY)
+            assert service.send("GET", f"/v1/gates/{first}").status_code == 200
+            assert asked == [first], "there is one place to count at"
+        assert question.result().status_code == behind.result().status_code == 200
+        assert asked == [first, second]
+
+
+def test_a_line_at_a_gate_that_is_too_long_is_429_and_other_gates_are_asked(tmp_path, data, monkeypatch):
+    with serving(tmp_path, data, limits=replace(UNLIMITED, waiting=0)) as service, ThreadPoolExecutor(1) as pool:
+        gate, other = service.open_gate(), service.open_gate()
+        with held_question(service, gate, monkeypatch) as (question, asked):
+            busy = service.ask(gate, MANY)
+            assert_problem(busy, 429, "gate-busy")
+            assert busy.headers["retry-after"] == "1"
+            elsewhere = pool.submit(service.ask, other, MANY)
+            while other not in asked:
+                assert not elsewhere.done()
+                time.sleep(0.001)
+        assert question.result().status_code == elsewhere.result().status_code == 200
+        assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
+
+
+def test_who_waits_too_long_at_a_gate_is_turned_away_and_the_line_goes_on(tmp_path, data, monkeypatch):
+    with serving(tmp_path, data, limits=replace(UNLIMITED, patience=0.05)) as service:
+        gate = service.open_gate()
+        with held_question(service, gate, monkeypatch) as (question, _):
+            assert_problem(service.ask(gate, MANY), 429, "gate-busy")
+        assert question.result().status_code == 200
+        assert service.ask(gate, MANY).json()["number"] == 2

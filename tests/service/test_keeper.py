@@ -1,0 +1,99 @@
+"""The keeper: gates are charged in full, answer, and close; whatever is refused spends nothing."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from tests.service.pretend import HIGH, LOW, Shop
+
+from noisegate.errors import BudgetExceeded, GateClosed, ParameterError
+from noisegate.service.gates import UnknownGate
+from noisegate.service.keeper import Keeper
+
+
+def test_a_gate_answers_and_closes_after_its_positives(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper, cutoff=2)
+    replies = [keeper.ask(shop.caller(), gate, where) for where in (LOW, HIGH, LOW, HIGH)]
+    assert [reply.above for reply in replies] == [False, True, False, True]
+    assert [reply.remaining for reply in replies] == [2, 1, 1, 0]
+    assert [reply.number for reply in replies] == [1, 2, 3, 4]
+    assert replies[-1].closed
+    with pytest.raises(GateClosed, match="all 2 of its positive answers"):
+        keeper.ask(shop.caller(), gate, LOW)
+    view = keeper.gate(gate)
+    assert (view["asked"], view["positives"], view["lost"], view["closed"]) == (4, 2, 0, True)
+
+
+def test_opening_spends_the_whole_epsilon_and_closing_refunds_nothing(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper, epsilon=Decimal("0.1"))
+    keeper.close_gate(gate)
+    assert str(keeper.budget().spent) == "epsilon 0.1"
+    assert keeper.gate(gate)["because"] == "it was closed by hand"
+    with pytest.raises(GateClosed, match="closed by hand"):
+        keeper.ask(shop.caller(), gate, LOW)
+
+
+def test_gates_never_cost_more_than_the_budget(shop: Shop, keeper: Keeper) -> None:
+    for _ in range(3):
+        shop.open(keeper, epsilon=3)
+    with pytest.raises(BudgetExceeded):
+        shop.open(keeper, epsilon=Decimal("1.0000001"))
+    shop.open(keeper, epsilon=1)
+    assert keeper.budget().remaining.epsilon == 0
+    assert len(keeper.gates()) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "parameter"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"cutoff": 0}, "cutoff"),
+        ({"threshold": 0.5}, "threshold"),
+        ({"queries": 0}, "queries"),
+    ],
+)
+def test_a_gate_that_cannot_be_made_is_not_charged(shop: Shop, keeper: Keeper, changes: dict, parameter: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        keeper.open_gate(shop.caller(), **{"threshold": 1, "cutoff": 1, "epsilon": 1} | changes)
+    assert refused.value.parameter == parameter
+    assert keeper.budget().spent.epsilon == 0
+
+
+def test_a_planned_gate_closes_after_its_questions(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper, queries=2)
+    assert [keeper.ask(shop.caller(), gate, LOW).closed for _ in range(2)] == [False, True]
+    with pytest.raises(GateClosed, match="planned for"):
+        shop.keeper().ask(shop.caller(), gate, LOW)
+
+
+def test_a_wrong_predicate_and_an_unknown_gate_spend_nothing(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper)
+    with pytest.raises(ParameterError, match="page"):
+        keeper.ask(shop.caller(), gate, "pag = 'x'")
+    with pytest.raises(UnknownGate):
+        keeper.ask(shop.caller(), "g-none", LOW)
+    with pytest.raises(UnknownGate):
+        keeper.close_gate("g-none")
+    assert keeper.gate(gate)["asked"] == 0
+
+
+def test_a_top_is_charged_once_stored_and_given_again(shop: Shop, keeper: Keeper) -> None:
+    question = {"item": "page", "count": 1, "epsilon": Decimal(2), "domain": ["a", "b"]}
+    first = keeper.top(shop.caller("k"), question)
+    assert first == keeper.top(shop.caller("k"), question)
+    assert first["items"] == ["a"]
+    assert keeper.budget().spent.epsilon == 2
+    with pytest.raises(BudgetExceeded):
+        keeper.top(shop.caller(), question | {"epsilon": Decimal(9)})
+    assert keeper.budget().spent.epsilon == 2
+
+
+def test_the_answers_of_a_gate_are_listed_in_order(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper)
+    for where in (LOW, HIGH, LOW):
+        keeper.ask(shop.caller(), gate, where)
+    assert [(a.number, a.condition, a.above) for a in keeper.answers(gate, after=1)] == [
+        (2, HIGH, True),
+        (3, LOW, False),
+    ]

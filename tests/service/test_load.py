@@ -1,0 +1,46 @@
+"""Many at once, with the delay that the service sets itself: nothing is lost, and nobody's gate closes."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from tests.service.serving import MANY, NOBODY, listening, serving, visits
+
+from noisegate.service.client.client import connect
+from noisegate.service.web.limits import Limits
+from noisegate.service.web.server import asks_at_once, delay_for
+
+GATES, ASKS = 24, 4
+
+
+def test_questions_at_many_gates_at_once_are_all_answered(tmp_path: Path) -> None:
+    with visits(tmp_path) as data, serving(tmp_path, data, epsilon=10**6) as probe:
+        work = data.scan_seconds() + 2 * probe.keeper.ledger.commit_seconds()  # type: ignore[attr-defined]
+        (tmp_path / "loaded").mkdir()
+        # A busy machine may be ten times as slow for a moment: what is held here is that asks do not slow one another.
+        delay = 4 * delay_for(work)
+        limits = Limits(rate=1e9, burst=10**9, asks=asks_at_once(delay, work))
+        with (
+            serving(tmp_path / "loaded", data, epsilon=10**6, delay=delay, limits=limits) as made,
+            listening(made.app) as url,
+        ):
+            gates, wrong = [made.open_gate(cutoff=100) for _ in range(GATES)], []
+
+            def work_at(gate: str) -> None:
+                try:
+                    with connect(url, made.analyst) as service:
+                        opened = service.gate(gate)
+                        found = [bool(opened.ask(where)) for where in (MANY, NOBODY) * (ASKS // 2)]
+                        if found != [True, False] * (ASKS // 2):
+                            wrong.append(f"{gate}: {found}")
+                except Exception as error:
+                    wrong.append(f"{gate}: {error!r}")
+
+            threads = [threading.Thread(target=work_at, args=(gate,)) for gate in gates]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert wrong == []
+            assert {view["lost"] for view in made.keeper.gates()} == {0}

@@ -1,0 +1,65 @@
+"""What the service does is what its OpenAPI says: schemathesis makes up requests, and checks every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from tests.service.serving import Service, listening, serving, visits
+
+OPERATIONS = [
+    ("/v1/gates", "POST"),
+    ("/v1/gates", "GET"),
+    ("/v1/gates/{id}", "GET"),
+    ("/v1/gates/{id}", "DELETE"),
+    ("/v1/gates/{id}/ask", "POST"),
+    ("/v1/gates/{id}/answers", "GET"),
+    ("/v1/budget", "GET"),
+    ("/v1/schema", "GET"),
+    ("/v1/top", "POST"),
+    ("/v1/health", "GET"),
+]
+MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Any]]:
+    folder = tmp_path_factory.mktemp("openapi")
+    with visits(folder) as data, serving(folder, data, epsilon=10**9) as made, listening(made.app) as url:
+        yield made, schemathesis.openapi.from_url(f"{url}/openapi.json")
+
+
+def test_every_operation_is_tried(service: tuple[Service, Any]) -> None:
+    described = {(found.ok().path, found.ok().method.upper()) for found in service[1].get_all_operations()}
+    assert described == set(OPERATIONS)
+
+
+CASES = [
+    (*operation, mode) for operation in OPERATIONS for mode in MODES if (operation[0], mode) != ("/v1/health", MODES[1])
+]
+"""Nothing can be wrong with a look at the health."""
+
+
+@pytest.mark.parametrize(("path", "method", "mode"), CASES)
+def test_every_answer_is_one_that_the_description_allows(
+    service: tuple[Service, Any], path: str, method: str, mode: Any
+) -> None:
+    made, schema = service
+    headers = {"Authorization": f"Bearer {made.owner}"}
+    # Random identifiers are no gates: every other request is about one that is there.
+    gates = st.sampled_from([None, made.open_gate(cutoff=10_000)])
+
+    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @given(case=schema[path][method].as_strategy(generation_mode=mode), gate=gates)
+    def tried(case: Any, gate: str | None) -> None:
+        if gate is not None and "id" in (case.path_parameters or {}):
+            case.path_parameters["id"] = gate
+        # What a condition, an amount or a column must be is more than a schema can say: such bodies may be refused.
+        case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
+
+    tried()

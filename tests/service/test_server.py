@@ -1,0 +1,38 @@
+"""Starting a service: its ledger and its key, on both stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisegate.errors import LedgerError, ParameterError
+from noisegate.service.web.server import address, listen, new_ledger, open_key, open_ledger
+
+
+def test_a_ledger_and_its_key_are_made_once_and_opened_again(place, tmp_path):
+    key = tmp_path / "key"
+    with pytest.raises(LedgerError, match="there is no ledger|lacks a ledger's tables"):
+        open_ledger(place, dataset="visits", epsilon=None, delta=None)
+    new_ledger(place, key, dataset="visits", epsilon=2, delta=1e-6)
+    with pytest.raises(LedgerError, match="is already there"):
+        new_ledger(place, key, dataset="visits", epsilon=2, delta=0)
+    ledger = open_ledger(place, dataset="visits", epsilon=2.0, delta=None)
+    assert str(ledger.statement().budget) == "epsilon 2, delta 0.000001"
+    sealed = open_key(key, ledger, renew=False).seal(b"noise", "gate")
+    assert open_key(key, ledger, renew=False).unseal(sealed, "gate") == b"noise"
+    ledger.close()
+
+
+def test_a_budget_that_is_not_the_ledgers_is_refused(place, tmp_path):
+    new_ledger(place, tmp_path / "key", dataset="visits", epsilon=2, delta=0)
+    for epsilon, delta in ((3, None), (2, 1e-6)):
+        with pytest.raises(ParameterError, match="budget must be that of the ledger, epsilon 2, or be left out"):
+            open_ledger(place, dataset="visits", epsilon=epsilon, delta=delta)
+    with pytest.raises(LedgerError, match="belongs to the dataset 'visits', not 'clicks'"):
+        open_ledger(place, dataset="clicks", epsilon=2, delta=None)
+
+
+def test_a_socket_has_the_address_that_it_was_asked_for():
+    with listen("127.0.0.1", 0) as listening:
+        assert address(listening) == f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with pytest.raises(ParameterError, match="port must be from 0 to 65535"):
+        listen("127.0.0.1", 70_000)
