@@ -31,6 +31,11 @@ def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: P
         assert (name, code, err) == ("noisegate", 0, ""), line
         assert out
     assert SqlLedger("visits.ledger").statement().remaining.epsilon == 2 + Fraction(1, 4)
+    names = {"visits": duckdb.read_parquet("visits.parquet"), "pages": [f"/page/{number}" for number in range(90)]}
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / "top.md").read_text(encoding="utf-8"), re.DOTALL):
+        exec(block, names)
+    assert len(names["top"]) == 50
+    assert SqlLedger("visits.ledger").statement().remaining.epsilon == 1 + Fraction(3, 4)
 
 
 def test_the_margins_on_the_page_are_those_of_the_gates() -> None:

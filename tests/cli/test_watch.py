@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from noisegate.errors import TableError
 from noisegate.service.store.sql_ledger import SqlLedger
+from noisegate.tables.conditions import Conditions
 
 GATE = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--user", "visitor")
 
@@ -106,6 +108,46 @@ def test_the_gate_is_charged_to_the_ledger_once_and_whole(command, visits: Path,
     assert SqlLedger(ledger).total_spent().epsilon == 10
 
 
+def test_a_file_that_is_damaged_inside_costs_nothing(command, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path, ledger = tmp_path / "visits.parquet", tmp_path / "x.ledger"
+    duckdb.sql("SELECT range AS visitor, sha256(range::VARCHAR) AS page FROM range(50_000)").write_parquet(str(path))
+    content = bytearray(path.read_bytes())
+    content[1000 : len(content) - 5000] = b"\xff" * (len(content) - 6000)
+    path.write_bytes(content)
+    charge = ("--ledger", ledger, "--budget", "10", "--dataset", "visits")
+    for where in ("false", "page = 'x'"):
+        code, out, err = command("watch", path, *GATE, *charge, "--where", where)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    assert not ledger.exists()
+
+
+def test_trouble_after_the_charge_says_that_the_gate_is_spent(command, visits: Path, monkeypatch) -> None:
+    def fail(self: object, where: str) -> int:
+        raise TableError("the table cannot be counted")
+
+    monkeypatch.setattr(Conditions, "count", fail)
+    code, _, err = command("watch", visits, *GATE, "--where", "true")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "the gate counts as spent" in err
+
+
+def test_the_columns_of_json_are_those_of_the_conditions(command, tmp_path: Path) -> None:
+    """No refusal tells whether a record has a key, or whether there is a record."""
+    path = tmp_path / "visits.jsonl"
+    for text in ("", '{"visitor": 1}\n', '{"visitor": 1, "page": "/home"}\n'):
+        path.write_text(text)
+        code, out, err = command("watch", path, *GATE, "--where", "page = '/home'", "--where", "page IS NULL")
+        assert (code, err, len(answers(out))) == (0, "", 2)
+        rows = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--unit", "row")
+        assert command("watch", path, *rows, "--where", "true")[0] == 0
+        code, out, err = command("watch", path, *GATE, "--conditions", "-", stdin="true\n")
+        assert (code, out) == (2, "")
+        assert "must be listed for JSON" in err
+        query = ("--sql", "SELECT visitor, page FROM data")
+        assert command("watch", path, *GATE, *query, "--conditions", "-", stdin="page = 'x'\n")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("options", "hint"),
     [
@@ -114,7 +156,7 @@ def test_the_gate_is_charged_to_the_ledger_once_and_whole(command, visits: Path,
         (("--where", "true"), "whom the rows belong to"),
         (("--where", "true", "--user", "visitor", "--unit", "row"), "whom the rows belong to"),
         (("--where", "true", "--unit", "person"), "whom the rows belong to"),
-        (("--where", "true", "--user", "visitr"), "near it: visitor"),
+        (("--where", "true", "--user", "visitr"), "did you mean 'visitor'"),
         (("--where", "true", "--user", "visitor", "--budget", "2"), "--ledger"),
         (("--where", "true", "--user", "visitor", "--epsilon", "nan"), "epsilon"),
         (("--where", "true", "--user", "visitor", "--cutoff", "0"), "cutoff"),

@@ -154,7 +154,7 @@ def storm(server: Server, kills: int, seed: int) -> Load:
         thread.start()
     try:
         for _ in range(kills):
-            time.sleep(rng.uniform(0.05, 0.6))
+            time.sleep(rng.uniform(0.05, 0.4))
             server.kill()
             server.start()
         time.sleep(0.5)

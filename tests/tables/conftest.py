@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-ENGINES = ("pandas", "polars", "polars-lazy", "pyarrow", "duckdb")
+ENGINES = ("pandas", "polars", "polars-lazy", "pyarrow", "duckdb", "pyarrow-large", "pyarrow-view", "pyarrow-codes")
 
 # Small, and without the compilation that pays only on large tables.
 SETTINGS = {
@@ -28,7 +28,7 @@ Maker = Callable[[Mapping[str, list[Any]]], Any]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """One Spark session for the whole run."""
+    """One Spark session for each process that runs tests."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, and there is none here")
     pytest.importorskip("pyspark", reason="Spark needs the extra [spark]")
@@ -41,7 +41,7 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
-@pytest.fixture(params=[*ENGINES, pytest.param("spark", marks=pytest.mark.xdist_group("spark"))])
+@pytest.fixture(params=[*ENGINES, "spark"])
 def make(request: pytest.FixtureRequest) -> Maker:
     """A function that makes a table of one engine from columns of whole numbers or strings, None for null."""
     name = request.param
@@ -74,6 +74,13 @@ def table(name: str, columns: Mapping[str, list[Any]]) -> Any:
             import duckdb
 
             return duckdb.connect().from_arrow(arrow)
+        case "pyarrow-large" | "pyarrow-view":
+            kind = pyarrow.large_string() if name == "pyarrow-large" else pyarrow.string_view()
+            changed = [field.with_type(kind) if field.type == pyarrow.string() else field for field in arrow.schema]
+            return arrow.cast(pyarrow.schema(changed))
+        case "pyarrow-codes":
+            encoded = [column.dictionary_encode() if column.type == pyarrow.string() else column for column in arrow]
+            return pyarrow.table(encoded, names=arrow.column_names)
     return arrow
 
 

@@ -93,7 +93,7 @@ def test_adding_a_person_raises_every_count_by_at_most_one_and_lowers_none(visit
 
 
 def test_a_missing_user_column_lists_the_near_ones(visits) -> None:
-    with pytest.raises(TableError, match="near it: visitor"):
+    with pytest.raises(TableError, match="did you mean 'visitor'"):
         Conditions(visits, user="visitr")
 
 

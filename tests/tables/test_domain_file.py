@@ -38,6 +38,19 @@ def test_labels_become_what_the_items_are(folder: Path, domain: str) -> None:
     assert sorted(set(read_labels(Path(domain), item="page", whole=False))) == ["1", "2", "3"]
 
 
+@pytest.mark.parametrize("label", ["1.7", "1e3", "0x10", "1_000", "9223372036854775808"])
+def test_a_label_that_is_no_whole_number_is_not_made_one(folder: Path, label: str) -> None:
+    Path("odd.csv").write_text(f"page\n1\n{label}\n")
+    with pytest.raises(ParameterError, match="values of the item's type, BIGINT"):
+        read_labels(Path("odd.csv"), item="page", whole=True)
+    assert read_labels(Path("odd.csv"), item="page", whole=False) == ["1", label]
+
+
+def test_signs_and_spaces_are_part_of_a_whole_number(folder: Path) -> None:
+    Path("odd.csv").write_text("page\n-1\n +2\n007 \n")
+    assert read_labels(Path("odd.csv"), item="page", whole=True) == [-1, 2, 7]
+
+
 @pytest.mark.parametrize("engine", ["pandas", "polars-lazy", "pyarrow", "duckdb"])
 def test_a_path_is_a_domain_in_every_engine(folder: Path, engine: str) -> None:
     native = table(engine, {"page": [2] * 50 + [9] * 60, "visitor": [*range(50), *range(60)]})

@@ -13,6 +13,7 @@ from tests.untouchable import Untouchable
 from noisegate.errors import NoisegateError, ParameterError, TableError
 from noisegate.noise import Seeded
 from noisegate.tables.cluster import local_session
+from noisegate.tables.domain import CHANGED
 from noisegate.tables.engine import guarded
 from noisegate.tables.memory import InMemory
 from noisegate.tables.top import top_items
@@ -67,6 +68,7 @@ PAIRS = {"itemset_size": 2}
         ("max_items_per_user", {"max_items_per_user": 5, "user": None, "unit": "row"}),
         *(("max_items_per_user", {"max_items_per_user": bad}) for bad in (0, -1, 1.5)),
         ("count", {**PAIRS, "count": 4}),
+        ("user", {"user": "page"}),
         ("source", {"source": 7}),
         ("not_private", {"not_private": False}),
     ],
@@ -194,8 +196,11 @@ def test_categories_small_numbers_and_uuids_are_labels_and_users() -> None:
         assert winner(frame.cast({"page": kind, "visitor": polars.UInt8}), ["b", "a"]) == "a"
     categories = pandas.Categorical(["a"] * 40 + ["b", None])
     assert winner(pandas.DataFrame({"page": categories, "visitor": range(42)}), ["b", "a"]) == "a"
-    pages = polars.Series([2**64 - 1] * 50 + [7] * 40, dtype=polars.UInt64)
-    assert winner(polars.DataFrame({"page": pages, "visitor": range(90)}), [7, -3]) == 7
+    pages = polars.Series([2**64 - 1] * 50 + [2**63] * 9 + [7] * 40, dtype=polars.UInt64)
+    large = polars.DataFrame({"page": pages, "visitor": range(99)})
+    arrow = large.to_arrow()
+    for native in (large, large.lazy(), arrow, large.to_pandas(), duckdb.connect().from_arrow(arrow)):
+        assert winner(native, [7, -3]) == 7
     relation = duckdb.connect().sql("SELECT 'a'::ENUM('a', 'b') AS page, uuid() AS visitor FROM range(50)")
     assert winner(relation, ["b", "a"]) == "a"
 
@@ -228,3 +233,16 @@ def test_every_error_is_ours() -> None:
     assert issubclass(TableError, NoisegateError)
     with pytest.raises(TableError, match=r"Engine could not run a query \(KeyError\)"):
         guarded("Engine", lambda: {}[SECRET])
+
+
+def test_every_error_after_the_charge_says_that_it_is_spent() -> None:
+    def changed() -> None:
+        raise TableError(CHANGED)
+
+    with pytest.raises(TableError, match="counts as spent"):
+        guarded("Engine", lambda: {}[SECRET], charged=True)
+    with pytest.raises(TableError, match="differently a second time.*counts as spent"):
+        guarded("Engine", changed, charged=True)
+    with pytest.raises(TableError) as before:
+        guarded("Engine", changed)
+    assert str(before.value) == CHANGED

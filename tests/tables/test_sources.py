@@ -118,6 +118,34 @@ def test_records_with_very_many_keys_are_read_like_others(tmp_path: Path) -> Non
     assert set(read(tmp_path / "x.json")) == {("/home", "1"), ("/odd", "9")}
 
 
+JSON_FILES = {
+    "lacks.jsonl": '{"x": 1}\n{"x": 2}\n',
+    "has.jsonl": '{"x": 1}\n{"x": 2}\n{"page": "/home", "visitor": 7}\n',
+    "empty.jsonl": "",
+    "empty.json": "[]",
+}
+
+
+@pytest.mark.parametrize("name", JSON_FILES)
+@pytest.mark.parametrize("sql", [None, "SELECT d.page, visitor FROM data AS d WHERE true"])
+def test_the_columns_of_json_are_those_asked_for_whatever_its_records_have(
+    tmp_path: Path, name: str, sql: str | None
+) -> None:
+    (tmp_path / name).write_text(JSON_FILES[name])
+    with Workspace() as workspace:
+        rows = workspace.open([str(tmp_path / name)], columns=["page", "visitor"], sql=sql)
+        assert rows.columns == ["page", "visitor"]
+        found = [row for row in rows.fetchall() if row != (None, None)]
+        assert found == ([("/home", "7")] if name == "has.jsonl" else [])
+
+
+def test_a_query_over_json_may_give_names_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"page": "/Home", "visitor": 7}\n')
+    query = "SELECT lower(page) AS page, visitor AS who FROM data ORDER BY who"
+    with Workspace() as workspace:
+        assert workspace.open([str(tmp_path / "x.jsonl")], sql=query).fetchall() == [("/home", "7")]
+
+
 def test_sqlite_nulls_stay_null_and_batches_join(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as database:
         database.execute("CREATE TABLE t (page, visitor)")
@@ -189,11 +217,14 @@ def test_a_query_sees_no_variable_of_ours(folder: Path) -> None:
         read(folder / "comma.csv", sql="SELECT * FROM patterns")
 
 
-def test_a_copy_reads_the_file_once(folder: Path) -> None:
+@pytest.mark.parametrize("name", ["comma.csv", "typed.parquet", "base.duckdb", "base.sqlite"])
+def test_a_copy_reads_the_file_once(folder: Path, name: str) -> None:
     with Workspace() as workspace:
-        rows = workspace.open([str(folder / "comma.csv")], copy=True)
-        (folder / "comma.csv").unlink()
+        rows = workspace.open([str(folder / name)], copy=True, table="visits" if name.startswith("base") else None)
+        (folder / name).write_bytes(b"")
+        (folder / name).unlink()
         assert sorted(rows.fetchall()) == ROWS
+        assert "READ_PARQUET" not in rows.explain()
 
 
 def test_the_folder_to_spill_to_goes_with_the_engine(folder: Path, monkeypatch) -> None:

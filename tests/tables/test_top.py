@@ -147,8 +147,7 @@ def test_an_empty_table_answers_from_scores_of_zero(make: Maker) -> None:
 def test_items_that_only_few_have_stay_hidden_without_a_domain(make: Maker) -> None:
     rows = [("/common", user) for user in range(300)] + [(f"/secret/{user}", user) for user in range(300)]
     release = top(make(columns(rows)), domain="observed", delta=1e-9, count=4, epsilon=4, max_items_per_user=2)
-    assert set(release.items) <= {"/common", *(f"/secret/{user}" for user in range(300))}
-    assert len(release.items) <= 1
+    assert release.items == ("/common",)
     assert release.record.domain_size is None
     assert release.record.dbar == 40
 

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from pathlib import Path
 
-from noisegate.cli.published import Published
+from noisegate.cli.published import Published, printable
 from noisegate.errors import ParameterError
 
 FORMATS = ("png", "svg", "pdf")
@@ -55,9 +55,13 @@ def draw_bars(file: str, published: Published) -> None:
         f"{_short(published.item)}: top {len(release)}, ε = {record['epsilon']}{delta}, {published.recorded}",
         fontsize=10, loc="left", parse_math=False,
     )  # fmt: skip
-    figure.savefig(file, dpi=150)
+    try:
+        figure.savefig(file, dpi=150)
+    except OSError:
+        rule = "could not be written, and the result above is complete"
+        raise ParameterError("plot", rule, file, "check the space on its disk, and draw the printed counts") from None
 
 
 def _short(text: str, most: int = 40) -> str:
-    printable = "".join(mark if mark.isprintable() else "�" for mark in text)
-    return printable if len(printable) <= most else printable[: most - 1] + "…"
+    shown = printable(text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"

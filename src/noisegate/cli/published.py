@@ -6,6 +6,7 @@ Everything here was released by the mechanism or is a public parameter. What was
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 from dataclasses import dataclass
@@ -61,12 +62,12 @@ def print_table(published: Published) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("#", justify="right", no_wrap=True)
     for heading in published.headings:
-        table.add_column(_printable(heading), overflow="fold")
+        table.add_column(printable(heading), overflow="fold")
     if release.estimates is not None:
         unit = release.record.unit
         table.add_column(f"{unit}s ± {release.error_bar:,}", justify="right", no_wrap=True)
     for rank, (parts, estimate) in enumerate(published.rows, start=1):
-        cells = [Text(_printable(part)) for part in parts]
+        cells = [Text(printable(part)) for part in parts]
         table.add_row(str(rank), *cells, *([] if estimate is None else [f"{estimate:,}"]))
     console = Console(markup=False, highlight=False)
     if len(release):
@@ -77,8 +78,7 @@ def print_table(published: Published) -> None:
     notes = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for name, value in published.record.items():
         if (name, value) not in UNREMARKABLE:
-            shown = f"{value:,.15g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-            notes.add_row(name.replace("_", " "), Text(_printable(shown)))
+            notes.add_row(name.replace("_", " "), Text(printable(_number(value))))
     if release.estimates is not None:
         notes.add_row("error bar", f"± {release.error_bar:,} for each count, {100 * release.confidence:g} % confidence")
     console.print(notes)
@@ -94,7 +94,7 @@ def print_json(published: Published) -> None:
     record = published.record
     if published.release.estimates is not None:
         record |= {"error_bar": published.release.error_bar, "confidence": published.release.confidence}
-    typer.echo(json.dumps({"items": items, "record": record}, indent=2, ensure_ascii=False, default=str))
+    typer.echo(json.dumps({"items": items, "record": record}, indent=2, ensure_ascii=not takes_unicode(), default=str))
 
 
 def print_csv(published: Published) -> None:
@@ -108,6 +108,23 @@ def print_csv(published: Published) -> None:
         writer.writerow([rank, *parts, *numbers, *record.values()])
 
 
-def _printable(value: object) -> str:
+def ready_to_print() -> None:
+    """Make sure, before a result is paid for, that no name in it can stop it from being printed."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def takes_unicode() -> bool:
+    """Whether all characters can be written as they are; if not, JSON has a way of its own to write them."""
+    return (sys.stdout.encoding or "").lower().startswith("utf")
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.15g}"
+
+
+def printable(value: object) -> str:
     """A cell as text without control characters: an item's name must not steer the terminal it is shown on."""
     return "".join(mark if mark.isprintable() else "�" for mark in str(value))

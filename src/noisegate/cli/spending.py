@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ import typer
 from noisegate.budget import Number
 from noisegate.errors import LedgerError, ParameterError
 from noisegate.service.ledger import Amount, exact_amount, exact_text
-from noisegate.service.store.sql_ledger import SqlLedger
+from noisegate.service.store.sql_ledger import SqlLedger, ledger_exists
 
 NOT_RECORDED = "not recorded"
 
@@ -57,7 +56,7 @@ class Spending:
         amount = exact_amount(epsilon, delta)
         if self.ledger is None:
             return
-        if self.budget is None or Path(self.ledger).exists():
+        if self.budget is None or ledger_exists(self.ledger):
             self._open().statement().admit(amount)
         elif self.dataset is None:
             raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
@@ -68,7 +67,7 @@ class Spending:
         """Charge the ledger, and say for the record where."""
         if self.ledger is None:
             return NOT_RECORDED
-        if self.budget is not None and not Path(self.ledger).exists():
+        if self.budget is not None and not ledger_exists(self.ledger):
             self._create()
         ledger = self._open()
         entry = ledger.spend(epsilon=epsilon, delta=delta, what=what)
@@ -84,7 +83,7 @@ class Spending:
             SqlLedger.create(self.ledger or "", dataset=self.dataset or "", epsilon=budget.epsilon, delta=budget.delta)
         except LedgerError:
             # Another process may have made it a moment ago; then it is opened, and checked, like any other.
-            if not Path(self.ledger or "").exists():
+            if not ledger_exists(self.ledger or ""):
                 raise
 
     def _open(self) -> SqlLedger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import typer
 
 from noisegate.budget import exact_epsilon
 from noisegate.cli.bars import draw_bars, drawable
-from noisegate.cli.published import Published, print_csv, print_json, print_table
+from noisegate.cli.published import Published, print_csv, print_json, print_table, ready_to_print
 from noisegate.cli.spending import (
     Dataset,
     LedgerBudget,
@@ -66,6 +67,7 @@ def top(
     noisegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """
     from noisegate.tables.columns import read_columns
+    from noisegate.tables.domain import EXPLAINED
     from noisegate.tables.engine import open_engine
     from noisegate.tables.quiet import quiet
     from noisegate.tables.sources import Workspace
@@ -75,7 +77,7 @@ def top(
         raise ParameterError("json", "and csv must not both be given", next_step="choose one")
     if domain is None:
         raise ParameterError(
-            "domain", "must say which items may be selected, because the list of items seen is private data",
+            "domain", EXPLAINED[0],
             next_step="give --domain FILE[:COLUMN], --domain N for labels 0 to N-1, or --domain observed --delta 1e-6",
         )  # fmt: skip
     if plot is not None:
@@ -85,16 +87,20 @@ def top(
     spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
     # The same total as in the record, so that a refusal comes before the data is read.
     spending.check(exact_epsilon(epsilon) + exact_epsilon(answers_epsilon, "answers_epsilon", zero=True), delta)
+    ready_to_print()
     recorded: list[str] = []
+    asked = list(dict.fromkeys(name for name in (item, user) if name is not None))
     with Workspace() as workspace, _busy() as stage, quiet("the files cannot be read"):
-        rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql))
+        rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked))
         kind = workspace.kind
         if item is None and kind == "FIMI":
             item, user = "item", "user" if user is None and unit is None else user
         if item is None:
-            raise ParameterError(
-                "item", "must name the column to rank", next_step=f"one of {', '.join(rows.columns[:9])}"
+            # What stands first in a file of text may be a row of it.
+            known = (
+                f"one of {', '.join(rows.columns[:9])}" if kind in ("Parquet", "DuckDB", "SQLite") else "give --item"
             )
+            raise ParameterError("item", "must name the column to rank", next_step=known)
         read_columns(open_engine(rows), item, user)  # refuses names and types before the domain is looked at
         candidates, rows = workspace.run(lambda: _candidates(workspace, domain, files, rows, item))
 
@@ -117,6 +123,7 @@ def top(
     published = Published(release=release, item=item, recorded=recorded[-1])
     try:
         (print_json if as_json else print_csv if as_csv else print_table)(published)
+        sys.stdout.flush()
     finally:  # it is paid for: a reader who left early must not cost the picture too
         if plot is not None:
             draw_bars(plot, published)
@@ -128,16 +135,16 @@ def _candidates(workspace: Workspace, text: str, files: Sequence[str], rows: Any
     A number, or "observed", stands for itself. Text becomes numbers, or the other way round, where the domain asks for
     it, by a rule that looks at types alone.
     """
-    from noisegate.tables.domain_file import file_labels, split_column
+    from noisegate.tables.domain_file import file_labels, split_column, whole_numbers
     from noisegate.tables.files import expand
     from noisegate.tables.sources import identifier
 
     kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
     if text == "observed":
         return text, rows
-    if text.replace("_", "").isdecimal():
+    if re.fullmatch(r"\d+(_\d+)*", text, re.ASCII):
         if kinds[item] == "VARCHAR":  # an item that is no number is no candidate, like every other outside the domain
-            rows = rows.select(f"* REPLACE (TRY_CAST({identifier(item)} AS BIGINT) AS {identifier(item)})")
+            rows = rows.select(f"* REPLACE ({whole_numbers(identifier(item))} AS {identifier(item)})")
         return int(text), rows
     public, _ = split_column(text)
     if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in expand(files)}:

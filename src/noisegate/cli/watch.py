@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from noisegate.cli.published import ready_to_print, takes_unicode
 from noisegate.cli.spending import Dataset, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table
-from noisegate.errors import ParameterError
+from noisegate.errors import ParameterError, TableError
 from noisegate.mechanisms.calibration import calibrate
 from noisegate.mechanisms.sparse_vector import SparseVector
 from noisegate.service.ledger import exact_text
@@ -45,9 +46,9 @@ def watch(
     A condition is a SQL expression over the columns of a row, such as "country = 'DE' AND page = '/pay'"; it is
     compared by the number of distinct users with a matching row.
     """
-    from noisegate.tables.conditions import Conditions
+    from noisegate.tables.conditions import Conditions, asked_for
     from noisegate.tables.quiet import quiet
-    from noisegate.tables.sources import Workspace
+    from noisegate.tables.sources import Workspace, identifier
 
     if (where is None) == (conditions is None):
         raise ParameterError(
@@ -68,10 +69,19 @@ def watch(
     prepared = calibrate("standard", budget=None, allocation=None, granularity=None, not_private=False, **public)
     prepared.lattice.steps(threshold, "threshold")
     spending.check(epsilon)
+    listed = where if where is not None else None if conditions == "-" else _lines(conditions or "")
+    asked = asked_for([*(listed or ()), *([] if user is None else [identifier(user)])])
+    ready_to_print()
     with Workspace() as workspace, quiet("the files cannot be read"):
-        # A question for every condition: text is parsed once, not once for each of them.
-        counts = Conditions(workspace.run(lambda: workspace.open(files, table=table, sql=sql, copy=True)), user=user)
-        listed = where if where is not None else None if conditions == "-" else _lines(conditions or "")
+        # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
+        # once, not once for each condition.
+        opened = workspace.run(lambda: workspace.open(files, table=table, sql=sql, copy=True, columns=asked))
+        if workspace.kind == "JSON" and listed is None and sql is None:
+            raise ParameterError(
+                "conditions", "must be listed for JSON, whose columns are those that are asked for", "-",
+                "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
+            )  # fmt: skip
+        counts = Conditions(opened, user=user)
         for condition in listed or ():
             counts.check(condition)
         unit_text = "row" if user is None else "user"
@@ -92,6 +102,8 @@ def watch(
                 except ParameterError as error:
                     report.refuse(error)
                     continue
+                except TableError as error:
+                    raise TableError(f"{error}; the gate counts as spent, with the answers above") from None
                 report.answer(condition, bool(gate.ask(count)), gate.remaining or 0)
                 if gate.closed:
                     report.close()
@@ -109,7 +121,7 @@ class _Report:
 
     def start(self, record: dict[str, Any]) -> None:
         if self._json:
-            self._say(json.dumps({"record": record}, ensure_ascii=False))
+            self._say(json.dumps({"record": record}, ensure_ascii=not takes_unicode()))
             return
         self._say(
             f"threshold {record['threshold']}, at most {record['cutoff']} above, epsilon {record['epsilon']}, delta 0, "
@@ -120,7 +132,7 @@ class _Report:
     def answer(self, condition: str, above: bool, remaining: int) -> None:
         if self._json:
             answer = {"condition": condition, "above": above, "remaining": remaining}
-            self._say(json.dumps(answer, ensure_ascii=False))
+            self._say(json.dumps(answer, ensure_ascii=not takes_unicode()))
         else:
             self._say(f"{'ABOVE' if above else 'below'}  {condition}")
 

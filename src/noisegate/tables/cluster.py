@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from noisegate.errors import TableError
 from noisegate.tables.engine import DIGITS, SALT, Engine, framed
 
 if TYPE_CHECKING:
     from noisegate.tables.engine import Frame
+
+PLAIN: Final = "UTF8_BINARY"
+"""The collation that tells all strings apart."""
 
 
 class Cluster(Engine):
@@ -46,6 +49,16 @@ class Cluster(Engine):
     def close(self) -> None:
         while self._kept:
             self._kept.pop().unpersist()
+
+    def select(self, named: Mapping[str, str]) -> Frame:
+        from pyspark.sql import functions as sql
+
+        # A collation would make one group of 'Secret' and 'secret', and show the spelling of one person for both.
+        chosen = super().select(named).to_native()
+        for field in chosen.schema.fields:
+            if getattr(field.dataType, "collation", PLAIN) != PLAIN:
+                chosen = chosen.withColumn(field.name, sql.collate(field.name, PLAIN))
+        return framed(chosen)
 
     def users_per_item(self, rows: Frame) -> Frame:
         from pyspark.sql import functions as sql

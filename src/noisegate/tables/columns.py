@@ -36,10 +36,19 @@ def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
     """Raise a TableError for the first column that is not there; it lists those with nearly the same name."""
     for column in wanted:
         if column not in there:
-            near = difflib.get_close_matches(column, there, n=3, cutoff=0.5)
-            lower = [name for name in there if name.lower() == column.lower() and name not in near]
-            hint = f"did you mean {' or '.join(map(repr, lower + near))}?" if lower + near else "check its name"
+            near = near_names(column, there)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name"
             raise TableError(f"the table has no column {column!r}; {hint}")
+
+
+def near_names(name: str, there: Sequence[str]) -> list[str]:
+    """The names that are nearly this one, and no others: the first line of a file may be a row, not a header.
+
+    >>> near_names("Page", ["page", "pages", "visitor"])
+    ['page', 'pages']
+    """
+    near = difflib.get_close_matches(name, there, n=3, cutoff=0.5)
+    return [other for other in there if other.lower() == name.lower() and other not in near] + near
 
 
 def label_kind(dtype: Any, column: str) -> str:

@@ -40,11 +40,19 @@ def file_labels(workspace: Workspace, domain: str, *, item: str, kind: str) -> D
     if column not in there:
         hint = f"write {file}:COLUMN with one of {', '.join(there[:9])}"
         raise ParameterError("domain", f"must name a column of {file}", column, hint)
-    held = public.select(f"{identifier(column)} AS held, TRY_CAST(held AS {kind}) AS label").filter("held IS NOT NULL")
+    converted = (
+        whole_numbers("held", kind) if kind.endswith("INT") or kind == "INTEGER" else f"TRY_CAST(held AS {kind})"
+    )
+    held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
     ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()
     if lost:
         raise ParameterError("domain", f"must hold values of the item's type, {kind}", next_step="convert them")
     return held.select("label")
+
+
+def whole_numbers(held: str, kind: str = "BIGINT") -> str:
+    """SQL for text as whole numbers, null where it is none: a plain cast would make 2 of '1.7' and 1000 of '1e3'."""
+    return f"TRY_CAST(nullif(regexp_extract(CAST({held} AS VARCHAR), '^\\s*([+-]?[0-9]+)\\s*$', 1), '') AS {kind})"
 
 
 def split_column(domain: str) -> tuple[str, str]:

@@ -28,6 +28,8 @@ KNOWN: Final = "a pandas, Polars or PyArrow table, a DuckDB relation or a PySpar
 SALT: Final = "noisegate:"
 """Put before a label that is hashed, so that the order of the hashes is nobody else's order."""
 
+SPENT: Final = "noise was drawn, so the release counts as spent"
+
 DIGITS: Final = 15
 """Hexadecimal digits of the hash that are used: 60 bits fit every engine's integers."""
 
@@ -73,10 +75,13 @@ class Engine(ABC):
         """Whether a frame of the other engine can be joined with a frame of this one."""
 
     def columns(self, item: str, user: str | None = None) -> Frame:
-        """The named columns as "item" and "user", in types that narwhals knows."""
+        """The named columns as "item" and "user"; see ``select``."""
+        return self.select({"item": item} if user is None else {"item": item, "user": user})
+
+    def select(self, named: Mapping[str, str]) -> Frame:
+        """Columns by their aliases, in types that narwhals knows and in which labels are told apart exactly."""
         import narwhals as nw
 
-        named = {"item": item} if user is None else {"item": item, "user": user}
         return self.frame.select(*(nw.col(name).alias(alias) for alias, name in named.items()))
 
     def users_per_item(self, rows: Frame) -> Frame:
@@ -122,16 +127,20 @@ def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -
     """
     try:
         return action()
+    except TableError as error:
+        if not charged:
+            raise
+        reason = f"{error}; {SPENT}"
     except NoisegateError:
         raise
     except Exception as error:
-        kind = type(error).__name__
+        reason = (
+            f"{name} could not run a query ({type(error).__name__}); its own message may hold data and is not repeated "
+            f"here; {SPENT if charged else 'nothing was spent'}; check that the engine is running and that the columns "
+            "can be counted in it"
+        )
     # Raised out here, and not where it was caught, the error has no link back to the message left behind.
-    raise TableError(
-        f"{name} could not run a query ({kind}); its own message may hold data and is not repeated here; "
-        f"{'noise was drawn, so the release counts as spent' if charged else 'nothing was spent'}; "
-        "check that the engine is running and that the columns can be counted in it"
-    ) from None
+    raise TableError(reason) from None
 
 
 def open_engine(table: Any) -> Engine:

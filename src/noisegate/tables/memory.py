@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from noisegate.tables.columns import MOST_LABEL
 from noisegate.tables.engine import Engine, digest, framed
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from noisegate.tables.engine import Frame
 
 
@@ -32,20 +35,22 @@ class InMemory(Engine):
         import narwhals as nw
 
         schema = {name: nw.String if isinstance(values[0], str) else nw.Int64 for name, values in columns.items()}
-        return nw.DataFrame.from_dict(dict(columns), schema, backend=self.kind).lazy()
+        brought = nw.DataFrame.from_dict(dict(columns), schema, backend=self.kind).lazy()
+        return framed(_plain(brought.collect().to_native())) if self.kind.is_pyarrow() else brought
 
     def joins(self, other: Engine) -> bool:
         return isinstance(other, InMemory) and self.kind is other.kind
 
-    def columns(self, item: str, user: str | None = None) -> Frame:
-        chosen = super().columns(item, user)
+    def select(self, named: Mapping[str, str]) -> Frame:
+        chosen = super().select(named)
         if self.kind.is_pandas():
             # narwhals would guess what a column of objects holds from its first rows, and those are private: the
             # same table must be refused or taken whoever is in it. As strings it is always taken.
-
             native = chosen.to_native()
             objects = {name: "string" for name in native.columns if native[name].dtype == object}
             chosen = framed(native.astype(objects))
+        if self.kind.is_pyarrow():
+            chosen = framed(_plain(chosen.collect().to_native()))
         return chosen
 
     def digests(self, items: Frame) -> Frame:
@@ -62,6 +67,29 @@ class InMemory(Engine):
         ordered = rows.with_row_index("index", order_by=["user", "digest", "item"])
         start = nw.col("index").min().over("user")
         return ordered.filter(nw.col("index") - start < most).select("user", "item", "digest")
+
+
+def _plain(table: pyarrow.Table) -> pyarrow.Table:
+    """A PyArrow table with one type for strings, which can be grouped and joined, and items of 64 bits with a sign.
+
+    An item that does not fit becomes null, and is dropped like one: PyArrow's own comparison with 2**63 would raise,
+    and whether it does would hang on a cell.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        column, dtype = table.column(place), field.type
+        if pa.types.is_dictionary(dtype):
+            dtype = dtype.value_type
+            column = column.cast(dtype)
+        if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+            column = column.cast(pa.large_string())  # the others hold 2 GB at most, or cannot be grouped
+        elif field.name != "user" and pa.types.is_uint64(dtype):
+            fits = pc.less_equal(column, pa.scalar(MOST_LABEL, pa.uint64()))
+            column = pc.if_else(fits, column, pa.scalar(None, pa.uint64())).cast(pa.int64())
+        table = table.set_column(place, field.name, column)
+    return table
 
 
 def _python(value: Any) -> Any:

@@ -75,6 +75,11 @@ class Question:
             value = getattr(self, name)
             if not isinstance(value, str) and (name == "item" or value is not None):
                 raise ParameterError(name, "must be the name of a column", value, f"pass for instance {name}={name!r}")
+        if self.user == self.item:
+            raise ParameterError(
+                "user", "must not be the column of the items: each item would then be one person", self.user,
+                "name the column that says whose row it is",
+            )  # fmt: skip
         if self.unit not in (None, "user", "row"):
             raise ParameterError("unit", 'must be "row", or left out where user= names a column', self.unit)
         if self.user is None and self.unit != "row":

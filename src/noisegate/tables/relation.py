@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noisegate.tables.engine import DIGITS, SALT, Engine, framed
+from noisegate.tables.sources import identifier
 
 if TYPE_CHECKING:
     import duckdb
+    from duckdb import Expression
 
     from noisegate.tables.engine import Frame
 
@@ -46,7 +48,8 @@ class Relation(Engine):
             text = ConstantExpression(json.dumps(list(values), ensure_ascii=False))
             parsed = FunctionExpression("from_json", text, ConstantExpression(f'["{kind}"]'))
             chosen.append(FunctionExpression("unnest", parsed).alias(name))
-        return self.keep(framed(self._from("SELECT 1").to_native().select(*chosen)))
+        brought = self._from("SELECT 1").to_native().select(*chosen)
+        return self.keep(framed(brought.select(*(_exact(name, dtype) for name, dtype in _schema(brought).items()))))
 
     def joins(self, other: Engine) -> bool:
         import duckdb
@@ -65,18 +68,9 @@ class Relation(Engine):
         while self._kept:
             self._relation.query("noisegate_table", f"DROP TABLE IF EXISTS temp.{self._kept.pop()}")
 
-    def columns(self, item: str, user: str | None = None) -> Frame:
-        from duckdb import ColumnExpression
-
-        chosen = []
-        kinds = dict(zip(self._relation.columns, self._relation.types, strict=True))
-        for alias, name in {"item": item, "user": user}.items():
-            if name is not None:
-                column = ColumnExpression(name)
-                if str(kinds[name]) == "UUID":  # narwhals has no such type; the text of one is as good
-                    column = column.cast("VARCHAR")
-                chosen.append(column.alias(alias))
-        return framed(self._relation.select(*chosen))
+    def select(self, named: Mapping[str, str]) -> Frame:
+        kinds = _schema(self._relation)
+        return framed(self._relation.select(*(_exact(name, kinds[name]).alias(alias) for alias, name in named.items())))
 
     def users_per_item(self, rows: Frame) -> Frame:
         # narwhals adds a term for nulls, of which there are none here, and that would cost a third more time.
@@ -95,3 +89,20 @@ class Relation(Engine):
 
     def _from(self, query: str) -> Frame:
         return framed(self._relation.query("noisegate_table", query))
+
+
+def _schema(relation: duckdb.DuckDBPyRelation) -> dict[str, Any]:
+    return dict(zip(relation.columns, relation.types, strict=True))
+
+
+def _exact(name: str, dtype: Any) -> Expression:
+    """A column in which two labels are one only where they are written alike.
+
+    A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
+    spelling of one person under the count of many.
+    """
+    from duckdb import ColumnExpression, SQLExpression
+
+    if str(dtype.id) not in ("varchar", "enum", "uuid"):  # narwhals has no UUID; the text of one is as good
+        return ColumnExpression(name)
+    return SQLExpression(f'CAST({identifier(name)} AS VARCHAR) COLLATE "binary"').alias(name)

@@ -1,7 +1,8 @@
 """Opening the owner's files through DuckDB, and nothing else: Parquet, CSV, JSON, FIMI, and databases.
 
 How a file is read must not depend on what people did in it, so nothing is guessed from rows. Every column of a CSV,
-JSON, FIMI or SQLite source is text (a guessed type would change with one person's row), the delimiter is read from the
+JSON, FIMI or SQLite source is text (a guessed type would change with one person's row), the columns of JSON are those
+that are asked for (the keys of its records would change with one person's record), the delimiter is read from the
 header line alone, and a row that does not fit is an error for the owner, never skipped. Parquet files and DuckDB
 databases keep the types of their schema.
 
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from noisegate.errors import ParameterError, TableError
 from noisegate.tables.files import DATABASES, expand, header_of, kind_of, listed
+from noisegate.tables.parsing import names_in
 from noisegate.tables.quiet import quiet, refused
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class Workspace:
         self._stack.close()
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Do ``work`` while this thread waits, so that Ctrl-C stops the engine at once instead of after its query."""
+        """Do ``work`` while this thread waits, so that a signal stops the engine at once instead of after its query."""
         outcome: list[Result] = []
         trouble: list[BaseException] = []
         done = threading.Event()
@@ -76,7 +78,7 @@ class Workspace:
         threading.Thread(target=body, daemon=True).start()
         try:
             done.wait()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             # Again and again: between two queries there is nothing to interrupt, and the second would run to its end.
             while not done.wait(0.05):
                 self._connection.interrupt()
@@ -86,13 +88,20 @@ class Workspace:
         return outcome[0]
 
     def open(
-        self, patterns: Sequence[str], *, table: str | None = None, sql: str | None = None, copy: bool = False
+        self,
+        patterns: Sequence[str],
+        *,
+        table: str | None = None,
+        sql: str | None = None,
+        copy: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> DuckDBPyRelation:
         """One relation over all the files, which must be of one kind.
 
         ``table`` names a table of a database, as ``name`` or ``schema.name``. ``sql`` is one SELECT, over the tables
-        of a database, or over the files under the name ``data``. ``copy`` reads text files once, into the engine,
-        for a caller who asks many questions.
+        of a database, or over the files under the name ``data``. ``copy`` reads everything once, into the engine,
+        for a caller who asks many questions. ``columns`` are the names that will be asked for: for JSON they are the
+        columns, and a key that a record, or every record, lacks is null there.
         """
         files = expand(patterns)
         kinds = {kind_of(file) for file in files}
@@ -107,18 +116,23 @@ class Workspace:
                         "a database is read alone, with the name of a table or with a query: give --table or --sql"
                     )
                 read = self._duckdb if kind == "DuckDB" else self._sqlite
-                return read(files[0], table, sql)
+                opened = read(files[0], table, sql)
+                return self._copied(opened) if copy and kind == "DuckDB" else opened
             if table is not None:
                 raise TableError(
                     f"--table is for a database, and {listed(files)} is {kind}; leave it out, or give --sql"
                 )
-            readers = {"CSV": self._csv, "JSON": self._json, "FIMI": self._fimi, "lines": self._lines}
-            opened = readers.get(kind, self._parquet)(files)
+            if kind == "JSON":
+                opened = self._json(files, columns if sql is None else names_in(self._connection, sql))
+            else:
+                readers = {"CSV": self._csv, "FIMI": self._fimi, "lines": self._lines, "Parquet": self._parquet}
+                opened = readers[kind](files)
             chosen = opened if sql is None else self._select(sql, opened)
-            if not copy or kind == "Parquet":
-                return chosen
-            chosen.to_table("copied")
-            return self._connection.sql("SELECT * FROM copied")
+            return self._copied(chosen) if copy else chosen
+
+    def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
+        relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")
+        return self._connection.sql("SELECT * FROM memory.main.copied")
 
     def _parquet(self, files: Sequence[str]) -> DuckDBPyRelation:
         return self._connection.sql("SELECT * FROM read_parquet($files, union_by_name=true)", params={"files": files})
@@ -136,9 +150,11 @@ class Workspace:
         ]
         return self._connection.sql(" UNION ALL BY NAME ".join(f"({part})" for part in parts))
 
-    def _json(self, files: Sequence[str]) -> DuckDBPyRelation:
-        """The columns are the keys of the first records, however many and whatever is in them, as text."""
+    def _json(self, files: Sequence[str], asked: Sequence[str] | None) -> DuckDBPyRelation:
+        """The columns are those asked for; if nobody can say, the keys of the first records. All are text."""
         records = f"read_json({_quoted_list(files)}, records=true"
+        if asked is not None:
+            return self._connection.sql(f"FROM {records}, columns={{{_text_columns(asked or ['record'])}}})")
         # Left to itself the engine takes records with many different keys for a map, and refuses them.
         keys = f"{records}, union_by_name=true, maximum_depth=1, map_inference_threshold=-1)"
         names = self._connection.sql(f"FROM {keys}").columns

@@ -78,7 +78,9 @@ class CopyEngine(Workspace):
         columns: Sequence[str] | None,
     ) -> Copy:
         """Read the files once, and copy the declared columns of every row that has a person."""
-        opened = self.open(files, table=table, sql=sql)
+        # Of JSON the columns are those named: keys that were read off the records would hang on who is in them.
+        asked = None if columns is None else [*columns, *([] if user is None else [user])]
+        opened = self.open(files, table=table, sql=sql, columns=asked)
         # Compressed, a text that repeats is compared once, and a fraction of the memory is enough.
         self._connection.execute("ATTACH ':memory:' AS compressed (COMPRESS)")
         types = {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}

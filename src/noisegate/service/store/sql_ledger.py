@@ -200,3 +200,12 @@ def append(connection: Connection, number: int, kind: Kind, amount: Amount, what
 def now() -> datetime:
     """The time for the record, to the second: more would tell how long things took."""
     return datetime.now(UTC).replace(microsecond=0)
+
+
+def ledger_exists(place: str | Path) -> bool:
+    """Whether there is a ledger at a path, or in the database at a URL."""
+    database = open_database(place)
+    try:
+        return database.exists()
+    finally:
+        database.close()

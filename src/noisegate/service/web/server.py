@@ -13,9 +13,8 @@ from noisegate.budget import Number
 from noisegate.errors import LedgerError, NoisegateError, ParameterError
 from noisegate.service.ledger import exact_amount
 from noisegate.service.sealing import SealingKey
-from noisegate.service.store.database import open_database
 from noisegate.service.store.sql_gates import SqlGates
-from noisegate.service.store.sql_ledger import SqlLedger
+from noisegate.service.store.sql_ledger import SqlLedger, ledger_exists
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -52,7 +51,7 @@ def new_ledger(place: str, key: Path, *, dataset: str, epsilon: Number, delta: N
 
 def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delta: Number | None) -> SqlLedger:
     """Open the ledger of a served dataset; a budget that is given must be the one that it has."""
-    if not _exists(place):
+    if not ledger_exists(place):
         raise LedgerError(
             f"there is no ledger {place}; if this data was never asked about, start with --new-ledger and --budget; if "
             "it was, restore the ledger: what it recorded stays spent"
@@ -71,14 +70,6 @@ def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delt
                 "change it on record with `noisegate ledger raise`",
             )  # fmt: skip
     return ledger
-
-
-def _exists(place: str) -> bool:
-    database = open_database(place)
-    try:
-        return database.exists()
-    finally:
-        database.close()
 
 
 def open_key(path: Path, ledger: SqlLedger, *, renew: bool) -> SealingKey:

@@ -14,7 +14,7 @@ import numpy as np
 
 from noisegate.errors import ParameterError
 from noisegate.tables.columns import as_labels, label_kind, read_columns
-from noisegate.tables.engine import Engine, framed
+from noisegate.tables.engine import Engine
 from noisegate.tables.online.cells import Cells, Integers
 
 if TYPE_CHECKING:
@@ -50,33 +50,10 @@ def _read(engine: Engine, cells: Cells, user: str | None) -> Frame:
         if kind != cells.kind(place):
             rule = f"must list {kind} as categories of {name!r}, as the table's column holds"
             raise ParameterError("columns", rule, list(cells.categories[place]), "cast one of the two")
-    rows = _select(engine, {f"c{place}": name for place, name in enumerate(cells.names)}, user).drop_nulls()
+    named = {f"c{place}": name for place, name in enumerate(cells.names)}
+    rows = engine.select(named if user is None else named | {"user": user}).drop_nulls()
     for place, name in enumerate(cells.names):
         renamed = rows.rename({f"c{place}": "item"})
         kind = label_kind(renamed.collect_schema()["item"], name)
         rows = as_labels(renamed, kind).rename({"item": f"c{place}"})
     return rows
-
-
-def _select(engine: Engine, named: dict[str, str], user: str | None) -> Frame:
-    import narwhals as nw
-
-    named = named if user is None else named | {"user": user}
-    kind = engine.frame.implementation
-    if kind.is_duckdb():
-        from duckdb import ColumnExpression
-
-        relation = engine.frame.to_native()
-        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        chosen = []
-        for alias, name in named.items():
-            column = ColumnExpression(name)
-            # narwhals has no such type; the text of one is as good.
-            chosen.append((column.cast("VARCHAR") if types[name] == "UUID" else column).alias(alias))
-        return framed(relation.select(*chosen))
-    frame = engine.frame.select(*(nw.col(name).alias(alias) for alias, name in named.items()))
-    if kind.is_pandas():
-        # What a column of objects holds would be guessed from its rows, and those are private: it is read as strings.
-        native = frame.to_native()
-        frame = framed(native.astype({name: "string" for name in native.columns if native[name].dtype == object}))
-    return frame

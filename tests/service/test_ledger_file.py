@@ -1,0 +1,152 @@
+"""The file of a ledger: whose it is, and that one which is missing, damaged or full grants nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.processes import in_forked_child
+
+from noisegate.errors import LedgerError
+from noisegate.service.store.sql_ledger import SqlLedger
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "visits.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> SqlLedger:
+    return SqlLedger.create(path, dataset="visits", epsilon=1)
+
+
+def edit(path: Path, *statements: str) -> None:
+    """Do to the file what no method does."""
+    connection = sqlite3.connect(path)
+    connection.executescript(";".join(statements))
+    connection.close()
+
+
+def test_the_file_is_its_owners_alone_and_survives_power_cuts_by_setting(path: Path, ledger: SqlLedger) -> None:
+    assert path.stat().st_mode & 0o777 == 0o600
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+    with ledger.database.reading() as held:
+        assert held.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_entries_can_be_neither_changed_nor_removed_by_a_slip(path: Path, ledger: SqlLedger) -> None:
+    ledger.spend(epsilon=0.5, what="half")
+    for statement in ("DELETE FROM entries WHERE number = 2", "UPDATE entries SET epsilon = '0'"):
+        with pytest.raises(sqlite3.IntegrityError):
+            edit(path, statement)
+
+
+def test_a_missing_ledger_is_an_error_and_is_not_begun_anew(tmp_path: Path, path: Path, ledger: SqlLedger) -> None:
+    with pytest.raises(LedgerError, match="does not exist"):
+        SqlLedger(tmp_path / "typo.ledger")
+    path.unlink()
+    with pytest.raises(LedgerError, match="does not exist"):
+        ledger.spend(epsilon=0.1, what="after it was removed")
+    assert not path.exists()
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="cannot be made"):
+        SqlLedger.create(tmp_path / "nowhere" / "x.ledger", dataset="visits", epsilon=1)
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n" * 200, b"SQLite format 3\0" + b"\xff" * 4000])
+def test_a_file_that_is_no_ledger_is_an_error(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="nothing was spent"):
+        SqlLedger(path)
+    assert path.read_bytes() == content
+
+
+def test_another_sqlite_database_is_no_ledger(path: Path) -> None:
+    edit(path, "CREATE TABLE visits (page, visitor)")
+    with pytest.raises(LedgerError, match="is not a ledger"):
+        SqlLedger(path)
+
+
+def test_a_page_of_rubbish_is_found(path: Path, ledger: SqlLedger) -> None:
+    for number in range(40):
+        ledger.spend(epsilon=0.02, what=f"release {number}" + "." * 300)
+    content = bytearray(path.read_bytes())
+    content[-4096:] = os.urandom(4096)
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="nothing was spent"):
+        SqlLedger(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE entries SET epsilon = 'lots' WHERE number = 2",
+        "UPDATE entries SET epsilon = '-1' WHERE number = 2",
+        "UPDATE entries SET epsilon = '1/0' WHERE number = 2",
+        "UPDATE entries SET epsilon = 'nan' WHERE number = 2",
+        "UPDATE entries SET kind = 'gift' WHERE number = 2",
+        "UPDATE entries SET at = 'yesterday' WHERE number = 2",
+        "DELETE FROM entries WHERE number = 2",
+        "DELETE FROM entries",
+        "UPDATE ledger SET schema_version = 99",
+        "UPDATE ledger SET schema_version = 1",
+        "UPDATE ledger SET schema_version = 0",
+        "DELETE FROM ledger",
+        "PRAGMA journal_mode = DELETE",
+    ],
+)
+def test_a_ledger_that_was_tampered_with_grants_nothing(path: Path, ledger: SqlLedger, damage: str) -> None:
+    ledger.spend(epsilon=0.1, what="first")
+    ledger.spend(epsilon=0.1, what="second")
+    edit(path, "DROP TRIGGER entries_stay", "DROP TRIGGER entries_last", damage)
+    with pytest.raises(LedgerError):
+        ledger.spend(epsilon=0.1, what="third")
+    with pytest.raises(LedgerError):
+        SqlLedger(path)
+
+
+def test_a_full_disk_is_an_error_and_spends_nothing(path: Path, ledger: SqlLedger, monkeypatch) -> None:
+    connect = sqlite3.connect
+
+    def small(*arguments: object, **options: object) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    def fill() -> None:
+        for _ in range(100):
+            ledger.spend(epsilon=1e-6, what="x" * 500)
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    with pytest.raises(LedgerError, match="disk is full"):
+        fill()
+    monkeypatch.undo()
+    before = ledger.total_spent()
+    assert before.epsilon == sum(entry.amount.epsilon for entry in ledger.entries()[1:])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_ledger_of_somebody_else_cannot_be_spent_from() -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o755)
+        ledger = SqlLedger.create(folder / "x.ledger", dataset="visits", epsilon=1)
+        ledger.path.chmod(0o444)
+
+        def as_nobody() -> None:
+            os.setuid(65534)
+            ledger.spend(epsilon=0.1, what="not mine")
+
+        assert isinstance(in_forked_child(as_nobody), LedgerError)
+        assert ledger.total_spent().epsilon == 0
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,131 @@
+"""The ledger under way: many who spend at once, forks, crashes and locks never pass the budget."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.processes import in_forked_child
+
+from noisegate.errors import BudgetExceeded, LedgerError
+from noisegate.service.store.sql_ledger import SqlLedger
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "visits.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> SqlLedger:
+    return SqlLedger.create(path, dataset="visits", epsilon=1)
+
+
+def test_only_one_of_many_who_create_at_once_succeeds(path: Path) -> None:
+    made: list[SqlLedger] = []
+
+    def create() -> None:
+        with contextlib.suppress(LedgerError):
+            made.append(SqlLedger.create(path, dataset="visits", epsilon=1))
+
+    threads = [threading.Thread(target=create) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+    assert len(SqlLedger(path).entries()) == 1
+
+
+SPENDER = """
+import sys
+from noisegate.errors import BudgetExceeded
+from noisegate.service.store.sql_ledger import SqlLedger
+ledger, granted = SqlLedger(sys.argv[1], patience=30), 0
+try:
+    while True:
+        ledger.spend(epsilon=0.01, what="one of many")
+        granted += 1
+except BudgetExceeded:
+    print(granted)
+"""
+
+
+def test_processes_that_spend_at_once_never_pass_the_budget(path: Path, ledger: SqlLedger) -> None:
+    spenders = [
+        subprocess.Popen([sys.executable, "-c", SPENDER, str(path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    granted = [int(spender.communicate(timeout=60)[0]) for spender in spenders]
+    assert sum(granted) == 100
+    assert ledger.total_spent().epsilon == 1
+
+
+def test_threads_that_spend_at_once_never_pass_the_budget(ledger: SqlLedger) -> None:
+    granted: list[int] = []
+
+    def spend() -> None:
+        for _ in range(15):
+            try:
+                granted.append(ledger.spend(epsilon=0.05, what="one of many").number)
+            except BudgetExceeded:
+                return
+
+    threads = [threading.Thread(target=spend) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(granted) == list(range(2, 22))
+
+
+def test_a_fork_goes_on_with_the_same_ledger(ledger: SqlLedger) -> None:
+    assert in_forked_child(lambda: ledger.spend(epsilon=0.5, what="by the child").number) == 2
+    assert ledger.spend(epsilon=0.5, what="by the parent").number == 3
+
+
+KILLED = """
+import os, signal, sys
+from noisegate.service.store.sql_ledger import SqlLedger
+SqlLedger(sys.argv[1]).spend(epsilon=0.5, what="lost in a crash")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_committed_before_a_sigkill_stays_spent(path: Path, ledger: SqlLedger) -> None:
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+        assert done.returncode == -signal.SIGKILL
+    assert ledger.total_spent().epsilon == 1
+    with pytest.raises(BudgetExceeded):
+        ledger.spend(epsilon=0.01, what="after the crashes")
+
+
+def test_a_transaction_that_was_cut_short_spends_nothing(path: Path, ledger: SqlLedger) -> None:
+    def die_inside() -> None:
+        with ledger.database.writing() as connection:
+            values = "2, '2025-01-01T00:00:00+00:00', 'spend', '1', '0', 'x'"
+            connection.exec_driver_sql(f"INSERT INTO entries VALUES ({values})")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(EOFError):
+        in_forked_child(die_inside)
+    assert ledger.total_spent().epsilon == 0
+
+
+def test_a_locked_ledger_is_an_error_and_spends_nothing(path: Path, ledger: SqlLedger) -> None:
+    impatient = SqlLedger(path, patience=0.05)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="locked by another process"):
+        impatient.spend(epsilon=0.1, what="while locked")
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert ledger.total_spent().epsilon == 0
