@@ -19,12 +19,12 @@ from noisegate.service.gates import (
     GateSpec,
     KeyReused,
     Request,
-    RequestLost,
     Tally,
     UnknownGate,
 )
 from noisegate.service.ledger import Amount, exact_text, exact_value
 from noisegate.service.store import statements
+from noisegate.service.store.requests import finish, place, recalled
 from noisegate.service.store.schema import GATES, REQUESTS
 from noisegate.service.store.sql_ledger import SqlLedger, now
 
@@ -38,7 +38,7 @@ class SqlGates:
     def recall(self, request: Request, path: str) -> str | None:
         """The stored response of a request that came before; None: there was none. See ``begin``."""
         with self.ledger.database.reading() as connection:
-            return _recalled(connection, request, path)
+            return recalled(connection, request, path)
 
     def begin(self, request: Request, path: str, amount: Amount, what: str) -> str | None:
         """Charge the ledger and note the request, in one transaction; None: go on and ``finish`` it.
@@ -46,7 +46,7 @@ class SqlGates:
         A request that came before returns its stored response. One that began and never finished is lost.
         """
         with self.ledger.database.writing() as connection:
-            if (stored := _recalled(connection, request, path)) is not None:
+            if (stored := recalled(connection, request, path)) is not None:
                 return stored
             entry = self.ledger.charge(connection, amount, what)
             connection.execute(
@@ -64,7 +64,7 @@ class SqlGates:
     def finish(self, request: Request, path: str, response: str) -> None:
         """Store what is answered, before it is answered."""
         with self.ledger.database.writing() as connection:
-            _finish(connection, request, path, response)
+            finish(connection, request, path, response)
 
     def add(
         self,
@@ -80,7 +80,7 @@ class SqlGates:
     ) -> None:
         """Store a gate whose epsilon was charged by ``begin``, and the response to the request."""
         with self.ledger.database.writing() as connection:
-            entry = connection.execute(select(REQUESTS.c.entry).where(*_place(request, path))).scalar_one()
+            entry = connection.execute(select(REQUESTS.c.entry).where(*place(request, path))).scalar_one()
             connection.execute(
                 insert(GATES).values(
                     id=id,
@@ -97,7 +97,7 @@ class SqlGates:
                     below=0,
                 )
             )
-            _finish(connection, request, path, response)
+            finish(connection, request, path, response)
 
     def now(self) -> float:
         """The clock of the database, which all servers share."""
@@ -223,25 +223,6 @@ def _asked(row: Any) -> Asked:
         number=row.number, at=row.intended_at, condition=row.condition,
         above=None if row.above is None else bool(row.above), visible_from=row.visible_from,
     )  # fmt: skip
-
-
-def _place(request: Request, path: str) -> tuple[Any, ...]:
-    return REQUESTS.c.token == request.token, REQUESTS.c.path == path, REQUESTS.c.key == request.key
-
-
-def _recalled(connection: Connection, request: Request, path: str) -> str | None:
-    found = connection.execute(select(REQUESTS.c.body, REQUESTS.c.response).where(*_place(request, path))).one_or_none()
-    if found is None:
-        return None
-    if found.body != request.body:
-        raise KeyReused
-    if found.response is None:
-        raise RequestLost
-    return str(found.response)
-
-
-def _finish(connection: Connection, request: Request, path: str, response: str) -> None:
-    connection.execute(update(REQUESTS).where(*_place(request, path)).values(response=response))
 
 
 def _gate(row: Row[Any], **seen: Any) -> GateRow:

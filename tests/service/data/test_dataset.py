@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
-import random
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,60 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow
-import pyarrow.parquet
 import pytest
+from tests.service.data.rows import ROWS, ask, write
 
-from noisegate.errors import NoisegateError, ParameterError, TableError
+from noisegate.errors import ParameterError, TableError
 from noisegate.noise import Seeded
 from noisegate.service.data import copying
-from noisegate.service.data.dataset import COUNT_FAILED, Dataset
-from noisegate.service.predicates import Column, Kind, Predicate, PublicSchema, read_predicate
+from noisegate.service.data.dataset import Dataset
+from noisegate.service.predicates import Column, Kind, PublicSchema, read_predicate
 from noisegate.tables.top import top_items
-
-SECRET = "SECRET-CELL"
-COLUMNS = ["visitor", "page", "seconds", "score", "paid", "day"]
-Row = tuple[str | None, str | None, int | None, float | None, bool | None, datetime.date | None]
-
-
-def some_rows(count: int = 3_000) -> list[Row]:
-    chance = random.Random(7)
-
-    def maybe(value: Any) -> Any:
-        return None if chance.random() < 0.1 else value
-
-    return [
-        (
-            maybe(f"v{chance.randrange(400)}"),
-            maybe(chance.choice(["/", "/pay", "/cart", "", "it's", "naïve"])),
-            maybe(chance.randrange(100)),
-            maybe(chance.choice([0.5, -1.0, float("inf"), 2.25])),
-            maybe(chance.random() < 0.5),
-            maybe(datetime.date(2024, 1, 1) + datetime.timedelta(chance.randrange(60))),
-        )
-        for _ in range(count)
-    ]
-
-
-ROWS = some_rows()
-
-
-def write(path: Path, query: str) -> str:
-    duckdb.sql(query).write_parquet(str(path))
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def visits(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("data") / "visits.parquet"
-    columns = dict(zip(COLUMNS, zip(*ROWS, strict=True), strict=True))
-    pyarrow.parquet.write_table(pyarrow.table({name: list(cells) for name, cells in columns.items()}), path)
-    return str(path)
-
-
-def ask(dataset: Dataset, text: str) -> int:
-    return dataset.count(read_predicate(text, dataset.schema))
-
 
 QUESTIONS: dict[str, Any] = {
     "TRUE": lambda row: True,
@@ -272,204 +225,6 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
 
 
 # --- Files that change -----------------------------------------------------------------------------------------------
-
-
-def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> None:
-    first, again, other = (tmp_path / name for name in ("first.csv", "again.csv", "other.csv"))
-    first.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    again.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    other.write_text("visitor,n\nv1,2\n", encoding="utf-8")
-
-    def fingerprint(file: Path, sql: str | None = None) -> str:
-        with Dataset.open([str(file)], user="visitor", sql=sql) as dataset:
-            return dataset.fingerprint
-
-    assert fingerprint(first) == fingerprint(again)
-    query = "SELECT * FROM data"
-    assert (
-        len({fingerprint(first), fingerprint(other), fingerprint(first, query), fingerprint(first, query + " ")}) == 4
-    )
-
-
-def test_a_boundary_between_files_is_part_of_the_fingerprint(tmp_path: Path) -> None:
-    def fingerprint(*contents: str) -> str:
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        folder.mkdir()
-        for at, content in enumerate(contents):
-            (folder / f"{at}.txt").write_text(content, encoding="utf-8")
-        with Dataset.open([str(folder / "*.txt")], unit="row") as dataset:
-            return dataset.fingerprint
-
-    assert fingerprint("a\nb\n", "c\n") != fingerprint("a\n", "b\nc\n")
-
-
-def change_content(file: Path) -> None:
-    file.write_text("visitor,n\nv1,2\n", encoding="utf-8")
-
-
-def change_time(file: Path) -> None:
-    os.utime(file, ns=(1, 1))
-
-
-def replace(file: Path) -> None:
-    stamp = file.stat()
-    copy = file.with_suffix(".new")
-    copy.write_bytes(file.read_bytes())
-    os.utime(copy, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    copy.replace(file)
-
-
-def remove(file: Path) -> None:
-    file.unlink()
-
-
-def add_another(file: Path) -> None:
-    file.with_name("b.csv").write_text("visitor,n\nv1,2\n", encoding="utf-8")
-
-
-@pytest.mark.parametrize("touch", [change_time, replace])
-def test_a_file_with_other_stamps_and_the_same_content_is_the_same_data(tmp_path: Path, touch: Any) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    with Dataset.open([str(file)], user="visitor") as dataset:
-        touch(file)
-        assert not dataset.changed()
-        change_content(file)
-        assert dataset.changed()
-        file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-        assert dataset.changed()
-
-
-def test_other_people_to_count_are_other_data(tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    prints = set()
-    for unit in ({"user": "visitor"}, {"user": "n"}, {"unit": "row"}):
-        with Dataset.open([str(file)], **unit) as dataset:
-            prints.add(dataset.fingerprint)
-    assert len(prints) == 3
-
-
-@pytest.mark.parametrize("change", [change_content, remove, add_another])
-def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(tmp_path: Path, change: Any) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    with Dataset.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
-        assert not dataset.changed()
-        change(file)
-        assert dataset.changed()
-        assert ask(dataset, "n = '1'") == 1
-
-
-def test_a_parquet_file_that_vanishes_is_seen(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.parquet", "SELECT 1 AS visitor, 2 AS n")
-    with Dataset.open([file], user="visitor") as dataset:
-        Path(file).unlink()
-        assert dataset.changed()
-        assert ask(dataset, "n = 2") == 1
-    with pytest.raises(TableError, match="no file matches"):
-        Dataset.open([file], user="visitor")
-
-
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    honest = copying.CopyEngine.copy
-
-    def slow(self: Any, *given: Any, **named: Any) -> Any:
-        copied = honest(self, *given, **named)
-        change_content(file)
-        return copied
-
-    monkeypatch.setattr(copying.CopyEngine, "copy", slow)
-    with pytest.raises(TableError, match="changed while it was read"):
-        Dataset.open([str(file)], user="visitor")
-
-
-# --- No error tells a cell -------------------------------------------------------------------------------------------
-
-
-def everything_told(error: BaseException) -> str:
-    told, seen = "", set()
-    pending: list[BaseException | None] = [error]
-    while pending:
-        link = pending.pop()
-        if link is not None and id(link) not in seen:
-            seen.add(id(link))
-            told += f"{link!r} {link} {vars(link)} "
-            pending += [link.__cause__, link.__context__]
-    return told
-
-
-BROKEN = {
-    "a cast": ("visitor,n\nv1,1\nv2,SECRET-CELL\n", "SELECT visitor, CAST(n AS INTEGER) AS n FROM data"),
-    "a division": ("visitor,n\nv1,SECRET-CELL\n", "SELECT visitor, error(n) AS n FROM data"),
-    "a column too many": ("visitor,n\nv1,1\nv2,SECRET-CELL,SECRET-CELL\n", None),
-    "a quote": ('visitor,n\nv1,1\nv2,"SECRET-CELL\n', None),
-    "bytes": ("visitor,n\nv1,SECRET-CELL\xff\n", None),
-}
-
-
-@pytest.mark.parametrize("case", BROKEN)
-def test_an_error_while_opening_tells_no_cell(tmp_path: Path, case: str) -> None:
-    content, sql = BROKEN[case]
-    (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
-    with pytest.raises(TableError) as caught:
-        Dataset.open([str(tmp_path / "a.csv")], user="visitor", sql=sql)
-    assert SECRET not in everything_told(caught.value)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "CAST(page AS INTEGER) = 1",
-        "error(page)",
-        "page = 1",
-        "nothing = 1",
-        "SELECT",
-        "(SELECT count(*) FROM read_csv('/etc/passwd')) > 0",
-        "TRUE; SET enable_external_access = true",
-    ],
-)
-def test_whatever_goes_wrong_in_a_count_is_one_constant_text(tmp_path: Path, sql: str) -> None:
-    file = write(tmp_path / "a.parquet", f"SELECT 1 AS visitor, '{SECRET}' AS page")
-    with Dataset.open([file], user="visitor") as dataset:
-        with pytest.raises(TableError) as caught:
-            dataset.count(Predicate(text="", sql=sql))
-        assert str(caught.value) == COUNT_FAILED
-        assert caught.value.__cause__ is None
-        assert caught.value.__context__ is None
-        assert ask(dataset, f"page = '{SECRET}'") == 1
-
-
-def test_no_cell_and_no_count_is_in_a_repr(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
-        assert "v1" not in repr(dataset)
-        assert dataset.fingerprint not in repr(dataset)
-
-
-def test_a_closed_dataset_says_so(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
-        predicate = read_predicate("TRUE", dataset.schema)
-    for use in (lambda: dataset.count(predicate), dataset.relation):
-        with pytest.raises(TableError, match="closed"):
-            use()
-    dataset.close()
-
-
-def test_a_refused_dataset_leaves_no_folder_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visits: str
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(NoisegateError):
-        Dataset.open([visits], user="nobody")
-    assert list(tmp_path.iterdir()) == []
-    with Dataset.open([visits], user="visitor"):
-        assert len(list(tmp_path.iterdir())) == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-# --- Many at once, and how fast --------------------------------------------------------------------------------------
 
 
 def test_many_threads_count_at_once(visits: str) -> None:

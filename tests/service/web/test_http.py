@@ -6,30 +6,11 @@ import re
 
 import pytest
 from fastapi import FastAPI
-from tests.service.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem, serving, visits
+from tests.service.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem
 
 from noisegate.service.web.assets import page_routes
 
 GATE = "/v1/gates/g-0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    with visits(tmp_path_factory.mktemp("data")) as data:
-        yield data
-
-
-@pytest.fixture
-def service(tmp_path, data):
-    with serving(tmp_path, data) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def standing(tmp_path_factory, data):
-    """For requests that change nothing."""
-    with serving(tmp_path_factory.mktemp("standing"), data) as service:
-        yield service
 
 
 def test_an_owner_opens_a_gate_and_an_analyst_asks_it(service):
