@@ -104,7 +104,13 @@ def test_the_dynamic_programme_of_redrawn_rounds_finds_the_best_of_all_transcrip
 
 
 @pytest.mark.parametrize(
-    "bad", [{}, {"epsilon": 1, "budget": ng.Budget(threshold=1, queries=1)}, {"epsilon": 1, "queries": 0}]
+    "bad",
+    [
+        {},
+        {"epsilon": 1, "budget": ng.Budget(threshold=1, queries=1)},
+        {"budget": ng.Budget(threshold=1, queries=1), "allocation": "1:3"},
+        {"epsilon": 1, "queries": 0},
+    ],
 )
 def test_bad_parameters_are_named(bad: dict[str, object]) -> None:
     with pytest.raises(ng.ParameterError):

@@ -103,6 +103,8 @@ def tight_epsilon(
     cutoff = exact_count(cutoff, "cutoff")
     if (epsilon is None) == (budget is None):
         raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+    if budget is not None and allocation is not None:
+        raise ParameterError("allocation", "must not be given with a budget, which has its shares", allocation)
     if budget is None:
         budget = row.budget(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation)
     scales = row.scales(budget, cutoff=cutoff, monotonic=monotonic)

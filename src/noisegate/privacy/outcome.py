@@ -79,6 +79,8 @@ def transcript(comparisons: Comparisons, outcome: Outcome) -> float:
 
 def read_outcome(model: Model, outcome: Outcome, queries: int) -> tuple[NDArray[np.bool_], list[Any]]:
     """Which answers are ABOVE, and the number that each one released."""
+    if not isinstance(outcome, Sequence | np.ndarray) or isinstance(outcome, str | bytes):
+        raise ParameterError("outcome", "must be a list of answers", outcome, "pass for instance [False, True]")
     numbers: list[Any] = []
     number: Any
     above = np.zeros(len(outcome), dtype=np.bool_)
