@@ -92,19 +92,24 @@ def test_every_answer_leaves_after_the_same_delay(shop: Shop, where: str, troubl
         keeper.ask(shop.caller(), gate, where)
     except OutcomeLost:
         assert trouble is broken
-    assert 0.4 <= time.monotonic() - begun < 0.8
+    assert 0.4 <= time.monotonic() - begun < 1.9
+
+
+def through(keeper: Keeper, gate: str) -> bool:
+    """Whether the first ask of a gate is written to its end."""
+    tally = SqlGates(keeper.ledger).gate(gate).tally  # type: ignore[arg-type]
+    return tally.asked == 1 and (not tally.unsettled or bool(tally.because))
 
 
 def test_nobody_sees_an_outcome_or_a_closing_before_it_leaves(shop: Shop) -> None:
-    keeper = shop.keeper(delay=0.5)
+    keeper = shop.keeper(delay=1.2)
     for where, trouble in ((HIGH, None), (LOW, None), (LOW, broken)):
         gate = shop.open(keeper)
         before = keeper.gate(gate)
         keeper.dataset.counted = trouble or (lambda: None)  # type: ignore[attr-defined]
         asking = threading.Thread(target=lambda gate=gate, where=where: swallow(keeper, shop, gate, where))
         asking.start()
-        time.sleep(0.3)
-        assert SqlGates(keeper.ledger).gate(gate).tally.asked == 1
+        until(lambda gate=gate: through(keeper, gate))
         assert keeper.gate(gate) == before
         assert [view for view in keeper.gates() if view["id"] == gate] == [before]
         assert keeper.answers(gate) == []
@@ -114,11 +119,11 @@ def test_nobody_sees_an_outcome_or_a_closing_before_it_leaves(shop: Shop) -> Non
 
 
 def test_a_delay_that_is_overrun_loses_the_outcome_at_once_and_closes_the_gate(shop: Shop) -> None:
-    keeper = shop.keeper(Pretend(counted=slow(0.8)), delay=0.2)
+    keeper = shop.keeper(Pretend(counted=slow(2.0)), delay=0.2)
     gate, begun = shop.open(keeper), time.monotonic()
     with pytest.raises(OutcomeLost):
         keeper.ask(shop.caller("mine"), gate, LOW)
-    assert 0.2 <= time.monotonic() - begun < 0.6
+    assert 0.2 <= time.monotonic() - begun < 1.8
     until(lambda: keeper.gate(gate)["closed"])
     view = keeper.gate(gate)
     assert (view["lost"], view["positives"], view["because"]) == (1, 1, FAILED)
@@ -156,7 +161,7 @@ def test_what_fails_is_told_to_the_owner_without_a_cell(shop: Shop, caplog: pyte
 
 
 def test_closing_by_hand_shows_at_once_also_over_a_failure_that_is_not_seen_yet(shop: Shop) -> None:
-    keeper = shop.keeper(Pretend(counted=broken), delay=0.6)
+    keeper = shop.keeper(Pretend(counted=broken), delay=2.0)
     gate = shop.open(keeper)
     asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, LOW))
     asking.start()
