@@ -222,6 +222,7 @@ def test_a_server_that_is_killed_at_random_never_overspends(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("delay", ["off", "0.3"])
 @pytest.mark.parametrize(("store", "kills"), [("sqlite", 500), ("postgresql", 500)])
 def test_a_server_that_is_killed_hundreds_of_times_never_overspends(

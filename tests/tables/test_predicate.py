@@ -66,7 +66,7 @@ def counted(blocks: list[tuple[Any, Any, int]], where: str) -> int:
         return Conditions(filled(connection, blocks), user="person").count(where)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @example([(200, "x")], 700, BROKEN[0])
 @example([(200, "x")], 700, BROKEN[2])
 @given(st.lists(ROWS, min_size=1, max_size=4), st.sampled_from([1, 700, 5000]), WHERE)

@@ -54,7 +54,7 @@ def test_every_answer_is_one_that_the_description_allows(
     # Random identifiers are no gates: every other request is about one that is there.
     gates = st.sampled_from([None, made.open_gate(cutoff=10_000)])
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
     @given(case=schema[path][method].as_strategy(generation_mode=mode), gate=gates)
     def tried(case: Any, gate: str | None) -> None:
         if gate is not None and "id" in (case.path_parameters or {}):
