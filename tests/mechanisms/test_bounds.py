@@ -150,3 +150,10 @@ def test_few_questions_want_no_threshold_noise() -> None:
     few, many = plan(cutoff=10, epsilon=1, queries=15), plan(cutoff=10, epsilon=1, queries=200)
     assert few.scales == Scales(None, Fraction(15), None)
     assert many.scales.threshold is not None
+
+
+@pytest.mark.parametrize("epsilon", [4.4180051265113995e-151, 1e-16, 1e16, 1e300])
+@pytest.mark.parametrize("queries", [1, 11_936])
+def test_an_epsilon_beyond_all_noise_is_refused_by_name(epsilon: float, queries: int) -> None:
+    with pytest.raises(ng.ParameterError, match=r"epsilon must lie between 1e-15 and 1e\+15"):
+        ng.SparseVector(threshold=1, cutoff=384, epsilon=epsilon, queries=queries, sensitivity=1, monotonic=True)

@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 
@@ -76,12 +77,19 @@ def plan(
         raise ParameterError(
             "answers", f"must be less than epsilon = {float(total)}", answers, "leave something for the gate"
         )
+    if not _LEAST <= total <= 1 / _LEAST:
+        # No lattice carries such noise, and the search below is in floats.
+        rule = f"must lie between {float(_LEAST):g} and {float(1 / _LEAST):g} to be planned for"
+        raise ParameterError("epsilon", rule, epsilon, "pass for instance epsilon=0.5")
     question = _Question(cutoff, float(total), float(share / cutoff), monotonic, math.inf if limit is None else limit)
     rate = question.best_rate()
     candidates = [_exact(rate, question.largest_threshold(rate), cutoff, total, share, monotonic, limit)]
     if limit is not None:
         candidates.append(_without_threshold_noise(cutoff, total, share, monotonic, limit))
     return min(candidates, key=lambda p: p.variance)
+
+
+_LEAST: Final = Fraction(1, 10**15)
 
 
 @dataclass(frozen=True)
