@@ -170,3 +170,17 @@ def test_what_could_fail_on_a_row_is_refused_before_there_is_one(where: str, rea
         with pytest.raises(ParameterError, match="where must be one condition") as refused:
             Conditions(row, user=None).check(where)
     assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "matches"),
+    [
+        ("CAST(age AS TINYINT) > 3 OR age > 5", 1),
+        ("CAST(s AS INTEGER) > 3 OR age > 5", 1),
+        ("CAST(s AS INTEGER) > 3", 0),
+        ("NOT (CAST(s AS INTEGER) > 3)", 0),
+        ("CAST(s AS INTEGER) IS NULL", 1),
+    ],
+)
+def test_a_part_that_does_not_convert_is_null_and_the_rest_decides(where: str, matches: int) -> None:
+    assert counted([(200, "x", 1)], where) == matches
