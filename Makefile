@@ -53,7 +53,7 @@ demo: $(SETUP) ## a gate and a top-c selection on data it makes
 	$(BIN)/python examples/demo.py
 
 reproduce: $(SETUP) ## run the paper's evaluation and write a report (REPRODUCE_ARGS="--data kosarak=FILE")
-	$(BIN)/noisegate reproduce --out $(REPRODUCTION) $(REPRODUCE_ARGS)
+	$(BIN)/sparsegate reproduce --out $(REPRODUCTION) $(REPRODUCE_ARGS)
 	@echo "Open $(abspath $(REPRODUCTION)/report.html) in a browser."
 
 clean: ## remove .venv, caches and build output

@@ -17,7 +17,7 @@ from rich.table import Table
 from benchmarks.measure import Result
 
 MODULES = ("noise", "gate", "select", "memory", "privacy", "simulation", "audit", "tables", "service", "history")
-LIBRARIES = ("noisegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")
+LIBRARIES = ("sparsegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,9 +49,15 @@ def show(results: list[Result], seconds: float) -> None:
     load = "load average {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg())
     table = Table(caption=f"{machine}; {libraries}; {seconds:.0f} s; {load}", caption_justify="left")
     for title, justify in {
-        "figure": "left", "peer": "left", "ours": "right", "peer's": "right", "unit": "left", "ratio": "right",
-        "target": "left", "met": "left",
-    }.items():  # fmt: skip
+        "figure": "left",
+        "peer": "left",
+        "ours": "right",
+        "peer's": "right",
+        "unit": "left",
+        "ratio": "right",
+        "target": "left",
+        "met": "left",
+    }.items():
         table.add_column(title, justify=justify, overflow="fold")
     for result in results:
         target = f"{result.judged} {result.target}" if result.target else ""

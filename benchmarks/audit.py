@@ -12,10 +12,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 
-import noisegate as ng
+import sparsegate as sg
 from benchmarks.measure import Result
-from noisegate.auditor import Verdict, audit
-from noisegate.cli.audit import row_mechanism
+from sparsegate.auditor import Verdict, audit
+from sparsegate.cli.audit import row_mechanism
 
 PROCESSES = 2
 QUERIES = 10
@@ -41,11 +41,15 @@ class Task:
     stop_at_violation: bool = False
 
     def __call__(self) -> Verdict:
-        mechanism = row_mechanism(ng.VARIANTS[self.key], epsilon=self.epsilon)
+        mechanism = row_mechanism(sg.VARIANTS[self.key], epsilon=self.epsilon)
         return audit(
-            mechanism, epsilon=self.epsilon, confidence=self.confidence, queries=QUERIES, budget_seconds=self.seconds,
+            mechanism,
+            epsilon=self.epsilon,
+            confidence=self.confidence,
+            queries=QUERIES,
+            budget_seconds=self.seconds,
             stop_at_violation=self.stop_at_violation,
-        )  # fmt: skip
+        )
 
 
 def results() -> Iterator[Result]:
@@ -60,47 +64,60 @@ def sniper() -> Iterator[Result]:
     begun = time.perf_counter()
     verdicts = {task.key: verdict for task, verdict in _run(tasks)}
     seconds = time.perf_counter() - begun
-    for key in ng.VARIANTS:
+    for key in sg.VARIANTS:
         if key in SNIPER:
             published, verdict = SNIPER[key][0], verdicts[key]
             yield Result(
-                benchmark=f"certified epsilon of {ng.VARIANTS[key].algorithm}, epsilon = 0.1, 90 %",
-                ours=round(verdict.epsilon_lower, 4), peer=published, unit="epsilon",
-                ratio=round(verdict.epsilon_lower / published, 4), target=">= 1",
+                benchmark=f"certified epsilon of {sg.VARIANTS[key].algorithm}, epsilon = 0.1, 90 %",
+                ours=round(verdict.epsilon_lower, 4),
+                peer=published,
+                unit="epsilon",
+                ratio=round(verdict.epsilon_lower / published, 4),
+                target=">= 1",
                 details={"peer_name": "DP-Sniper", **_details(key, verdict)},
-            )  # fmt: skip
+            )
     yield Result(
-        benchmark="those six audits", ours=round(seconds, 1), unit="s", target="<= 120", judged="ours",
+        benchmark="those six audits",
+        ours=round(seconds, 1),
+        unit="s",
+        target="<= 120",
+        judged="ours",
         details={"processes": PROCESSES},
-    )  # fmt: skip
+    )
 
 
 def judged() -> Iterator[Result]:
     """Every row at epsilon = 0.1 and 99 %: the flawed ones are flagged, the sound ones are not."""
     tasks = [
         Task(key=key, epsilon=0.1, confidence=0.99, seconds=20 if row.private else 100, stop_at_violation=True)
-        for key, row in ng.VARIANTS.items()
+        for key, row in sg.VARIANTS.items()
     ]
     for task, verdict in _run(tasks):
-        row = ng.VARIANTS[task.key]
+        row = sg.VARIANTS[task.key]
         yield Result(
             benchmark=f"{task.key} at epsilon = 0.1, 99 %: {'left alone' if row.private else 'flagged'}",
-            ours=float(verdict.violates is not row.private), unit="(1: yes)", target=">= 1", judged="ours",
+            ours=float(verdict.violates is not row.private),
+            unit="(1: yes)",
+            target=">= 1",
+            judged="ours",
             details=_details(task.key, verdict),
-        )  # fmt: skip
+        )
 
 
 def sound() -> Iterator[Result]:
     """Sound rows at epsilon = 1: how much of the true epsilon is certified at 99 %. Audits may overrun by a quarter."""
-    keys = [key for key, row in ng.VARIANTS.items() if row.private]
+    keys = [key for key, row in sg.VARIANTS.items() if row.private]
     for task, verdict in _run([Task(key=key, epsilon=1.0, confidence=0.99, seconds=48) for key in keys]):
-        true = ng.tight_epsilon(task.key, epsilon=1, queries=QUERIES)
+        true = sg.tight_epsilon(task.key, epsilon=1, queries=QUERIES)
         yield Result(
             benchmark=f"{task.key} at epsilon = 1, 99 %: certified part of the true epsilon",
-            ours=round(verdict.epsilon_lower, 4), peer=true, unit="epsilon",
-            ratio=round(verdict.epsilon_lower / true, 4), target=">= 0.85",
+            ours=round(verdict.epsilon_lower, 4),
+            peer=true,
+            unit="epsilon",
+            ratio=round(verdict.epsilon_lower / true, 4),
+            target=">= 0.85",
             details={"peer_name": "tight_epsilon", **_details(task.key, verdict)},
-        )  # fmt: skip
+        )
 
 
 def _run(tasks: list[Task]) -> Iterator[tuple[Task, Verdict]]:
@@ -115,6 +132,9 @@ def _call(task: Task) -> Verdict:
 
 def _details(key: str, verdict: Verdict) -> dict[str, object]:
     return {
-        "row": key, "epsilon_lower": round(verdict.epsilon_lower, 4), "samples": verdict.samples,
-        "seconds": round(verdict.seconds, 1), "witness": [verdict.witness.answers, verdict.witness.neighbour],
-    }  # fmt: skip
+        "row": key,
+        "epsilon_lower": round(verdict.epsilon_lower, 4),
+        "samples": verdict.samples,
+        "seconds": round(verdict.seconds, 1),
+        "witness": [verdict.witness.answers, verdict.witness.neighbour],
+    }

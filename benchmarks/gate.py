@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-import noisegate as ng
+import sparsegate as sg
 from benchmarks.measure import Contender, Result, side_by_side, versus
 
 THRESHOLD, CUTOFF, EPSILON = 100_000, 1000, 0.5
@@ -18,8 +18,8 @@ RUN_ANSWERS = np.arange(-5, 5)
 ROWS = ("standard", "dwork-roth-2014", "roth-2011")  # the plain one; one that redraws rho; one that releases a number
 
 
-def gate(kind: type = int) -> ng.SparseVector:
-    return ng.SparseVector(threshold=kind(THRESHOLD), cutoff=CUTOFF, epsilon=EPSILON, sensitivity=1, monotonic=True)
+def gate(kind: type = int) -> sg.SparseVector:
+    return sg.SparseVector(threshold=kind(THRESHOLD), cutoff=CUTOFF, epsilon=EPSILON, sensitivity=1, monotonic=True)
 
 
 def scales() -> tuple[float, float]:
@@ -45,8 +45,8 @@ def one_by_one(asked: Any, answers: list, **options: object) -> None:
             ask(answer)
 
 
-def run_many(row: str, runs: int) -> ng.Outcomes:
-    return ng.run_many(
+def run_many(row: str, runs: int) -> sg.Outcomes:
+    return sg.run_many(
         row, RUN_ANSWERS, runs=runs, cutoff=RUN_CUTOFF, epsilon=RUN_EPSILON, monotonic=True, not_private=True
     )
 
@@ -108,7 +108,7 @@ def ask_many_results() -> Iterator[Result]:
 
 
 def run_many_results() -> Iterator[Result]:
-    budget = ng.VARIANTS["standard"].budget(RUN_EPSILON, cutoff=RUN_CUTOFF, monotonic=True)
+    budget = sg.VARIANTS["standard"].budget(RUN_EPSILON, cutoff=RUN_CUTOFF, monotonic=True)
     public = float(1 / budget.threshold), float(RUN_CUTOFF / budget.queries)
     queries = RUNS * RUN_ANSWERS.size
     *ours, peer = side_by_side(

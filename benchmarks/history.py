@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Contender, Result, side_by_side
-from noisegate.tables.online.history import OnlineAnswers
+from sparsegate.tables.online.online_answers import OnlineAnswers
 
 PEOPLE, COLUMNS, QUERIES = 100_000, 12, 10_000
 CUTOFF, TOLERANCE, ROUNDS = 60, 3_000, 3
@@ -37,9 +37,14 @@ def random_queries() -> list[dict[str, int]]:
 
 def make(table: Any) -> OnlineAnswers:
     return OnlineAnswers(
-        table, {f"q{i}": [0, 1] for i in range(COLUMNS)}, unit="row", epsilon=1, tolerance=TOLERANCE, cutoff=CUTOFF,
+        table,
+        {f"q{i}": [0, 1] for i in range(COLUMNS)},
+        unit="row",
+        epsilon=1,
+        tolerance=TOLERANCE,
+        cutoff=CUTOFF,
         population=PEOPLE,
-    )  # fmt: skip
+    )
 
 
 def results() -> Iterator[Result]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-import noisegate as ng
+import sparsegate as sg
 from benchmarks import gate, noise, select
 from benchmarks.measure import Result, megabytes_above
 
@@ -37,7 +37,7 @@ CASES = {
     **{
         f"discrete Laplace, 10^6 draws, scale {name}": Case(
             _none,
-            lambda _, scale=scale: noise.discrete_laplace(ng.Secure(), scale, noise.BATCH),
+            lambda _, scale=scale: noise.discrete_laplace(sg.Secure(), scale, noise.BATCH),
             lambda _, scale=scale: np.random.default_rng().laplace(0, scale, noise.BATCH),
         )
         for name, scale in noise.SCALES.items()
@@ -69,7 +69,7 @@ CASES = {
         )
         for shape in ("zipf", "distinct")
     },
-}  # fmt: skip
+}
 
 
 def results() -> Iterator[Result]:

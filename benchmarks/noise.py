@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import noisegate as ng
+import sparsegate as sg
 from benchmarks.measure import Contender, Result, side_by_side, versus
-from noisegate.noise import discrete_laplace
+from sparsegate.noise import discrete_laplace
 
 BATCH = 10**6
 SCALES = {"20": 20, "2^20": 2**20}
@@ -17,7 +17,7 @@ SCALES = {"20": 20, "2^20": 2**20}
 def results() -> Iterator[Result]:
     from benchmarks.peers import vector_laplace
 
-    source, rng = ng.Secure(), np.random.default_rng()
+    source, rng = sg.Secure(), np.random.default_rng()
     zeros = np.zeros(BATCH, dtype=np.int64)
     for name, scale in SCALES.items():
         opendp_noise = vector_laplace(float(scale))

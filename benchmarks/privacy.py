@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Contender, Result, side_by_side
-from noisegate.privacy import log_probability, search, worst_case
-from noisegate.privacy.loss import worst_outcome
-from noisegate.privacy.model import build
+from sparsegate.privacy import log_probability, search, worst_case
+from sparsegate.privacy.loss import worst_outcome
+from sparsegate.privacy.model import build
 
 NOISES = ("continuous", "lattice")
 SCALES = (1, 10**3, 10**6)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-import noisegate as ng
+import sparsegate as sg
 from benchmarks.measure import Contender, Result, Timing, side_by_side, versus
 
 ITEMS, COUNT, MANY, SMALL = 2_290_685, 100, 100_000, 10_000
@@ -29,7 +29,7 @@ def scores(shape: str, items: int) -> np.ndarray:
 
 
 def select(values: np.ndarray, count: int) -> np.ndarray:
-    chosen = ng.select_top(values, count=count, epsilon=EPSILON, sensitivity=1, monotonic=True).indices
+    chosen = sg.select_top(values, count=count, epsilon=EPSILON, sensitivity=1, monotonic=True).indices
     assert chosen is not None
     assert chosen.size == count
     return chosen

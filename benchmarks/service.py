@@ -52,15 +52,15 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
     """A service on the table, a client's open gate, and the keeper behind both."""
     import uvicorn
 
-    from noisegate.service.assembly import keeper_on
-    from noisegate.service.client.client import connect
-    from noisegate.service.data.dataset import Dataset
-    from noisegate.service.sealing import SealingKey
-    from noisegate.service.store.sql_ledger import SqlLedger
-    from noisegate.service.tokens import Role, Tokens
-    from noisegate.service.web.http import create_app
-    from noisegate.service.web.limits import Limits
-    from noisegate.service.web.server import listen
+    from sparsegate.service.assembly import keeper_on
+    from sparsegate.service.client.client import connect
+    from sparsegate.service.data.dataset import Dataset
+    from sparsegate.service.sealed_noise import SealingKey
+    from sparsegate.service.store.sql_ledger import SqlLedger
+    from sparsegate.service.tokens import Role, Tokens
+    from sparsegate.service.web.http import create_app
+    from sparsegate.service.web.limits import Limits
+    from sparsegate.service.web.server import listen
 
     place = folder / f"{delay}.ledger"
     SqlLedger.create(place, dataset="visits", epsilon=100).close()
@@ -126,15 +126,19 @@ def rates(gate: Any, plain: Any, asked: list[str]) -> Iterator[Result]:
     )
     rate, other = 1 / ours.each, 1 / peer.each
     yield Result(
-        benchmark="asks a second over HTTP, D off, 1,000 predicates", ours=round(rate, 1), peer=round(other, 1),
-        unit="asks/s", ratio=round(rate / other, 3), target=">= 0.7",
+        benchmark="asks a second over HTTP, D off, 1,000 predicates",
+        ours=round(rate, 1),
+        peer=round(other, 1),
+        unit="asks/s",
+        ratio=round(rate / other, 3),
+        target=">= 0.7",
         details={"peer_name": "DuckDB count(DISTINCT)", "selectivities": list(SHARES), "rows": ROWS},
-    )  # fmt: skip
+    )
 
 
 def own_cost(keeper: Any, gate: Any, asked: list[str]) -> Result:
     """What an ask takes beyond its count: both commits and everything else in the keeper, HTTP left out."""
-    from noisegate.service.views import Caller
+    from sparsegate.service.caller import Caller
 
     counting: list[float] = []
     count = keeper.dataset.count
@@ -154,9 +158,13 @@ def own_cost(keeper: Any, gate: Any, asked: list[str]) -> Result:
         costs.append(time.perf_counter() - begun - counting[-1])
     keeper.dataset.count = count
     return Result(
-        benchmark="the gate's own cost, both commits, count left out", ours=round(1e3 * statistics.median(costs), 2),
-        unit="ms", target="<= 5", judged="ours", details={"p99_ms": round(1e3 * float(np.quantile(costs, 0.99)), 2)},
-    )  # fmt: skip
+        benchmark="the gate's own cost, both commits, count left out",
+        ours=round(1e3 * statistics.median(costs), 2),
+        unit="ms",
+        target="<= 5",
+        judged="ours",
+        details={"p99_ms": round(1e3 * float(np.quantile(costs, 0.99)), 2)},
+    )
 
 
 def latency(gate: Any, asked: list[str], delay: str) -> Result:

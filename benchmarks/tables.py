@@ -1,8 +1,8 @@
 """Private top-100 of 20 million rows beside the plain query, in DuckDB, Polars and Spark; itemsets of Kosarak.
 
 Takes ten minutes on two CPUs and 6 GB of memory. ``python -m benchmarks.tables`` runs it alone, or only what is named
-of duckdb, polars, spark, memory and itemsets. NOISEGATE_BENCH_ROWS sets another number of rows; NOISEGATE_KOSARAK names
-the file of transactions, which is otherwise looked for in ../shared/data.
+of duckdb, polars, spark, memory and itemsets. SPARSEGATE_BENCH_ROWS sets another number of rows;
+SPARSEGATE_KOSARAK names the file of transactions, which is otherwise looked for in ../shared/data.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Contender, Result, megabytes_above, side_by_side, versus
-from noisegate.errors import TableError
-from noisegate.tables.top import top_items
+from sparsegate.errors import TableError
+from sparsegate.tables.top import top_items
 
-ROWS = int(os.environ.get("NOISEGATE_BENCH_ROWS", "20_000_000"))
+ROWS = int(os.environ.get("SPARSEGATE_BENCH_ROWS", "20_000_000"))
 ITEMS, USERS = 2_000_000, 1_000_000
 COUNT, EPSILON = 100, 0.5
 KOSARAK_ITEMS = 41_270
 ROUNDS, WITHIN = 5, 600
 
 _ROOT = Path(__file__).parents[1]
-_KOSARAK = Path(os.environ.get("NOISEGATE_KOSARAK", _ROOT.parent / "shared" / "data" / "kosarak-first-100k.dat.gz"))
+_KOSARAK = Path(os.environ.get("SPARSEGATE_KOSARAK", _ROOT.parent / "shared" / "data" / "kosarak-first-100k.dat.gz"))
 
 
 def make_visits(folder: Path) -> None:
@@ -57,9 +57,7 @@ def private(visits: Any, domain: Any, item: str = "item") -> None:
 
 
 def compared(engine: str, what: str, ours: Callable[[], object], plain: Callable[[], object]) -> Result:
-    timings = side_by_side(
-        Contender(lambda _: ours()), Contender(lambda _: plain()), rounds=ROUNDS, within=WITHIN
-    )  # fmt: skip
+    timings = side_by_side(Contender(lambda _: ours()), Contender(lambda _: plain()), rounds=ROUNDS, within=WITHIN)
     name = f"private top-{COUNT} of {ROWS:,} rows, {what}, {engine}"
     return versus(name, *timings, "count(distinct) order by limit 100 in the same engine", target="<= 1.3", speed=False)
 
@@ -92,7 +90,7 @@ def polars_results(folder: Path) -> Iterator[Result]:
 
 
 def spark_results(folder: Path) -> Iterator[Result]:
-    from noisegate.tables.cluster import local_session
+    from sparsegate.tables.engines.spark import local_session
 
     settings = {"spark.driver.memory": "6g", "spark.sql.shuffle.partitions": "8", "spark.driver.host": "127.0.0.1"}
     try:
@@ -144,7 +142,7 @@ def _print_peak(side: str, folder: Path) -> None:
 
 def itemset_results(_: Path) -> Iterator[Result]:
     if not _KOSARAK.exists():
-        print(f"no Kosarak sample at {_KOSARAK}: set NOISEGATE_KOSARAK", file=sys.stderr)
+        print(f"no Kosarak sample at {_KOSARAK}: set SPARSEGATE_KOSARAK", file=sys.stderr)
         return
     import duckdb
 
@@ -185,7 +183,7 @@ FIGURES: dict[str, Callable[[Path], Iterator[Result]]] = {
 
 
 def results(names: Sequence[str] = tuple(FIGURES)) -> Iterator[Result]:
-    with tempfile.TemporaryDirectory(prefix="noisegate-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sparsegate-bench-") as folder:
         if set(names) != {"itemsets"}:
             make_visits(Path(folder))
         for name in names:

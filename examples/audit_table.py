@@ -17,9 +17,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import noisegate as ng
-from noisegate.auditor import Verdict, audit
-from noisegate.cli.audit import row_mechanism
+import sparsegate as sg
+from sparsegate.auditor import Verdict, audit
+from sparsegate.cli.audit import row_mechanism
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "audit.png"
 BUDGETS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
@@ -29,20 +29,20 @@ EPSILON, QUERIES, SEED = 1.0, 10, 1
 def audit_row(task: tuple[str, int]) -> Verdict:
     key, samples = task
     # A seed, so that the page can be made again as it is.
-    mechanism = row_mechanism(ng.VARIANTS[key], epsilon=EPSILON, source=ng.Seeded(SEED))
+    mechanism = row_mechanism(sg.VARIANTS[key], epsilon=EPSILON, source=sg.Seeded(SEED))
     return audit(mechanism, epsilon=EPSILON, queries=QUERIES, samples=samples, stop_at_violation=False, seed=SEED)
 
 
 def rows(budgets: tuple[int, ...] = BUDGETS) -> dict[str, list[Verdict]]:
     """Each row with each budget, the largest last."""
-    tasks = [(key, samples) for key in ng.VARIANTS for samples in budgets]
+    tasks = [(key, samples) for key in sg.VARIANTS for samples in budgets]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         found = iter(pool.map(audit_row, tasks))
-        return {key: [next(found) for _ in budgets] for key in ng.VARIANTS}
+        return {key: [next(found) for _ in budgets] for key in sg.VARIANTS}
 
 
 def true_epsilon(key: str) -> float:
-    return ng.tight_epsilon(key, epsilon=EPSILON, queries=QUERIES)
+    return sg.tight_epsilon(key, epsilon=EPSILON, queries=QUERIES)
 
 
 def peers() -> Iterator[tuple[str, str, Callable[[], Verdict]]]:
@@ -79,10 +79,16 @@ def peers() -> Iterator[tuple[str, str, Callable[[], Verdict]]]:
         f"{opendp}: Laplace threshold",
         f"ε = {epsilon:g}, δ = {delta:.4g}",
         lambda: audit(
-            threshold, batch=False, epsilon=epsilon, delta=delta, neighbours=pairs, patterns=False, samples=200_000,
+            threshold,
+            batch=False,
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=pairs,
+            patterns=False,
+            samples=200_000,
             stop_at_violation=False,
         ),
-    )  # fmt: skip
+    )
     for kind in (Exponential, PermuteAndFlip):
         name = f"diffprivlib {version('diffprivlib')}: {kind.__name__}"
         yield name, f"ε = {EPSILON:g}", lambda k=kind: _select(chosen(k), EPSILON, 2_000_000)
@@ -90,9 +96,7 @@ def peers() -> Iterator[tuple[str, str, Callable[[], Verdict]]]:
 
 def _select(mechanism: Callable[[Any, int], list[Any]], epsilon: float, samples: int) -> Verdict:
     # Utilities must not be negative: the answers lie around 100.
-    return audit(
-        mechanism, epsilon=epsilon, queries=(2, QUERIES), centre=100, samples=samples, stop_at_violation=False
-    )  # fmt: skip
+    return audit(mechanism, epsilon=epsilon, queries=(2, QUERIES), centre=100, samples=samples, stop_at_violation=False)
 
 
 def draw(path: Path, found: dict[str, list[Verdict]]) -> None:
@@ -104,7 +108,7 @@ def draw(path: Path, found: dict[str, list[Verdict]]) -> None:
     FigureCanvasAgg(figure)
     panels = figure.subplots(3, 4, sharex=True).flat
     for panel, (key, verdicts) in zip(panels, found.items(), strict=False):
-        row, true = ng.VARIANTS[key], true_epsilon(key)
+        row, true = sg.VARIANTS[key], true_epsilon(key)
         colour = "#1B7837" if row.private else "#B2182B"
         runs = [verdict.samples for verdict in verdicts]
         panel.plot(runs, [verdict.epsilon_lower for verdict in verdicts], "o-", color=colour, markersize=4)
@@ -156,7 +160,7 @@ def main() -> None:
     for key, verdicts in found.items():
         last, true = verdicts[-1], f"{true_epsilon(key):.4g}".replace("inf", "∞")
         cells = (f"{last.epsilon_lower:.4f}", proven(last), f"{last.samples:,}")
-        line(f"`{key}`", ng.VARIANTS[key].algorithm, true, *cells)
+        line(f"`{key}`", sg.VARIANTS[key].algorithm, true, *cells)
     draw(PICTURE, found)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import noisegate as ng
+import sparsegate as sg
 
 ITEMS, THRESHOLD, CUTOFF = 2_000, 1_500, 5
 
@@ -23,7 +23,7 @@ def visits() -> dict[str, int]:
 
 def watch(counts: dict[str, int], console: Console) -> None:
     """Ask a gate about one page after another; only the pages above the threshold cost anything."""
-    gate = ng.SparseVector(threshold=THRESHOLD, cutoff=CUTOFF, epsilon=0.5, sensitivity=1, monotonic=True)
+    gate = sg.SparseVector(threshold=THRESHOLD, cutoff=CUTOFF, epsilon=0.5, sensitivity=1, monotonic=True)
     table = Table(title=f"A gate at {THRESHOLD:,} visitors, epsilon 0.5, {CUTOFF} positives")
     for column in ("page", "true count (secret)", "the gate says", "right?"):
         table.add_column(column, justify="left" if column == "page" else "right")
@@ -45,7 +45,7 @@ def watch(counts: dict[str, int], console: Console) -> None:
 
 def publish(counts: dict[str, int], console: Console) -> None:
     """Publish the ten most visited pages by the exponential mechanism."""
-    chosen = ng.select_top(counts, count=10, epsilon=0.5, sensitivity=1, monotonic=True)
+    chosen = sg.select_top(counts, count=10, epsilon=0.5, sensitivity=1, monotonic=True)
     truth = sorted(counts, key=lambda page: counts[page], reverse=True)
     table = Table(title="Top ten of 2,000 pages, epsilon 0.5 for the whole list")
     for column in ("selected", "true rank (secret)", "true count (secret)"):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-import noisegate as ng
+import sparsegate as sg
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "online.png"
 PEOPLE, QUESTIONS, QUERIES = 100_000, 12, 10_000
@@ -33,10 +33,17 @@ def survey() -> pandas.DataFrame:
 
 def ask_everything(people: pandas.DataFrame) -> tuple[np.ndarray, np.ndarray, float]:
     """The errors of all answers, which of them were paid for, and the margin of those that were not."""
-    online = ng.OnlineAnswers(
-        people, {name: [0, 1] for name in people}, unit="row", epsilon=EPSILON, tolerance=TOLERANCE, cutoff=CUTOFF,
-        population=PEOPLE, source=ng.Seeded(10), not_private=True,
-    )  # fmt: skip
+    online = sg.OnlineAnswers(
+        people,
+        {name: [0, 1] for name in people},
+        unit="row",
+        epsilon=EPSILON,
+        tolerance=TOLERANCE,
+        cutoff=CUTOFF,
+        population=PEOPLE,
+        source=sg.Seeded(10),
+        not_private=True,
+    )
     truth = np.zeros((2,) * QUESTIONS)
     np.add.at(truth, tuple(people[name] for name in people), 1)
     generator = np.random.default_rng(1)

@@ -3,5 +3,5 @@
 from hypothesis import settings
 
 # A deadline measures the machine, not the code; pytest-timeout catches what hangs.
-settings.register_profile("noisegate", deadline=None)
-settings.load_profile("noisegate")
+settings.register_profile("sparsegate", deadline=None)
+settings.load_profile("sparsegate")

@@ -11,13 +11,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-import noisegate
+import sparsegate
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
-FILES = sorted((SOURCE / "noisegate").rglob("*.py"))
+FILES = sorted((SOURCE / "sparsegate").rglob("*.py"))
 
-# A room may import itself and the rooms of its row. The root is `noisegate/__init__.py`: it gathers the
+# A room may import itself and the rooms of its row. The root is `sparsegate/__init__.py`: it gathers the
 # public names, so a room that imported it would import everything.
 _CORE = {"errors", "budget", "noise", "mechanisms"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -42,12 +42,12 @@ HEAVY = {
     *("typer", "rich"),
 }
 
-MOST_LINES = 400
+MOST_LINES = 350
 EMPTY_NAMES = {"utils", "common", "base", "helpers", "misc"}
 
 
 def room_of(module: str) -> str:
-    """The room of a module: `noisegate.noise.sources` is in `noise`, `noisegate` itself is the root."""
+    """The room of a module: `sparsegate.noise.sources` is in `noise`, `sparsegate` itself is the root."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "root"
 
@@ -57,15 +57,15 @@ def imported_modules(path: PurePosixPath, source: str) -> Iterator[str]:
     package = path.with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "noisegate")
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "sparsegate")
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else ()
             origin = ".".join([*start, *([node.module] if node.module else [])])
-            if origin == "noisegate":
-                # `from noisegate import noise` names a room; `from noisegate import laplace` the root.
+            if origin == "sparsegate":
+                # `from sparsegate import noise` names a room; `from sparsegate import laplace` the root.
                 for alias in node.names:
-                    yield f"noisegate.{alias.name}" if alias.name in MAY_IMPORT else "noisegate"
-            elif origin.split(".")[0] == "noisegate":
+                    yield f"sparsegate.{alias.name}" if alias.name in MAY_IMPORT else "sparsegate"
+            elif origin.split(".")[0] == "sparsegate":
                 yield origin
 
 
@@ -120,21 +120,21 @@ def test_imports_point_one_way(file: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("noisegate/errors.py", "import noisegate.budget"),
-        ("noisegate/budget.py", "from noisegate.noise import Secure"),
-        ("noisegate/noise/sources.py", "from ..mechanisms import variants"),
-        ("noisegate/noise/sources.py", "from .. import budget"),
-        ("noisegate/noise/__init__.py", "from ..budget import Budget"),
-        ("noisegate/noise/sources.py", "def draw():\n    from noisegate.budget import Budget"),
-        ("noisegate/mechanisms/batch.py", "from noisegate import privacy"),
-        ("noisegate/mechanisms/batch.py", "import noisegate as ng"),
-        ("noisegate/mechanisms/batch.py", "from noisegate import select_top"),
-        ("noisegate/privacy/loss.py", "import numpy, noisegate.evaluation.metrics"),
-        ("noisegate/auditor/search.py", "from noisegate.mechanisms.variants import VARIANTS"),
-        ("noisegate/testing.py", "from noisegate.privacy import loss"),
-        ("noisegate/service/page.py", "from noisegate.cli import main"),
-        ("noisegate/__init__.py", "from .cli import main"),
-        ("noisegate/attic.py", ""),
+        ("sparsegate/errors.py", "import sparsegate.budget"),
+        ("sparsegate/budget.py", "from sparsegate.noise import Secure"),
+        ("sparsegate/noise/sources.py", "from ..mechanisms import variants"),
+        ("sparsegate/noise/sources.py", "from .. import budget"),
+        ("sparsegate/noise/__init__.py", "from ..budget import Budget"),
+        ("sparsegate/noise/sources.py", "def draw():\n    from sparsegate.budget import Budget"),
+        ("sparsegate/mechanisms/batch.py", "from sparsegate import privacy"),
+        ("sparsegate/mechanisms/batch.py", "import sparsegate as sg"),
+        ("sparsegate/mechanisms/batch.py", "from sparsegate import select_top"),
+        ("sparsegate/privacy/loss.py", "import numpy, sparsegate.evaluation.metrics"),
+        ("sparsegate/auditor/search.py", "from sparsegate.mechanisms.variants import VARIANTS"),
+        ("sparsegate/testing.py", "from sparsegate.privacy import loss"),
+        ("sparsegate/service/page.py", "from sparsegate.cli import main"),
+        ("sparsegate/__init__.py", "from .cli import main"),
+        ("sparsegate/attic.py", ""),
     ],
 )
 def test_an_import_against_the_grain_is_caught(path: str, source: str) -> None:
@@ -144,10 +144,10 @@ def test_an_import_against_the_grain_is_caught(path: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("noisegate/mechanisms/batch.py", "from noisegate.noise import Secure\nfrom . import variants"),
-        ("noisegate/mechanisms/__init__.py", "from . import variants\nfrom ..errors import GateClosed"),
-        ("noisegate/cli/app.py", "from noisegate import __version__\nimport typer, noisegates"),
-        ("noisegate/__init__.py", "from noisegate.mechanisms import VARIANTS"),
+        ("sparsegate/mechanisms/batch.py", "from sparsegate.noise import Secure\nfrom . import variants"),
+        ("sparsegate/mechanisms/__init__.py", "from . import variants\nfrom ..errors import GateClosed"),
+        ("sparsegate/cli/app.py", "from sparsegate import __version__\nimport typer, sparsegates"),
+        ("sparsegate/__init__.py", "from sparsegate.mechanisms import VARIANTS"),
     ],
 )
 def test_an_import_with_the_grain_passes(path: str, source: str) -> None:
@@ -162,9 +162,9 @@ def test_files_are_short_and_named_for_what_they_hold(file: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("noisegate/noise/utils.py", ""),
-        ("noisegate/helpers/text.py", ""),
-        ("noisegate/noise/sources.py", "x = 1\n" * (MOST_LINES + 1)),
+        ("sparsegate/noise/utils.py", ""),
+        ("sparsegate/helpers/text.py", ""),
+        ("sparsegate/noise/sources.py", "x = 1\n" * (MOST_LINES + 1)),
     ],
 )
 def test_a_long_file_or_an_empty_name_is_caught(path: str, source: str) -> None:
@@ -176,25 +176,25 @@ def test_every_room_is_a_package() -> None:
 
 
 def test_a_folder_that_is_no_package_is_caught() -> None:
-    paths = [PurePosixPath("noisegate/__init__.py"), PurePosixPath("noisegate/attic/trunk.py")]
-    assert folders_without_init(paths) == {PurePosixPath("noisegate/attic")}
+    paths = [PurePosixPath("sparsegate/__init__.py"), PurePosixPath("sparsegate/attic/trunk.py")]
+    assert folders_without_init(paths) == {PurePosixPath("sparsegate/attic")}
 
 
 def test_a_bare_import_loads_nothing_heavy() -> None:
-    assert heavy_modules_after("import noisegate") == set()
+    assert heavy_modules_after("import sparsegate") == set()
 
 
 def test_a_heavy_import_is_caught() -> None:
-    assert heavy_modules_after("import noisegate, mpmath") == {"mpmath"}
+    assert heavy_modules_after("import sparsegate, mpmath") == {"mpmath"}
 
 
 def test_the_documented_names_are_the_public_names() -> None:
     documented = documented_names((ROOT / "docs" / "api.md").read_text(encoding="utf-8"))
-    assert sorted(documented) == sorted(noisegate.__all__)
+    assert sorted(documented) == sorted(sparsegate.__all__)
 
 
 def test_every_public_name_exists() -> None:
-    assert [name for name in noisegate.__all__ if not hasattr(noisegate, name)] == []
+    assert [name for name in sparsegate.__all__ if not hasattr(sparsegate, name)] == []
 
 
 def test_only_the_first_column_of_a_table_names_anything() -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.budget import Budget, advanced, allocation_ratio, exact_epsilon, sequential
-from noisegate.errors import ParameterError
+from sparsegate.budget import Budget, advanced, allocation_ratio, exact_epsilon, sequential
+from sparsegate.errors import ParameterError
 
 
 def test_twenty_times_a_tenth_is_two() -> None:

@@ -8,15 +8,15 @@ import pickle
 
 import pytest
 
-from noisegate import errors
-from noisegate.errors import NoisegateError, ParameterError
+from sparsegate import errors
+from sparsegate.errors import ParameterError, SparsegateError
 
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
 
 
 def test_the_tree_is_complete() -> None:
     assert {kind.__name__ for kind in TREE} == {
-        "NoisegateError",
+        "SparsegateError",
         "ParameterError",
         "GateClosed",
         "BudgetExceeded",
@@ -27,7 +27,7 @@ def test_the_tree_is_complete() -> None:
 
 @pytest.mark.parametrize("kind", TREE)
 def test_every_error_has_one_root_a_docstring_and_a_place_in_the_drawing(kind: type[Exception]) -> None:
-    assert issubclass(kind, NoisegateError)
+    assert issubclass(kind, SparsegateError)
     assert kind.__doc__
     assert kind.__name__ in (errors.__doc__ or "")
 

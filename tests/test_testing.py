@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noisegate.testing import CONFIDENCE, assert_private
+from sparsegate.testing import CONFIDENCE, assert_private
 
 
 def noisy(scale: float):
@@ -31,7 +31,7 @@ def test_ten_seconds_are_spent_unless_told_otherwise(monkeypatch: pytest.MonkeyP
         seen.update(options)
         return type("Quiet", (), {"violates": False})()
 
-    monkeypatch.setattr("noisegate.testing.audit", fake)
+    monkeypatch.setattr("sparsegate.testing.audit", fake)
     assert_private(noisy(1.0), epsilon=1.0, monotonic=True)
     assert (seen["budget_seconds"], seen["monotonic"]) == (10.0, True)
     assert_private(noisy(1.0), epsilon=1.0, samples=5000)

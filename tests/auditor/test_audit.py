@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.auditor.subjects import SOUND, laplace, randomized_response, too_many
+from tests.support.audited import SOUND, laplace, randomized_response, too_many
 
-from noisegate.auditor import audit
-from noisegate.cli.audit import row_mechanism
-from noisegate.mechanisms.variants import VARIANTS
-from noisegate.noise import Seeded
+from sparsegate.auditor import audit
+from sparsegate.cli.audit import row_mechanism
+from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.noise import Seeded
 
 RATE = 0.1
 
@@ -107,8 +107,12 @@ def test_answers_are_whole_or_real_as_the_sensitivity_is_and_lie_around_the_cent
     for sensitivity in (1, 1.0):
         audit(
             lambda answers: kinds[answers.dtype.kind].append(answers) or 0,
-            epsilon=1.0, sensitivity=sensitivity, centre=1000, samples=2_000, seed=1,
-        )  # fmt: skip
+            epsilon=1.0,
+            sensitivity=sensitivity,
+            centre=1000,
+            samples=2_000,
+            seed=1,
+        )
     assert all(len(found) > 500 for found in kinds.values())
     assert all(abs(answers - 1000).max() < 20 for found in kinds.values() for answers in found)
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.auditor.subjects import laplace, randomized_response
+from tests.support.audited import laplace, randomized_response
 
-from noisegate.auditor import Verdict, audit
-from noisegate.errors import ParameterError
+from sparsegate.auditor import Verdict, audit
+from sparsegate.errors import ParameterError
 
 
 def test_a_seeded_audit_by_samples_repeats_itself() -> None:

@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from noisegate.auditor.blackbox import BlackBox, name_of, takes_count
-from noisegate.errors import ParameterError
+from sparsegate.auditor.blackbox import BlackBox, name_of, takes_count
+from sparsegate.errors import ParameterError
 
 
 class Single:

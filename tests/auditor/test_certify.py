@@ -6,14 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.auditor.subjects import randomized_response, responses, too_many
+from tests.support.audited import randomized_response, responses, too_many
 
-from noisegate.auditor.certify import Look, Registration, certify, schedule
-from noisegate.auditor.events import Aim, Event, Runs, find_events
-from noisegate.auditor.limits import Counts, Rule, certified
-from noisegate.auditor.neighbours import Pair
-from noisegate.auditor.outcomes import Encoder, Sample
-from noisegate.auditor.partitions import Atoms
+from sparsegate.auditor.certify import Look, Registration, certify, schedule
+from sparsegate.auditor.confidence import Counts, Rule, certified
+from sparsegate.auditor.events import Aim, Event, Runs, find_events
+from sparsegate.auditor.neighbours import Pair
+from sparsegate.auditor.outcomes import Encoder, Sample
+from sparsegate.auditor.partitions import Atoms
 
 YES, NO = np.array([1]), np.array([0])
 ALPHA = 0.1
@@ -33,13 +33,16 @@ def certify_response(
     def draw(answers: object, wanted: int) -> Sample:
         return encoder.encode(mechanism(answers, wanted), wanted)  # type: ignore[arg-type]
 
-    registration = Registration(
-        pair=Pair(YES, NO), event=truthful(encoder), rule=rule, looks=schedule(trials, ALPHA)
-    )  # fmt: skip
+    registration = Registration(pair=Pair(YES, NO), event=truthful(encoder), rule=rule, looks=schedule(trials, ALPHA))
     bounds, _ = certify(
-        registration, draw, np.random.default_rng(seed), epsilon=claim, delta=delta, stop_at_violation=stop,
+        registration,
+        draw,
+        np.random.default_rng(seed),
+        epsilon=claim,
+        delta=delta,
+        stop_at_violation=stop,
         out_of_time=lambda: False,
-    )  # fmt: skip
+    )
     return bounds.epsilon, bounds.delta
 
 
@@ -80,9 +83,7 @@ def peeking(seed: int, *, fresh: bool) -> bool:
     one, other = (encoder.encode(mechanism(answers, 2000), 2000) for answers in (YES, NO))
     runs = Runs(one=one, other=other)
     aim = Aim(trials=2000, alpha=ALPHA, delta=0.0)
-    found = max(
-        find_events(runs, runs, aim, caution=0.0, thorough=False, seed=0), key=lambda finding: finding.promised
-    )  # fmt: skip
+    found = max(find_events(runs, runs, aim, caution=0.0, thorough=False, seed=0), key=lambda finding: finding.promised)
     inputs = (NO, YES) if found.swapped else (YES, NO)
     if fresh:
         samples = [encoder.encode(mechanism(answers, 2000), 2000) for answers in inputs]
@@ -128,11 +129,16 @@ def test_a_violation_stops_the_counting_early() -> None:
 
         registration = Registration(
             pair=Pair(YES, NO), event=truthful(encoder), rule=Rule.RATIO, looks=schedule(10**5, 0.01)
-        )  # fmt: skip
+        )
         certify(
-            registration, draw, np.random.default_rng(1), epsilon=1.0, delta=0.0, stop_at_violation=stop,
+            registration,
+            draw,
+            np.random.default_rng(1),
+            epsilon=1.0,
+            delta=0.0,
+            stop_at_violation=stop,
             out_of_time=lambda: False,
-        )  # fmt: skip
+        )
         drawn.append(counted[0])
     assert drawn[0] < 1000 < 1.9 * 10**5 < drawn[1]
 
@@ -150,10 +156,15 @@ def test_running_out_of_time_keeps_the_looks_that_were_finished() -> None:
 
     registration = Registration(
         pair=Pair(YES, NO), event=truthful(encoder), rule=Rule.RATIO, looks=schedule(10_000, 0.1)
-    )  # fmt: skip
+    )
     bounds, counts = certify(
-        registration, draw, np.random.default_rng(1), epsilon=1.0, delta=0.0, stop_at_violation=False,
+        registration,
+        draw,
+        np.random.default_rng(1),
+        epsilon=1.0,
+        delta=0.0,
+        stop_at_violation=False,
         out_of_time=out_of_time,
-    )  # fmt: skip
+    )
     assert bounds.epsilon > 0.5
     assert 4500 < counts.trials1 < 5500

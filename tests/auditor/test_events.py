@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.auditor.subjects import laplace, laplace_vector, responses
+from tests.support.audited import laplace, laplace_vector, responses
 
-from noisegate.auditor.events import Aim, Finding, Runs, confirmed, find_events
-from noisegate.auditor.outcomes import Encoder, Sample
-from noisegate.auditor.partitions import Atoms, Bins
-from noisegate.auditor.scores import Scores
+from sparsegate.auditor.classifier import Scores
+from sparsegate.auditor.events import Aim, Finding, Runs, confirmed, find_events
+from sparsegate.auditor.outcomes import Encoder, Sample
+from sparsegate.auditor.partitions import Atoms, Bins
 
 ONE, ZERO = np.array([1]), np.array([0])
 AIM = Aim(trials=1e5, alpha=0.01, delta=0.0)

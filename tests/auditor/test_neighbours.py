@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.auditor.neighbours import Pair, Space, known_patterns, mutation, random_pair, taken
-from noisegate.errors import ParameterError
+from sparsegate.auditor.neighbours import Pair, Space, known_patterns, mutation, random_pair, taken
+from sparsegate.errors import ParameterError
 
 
 def space(queries: int | tuple[int, int] = 10, **changes: object) -> Space:

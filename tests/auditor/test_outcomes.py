@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.auditor.lookup import Lookup, keys
-from noisegate.auditor.outcomes import BITS, Encoder, Sample, joined, shown
-from noisegate.errors import ParameterError
+from sparsegate.auditor.lookup import Lookup, keys
+from sparsegate.auditor.outcomes import BITS, Encoder, Sample, joined, shown
+from sparsegate.errors import ParameterError
 
 
 class Side(enum.Enum):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noisegate import cli
+from sparsegate import cli
 
 Command = Callable[..., tuple[object, str, str]]
 
@@ -24,7 +24,7 @@ def command(monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
 
     def run(*arguments: object, stdin: str = "") -> tuple[object, str, str]:
-        monkeypatch.setattr("sys.argv", ["noisegate", *map(str, arguments)])
+        monkeypatch.setattr("sys.argv", ["sparsegate", *map(str, arguments)])
         monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
         with pytest.raises(SystemExit) as stopped:
             cli.main()

@@ -1,4 +1,4 @@
-"""`noisegate audit`: a sentence or JSON on stdout, and the exit code says whether the claim was refuted."""
+"""`sparsegate audit`: a sentence or JSON on stdout, and the exit code says whether the claim was refuted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisegate.cli.audit import LEGEND, row_mechanism
-from noisegate.mechanisms.variants import VARIANTS
-from noisegate.noise import Seeded
+from sparsegate.cli.audit import LEGEND, row_mechanism
+from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.noise import Seeded
 
 SOURCE = """
 import numpy as np
@@ -87,7 +87,7 @@ def test_the_options_reach_the_auditor(command, module: str, monkeypatch: pytest
         seen.update(options)
         raise Reached
 
-    monkeypatch.setattr("noisegate.cli.audit.audit_mechanism", fake)
+    monkeypatch.setattr("sparsegate.cli.audit.audit_mechanism", fake)
     claim = ("--epsilon", 2, "--delta", 0.1, "--confidence", 0.9)
     where = ("--sensitivity", "2.0", "--centre", 7, "--monotonic")
     with pytest.raises(Reached):

@@ -1,4 +1,4 @@
-"""`noisegate datasets`: the list, and fetching."""
+"""`sparsegate datasets`: the list, and fetching."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from noisegate.cli import datasets as module
-from noisegate.errors import NoisegateError
-from noisegate.evaluation import PUBLISHED
+from sparsegate.cli import datasets as module
+from sparsegate.errors import SparsegateError
+from sparsegate.evaluation import PUBLISHED
 
 
 def test_the_list_says_records_items_and_what_is_a_stand_in(command) -> None:
@@ -44,13 +44,13 @@ def test_fetch_prints_the_path_alone_on_stdout(command, monkeypatch: pytest.Monk
 
 def test_fetch_without_a_network_is_one_line_and_exit_code_2(command, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str, folder: object) -> Path:
-        raise NoisegateError(f"could not download {name}")
+        raise SparsegateError(f"could not download {name}")
 
     monkeypatch.setattr(module, "fetch_file", fail)
-    assert command("datasets", "fetch", "kosarak") == (2, "", "noisegate: could not download kosarak\n")
+    assert command("datasets", "fetch", "kosarak") == (2, "", "sparsegate: could not download kosarak\n")
 
 
 def test_an_unknown_dataset_is_refused(command) -> None:
     code, out, err = command("datasets", "fetch", "retail")
     assert (code, out) == (2, "")
-    assert err.startswith("noisegate: dataset must be one of bms-pos, kosarak, aol, zipf, got 'retail'")
+    assert err.startswith("sparsegate: dataset must be one of bms-pos, kosarak, aol, zipf, got 'retail'")

@@ -1,4 +1,4 @@
-"""`noisegate ledger`: what it shows and exports, and that a budget is raised on record."""
+"""`sparsegate ledger`: what it shows and exports, and that a budget is raised on record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`noisegate loss`: what it prints, what it refuses, what it draws."""
+"""`sparsegate loss`: what it prints, what it refuses, what it draws."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from noisegate.cli.app import app
-from noisegate.errors import ParameterError
-from noisegate.mechanisms.variants import VARIANTS
+from sparsegate.cli.app import app
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.variants import VARIANTS
 
 
 def run(*arguments: str) -> str:
@@ -52,9 +52,18 @@ def test_an_impossible_outcome_is_valid_json_and_keeps_its_sign() -> None:
 
 def test_thresholds_and_estimates_are_read() -> None:
     text = run(
-        "hardt-rothblum-2010-repaired", "--answers", "5,5", "--neighbour", "6,4", "--outcome", "B,A",
-        "--threshold", "3,4", "--estimates", "1,9",
-    )  # fmt: skip
+        "hardt-rothblum-2010-repaired",
+        "--answers",
+        "5,5",
+        "--neighbour",
+        "6,4",
+        "--outcome",
+        "B,A",
+        "--threshold",
+        "3,4",
+        "--estimates",
+        "1,9",
+    )
     assert "thresholds       3, 4" in text
     assert "estimates        1, 9" in text
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Command
 
-from noisegate.mechanisms.sparse_vector import SparseVector
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -28,7 +28,7 @@ def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: P
     for line in commands:
         name, *arguments = shlex.split(line)
         code, out, err = command(*arguments)
-        assert (name, code, err) == ("noisegate", 0, ""), line
+        assert (name, code, err) == ("sparsegate", 0, ""), line
         assert out
     assert SqlLedger("visits.ledger").statement().remaining.epsilon == 2 + Fraction(1, 4)
     names = {"visits": duckdb.read_parquet("visits.parquet"), "pages": [f"/page/{number}" for number in range(90)]}

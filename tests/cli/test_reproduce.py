@@ -1,4 +1,4 @@
-"""`noisegate reproduce`: options in, files out."""
+"""`sparsegate reproduce`: options in, files out."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from types import ModuleType
 
 import pytest
 
-from noisegate.cli import reproduce as module
-from noisegate.evaluation import read
+from sparsegate.cli import reproduce as module
+from sparsegate.evaluation import read
 
 SMALL = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", "--runs", "3", "--jobs", "1")
 
 
 @pytest.fixture
 def reproduce(command, monkeypatch, tmp_path):
-    """Run `noisegate reproduce` with ``--out`` in a folder of the test, and no report."""
-    monkeypatch.setattr(module, "REPORT", "noisegate.evaluation.no_such_report")
+    """Run `sparsegate reproduce` with ``--out`` in a folder of the test, and no report."""
+    monkeypatch.setattr(module, "REPORT", "sparsegate.evaluation.no_such_report")
     return lambda *arguments: command("reproduce", *arguments, "--out", tmp_path / "out")
 
 
@@ -36,17 +36,32 @@ def test_results_are_written_where_they_are_asked_for(reproduce, tmp_path: Path)
 def test_the_options_reach_the_experiment(reproduce, tmp_path: Path) -> None:
     reproduce(*SMALL[:2], "--counts", "25, 50", "--epsilon", "0.1,0.5", "--methods", "em", "--runs", "2", "--seed", "9")
     assert manifest(tmp_path)["parameters"] == {
-        "counts": [25, 50], "epsilon": [0.1, 0.5], "runs": 2, "seed": 9, "scale_to_records": False,
-    }  # fmt: skip
+        "counts": [25, 50],
+        "epsilon": [0.1, 0.5],
+        "runs": 2,
+        "seed": 9,
+        "scale_to_records": False,
+    }
 
 
 def test_a_file_is_used_and_scaled(reproduce, tmp_path: Path) -> None:
     file = tmp_path / "part.dat"
     file.write_text("1 2 3\n1\n" * 50, encoding="utf-8")
     code, _, _ = reproduce(
-        "--datasets", "kosarak", "--data", f"kosarak={file}", "--scale-to-records", "--counts", "2", "--methods", "em",
-        "--runs", "2", "--jobs", "1",
-    )  # fmt: skip
+        "--datasets",
+        "kosarak",
+        "--data",
+        f"kosarak={file}",
+        "--scale-to-records",
+        "--counts",
+        "2",
+        "--methods",
+        "em",
+        "--runs",
+        "2",
+        "--jobs",
+        "1",
+    )
     assert code == 0
     assert manifest(tmp_path)["datasets"][0]["kind"] == "scaled"
 
@@ -73,7 +88,7 @@ def test_the_report_is_written_where_there_is_one(reproduce, tmp_path: Path, mon
 def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[str, ...], message: str) -> None:
     code, out, err = reproduce(*arguments)
     assert (code, out) == (2, "")
-    assert f"noisegate: {message}" in err
+    assert f"sparsegate: {message}" in err
 
 
 def test_ctrl_c_exits_130_and_keeps_the_cells(reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`noisegate serve`: what it needs, what it says, and that it stops cleanly."""
+"""`sparsegate serve`: what it needs, what it says, and that it stops cleanly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from noisegate.service.client.client import connect
-from noisegate.service.store.sql_ledger import SqlLedger
-from noisegate.service.views import Caller
+from sparsegate.service.caller import Caller
+from sparsegate.service.client.client import connect
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 @pytest.fixture
@@ -27,11 +27,14 @@ def visits(tmp_path):
 @contextmanager
 def spawned(*arguments):
     """The real server on a free port: its process, its URL, and what it said before it listened."""
-    command = [sys.executable, "-c", "from noisegate.cli import main; main()", "serve", *map(str, arguments)]
+    command = [sys.executable, "-c", "from sparsegate.cli import main; main()", "serve", *map(str, arguments)]
     process = subprocess.Popen(
-        [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*command, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
+    )
     said = []
     try:
         for line in process.stdout:
@@ -81,7 +84,7 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
 def refused(command, *arguments):
     code, out, err = command("serve", *arguments, "--port", "0")
     assert (code, out) == (2, "")
-    assert err.startswith("noisegate: ")
+    assert err.startswith("sparsegate: ")
     assert err.count("\n") == 1
     return err
 
@@ -138,7 +141,7 @@ def test_a_port_that_is_taken_is_one_line(command, visits):
         port = taken.getsockname()[1]
         code, _, err = command("serve", visits, "--user", "visitor", "--port", port)
     assert code == 2
-    assert re.fullmatch(rf"noisegate: cannot listen on 127.0.0.1 port {port}: address already in use; .*\n", err)
+    assert re.fullmatch(rf"sparsegate: cannot listen on 127.0.0.1 port {port}: address already in use; .*\n", err)
 
 
 def test_a_missing_file_is_one_line(command, tmp_path):
@@ -149,7 +152,7 @@ def test_a_missing_file_is_one_line(command, tmp_path):
 def started(monkeypatch):
     """The service starts and stops at once; the app that it would have run is kept."""
     apps = []
-    monkeypatch.setattr("noisegate.service.web.server.run", lambda app, *_, **__: apps.append(app))
+    monkeypatch.setattr("sparsegate.service.web.server.run", lambda app, *_, **__: apps.append(app))
     return apps
 
 
@@ -163,12 +166,12 @@ def test_a_host_beyond_this_machine_is_warned_about(command, visits, started):
 
 def test_the_delay_is_ten_asks_and_at_least_a_quarter_of_a_second(command, visits, started, monkeypatch):
     arguments = ("serve", visits, "--user", "visitor", "--port", 0)
-    monkeypatch.setattr("noisegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.0001)
-    monkeypatch.setattr("noisegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.0001)
+    monkeypatch.setattr("sparsegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.0001)
+    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.0001)
     _, out, _ = command(*arguments, "--new-ledger", "--budget", 2)
     assert "answers leave 0.25 s" in out
-    monkeypatch.setattr("noisegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.05)
-    monkeypatch.setattr("noisegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.2)
+    monkeypatch.setattr("sparsegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.05)
+    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.2)
     _, out, _ = command(*arguments)
     assert "answers leave 3 s" in out
     assert started[-1].state.service.lines._places.value == 5
@@ -184,7 +187,7 @@ def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, mon
             gates.append(keeper.open_gate(Caller(token=1, key="k"), threshold=5, cutoff=1, epsilon=1))
         gates.append(keeper.gate(gates[0]["id"]))
 
-    monkeypatch.setattr("noisegate.service.web.server.run", run)
+    monkeypatch.setattr("sparsegate.service.web.server.run", run)
     command(*arguments, "--new-ledger", "--budget", 2)
     command(*arguments)
     key = visits.parent / "visits.csv.ledger.key"

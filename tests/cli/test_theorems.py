@@ -1,4 +1,4 @@
-"""`noisegate theorems`: what it prints, and when it fails."""
+"""`sparsegate theorems`: what it prints, and when it fails."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from noisegate.cli import theorems
-from noisegate.privacy.theorems import CLAIMS, SECTIONS, Verdict
+from sparsegate.cli import theorems
+from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Verdict
 
 QUICK = ("definition", "slip-alg-3-scales", "alg-5", "gptt-kappa")
 
@@ -35,9 +35,12 @@ def quick(monkeypatch):
 
 def test_the_whole_paper_is_checked_and_fits_eighty_columns() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from noisegate.cli import main; main()", "theorems"],
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", "from sparsegate.cli import main; main()", "theorems"],
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     first_words = {words[0] for line in done.stdout.splitlines() if (words := line.split())}
     assert set(CLAIMS) <= first_words
@@ -102,7 +105,7 @@ def test_an_unknown_key_is_one_line_on_stderr_and_exit_code_2(command) -> None:
     code, out, err = command("theorems", "theorem-99")
     assert (code, out) == (2, "")
     assert err == (
-        "noisegate: KEY must be the key of a claim, got 'theorem-99'; run `noisegate theorems` for the list\n"
+        "sparsegate: KEY must be the key of a claim, got 'theorem-99'; run `sparsegate theorems` for the list\n"
     )
 
 
@@ -119,5 +122,5 @@ def test_ctrl_c_is_quiet_and_exits_130(command, monkeypatch) -> None:
     def interrupt(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("noisegate.cli.theorems.Console", interrupt)
+    monkeypatch.setattr("sparsegate.cli.theorems.Console", interrupt)
     assert command("theorems", "alg-5") == (130, "", "")

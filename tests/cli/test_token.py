@@ -1,4 +1,4 @@
-"""`noisegate token`: tokens on the command line."""
+"""`sparsegate token`: tokens on the command line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from noisegate.service.store.sql_ledger import SqlLedger
-from noisegate.service.tokens import Role, Tokens
+from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.tokens import Role, Tokens
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_the_list_shows_who_and_since_when_and_no_token(command, ledger):
     [
         (["add", "olga", "--role", "admin"], "role must be owner or analyst, got 'admin'"),
         (["add", ""], "name must be 1 to 100 printable characters"),
-        (["revoke", "olga"], "name must be that of a token, got 'olga'; see `noisegate token list`"),
+        (["revoke", "olga"], "name must be that of a token, got 'olga'; see `sparsegate token list`"),
     ],
 )
 def test_a_refusal_is_one_line(command, ledger, arguments, message):

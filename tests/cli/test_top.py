@@ -1,4 +1,4 @@
-"""`noisegate top`: what it prints, what it never prints, and what it refuses.
+"""`sparsegate top`: what it prints, what it never prints, and what it refuses.
 
 Scores are 1,000 for three pages and 0 for the rest, at epsilon 30 for three items: by a union bound over the domain of
 at most 1,001 candidates a wrong selection has a probability below 3 * 1001 * exp(-10 * 1000), so nothing fails by
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import ASK, PAGES, Command
 
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -141,8 +141,9 @@ def test_an_empty_table_still_answers(command: Command, folder: Path) -> None:
 
 def test_long_and_hostile_names_fit_and_do_not_steer_the_terminal(command: Command, folder: Path) -> None:
     Path("pages.csv").write_text("page\n" + "/x" * 200 + "\n\x1b[31m[red]evil[/red]\n")
-    _, out, _ = command("top", "visits.csv", "--item", "page", "--user", "visitor", "-c", "2", "--epsilon", "1",
-                        "--domain", "pages.csv")  # fmt: skip
+    _, out, _ = command(
+        "top", "visits.csv", "--item", "page", "--user", "visitor", "-c", "2", "--epsilon", "1", "--domain", "pages.csv"
+    )
     assert max(map(len, out.splitlines())) <= 80
     assert "\x1b" not in out
     assert "[red]evil[/red]" in out
@@ -162,8 +163,11 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         "--dataset",
         "v",
     )
-    for wrong in (("--plot", "x.png"), ("--plot", "x.bmp", "--answers-epsilon", "1"),
-                  ("--plot", "no/x.png", "--answers-epsilon", "1")):  # fmt: skip
+    for wrong in (
+        ("--plot", "x.png"),
+        ("--plot", "x.bmp", "--answers-epsilon", "1"),
+        ("--plot", "no/x.png", "--answers-epsilon", "1"),
+    ):
         code, out, err = command(*options, *wrong)
         assert (code, out, err.count("\n")) == (2, "", 1)
     assert not Path("x.ledger").exists()
@@ -203,7 +207,7 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         ({"--itemset-size": "9"}, "itemset_size"),
         ({"--max-items": "9"}, "max_items"),
         ({"--dataset": "sales"}, "belongs to the dataset 'visits'"),
-        ({"--budget": "98"}, "noisegate ledger raise"),
+        ({"--budget": "98"}, "sparsegate ledger raise"),
     ],
 )
 def test_bad_input_is_one_line_and_spends_nothing(command: Command, folder: Path, change, hint: str) -> None:

@@ -1,4 +1,4 @@
-"""`noisegate top --ledger`: what is charged, when, and what stays spent after a crash, a race or Ctrl-C.
+"""`sparsegate top --ledger`: what is charged, when, and what stays spent after a crash, a race or Ctrl-C.
 
 Scores and epsilon are those of test_top: nothing fails by chance.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.cli.conftest import ASK, Command
 
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Path) -> None:
@@ -43,14 +43,14 @@ def test_an_observed_domain_spends_delta_too(command: Command, folder: Path) -> 
 
 KILLED = """
 import os, signal, sys
-from noisegate import cli
-from noisegate.cli.spending import Spending
+from sparsegate import cli
+from sparsegate.cli.ledger_options import Spending
 commit = Spending.commit
 def dying(*arguments):
     commit(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 Spending.commit = dying
-sys.argv = ["noisegate", *sys.argv[1:]]
+sys.argv = ["sparsegate", *sys.argv[1:]]
 cli.main()
 """
 
@@ -69,7 +69,7 @@ def test_a_kill_between_the_commit_and_the_output_leaves_it_spent(folder: Path) 
 def test_two_commands_at_once_cannot_both_have_the_last_of_a_budget(folder: Path) -> None:
     ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=30)
     options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger"]
-    program = [sys.executable, "-c", "from noisegate.cli import main; main()", *options]
+    program = [sys.executable, "-c", "from sparsegate.cli import main; main()", *options]
     both = [subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
     outputs = [process.communicate(timeout=60)[0] for process in both]
     assert sorted(process.returncode for process in both) == [0, 2]
@@ -82,15 +82,15 @@ def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> Non
     ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=30)
     endless = "SELECT page, visitor || range AS visitor FROM data, range(1000000000)"
     options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger", "--sql", endless]
-    program = [sys.executable, "-c", "from noisegate.cli import main; main()", *options]
+    program = [sys.executable, "-c", "from sparsegate.cli import main; main()", *options]
     environment = {**os.environ, "TMPDIR": str(folder)}
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as running:
-        while not list(folder.glob("noisegate-*")):
+        while not list(folder.glob("sparsegate-*")):
             assert running.poll() is None
             time.sleep(0.02)
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
         assert running.communicate(timeout=30) == (b"", b"")
         assert running.returncode == 130
-    assert list(folder.glob("noisegate-*")) == []
+    assert list(folder.glob("sparsegate-*")) == []
     assert len(ledger.entries()) == 1

@@ -1,4 +1,4 @@
-"""`noisegate top`: a result that is paid for reaches its reader, and what was not released reaches nobody.
+"""`sparsegate top`: a result that is paid for reaches its reader, and what was not released reaches nobody.
 
 Scores and epsilon are those of test_top: nothing fails by chance.
 """
@@ -19,7 +19,7 @@ from tests.cli.conftest import ASK, Command
 
 duckdb = pytest.importorskip("duckdb")
 
-PROGRAM = [sys.executable, "-c", "from noisegate.cli import main; main()"]
+PROGRAM = [sys.executable, "-c", "from sparsegate.cli import main; main()"]
 
 
 @pytest.mark.parametrize("style", ["--json", "--csv", None])
@@ -105,7 +105,7 @@ def test_sigterm_leaves_no_data_behind_and_ends_the_process_as_ever(folder: Path
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline()
-        assert len(list(spill.glob("noisegate-*"))) == 1
+        assert len(list(spill.glob("sparsegate-*"))) == 1
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == -signal.SIGTERM
         assert process.stderr.read() == ""

@@ -1,4 +1,4 @@
-"""`noisegate variants`, and what every sub-command shares: exit codes, one-line errors, `--version`."""
+"""`sparsegate variants`, and what every sub-command shares: exit codes, one-line errors, `--version`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from importlib.metadata import entry_points
 
 import pytest
 
-import noisegate
-from noisegate import cli
-from noisegate.cli.variants import LEGEND
-from noisegate.mechanisms.variants import VARIANTS, Variant
+import sparsegate
+from sparsegate import cli
+from sparsegate.cli.variants import LEGEND
+from sparsegate.mechanisms.variants import VARIANTS, Variant
 
 KEYS = list(VARIANTS)
 
@@ -23,7 +23,7 @@ def command(monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
 
     def run(*arguments: str) -> tuple[object, str, str]:
-        monkeypatch.setattr("sys.argv", ["noisegate", *arguments])
+        monkeypatch.setattr("sys.argv", ["sparsegate", *arguments])
         with pytest.raises(SystemExit) as stopped:
             cli.main()
         captured = capsys.readouterr()
@@ -37,7 +37,7 @@ def lines_by_first_word(text: str) -> dict[str, list[str]]:
 
 
 def test_the_console_script_is_this_main() -> None:
-    (script,) = entry_points(group="console_scripts", name="noisegate")
+    (script,) = entry_points(group="console_scripts", name="sparsegate")
     assert script.load() is cli.main
 
 
@@ -105,16 +105,16 @@ def test_json_of_one_key_is_an_array_of_one(command) -> None:
 def test_an_unknown_key_is_one_line_on_stderr_and_exit_code_2(command) -> None:
     code, out, err = command("variants", "svt-1999")
     assert (code, out) == (2, "")
-    assert err.startswith("noisegate: KEY must be one of standard,")
+    assert err.startswith("sparsegate: KEY must be one of standard,")
     assert "got 'svt-1999'" in err
     assert err.count("\n") == 1
 
 
 def test_version_prints_the_version(command) -> None:
-    assert command("--version") == (0, f"noisegate {noisegate.__version__}\n", "")
+    assert command("--version") == (0, f"sparsegate {sparsegate.__version__}\n", "")
 
 
-@pytest.mark.parametrize("place", ["noisegate.cli.app.app", "noisegate.cli.variants.Console"])
+@pytest.mark.parametrize("place", ["sparsegate.cli.app.app", "sparsegate.cli.variants.Console"])
 def test_ctrl_c_is_quiet_and_exits_130(command, monkeypatch, place: str) -> None:
     def interrupt(**_: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`noisegate watch`: answers as they come, one gate, bad conditions that cost nothing, and what is recorded.
+"""`sparsegate watch`: answers as they come, one gate, bad conditions that cost nothing, and what is recorded.
 
 Counts are 0 or 1,000 against a threshold of 500 at epsilon 10 and a cutoff of at most 3: a wrong answer has
 a probability below e**-400, so these tests do not fail by chance.
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from noisegate.errors import TableError
-from noisegate.service.store.sql_ledger import SqlLedger
-from noisegate.tables.conditions import Conditions
+from sparsegate.errors import TableError
+from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.tables.conditions import Conditions
 
 GATE = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--user", "visitor")
 
@@ -172,7 +172,7 @@ def test_wrong_options_are_explained_in_one_line(command, visits: Path, options:
 
 def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_is_quiet(visits: Path, tmp_path: Path) -> None:
     """A line that is no UTF-8 is refused on the way, in a locale that would not take it."""
-    program = [sys.executable, "-c", "from noisegate.cli import main; main()", "watch", str(visits), *GATE]
+    program = [sys.executable, "-c", "from sparsegate.cli import main; main()", "watch", str(visits), *GATE]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8:strict"}
     with subprocess.Popen([*program, "--conditions", "-"], text=True, env=environment, **pipes) as watch:
@@ -186,5 +186,5 @@ def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_is_quiet(vis
         watch.send_signal(signal.SIGINT)
         assert watch.wait(timeout=30) == 130
         assert watch.stdout.read() == ""
-        assert watch.stderr.read() == "noisegate: where must be UTF-8 text, got \"page = '\\udcff'\"\n"
-    assert list(tmp_path.glob("noisegate-*")) == []
+        assert watch.stderr.read() == "sparsegate: where must be UTF-8 text, got \"page = '\\udcff'\"\n"
+    assert list(tmp_path.glob("sparsegate-*")) == []

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noisegate.errors import ParameterError
-from noisegate.evaluation import PUBLISHED, datasets, load
-from noisegate.evaluation.datasets import Published
-from noisegate.evaluation.stand_ins import LAWS
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation import PUBLISHED, datasets, load
+from sparsegate.evaluation.datasets import Published
+from sparsegate.evaluation.stand_ins import LAWS
 
 FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
 

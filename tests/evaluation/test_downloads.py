@@ -9,9 +9,9 @@ from pathlib import Path
 import pooch
 import pytest
 
-from noisegate.errors import NoisegateError, ParameterError
-from noisegate.evaluation import PUBLISHED, datasets, downloads, fetch
-from noisegate.evaluation.datasets import Published
+from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.evaluation import PUBLISHED, datasets, downloads, fetch
+from sparsegate.evaluation.datasets import Published
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path:
         raise ConnectionError("unreachable")
 
     monkeypatch.setattr(pooch, "retrieve", fail)
-    with pytest.raises(NoisegateError, match=r"^could not download http://fimi.*kosarak.*--data$") as refused:
+    with pytest.raises(SparsegateError, match=r"^could not download http://fimi.*kosarak.*--data$") as refused:
         fetch("kosarak", folder=tmp_path)
     assert "\n" not in str(refused.value)
 

@@ -11,11 +11,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from noisegate.errors import ParameterError
-from noisegate.evaluation import METHODS, Dataset, Ladder, Progress, cells, read, run
-from noisegate.evaluation.experiments import DEFAULT_COUNTS
-from noisegate.evaluation.provenance import commit
-from noisegate.evaluation.results import COLUMNS
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run
+from sparsegate.evaluation.experiments import DEFAULT_COUNTS
+from sparsegate.evaluation.provenance import commit
+from sparsegate.evaluation.results import COLUMNS
 
 GRID = {"datasets": ["zipf"], "counts": [25, 50], "methods": ["em", "svt-dpbook", "svt-s-1:1"], "runs": 10}
 CELLS = 6
@@ -35,9 +35,19 @@ def test_the_result_is_a_tidy_arrow_table() -> None:
     found = run(**GRID)
     assert found.column_names == list(COLUMNS)
     assert found.column_names[:12] == [
-        "dataset", "stand_in", "method", "epsilon", "count", "runs",
-        "ser_mean", "ser_std", "fnr_mean", "fnr_std", "selected_mean", "seconds",
-    ]  # fmt: skip
+        "dataset",
+        "stand_in",
+        "method",
+        "epsilon",
+        "count",
+        "runs",
+        "ser_mean",
+        "ser_std",
+        "fnr_mean",
+        "fnr_std",
+        "selected_mean",
+        "seconds",
+    ]
     keys = ("dataset", "method", "epsilon", "count", "runs")
     assert [tuple(row[key] for key in keys) for row in found.to_pylist()] == [
         ("zipf", method, 0.1, count, 10) for method in GRID["methods"] for count in GRID["counts"]
@@ -95,18 +105,22 @@ def test_the_manifest_says_what_was_run(tmp_path: Path) -> None:
     run(datasets=["kosarak"], counts=[25], methods=["em"], runs=2, seed=5, out=tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["parameters"] == {
-        "counts": [25], "epsilon": [0.1], "runs": 2, "seed": 5, "scale_to_records": False,
-    }  # fmt: skip
+        "counts": [25],
+        "epsilon": [0.1],
+        "runs": 2,
+        "seed": 5,
+        "scale_to_records": False,
+    }
     assert manifest["threshold"].startswith("oracle")
     assert manifest["datasets"][0]["stand_in"] is True
     assert manifest["datasets"][0]["description"].startswith("STAND-IN")
     assert manifest["methods"][0]["key"] == "em"
-    assert set(manifest["versions"]) == {"python", "noisegate", "numpy", "pyarrow"}
+    assert set(manifest["versions"]) == {"python", "sparsegate", "numpy", "pyarrow"}
     assert "commit" in manifest
 
 
 def test_there_is_no_commit_outside_of_a_checkout(tmp_path: Path) -> None:
-    assert commit(tmp_path / "site-packages" / "noisegate") is None
+    assert commit(tmp_path / "site-packages" / "sparsegate") is None
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -152,12 +166,20 @@ def test_a_cell_that_cannot_be_read_is_computed_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "parameter"),
     [
-        ({"counts": []}, "counts"), ({"counts": [0]}, "counts"), ({"counts": [10_000]}, "count"),
-        ({"epsilon": 0}, "epsilon"), ({"epsilon": []}, "epsilon"), ({"methods": ["svt"]}, "method"),
-        ({"datasets": ["retail"]}, "dataset"), ({"datasets": []}, "datasets"), ({"runs": 0}, "runs"),
-        ({"jobs": 0}, "jobs"), ({"seed": -1}, "seed"), ({"data": {"kosarak": "file"}}, "data"),
+        ({"counts": []}, "counts"),
+        ({"counts": [0]}, "counts"),
+        ({"counts": [10_000]}, "count"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": []}, "epsilon"),
+        ({"methods": ["svt"]}, "method"),
+        ({"datasets": ["retail"]}, "dataset"),
+        ({"datasets": []}, "datasets"),
+        ({"runs": 0}, "runs"),
+        ({"jobs": 0}, "jobs"),
+        ({"seed": -1}, "seed"),
+        ({"data": {"kosarak": "file"}}, "data"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_parameter_is_refused_before_any_work(tmp_path: Path, change: dict[str, object], parameter: str) -> None:
     with pytest.raises(ParameterError, match=f"^{parameter} must"):
         run(**GRID | change, out=tmp_path / "out")

@@ -9,15 +9,22 @@ from typing import Any
 import matplotlib
 import pytest
 
-from noisegate.evaluation import run
-from noisegate.evaluation.figures import _STYLE, COMPARISONS, LINES, ORACLE, _compare, _scores, draw_all, swept_count
-from noisegate.evaluation.findings import Findings, load_findings
-from noisegate.evaluation.further import run_further
+from sparsegate.evaluation import run
+from sparsegate.evaluation.extra_experiments import run_further
+from sparsegate.evaluation.figures import _STYLE, COMPARISONS, LINES, ORACLE, _compare, _scores, draw_all, swept_count
+from sparsegate.evaluation.findings import Findings, load_findings
 
 RUN = {
-    "datasets": ["bms-pos", "zipf"], "data": {}, "scale_to_records": False, "counts": [25, 50], "epsilon": [0.1],
-    "methods": ["svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em"], "runs": 3, "seed": 1, "jobs": 1,
-}  # fmt: skip
+    "datasets": ["bms-pos", "zipf"],
+    "data": {},
+    "scale_to_records": False,
+    "counts": [25, 50],
+    "epsilon": [0.1],
+    "methods": ["svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em"],
+    "runs": 3,
+    "seed": 1,
+    "jobs": 1,
+}
 
 
 @pytest.fixture(scope="module")

@@ -7,19 +7,28 @@ from dataclasses import replace
 
 import pytest
 
-from noisegate.errors import ParameterError
-from noisegate.evaluation import DEFAULT_METHODS, METHODS
-from noisegate.evaluation.methods import method
-from noisegate.mechanisms.variants import VARIANTS
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation import DEFAULT_METHODS, METHODS
+from sparsegate.evaluation.methods import method
+from sparsegate.mechanisms.variants import VARIANTS
 
 C, EPSILON = 50, 0.1
 
 
 def test_the_default_methods_are_those_of_the_two_comparisons() -> None:
     assert DEFAULT_METHODS == (
-        "svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23",
-        "svt-retr-1d", "svt-retr-2d", "svt-retr-3d", "svt-retr-4d", "svt-retr-5d", "em",
-    )  # fmt: skip
+        "svt-dpbook",
+        "svt-s-1:1",
+        "svt-s-1:3",
+        "svt-s-1:c",
+        "svt-s-1:c23",
+        "svt-retr-1d",
+        "svt-retr-2d",
+        "svt-retr-3d",
+        "svt-retr-4d",
+        "svt-retr-5d",
+        "em",
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.evaluation import Ladder, measure
+from sparsegate.evaluation import Ladder, measure
 
 SCORES = [10, 8, 6, 6, 6, 1]  # rungs 0, 1, 2, 2, 2, 3; the top 3 are 10, 8 and one of the 6s, 24 in all
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.evaluation.per_item import numpy_score_errors
+from tests.support.per_item import numpy_score_errors
 
-from noisegate.evaluation import METHODS, Dataset, load, measure, simulate
+from sparsegate.evaluation import METHODS, Dataset, load, measure, simulate
 
 EPSILON = 0.1
 SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "kosarak-first-100k.dat.gz"
@@ -18,10 +18,16 @@ REFERENCE = {
     ("kosarak", 50): {"svt-dpbook": 0.66, "svt-s-1:1": 0.066, "svt-s-1:3": 0.015, "svt-s-1:c23": 0.005, "em": 0.0},
     ("kosarak", 100): {"svt-dpbook": 0.973, "svt-s-1:1": 0.904, "svt-s-1:3": 0.643, "svt-s-1:c23": 0.353, "em": 0.034},
     ("zipf", 100): {
-        "svt-dpbook": 0.970, "svt-s-1:1": 0.960, "svt-s-1:3": 0.949, "svt-s-1:c23": 0.950, "em": 0.261,
-        "svt-retr-1d": 0.839, "svt-retr-3d": 0.273, "svt-retr-5d": 0.274,
+        "svt-dpbook": 0.970,
+        "svt-s-1:1": 0.960,
+        "svt-s-1:3": 0.949,
+        "svt-s-1:c23": 0.950,
+        "em": 0.261,
+        "svt-retr-1d": 0.839,
+        "svt-retr-3d": 0.273,
+        "svt-retr-5d": 0.274,
     },
-}  # fmt: skip
+}
 CELLS = [(name, count, key, value) for (name, count), row in REFERENCE.items() for key, value in row.items()]
 
 

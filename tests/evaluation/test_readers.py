@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from noisegate.errors import NoisegateError, ParameterError
-from noisegate.evaluation.readers import read_counts
+from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.evaluation.readers import read_counts
 
 FIMI = "1 2 3\n1\n2 1 99\n"  # item 1 is in three records, 2 in two, 3 and 99 in one
 PAIRS = [(7, 1), (7, 2), (7, 3), (8, 1), (9, 2), (9, 1), (9, 99)]
@@ -113,5 +113,5 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "pyarrow.csv", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(NoisegateError, match=r"needs pyarrow; run: pip install 'noisegate\[evaluation\]'"):
+    with pytest.raises(SparsegateError, match=r"needs pyarrow; run: pip install 'sparsegate\[evaluation\]'"):
         read_counts(write(tmp_path, "item,count\na,1\n"))

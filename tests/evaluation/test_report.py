@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from noisegate.evaluation import Dataset, Ladder, run
-from noisegate.evaluation.findings import load_findings
-from noisegate.evaluation.report import render, write
-from noisegate.evaluation.statements import STATEMENTS
+from sparsegate.evaluation import Dataset, Ladder, run
+from sparsegate.evaluation.findings import load_findings
+from sparsegate.evaluation.report import render, write
+from sparsegate.evaluation.statements import STATEMENTS
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-3d"]
 
@@ -40,9 +40,13 @@ class Reader(HTMLParser):
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     out = tmp_path_factory.mktemp("out")
     mine = Dataset(
-        name="mine", title="<b>Mine</b>", kind="stand-in", records=9, description="a & b <script>alert(1)</script>",
+        name="mine",
+        title="<b>Mine</b>",
+        kind="stand-in",
+        records=9,
+        description="a & b <script>alert(1)</script>",
         ladder=Ladder.of([1000 - i for i in range(400)]),
-    )  # fmt: skip
+    )
     run(datasets=["zipf", mine], counts=[25, 50], methods=METHODS, runs=3, seed=5, out=out)
     path = write(out)
     assert path == out / "report.html"
@@ -128,5 +132,5 @@ def test_the_example_of_the_page_on_reproduction_runs(tmp_path: Path, monkeypatc
 
 
 def test_a_report_without_results_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="noisegate reproduce"):
+    with pytest.raises(ValueError, match="sparsegate reproduce"):
         write(tmp_path)

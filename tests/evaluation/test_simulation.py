@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.per_item import FALSE_ALARM, Outcome, numpy_score_errors, outcomes, real_runs, two_sample_p
+from tests.support.goodness import FALSE_ALARM
+from tests.support.per_item import Outcome, numpy_score_errors, outcomes, real_runs, two_sample_p
 
-from noisegate.errors import ParameterError
-from noisegate.evaluation import METHODS, Ladder, Method, measure, race, simulate, simulation
-from noisegate.mechanisms.scores import Scores
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation import METHODS, Ladder, Method, arrivals, measure, simulate, simulation
+from sparsegate.mechanisms.scores import Scores
 
 SCORES = [30] * 3 + [12] * 5 + [6] * 12 + [0] * 20
 LADDER = Ladder.of(SCORES)
@@ -43,9 +44,9 @@ def test_selections_have_the_law_of_the_per_item_runner_and_a_fifth_less_noise_g
 
 @pytest.mark.parametrize("key", ["svt-s-1:1", "svt-retr-1d", "svt-retr-3d", "em"])
 def test_a_horizon_that_is_too_near_changes_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual, windows, rings = simulated(key, seed=9), [], race._Window.rings
-    monkeypatch.setattr(race._Window, "rings", lambda *given: windows.append(1) or rings(*given))
-    monkeypatch.setattr(race, "_SLACK", -2.5)
+    usual, windows, rings = simulated(key, seed=9), [], arrivals._Window.rings
+    monkeypatch.setattr(arrivals._Window, "rings", lambda *given: windows.append(1) or rings(*given))
+    monkeypatch.setattr(arrivals, "_SLACK", -2.5)
     assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
     assert len(windows) > 2
 
@@ -53,7 +54,7 @@ def test_a_horizon_that_is_too_near_changes_nothing_but_the_time(key: str, monke
 @pytest.mark.parametrize("key", ["svt-dpbook", "svt-s-1:c23", "svt-retr-1d", "em"])
 def test_coarser_buckets_change_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = simulated(key, seed=9)
-    monkeypatch.setattr(race, "_WIDEST", 8.0)
+    monkeypatch.setattr(arrivals, "_WIDEST", 8.0)
     assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
 
 

@@ -8,17 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from noisegate.evaluation import DEFAULT_METHODS, run
-from noisegate.evaluation.findings import Findings, Row, load_findings
-from noisegate.evaluation.further import ABLATION, EPSILON, run_further
-from noisegate.evaluation.published import VALUES
-from noisegate.evaluation.statements import STATEMENTS, check_all
-from noisegate.evaluation.verdicts import Verdict, excess
+from sparsegate.evaluation import DEFAULT_METHODS, run
+from sparsegate.evaluation.extra_experiments import ABLATION, EPSILON, run_further
+from sparsegate.evaluation.findings import Findings, Row, load_findings
+from sparsegate.evaluation.reference_values import VALUES
+from sparsegate.evaluation.statements import STATEMENTS, check_all
+from sparsegate.evaluation.verdicts import Verdict, excess
 
 RUN = {
-    "datasets": ["kosarak", "zipf"], "data": {}, "scale_to_records": False, "counts": [25, 50, 100, 200],
-    "epsilon": [0.1], "methods": DEFAULT_METHODS, "runs": 20, "seed": 1, "jobs": 1,
-}  # fmt: skip
+    "datasets": ["kosarak", "zipf"],
+    "data": {},
+    "scale_to_records": False,
+    "counts": [25, 50, 100, 200],
+    "epsilon": [0.1],
+    "methods": DEFAULT_METHODS,
+    "runs": 20,
+    "seed": 1,
+    "jobs": 1,
+}
 
 
 @pytest.fixture(scope="module")

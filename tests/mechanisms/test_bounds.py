@@ -10,22 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import noisegate as ng
-from noisegate.mechanisms.bounds import outcome_loss, tight_epsilon, tight_loss
-from noisegate.mechanisms.plan import comparison_variance, plan
-from noisegate.mechanisms.variants import VARIANTS, Scales
+import sparsegate as sg
+from sparsegate.mechanisms.bounds import outcome_loss, tight_epsilon, tight_loss
+from sparsegate.mechanisms.plan import comparison_variance, plan
+from sparsegate.mechanisms.variants import VARIANTS, Scales
 
 TABLE = [
-    ("lyu-2017", False, lambda c: 1), ("lyu-2017", True, lambda c: 0.75),
-    ("dwork-roth-2014", False, lambda c: 1), ("dwork-roth-2014", True, lambda c: 0.75),
-    ("roth-2011", False, lambda c: math.inf), ("roth-2011", True, lambda c: math.inf),
-    ("lee-clifton-2014", False, lambda c: (1 + 6 * c) / 4), ("lee-clifton-2014", True, lambda c: (1 + 3 * c) / 4),
-    ("stoddard-2014", False, lambda c: math.inf), ("stoddard-2014", True, lambda c: math.inf),
-    ("chen-2015", False, lambda c: math.inf), ("gptt", True, lambda c: math.inf),
-    ("standard", False, lambda c: 1), ("standard", True, lambda c: 1),
-    ("hardt-rothblum-2010", False, lambda c: math.inf), ("hardt-rothblum-2010-indicator", True, lambda c: 1),
-    ("hardt-rothblum-2010-repaired", False, lambda c: 1), ("hardt-rothblum-2010-repaired", True, lambda c: 1),
-]  # fmt: skip
+    ("lyu-2017", False, lambda c: 1),
+    ("lyu-2017", True, lambda c: 0.75),
+    ("dwork-roth-2014", False, lambda c: 1),
+    ("dwork-roth-2014", True, lambda c: 0.75),
+    ("roth-2011", False, lambda c: math.inf),
+    ("roth-2011", True, lambda c: math.inf),
+    ("lee-clifton-2014", False, lambda c: (1 + 6 * c) / 4),
+    ("lee-clifton-2014", True, lambda c: (1 + 3 * c) / 4),
+    ("stoddard-2014", False, lambda c: math.inf),
+    ("stoddard-2014", True, lambda c: math.inf),
+    ("chen-2015", False, lambda c: math.inf),
+    ("gptt", True, lambda c: math.inf),
+    ("standard", False, lambda c: 1),
+    ("standard", True, lambda c: 1),
+    ("hardt-rothblum-2010", False, lambda c: math.inf),
+    ("hardt-rothblum-2010-indicator", True, lambda c: 1),
+    ("hardt-rothblum-2010-repaired", False, lambda c: 1),
+    ("hardt-rothblum-2010-repaired", True, lambda c: 1),
+]
 
 
 @pytest.mark.parametrize(("key", "monotonic", "expected"), TABLE)
@@ -36,14 +45,14 @@ def test_the_tight_loss_at_epsilon_one(key: str, monotonic: bool, expected: obje
 
 @pytest.mark.parametrize("row", VARIANTS.values(), ids=VARIANTS.keys())
 @pytest.mark.parametrize("monotonic", [False, True])
-def test_a_row_is_called_private_exactly_where_its_tight_loss_says_so(row: ng.Variant, monotonic: bool) -> None:
+def test_a_row_is_called_private_exactly_where_its_tight_loss_says_so(row: sg.Variant, monotonic: bool) -> None:
     loss = max(tight_epsilon(row, cutoff=c, epsilon=1, monotonic=monotonic) for c in (1, 2, 7))
     assert row.private == (loss <= 1)
 
 
 @pytest.mark.parametrize("shares", [(0.1, 0.4, 0.5), (0.3, 0.3, 0.4), (0.5, 0.2, 0.3), (0.2, 0.7, 0.1)])
 def test_monotonic_queries_get_the_smallest_share_back(shares: tuple[float, float, float]) -> None:
-    budget = ng.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    budget = sg.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
     assert tight_epsilon("standard", cutoff=4, budget=budget) == pytest.approx(1)
     assert tight_epsilon("standard", cutoff=4, budget=budget, monotonic=True) == pytest.approx(1 - min(shares))
 
@@ -55,7 +64,7 @@ def test_chen_after_n_queries(queries: int, loss: float) -> None:
 
 @given(st.integers(1, 30), st.fractions(Fraction(1, 100), 3), st.fractions(Fraction(1, 100), 3))
 def test_gptt_follows_its_closed_form(n: int, e1: Fraction, e2: Fraction) -> None:
-    budget = ng.Budget(threshold=e1, queries=e2)
+    budget = sg.Budget(threshold=e1, queries=e2)
     expected = n * e2 if n % 2 == 0 else min(n * e2, e1 + (n - 1) * e2)
     assert tight_epsilon("gptt", budget=budget, queries=n) == pytest.approx(float(expected))
 
@@ -107,13 +116,13 @@ def test_the_dynamic_programme_of_redrawn_rounds_finds_the_best_of_all_transcrip
     "bad",
     [
         {},
-        {"epsilon": 1, "budget": ng.Budget(threshold=1, queries=1)},
-        {"budget": ng.Budget(threshold=1, queries=1), "allocation": "1:3"},
+        {"epsilon": 1, "budget": sg.Budget(threshold=1, queries=1)},
+        {"budget": sg.Budget(threshold=1, queries=1), "allocation": "1:3"},
         {"epsilon": 1, "queries": 0},
     ],
 )
 def test_bad_parameters_are_named(bad: dict[str, object]) -> None:
-    with pytest.raises(ng.ParameterError):
+    with pytest.raises(sg.ParameterError):
         tight_epsilon("standard", **bad)  # type: ignore[arg-type]
 
 
@@ -134,7 +143,7 @@ def test_a_plan_spends_exactly_epsilon_and_never_has_more_variance_than_the_pape
     assert float(loss) == pytest.approx(epsilon, rel=1e-6)
     assert answers or loss == Fraction(repr(epsilon))
     assert all(scale is None or scale > 0 for scale in planned.scales)
-    budget = ng.Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, answers=share)
+    budget = sg.Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, answers=share)
     standard = VARIANTS["standard"].scales(budget, cutoff=cutoff, monotonic=monotonic)
     assert planned.variance <= comparison_variance(standard) * (1 + 1e-6)
 
@@ -155,5 +164,5 @@ def test_few_questions_want_no_threshold_noise() -> None:
 @pytest.mark.parametrize("epsilon", [4.4180051265113995e-151, 1e-16, 1e16, 1e300])
 @pytest.mark.parametrize("queries", [1, 11_936])
 def test_an_epsilon_beyond_all_noise_is_refused_by_name(epsilon: float, queries: int) -> None:
-    with pytest.raises(ng.ParameterError, match=r"epsilon must lie between 1e-15 and 1e\+15"):
-        ng.SparseVector(threshold=1, cutoff=384, epsilon=epsilon, queries=queries, sensitivity=1, monotonic=True)
+    with pytest.raises(sg.ParameterError, match=r"epsilon must lie between 1e-15 and 1e\+15"):
+        sg.SparseVector(threshold=1, cutoff=384, epsilon=epsilon, queries=queries, sensitivity=1, monotonic=True)

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.mechanisms.laws import FALSE_ALARM, Law, p_value, peeled
+from tests.support.goodness import FALSE_ALARM
+from tests.support.selection_laws import Law, p_value, peeled
 
-from noisegate.errors import ParameterError
-from noisegate.mechanisms import exponential, race
-from noisegate.mechanisms.exponential import exponential_groups, selection_rate
-from noisegate.mechanisms.scores import Scores
-from noisegate.noise import Seeded, Source, clocks
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms import exponential, race
+from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.noise import Seeded, Source, clocks
 
 RUNS = 5_000
 SCORES = [0, 3, 3, 5]
@@ -175,14 +176,19 @@ def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count) -> Non
         st.tuples(
             st.integers(-5, 5),
             st.one_of(
-                st.integers(0, 2**11), st.integers(2**39, 2**41), st.integers(0, 2**64 - 1),
-                st.integers(2**64 - 2**45, 2**64 - 1), st.integers(2**64 - 2**11, 2**64 - 1),
+                st.integers(0, 2**11),
+                st.integers(2**39, 2**41),
+                st.integers(0, 2**64 - 1),
+                st.integers(2**64 - 2**45, 2**64 - 1),
+                st.integers(2**64 - 2**11, 2**64 - 1),
             ),
         ),
-        min_size=1, max_size=12, unique_by=lambda pair: pair[1],
+        min_size=1,
+        max_size=12,
+        unique_by=lambda pair: pair[1],
     ),
     st.data(),
-)  # fmt: skip
+)
 def test_words_at_the_ends_are_ordered_like_any_others(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
     values, words = [pair[0] * 3 for pair in pairs], [pair[1] for pair in pairs]
     count = data.draw(st.integers(1, len(pairs)))
@@ -248,9 +254,17 @@ def test_later_rings_of_a_lane_come_later() -> None:
 
 @pytest.mark.parametrize(
     ("epsilon", "sensitivity", "named"),
-    [(0, 1, "epsilon"), (math.nan, 1, "epsilon"), (math.inf, 1, "epsilon"), (1, 0, "sensitivity"),
-     (1, -1, "sensitivity"), (1, math.inf, "sensitivity"), (1, 10**301, "epsilon"), (1, 1e-305, "epsilon")],
-)  # fmt: skip
+    [
+        (0, 1, "epsilon"),
+        (math.nan, 1, "epsilon"),
+        (math.inf, 1, "epsilon"),
+        (1, 0, "sensitivity"),
+        (1, -1, "sensitivity"),
+        (1, math.inf, "sensitivity"),
+        (1, 10**301, "epsilon"),
+        (1, 1e-305, "epsilon"),
+    ],
+)
 def test_rates_that_make_no_sense_are_refused(epsilon, sensitivity, named) -> None:
     with pytest.raises(ParameterError) as caught:
         selection_rate(epsilon=epsilon, count=1, sensitivity=sensitivity, monotonic=True)

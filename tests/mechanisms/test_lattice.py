@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.errors import ParameterError
-from noisegate.mechanisms.lattice import LIMIT, Lattice
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.lattice import LIMIT, Lattice
 
 FLOATS = st.floats(min_value=-1e9, max_value=1e9)
 

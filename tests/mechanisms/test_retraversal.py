@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanisms.laws import FALSE_ALARM, p_value, traversed
+from tests.support.goodness import FALSE_ALARM
+from tests.support.selection_laws import p_value, traversed
 
-from noisegate.errors import ParameterError
-from noisegate.mechanisms import retraversal
-from noisegate.mechanisms.calibration import Calibration, calibrate
-from noisegate.mechanisms.retraversal import Traversal, plan_traversal, traversal_groups
-from noisegate.mechanisms.scores import Scores
-from noisegate.noise import Seeded
-from noisegate.noise.expansions import tail
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms import retraversal
+from sparsegate.mechanisms.calibration import Calibration, calibrate
+from sparsegate.mechanisms.retraversal import Traversal, plan_traversal, traversal_groups
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.noise import Seeded
+from sparsegate.noise.expansions import tail
 
 RUNS = 4000
 SCORES = [0, 4, 4, 7]
@@ -47,9 +48,16 @@ def observed(scores: Scores, plan: Traversal, seed: int) -> Counter[tuple[int, .
 
 def standard(**changes: object) -> Calibration:
     parameters = {
-        "cutoff": 4, "sensitivity": 1, "epsilon": 1, "budget": None, "monotonic": True, "allocation": "1:1",
-        "threshold": 10, "granularity": None, "not_private": False,
-    } | changes  # fmt: skip
+        "cutoff": 4,
+        "sensitivity": 1,
+        "epsilon": 1,
+        "budget": None,
+        "monotonic": True,
+        "allocation": "1:1",
+        "threshold": 10,
+        "granularity": None,
+        "not_private": False,
+    } | changes
     return calibrate("standard", **parameters)
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from tests.goodness import FALSE_ALARM
+from tests.support.goodness import FALSE_ALARM
 
-import noisegate as ng
-from noisegate.mechanisms.variants import Compared, Variant
+import sparsegate as sg
+from sparsegate.mechanisms.variants import Compared, Variant
 
 ANSWERS = [0, 2, -1, 1, 0]
 
 
 def _options(row: Variant, seed: int) -> dict[str, Any]:
-    options: dict[str, Any] = {"cutoff": 2, "epsilon": 2, "source": ng.Seeded(seed), "not_private": True}
+    options: dict[str, Any] = {"cutoff": 2, "epsilon": 2, "source": sg.Seeded(seed), "not_private": True}
     if row.compared is not Compared.ANSWER:
         options["estimates"] = [1, 0, -3, 2, 4]
     return options
@@ -25,13 +25,13 @@ def _options(row: Variant, seed: int) -> dict[str, Any]:
 
 def _streamed(row: Variant, runs: int) -> Counter[tuple[Any, ...]]:
     return Counter(
-        tuple((a.above, a.estimate) for a in ng.run(row, ANSWERS, threshold=1, **_options(row, seed)))
+        tuple((a.above, a.estimate) for a in sg.run(row, ANSWERS, threshold=1, **_options(row, seed)))
         for seed in range(runs)
     )
 
 
 def _batched(row: Variant, runs: int, **changes: Any) -> Counter[tuple[Any, ...]]:
-    out = ng.run_many(row, ANSWERS, runs=runs, threshold=1, **(_options(row, 10**6) | changes))
+    out = sg.run_many(row, ANSWERS, runs=runs, threshold=1, **(_options(row, 10**6) | changes))
     values = out.values if out.values is not None else np.full(out.above.shape, None, dtype=object)
     return Counter(
         tuple((bool(a), v if a else None) for a, v in zip(above[:n], value[:n], strict=True))
@@ -47,13 +47,13 @@ def _two_sample_p(one: Counter[Any], other: Counter[Any]) -> float:
     return float(stats.chi2_contingency(np.array(columns).T).pvalue)
 
 
-@pytest.mark.parametrize("row", ng.VARIANTS.values(), ids=ng.VARIANTS.keys())
+@pytest.mark.parametrize("row", sg.VARIANTS.values(), ids=sg.VARIANTS.keys())
 def test_the_batch_runner_has_the_law_of_the_streaming_runner(row: Variant) -> None:
     """Two-sample chi-square over whole transcripts, fixed seeds, rate 1e-6."""
     assert _two_sample_p(_streamed(row, 4_000), _batched(row, 40_000)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("row", ng.VARIANTS.values(), ids=ng.VARIANTS.keys())
+@pytest.mark.parametrize("row", sg.VARIANTS.values(), ids=sg.VARIANTS.keys())
 def test_the_two_sample_test_rejects_noise_that_is_20_percent_off(row: Variant) -> None:
     """The twin: 20 % less noise than the row's is told apart at rate 1e-6 (at a larger size)."""
     assert _two_sample_p(_batched(row, 150_000), _batched(row, 150_000, epsilon=2.5)) < FALSE_ALARM
@@ -61,16 +61,16 @@ def test_the_two_sample_test_rejects_noise_that_is_20_percent_off(row: Variant) 
 
 @pytest.mark.parametrize("key", ["stoddard-2014", "chen-2015", "gptt"])
 def test_rows_without_a_stop_answer_everything(key: str) -> None:
-    out = ng.run_many(key, [10**6] * 50, runs=20, epsilon=1, cutoff=1, not_private=True)
+    out = sg.run_many(key, [10**6] * 50, runs=20, epsilon=1, cutoff=1, not_private=True)
     assert out.above.all()
     assert (out.asked == 50).all()
-    assert len(ng.run(key, [10**6] * 50, epsilon=1, cutoff=1, not_private=True)) == 50
+    assert len(sg.run(key, [10**6] * 50, epsilon=1, cutoff=1, not_private=True)) == 50
 
 
-@pytest.mark.parametrize("row", [row for row in ng.VARIANTS.values() if row.stops], ids=lambda row: row.key)
+@pytest.mark.parametrize("row", [row for row in sg.VARIANTS.values() if row.stops], ids=lambda row: row.key)
 def test_rows_with_a_stop_give_exactly_c_positives(row: Variant) -> None:
     estimates = {} if row.compared is Compared.ANSWER else {"estimates": 0}
-    out = ng.run_many(row, [10**6] * 9, runs=50, epsilon=1, cutoff=4, not_private=True, **estimates)  # type: ignore[arg-type]
+    out = sg.run_many(row, [10**6] * 9, runs=50, epsilon=1, cutoff=4, not_private=True, **estimates)  # type: ignore[arg-type]
     assert (out.asked == 4).all()
     assert (out.above.sum(axis=1) == 4).all()
     assert not out.above[:, 4:].any()
@@ -79,7 +79,7 @@ def test_rows_with_a_stop_give_exactly_c_positives(row: Variant) -> None:
 def test_gptt_with_equal_shares_is_the_algorithm_of_chen() -> None:
     """The same seed gives the same answers: the two rows differ in nothing but their story."""
     runs = [
-        ng.run_many(k, ANSWERS, runs=500, epsilon=1, source=ng.Seeded(3), not_private=True)
+        sg.run_many(k, ANSWERS, runs=500, epsilon=1, source=sg.Seeded(3), not_private=True)
         for k in ("gptt", "chen-2015")
     ]
     assert (runs[0].above == runs[1].above).all()
@@ -91,16 +91,16 @@ def test_dwork_roth_redraws_its_threshold_and_lyu_does_not() -> None:
     With nu almost silenced (a huge queries share) the answers to q, q are equal under one rho; redrawing after the
     first ABOVE makes the second independent: it is BELOW in half of the runs.
     """
-    budget = ng.Budget(threshold=0.01, queries=1000)
+    budget = sg.Budget(threshold=0.01, queries=1000)
     options: dict[str, Any] = {
         "runs": 2_000,
         "cutoff": 9,
         "budget": budget,
         "not_private": True,
-        "source": ng.Seeded(4),
+        "source": sg.Seeded(4),
     }
-    kept = ng.run_many("lyu-2017", [0, 0], **options).above
-    redrawn = ng.run_many("dwork-roth-2014", [0, 0], **options).above
+    kept = sg.run_many("lyu-2017", [0, 0], **options).above
+    redrawn = sg.run_many("dwork-roth-2014", [0, 0], **options).above
     assert (kept[:, 0] == kept[:, 1]).mean() > 0.99
     after_positive = redrawn[redrawn[:, 0], 1]
     assert 0.4 < after_positive.mean() < 0.6  # 1,000 fair coins: 6 standard deviations, rate below 1e-8
@@ -108,10 +108,10 @@ def test_dwork_roth_redraws_its_threshold_and_lyu_does_not() -> None:
     assert after_negative.mean() < 0.01
 
 
-@pytest.mark.parametrize("row", [row for row in ng.VARIANTS.values() if not row.private], ids=lambda row: row.key)
+@pytest.mark.parametrize("row", [row for row in sg.VARIANTS.values() if not row.private], ids=lambda row: row.key)
 def test_a_flawed_row_runs_only_with_a_waiver_and_the_refusal_names_the_flaw(row: Variant) -> None:
-    for start in (lambda: ng.run(row, [1], epsilon=1), lambda: ng.run_many(row, [1], runs=2, epsilon=1)):
-        with pytest.raises(ng.ParameterError) as caught:
+    for start in (lambda: sg.run(row, [1], epsilon=1), lambda: sg.run_many(row, [1], runs=2, epsilon=1)):
+        with pytest.raises(sg.ParameterError) as caught:
             start()
         assert row.flaw in str(caught.value)
 
@@ -128,22 +128,22 @@ def test_a_flawed_row_runs_only_with_a_waiver_and_the_refusal_names_the_flaw(row
         ({"epsilon": -1}, "epsilon"),
         ({"cutoff": 0}, "cutoff"),
         ({"row": "hardt-rothblum-2010-repaired"}, "estimates"),
-        ({"row": "lyu-2017", "epsilon": None, "budget": ng.Budget(threshold=1, queries=1, answers=1)}, "answers"),
+        ({"row": "lyu-2017", "epsilon": None, "budget": sg.Budget(threshold=1, queries=1, answers=1)}, "answers"),
     ],
 )
 def test_a_bad_parameter_of_run_many_is_named(changes: dict[str, Any], parameter: str) -> None:
     options: dict[str, Any] = {"row": "standard", "answers": [1], "runs": 3, "epsilon": 1} | changes
-    with pytest.raises(ng.ParameterError, match=f"^{parameter} "):
-        ng.run_many(options.pop("row"), options.pop("answers"), **options)
+    with pytest.raises(sg.ParameterError, match=f"^{parameter} "):
+        sg.run_many(options.pop("row"), options.pop("answers"), **options)
 
 
 def test_no_questions_give_no_answers() -> None:
-    assert ng.run("standard", [], epsilon=1) == ()
-    out = ng.run_many("standard", [], runs=3, epsilon=1)
+    assert sg.run("standard", [], epsilon=1) == ()
+    out = sg.run_many("standard", [], runs=3, epsilon=1)
     assert out.above.shape == (3, 0)
     assert out.asked.tolist() == [0, 0, 0]
 
 
 def test_float_answers_run_on_a_float_lattice() -> None:
-    out = ng.run_many("standard", [1e6 + 0.5, -1e6], runs=5, sensitivity=0.5, epsilon=1, cutoff=2)
+    out = sg.run_many("standard", [1e6 + 0.5, -1e6], runs=5, sensitivity=0.5, epsilon=1, cutoff=2)
     assert out.above.tolist() == [[True, False]] * 5

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanisms.laws import FALSE_ALARM, p_value
+from tests.support.goodness import FALSE_ALARM
+from tests.support.selection_laws import p_value
 
-from noisegate.errors import ParameterError
-from noisegate.mechanisms.scores import Scores
-from noisegate.noise import Seeded
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.noise import Seeded
 
 SECRET = 8675309  # a score that must show in no message
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.untouchable import Untouchable
+from tests.support.untouchable import Untouchable
 
-from noisegate.errors import ParameterError
-from noisegate.mechanisms.scores import Scores
-from noisegate.mechanisms.selection import METHODS, Request, Selection, select_top
-from noisegate.noise import Secure, Seeded
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import METHODS, Request, Selection, select_top
+from sparsegate.noise import Secure, Seeded
 
 SECRET = 8675309
 COUNTS = {"a": 900, "b": 850, "c": 12, "d": 3}
@@ -21,8 +21,13 @@ THRESHOLDS = {"exponential": {}, "sparse-vector": {"threshold": 400}, "retravers
 
 def select(scores: object, **changes: object) -> Selection:
     parameters = {
-        "count": 2, "epsilon": 5, "sensitivity": 1, "monotonic": True, "source": Seeded(1), "not_private": True,
-    } | changes  # fmt: skip
+        "count": 2,
+        "epsilon": 5,
+        "sensitivity": 1,
+        "monotonic": True,
+        "source": Seeded(1),
+        "not_private": True,
+    } | changes
     return select_top(scores, **parameters)
 
 
@@ -130,7 +135,7 @@ RETRAVERSAL = {"method": "retraversal", "threshold": 5}
         ("source", {"source": 7}),
         ("scale", {**SVT, "epsilon": 1e-15}),
     ],
-)  # fmt: skip
+)
 def test_a_bad_parameter_is_named_before_anything_is_drawn(parameter: str, changes: dict[str, object]) -> None:
     with pytest.raises(ParameterError) as caught:
         select([SECRET, 2, 3, 4], **({"source": Untouchable(1)} | changes))

@@ -14,33 +14,33 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, proportion_p
-from tests.processes import in_forked_child
+from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, proportion_p
+from tests.support.processes import in_forked_child
 
-import noisegate as ng
-from noisegate.mechanisms.gate import Gate
+import sparsegate as sg
+from sparsegate.mechanisms.gate import Gate
 
 
-def seeded(seed: int = 7, **options: Any) -> ng.SparseVector:
+def seeded(seed: int = 7, **options: Any) -> sg.SparseVector:
     chosen = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1} | options
-    return ng.SparseVector(**chosen, source=ng.Seeded(seed), not_private=True)  # type: ignore[arg-type]
+    return sg.SparseVector(**chosen, source=sg.Seeded(seed), not_private=True)  # type: ignore[arg-type]
 
 
 def test_far_answers_are_told_apart_and_the_gate_closes_after_the_cutoff() -> None:
-    gate = ng.SparseVector(threshold=1000, cutoff=2, epsilon=10, sensitivity=1)
-    assert gate.ask(-(10**6)) == ng.BELOW
-    assert gate.ask(10**6) == ng.ABOVE
+    gate = sg.SparseVector(threshold=1000, cutoff=2, epsilon=10, sensitivity=1)
+    assert gate.ask(-(10**6)) == sg.BELOW
+    assert gate.ask(10**6) == sg.ABOVE
     assert (gate.positives, gate.remaining, gate.closed) == (1, 1, False)
     assert gate.ask(10**6)
     assert gate.closed
-    with pytest.raises(ng.GateClosed, match="all 2 of its positive answers"):
+    with pytest.raises(sg.GateClosed, match="all 2 of its positive answers"):
         gate.ask(10**6)
-    with pytest.raises(ng.GateClosed):
+    with pytest.raises(sg.GateClosed):
         gate.ask_many([1])
 
 
 def test_a_threshold_for_one_question_is_used_for_that_question() -> None:
-    gate = ng.SparseVector(threshold=10**9, cutoff=5, epsilon=1, sensitivity=1)
+    gate = sg.SparseVector(threshold=10**9, cutoff=5, epsilon=1, sensitivity=1)
     assert not gate.ask(0)
     assert gate.ask(0, threshold=-(10**9))
     assert not gate.ask(0)
@@ -62,7 +62,7 @@ def test_ask_many_equals_asking_one_by_one(seed: int, answers: list[int], cutoff
 
 @given(st.integers(0, 2**32), st.lists(st.integers(60, 140), max_size=60))
 def test_ask_many_equals_asking_one_by_one_with_numbers_and_thresholds(seed: int, answers: list[int]) -> None:
-    budget = ng.Budget(threshold=0.2, queries=0.4, answers=0.4)
+    budget = sg.Budget(threshold=0.2, queries=0.4, answers=0.4)
     bars = [100 + (i % 7) for i in range(len(answers))]
     one, many = (seeded(seed, epsilon=None, budget=budget) for _ in range(2))
     singly: list[tuple[bool, float]] = []
@@ -94,7 +94,7 @@ def test_only_the_difference_of_answer_and_threshold_matters(seed: int, pairs: l
 def test_the_comparison_has_exactly_the_claimed_law() -> None:
     """P[ABOVE] at every distance equals P[nu - rho >= d], summed exactly; binomial test at rate 1e-6, twin 20 % off."""
     runs, epsilon = 4_000, 2
-    budget = ng.Budget.allocate(epsilon, cutoff=1, monotonic=True)
+    budget = sg.Budget.allocate(epsilon, cutoff=1, monotonic=True)
     hits = sum(bool(seeded(seed, epsilon=epsilon, cutoff=1, monotonic=True).ask(101)) for seed in range(runs))
 
     def chance(widen: float) -> float:
@@ -108,7 +108,7 @@ def test_the_comparison_has_exactly_the_claimed_law() -> None:
 
 def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
     """Chi-square of the released noise at rate 1e-6; its twin rejects a share 20 % off."""
-    budget = ng.Budget(threshold=1, queries=1, answers=2)
+    budget = sg.Budget(threshold=1, queries=1, answers=2)
     gates = (seeded(seed, epsilon=None, budget=budget, cutoff=4, threshold=0) for seed in range(3_000))
     noise = np.concatenate([gate.ask_many([1000] * 4)["estimate"] - 1000 for gate in gates])
     cells = range(-5, 6)
@@ -120,8 +120,8 @@ def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
 
 
 def test_a_float_gate_answers_floats() -> None:
-    budget = ng.Budget(threshold=1, queries=1, answers=1)
-    gate = ng.SparseVector(threshold=0.5, cutoff=2, budget=budget, sensitivity=0.25)
+    budget = sg.Budget(threshold=1, queries=1, answers=1)
+    gate = sg.SparseVector(threshold=0.5, cutoff=2, budget=budget, sensitivity=0.25)
     answer = gate.ask(1e6 + 0.125)
     assert isinstance(answer.estimate, float)
     assert abs(answer.estimate - 1e6) < 1000
@@ -140,7 +140,7 @@ def test_a_bad_answer_is_refused_and_the_gate_is_as_it_was(bad: object) -> None:
         lambda: gate.ask_many([100, 100], threshold=[1, 2, 3]),
         lambda: gate.ask(100, estimate=3),
     ):
-        with pytest.raises(ng.ParameterError):
+        with pytest.raises(sg.ParameterError):
             call()
     assert gate.positives == 0
     answers = np.arange(50, 150)
@@ -155,7 +155,7 @@ def test_a_bad_answer_is_refused_and_the_gate_is_as_it_was(bad: object) -> None:
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": math.nan}, "epsilon"),
         ({"epsilon": None}, "epsilon"),
-        ({"budget": ng.Budget(threshold=1, queries=1)}, "epsilon"),
+        ({"budget": sg.Budget(threshold=1, queries=1)}, "epsilon"),
         ({"sensitivity": -1}, "sensitivity"),
         ({"threshold": math.nan}, "threshold"),
         ({"threshold": "high"}, "threshold"),
@@ -166,30 +166,30 @@ def test_a_bad_answer_is_refused_and_the_gate_is_as_it_was(bad: object) -> None:
         ({"monotonic": "yes"}, "monotonic"),
         ({"source": 7}, "source"),
         ({"epsilon": 1e-20}, "scale"),
-        ({"epsilon": None, "budget": ng.Budget(threshold=0, queries=1)}, "threshold share"),
+        ({"epsilon": None, "budget": sg.Budget(threshold=0, queries=1)}, "threshold share"),
         ({"epsilon": None, "budget": 0.5}, "budget"),
     ],
 )
 def test_a_bad_parameter_is_named(options: dict[str, Any], parameter: str) -> None:
     chosen = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1} | options
-    with pytest.raises(ng.ParameterError, match=f"^{parameter} "):
-        ng.SparseVector(**chosen)
+    with pytest.raises(sg.ParameterError, match=f"^{parameter} "):
+        sg.SparseVector(**chosen)
 
 
 def test_sensitivity_has_no_default() -> None:
     with pytest.raises(TypeError, match="sensitivity"):
-        ng.SparseVector(threshold=1, cutoff=1, epsilon=1)  # type: ignore[call-arg]
+        sg.SparseVector(threshold=1, cutoff=1, epsilon=1)  # type: ignore[call-arg]
 
 
 def test_a_seeded_source_needs_a_waiver() -> None:
-    with pytest.raises(ng.ParameterError, match="^not_private must be True to draw from a seeded source"):
-        ng.SparseVector(threshold=1, cutoff=1, epsilon=1, sensitivity=1, source=ng.Seeded(1))
+    with pytest.raises(sg.ParameterError, match="^not_private must be True to draw from a seeded source"):
+        sg.SparseVector(threshold=1, cutoff=1, epsilon=1, sensitivity=1, source=sg.Seeded(1))
 
 
 def test_a_planned_gate_closes_after_its_questions() -> None:
     gate = seeded(queries=5, threshold=10**6)
     assert gate.ask_many([0] * 9).size == 5
-    with pytest.raises(ng.GateClosed, match="planned for"):
+    with pytest.raises(sg.GateClosed, match="planned for"):
         gate.ask(0)
     one = seeded(queries=2, threshold=10**6)
     one.ask(0)
@@ -211,7 +211,7 @@ def test_a_planned_gate_never_leaks_more_than_its_budget_says(
     cutoff: int, monotonic: bool, queries: int, threshold: float, answers: float
 ) -> None:
     """Whatever shares the budget has, a share of zero for the threshold included."""
-    budget = ng.Budget(threshold=threshold, queries=0.3, answers=answers)
+    budget = sg.Budget(threshold=threshold, queries=0.3, answers=answers)
     gate = seeded(epsilon=None, budget=budget, cutoff=cutoff, monotonic=monotonic, queries=queries)
     assert gate._calibration.epsilon <= float(budget.total) + 1e-12
     assert gate.budget.total == budget.total
@@ -220,7 +220,7 @@ def test_a_planned_gate_never_leaks_more_than_its_budget_says(
 
 def test_the_margin_is_the_distance_at_which_answers_are_right_that_often() -> None:
     """Both sides of the threshold, by exact summation of the two laws."""
-    gate = ng.SparseVector(threshold=0, cutoff=2, epsilon=2, sensitivity=1)
+    gate = sg.SparseVector(threshold=0, cutoff=2, epsilon=2, sensitivity=1)
     scales = gate._calibration.scales
     assert scales.threshold
     assert scales.query
@@ -236,17 +236,17 @@ def test_the_margin_is_the_distance_at_which_answers_are_right_that_often() -> N
         right_below = sum(p for d, p in difference.items() if d < margin)
         assert min(right_above, right_below) >= confidence - 1e-9
         assert margin == 1 or sum(p for d, p in difference.items() if d < margin - 1) < confidence
-    with pytest.raises(ng.ParameterError, match="^confidence must"):
+    with pytest.raises(sg.ParameterError, match="^confidence must"):
         gate.margin(1)
 
 
 def test_the_margin_of_equal_scales_and_of_a_float_gate_is_finite() -> None:
-    equal = ng.SparseVector(threshold=0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
-    near = ng.SparseVector(
+    equal = sg.SparseVector(threshold=0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
+    near = sg.SparseVector(
         threshold=0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation=Fraction(1001, 1000)
     )
     assert equal.margin() == near.margin()
-    real = ng.SparseVector(threshold=0.0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
+    real = sg.SparseVector(threshold=0.0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
     assert real.margin() == pytest.approx(equal.margin(), abs=1.01)
 
 
@@ -255,20 +255,20 @@ def test_the_margin_of_equal_scales_and_of_a_float_gate_is_finite() -> None:
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, pickle.dumps, lambda gate: gate.__getstate__()])
 def test_a_gate_is_never_copied(clone: Any) -> None:
-    with pytest.raises(ng.NoisegateError, match="neither copied nor pickled"):
+    with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
         clone(seeded())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("method", ["ask", "ask_many"])
 def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) -> None:
-    gate = ng.SparseVector(threshold=0, cutoff=3, epsilon=1, sensitivity=1)
+    gate = sg.SparseVector(threshold=0, cutoff=3, epsilon=1, sensitivity=1)
     gate.ask(5)
 
     def use() -> str:
         try:
             getattr(gate, method)([1] if method == "ask_many" else 1)
-        except ng.GateClosed as error:
+        except sg.GateClosed as error:
             return str(error)
         return "answered"
 
@@ -278,7 +278,7 @@ def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) ->
 
 
 def test_threads_share_one_cutoff() -> None:
-    gate = ng.SparseVector(threshold=0, cutoff=500, epsilon=1, sensitivity=1)
+    gate = sg.SparseVector(threshold=0, cutoff=500, epsilon=1, sensitivity=1)
     given_out: list[int] = []
 
     def ask() -> None:
@@ -286,7 +286,7 @@ def test_threads_share_one_cutoff() -> None:
         try:
             while True:
                 mine += bool(gate.ask(10**6))
-        except ng.GateClosed:
+        except sg.GateClosed:
             given_out.append(mine)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -300,7 +300,7 @@ def test_threads_share_one_cutoff() -> None:
 
 def _refusal(call: Any) -> str:
     """The message of a refused call, and the local variables of every frame below the call."""
-    with pytest.raises(ng.NoisegateError) as caught:
+    with pytest.raises(sg.SparsegateError) as caught:
         call()
     frames = [entry.frame.f_locals for entry in caught.traceback[1:]]
     assert len(frames) >= 2
@@ -310,7 +310,7 @@ def _refusal(call: Any) -> str:
 def test_no_repr_error_or_traceback_shows_noise() -> None:
     """A gate whose noise is made recognisable: a large prime stands in every rho and nu."""
     mark = 982_451_653
-    gate = ng.SparseVector(threshold=0, cutoff=1, epsilon=1, sensitivity=1)
+    gate = sg.SparseVector(threshold=0, cutoff=1, epsilon=1, sensitivity=1)
     gate._rho = mark
     gate._nu._waiting = [mark] * 50  # type: ignore[union-attr]
     texts = [repr(gate), repr(gate._nu), str(gate), repr(gate._calibration)]
@@ -327,17 +327,17 @@ def test_a_closed_gate_stays_closed_and_with_closes_it() -> None:
     with seeded() as gate:
         gate.ask(0)
     assert gate.closed
-    with pytest.raises(ng.GateClosed, match="closed by hand"):
+    with pytest.raises(sg.GateClosed, match="closed by hand"):
         gate.ask(0)
 
 
 def test_an_answer_is_a_frozen_truth_value() -> None:
-    assert ng.ABOVE
-    assert not ng.BELOW
-    assert ng.Answer(True) == ng.ABOVE
+    assert sg.ABOVE
+    assert not sg.BELOW
+    assert sg.Answer(True) == sg.ABOVE
     with pytest.raises(AttributeError):
-        ng.ABOVE.above = False  # type: ignore[misc]
+        sg.ABOVE.above = False  # type: ignore[misc]
 
 
 def test_the_gate_of_a_flawed_row_is_the_same_class() -> None:
-    assert issubclass(ng.SparseVector, Gate)
+    assert issubclass(sg.SparseVector, Gate)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.noise import Seeded
-from noisegate.noise.clocks import Clock, coarse_logs, enclose, extreme, ring_times
+from sparsegate.noise import Seeded
+from sparsegate.noise.clocks import Clock, coarse_logs, enclose, extreme, ring_times
 
 EDGES = [
     offset + sign * delta

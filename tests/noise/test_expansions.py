@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.noise.expansions import centre, decay, logistic, rational
+from sparsegate.noise.expansions import centre, decay, logistic, rational
 
 FORMULAS = {
     decay: lambda x: mpmath.exp(-x),

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, geometric_mass, proportion_p
+from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, geometric_mass, proportion_p
 
-from noisegate.errors import ParameterError
-from noisegate.noise import Seeded, bernoulli, binomial, discrete_laplace, geometric, uniform_below, uniform_subset
-from noisegate.noise.expansions import rational
+from sparsegate.errors import ParameterError
+from sparsegate.noise import Seeded, bernoulli, binomial, discrete_laplace, geometric, uniform_below, uniform_subset
+from sparsegate.noise.expansions import rational
 
 SMALL_SCALES = [Fraction(1, 5), 0.7, Fraction(5, 2), 7, 20.0]
 

@@ -9,12 +9,12 @@ import threading
 
 import numpy as np
 import pytest
-from tests.goodness import FALSE_ALARM, chi_square_p
-from tests.processes import in_forked_child
+from tests.support.goodness import FALSE_ALARM, chi_square_p
+from tests.support.processes import in_forked_child
 
-from noisegate.errors import GateClosed, NoisegateError, ParameterError
-from noisegate.noise import Reservoir, Secure, Seeded, Source, discrete_laplace
-from noisegate.noise.geometric import exact_scale
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.noise import Reservoir, Secure, Seeded, Source, discrete_laplace
+from sparsegate.noise.geometric import exact_scale
 
 
 def test_a_seed_repeats_and_another_seed_does_not() -> None:
@@ -64,7 +64,7 @@ def test_integers_have_the_bits_asked_for() -> None:
 @pytest.mark.parametrize("source", [Secure(), Seeded(7)])
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_source_is_never_copied(source: Source, clone: object) -> None:
-    with pytest.raises(NoisegateError, match="neither copied nor pickled"):
+    with pytest.raises(SparsegateError, match="neither copied nor pickled"):
         clone(source)  # type: ignore[operator]
 
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import noisegate as ng
-from noisegate.mechanisms.variants import Compared, Scales
-from noisegate.privacy.enumeration import log_probabilities, possible_outcomes
-from noisegate.privacy.model import Comparisons, build
-from noisegate.privacy.outcome import transcript
+import sparsegate as sg
+from sparsegate.mechanisms.variants import Compared, Scales
+from sparsegate.privacy.enumeration import log_probabilities, possible_outcomes
+from sparsegate.privacy.model import Comparisons, build
+from sparsegate.privacy.outcome import transcript
 
 # (rho scale, nu scale, spread of the answers, queries, cutoff)
 CASES = [(2, 4, 3, 4, 2), (1, 50, 40, 5, 5), (500, 2, 700, 4, 3), (10**6, 10**6, 10**6, 3, 1), (1, 1, 60, 3, 2)]
@@ -20,7 +20,7 @@ CASES = [(2, 4, 3, 4, 2), (1, 50, 40, 5, 5), (500, 2, 700, 4, 3), (10**6, 10**6,
 
 def comparisons(key: str, noise: str, case: tuple[int, int, int, int, int]) -> Comparisons:
     rho, nu, spread, n, cutoff = case
-    row = ng.VARIANTS[key]
+    row = sg.VARIANTS[key]
     rng = np.random.default_rng(n * spread)
     scales = Scales(Fraction(rho), Fraction(nu) if row.query_noise.factor else None, None)
     estimates = None if row.compared is Compared.ANSWER else rng.integers(-spread, spread + 1, n)
@@ -30,7 +30,7 @@ def comparisons(key: str, noise: str, case: tuple[int, int, int, int, int]) -> C
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
-@pytest.mark.parametrize("key", ng.VARIANTS)
+@pytest.mark.parametrize("key", sg.VARIANTS)
 def test_outcomes_sum_to_one_and_agree_with_one_at_a_time(
     key: str, noise: str, case: tuple[int, int, int, int, int]
 ) -> None:
@@ -45,9 +45,14 @@ def test_outcomes_sum_to_one_and_agree_with_one_at_a_time(
 def test_a_row_that_stops_has_the_outcomes_that_end_at_its_cutoff() -> None:
     outcomes = possible_outcomes(build("lyu-2017", cutoff=2, epsilon=1), 3).outcomes
     assert set(outcomes) == {
-        (False, False, False), (False, False, True), (False, True, False), (True, False, False),
-        (False, True, True), (True, False, True), (True, True),
-    }  # fmt: skip
+        (False, False, False),
+        (False, False, True),
+        (False, True, False),
+        (True, False, False),
+        (False, True, True),
+        (True, False, True),
+        (True, True),
+    }
 
 
 def test_a_row_that_never_stops_has_them_all() -> None:
@@ -55,5 +60,5 @@ def test_a_row_that_never_stops_has_them_all() -> None:
 
 
 def test_more_queries_than_can_be_listed_are_refused() -> None:
-    with pytest.raises(ng.ParameterError):
+    with pytest.raises(sg.ParameterError):
         log_probabilities(build("chen-2015", epsilon=1).compare([0] * 13, 0, None))

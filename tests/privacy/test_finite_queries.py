@@ -11,17 +11,23 @@ from fractions import Fraction
 
 import pytest
 
-from noisegate.mechanisms.bounds import outcome_loss, tight_loss
-from noisegate.mechanisms.variants import VARIANTS, Scales
-from noisegate.privacy import plan, search, worst_case
+from sparsegate.mechanisms.bounds import outcome_loss, tight_loss
+from sparsegate.mechanisms.variants import VARIANTS, Scales
+from sparsegate.privacy import plan, search, worst_case
 
 TOLERANCE = 1e-9
 
 
 def confirm(
-    key: str, scales: Scales, expected: float, *, queries: int, cutoff: int, monotonic: bool = False,
+    key: str,
+    scales: Scales,
+    expected: float,
+    *,
+    queries: int,
+    cutoff: int,
+    monotonic: bool = False,
     thresholds: tuple[int, ...] = (0,),
-) -> None:  # fmt: skip
+) -> None:
     """The witness reaches the expected loss, the search does not pass it, and the closed form says the same."""
     tight = tight_loss(VARIANTS[key], scales, cutoff=cutoff, monotonic=monotonic, queries=queries)
     witness = worst_case(key, scales=scales, queries=queries, cutoff=cutoff, monotonic=monotonic)

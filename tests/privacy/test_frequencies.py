@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.goodness import FALSE_ALARM
 
-import noisegate as ng
-from noisegate.mechanisms.variants import Compared
-from noisegate.privacy import log_probability
-from noisegate.privacy.enumeration import log_probabilities, possible_outcomes
-from noisegate.privacy.model import build
+import sparsegate as sg
+from sparsegate.mechanisms.variants import Compared
+from sparsegate.privacy import log_probability
+from sparsegate.privacy.enumeration import log_probabilities, possible_outcomes
+from sparsegate.privacy.model import build
 
-FALSE_ALARM = 1e-6
 RUNS = 200_000
 ANSWERS, THRESHOLDS, ESTIMATES = [3, -2, 1], [1, 0, 2], [-4, 2, 5]
 
@@ -38,12 +38,19 @@ def p_value(observed: list[int], probabilities: list[float], runs: int) -> float
 
 def indicator_p(key: str, *, drawn: float, claimed: float, seed: int) -> float:
     """Outcomes drawn at one epsilon, tested against the law at another."""
-    row = ng.VARIANTS[key]
+    row = sg.VARIANTS[key]
     estimates = None if row.compared is Compared.ANSWER else ESTIMATES
-    out = ng.run_many(
-        key, ANSWERS, runs=RUNS, threshold=THRESHOLDS, estimates=estimates, cutoff=2, epsilon=drawn,
-        source=ng.Seeded(seed), not_private=True,
-    )  # fmt: skip
+    out = sg.run_many(
+        key,
+        ANSWERS,
+        runs=RUNS,
+        threshold=THRESHOLDS,
+        estimates=estimates,
+        cutoff=2,
+        epsilon=drawn,
+        source=sg.Seeded(seed),
+        not_private=True,
+    )
     seen = Counter(tuple(above[:asked]) for above, asked in zip(out.above.tolist(), out.asked.tolist(), strict=True))
     model = build(row, threshold=THRESHOLDS, cutoff=2, epsilon=claimed, noise="lattice")
     outcomes = possible_outcomes(model, 3).outcomes
@@ -52,12 +59,12 @@ def indicator_p(key: str, *, drawn: float, claimed: float, seed: int) -> float:
     return p_value([seen[outcome] for outcome in outcomes], probabilities, RUNS)
 
 
-@pytest.mark.parametrize("key", ng.VARIANTS)
+@pytest.mark.parametrize("key", sg.VARIANTS)
 def test_outcomes_come_up_as_often_as_computed(key: str) -> None:
     assert indicator_p(key, drawn=1, claimed=1, seed=11) >= FALSE_ALARM
 
 
-@pytest.mark.parametrize("key", ng.VARIANTS)
+@pytest.mark.parametrize("key", sg.VARIANTS)
 def test_a_scale_twenty_percent_off_is_rejected(key: str) -> None:
     assert indicator_p(key, drawn=1, claimed=1.2, seed=11) < FALSE_ALARM
 
@@ -65,14 +72,14 @@ def test_a_scale_twenty_percent_off_is_rejected(key: str) -> None:
 def noise_of(key: str, epsilon: float) -> dict[str, Any]:
     """Noise at this epsilon; the standard row needs a share for its numbers."""
     if key == "standard":
-        return {"budget": ng.Budget(threshold=epsilon, queries=epsilon, answers=epsilon)}
+        return {"budget": sg.Budget(threshold=epsilon, queries=epsilon, answers=epsilon)}
     return {"epsilon": epsilon}
 
 
 def number_p(key: str, *, drawn: float, claimed: float, seed: int) -> float:
     """Released numbers after a BELOW, drawn at one epsilon and tested against the law at another."""
     given = {"threshold": [1, 0], "estimates": ESTIMATES[:2] if key.startswith("hardt") else None}
-    out = ng.run_many(key, [2, 0], runs=RUNS, source=ng.Seeded(seed), not_private=True, **given, **noise_of(key, drawn))
+    out = sg.run_many(key, [2, 0], runs=RUNS, source=sg.Seeded(seed), not_private=True, **given, **noise_of(key, drawn))
     assert out.values is not None
     seen = Counter(out.values[~out.above[:, 0] & out.above[:, 1], 1].tolist())
     given |= {"noise": "lattice", **noise_of(key, claimed)}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.privacy.laws import Law
+from sparsegate.privacy.laws import Law
 
 SCALES = (0.02, 0.5, 3.0, 1e3, 1e6)
 

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-import noisegate as ng
-from noisegate.privacy import log_probability, loss
-from noisegate.privacy.laws import Law
-from noisegate.privacy.loss import worst_outcome
-from noisegate.privacy.model import build
-from noisegate.privacy.quadrature import Points, log_integral
+import sparsegate as sg
+from sparsegate.privacy import log_probability, loss
+from sparsegate.privacy.laws import Law
+from sparsegate.privacy.loss import worst_outcome
+from sparsegate.privacy.model import build
+from sparsegate.privacy.quadrature import Points, log_integral
 
 B, A = False, True
 
@@ -27,11 +27,14 @@ def below_then_above(row: str, far: int, m: int, c: int, noise: str, epsilon: fl
 @pytest.mark.parametrize(
     ("row", "far", "m", "c", "expected"),
     [
-        ("lyu-2017", 40, 4, 1, 1.0), ("lyu-2017", 60, 7, 2, 1.0), ("lyu-2017", 100, 10, 3, 1.0),
-        ("lee-clifton-2014", 20, 2, 1, 1.75), ("lee-clifton-2014", 20, 3, 2, 3.25),
+        ("lyu-2017", 40, 4, 1, 1.0),
+        ("lyu-2017", 60, 7, 2, 1.0),
+        ("lyu-2017", 100, 10, 3, 1.0),
+        ("lee-clifton-2014", 20, 2, 1, 1.75),
+        ("lee-clifton-2014", 20, 3, 2, 3.25),
         ("lee-clifton-2014", 20, 4, 3, 4.75),
     ],
-)  # fmt: skip
+)
 def test_the_witnesses_of_the_theory(row: str, far: int, m: int, c: int, expected: float, noise: str) -> None:
     assert below_then_above(row, far, m, c, noise) == pytest.approx(expected, abs=5e-5)
 
@@ -110,7 +113,7 @@ def test_the_worst_outcome_is_the_largest_of_all_losses() -> None:
     ],
 )
 def test_pairs_that_are_no_neighbours_are_refused(answers: list[int], neighbour: list[int], options: dict) -> None:
-    with pytest.raises(ng.ParameterError, match="neighbour"):
+    with pytest.raises(sg.ParameterError, match="neighbour"):
         loss("lyu-2017", answers, neighbour, [B, A], epsilon=1, **options)
 
 
@@ -156,7 +159,7 @@ def test_the_gap_of_an_above_costs_nothing_more() -> None:
 
 @pytest.mark.parametrize(("here", "there"), [(10**15, 10**15 + 2), (10**17, 10**17 + 64), (2**61, 2**62)])
 def test_large_whole_numbers_more_than_a_person_apart_are_no_neighbours(here: int, there: int) -> None:
-    with pytest.raises(ng.ParameterError, match="^neighbour must differ"):
+    with pytest.raises(sg.ParameterError, match="^neighbour must differ"):
         loss("lyu-2017", [here], [there], [True], threshold=here, epsilon=1)
 
 

@@ -9,11 +9,11 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.privacy import reference
+from tests.support import exact_reference as reference
 
-import noisegate as ng
-from noisegate.mechanisms.variants import Scales
-from noisegate.privacy import log_probability
+import sparsegate as sg
+from sparsegate.mechanisms.variants import Scales
+from sparsegate.privacy import log_probability
 
 B, A = False, True
 TOLERANCE = 1e-10
@@ -84,9 +84,14 @@ def test_noise_inside_the_absolute_value_agrees_with_quadrature(seed: int) -> No
     outcome = [bool(x) for x in rng.random(4) < 0.5]
     queries = [("inside", (abs(b - a), c), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
     value = log_probability(
-        "hardt-rothblum-2010-indicator", q, outcome, threshold=t, estimates=e, cutoff=4,
+        "hardt-rothblum-2010-indicator",
+        q,
+        outcome,
+        threshold=t,
+        estimates=e,
+        cutoff=4,
         scales=Scales(Fraction(3), Fraction(5), None),
-    )  # fmt: skip
+    )
     assert close(value, reference.by_quadrature(3, 5, queries))
 
 
@@ -109,9 +114,15 @@ def test_lattice_sums_with_noise_inside_agree_with_summing_every_value(seed: int
     q, e, t = (rng.integers(-6, 7, 4) for _ in range(3))
     outcome = [bool(x) for x in rng.random(4) < 0.5]
     value = log_probability(
-        "hardt-rothblum-2010-indicator", q, outcome, threshold=t, estimates=e, cutoff=4,
-        scales=Scales(Fraction(3), Fraction(2), None), noise="lattice",
-    )  # fmt: skip
+        "hardt-rothblum-2010-indicator",
+        q,
+        outcome,
+        threshold=t,
+        estimates=e,
+        cutoff=4,
+        scales=Scales(Fraction(3), Fraction(2), None),
+        noise="lattice",
+    )
     queries = [("inside", (abs(int(b - a)), int(c)), o) for a, b, c, o in zip(q, e, t, outcome, strict=True)]
     assert close(value, reference.Lattice(3, 2).log_probability(queries))
 
@@ -161,7 +172,7 @@ def test_numbers_on_the_lattice_add_up_to_the_indicator(row: str) -> None:
 
 
 def test_a_fresh_answer_is_a_factor_outside_the_integral() -> None:
-    budget = ng.Budget(threshold=0.5, queries=0.5, answers=1)
+    budget = sg.Budget(threshold=0.5, queries=0.5, answers=1)
     value = log_probability("standard", [4, 1], [B, 3.0], budget=budget)
     bare = log_probability("standard", [4, 1], [B, A], budget=budget)
     assert value - bare == pytest.approx(math.log(0.5) - 2, abs=1e-12)
@@ -194,8 +205,8 @@ def test_what_a_row_cannot_produce_has_no_probability() -> None:
 
 def test_answers_may_be_given_as_answer_objects() -> None:
     plain = log_probability("lyu-2017", [0, 3], [B, A], epsilon=1)
-    assert log_probability("lyu-2017", [0, 3], [ng.BELOW, ng.ABOVE], epsilon=1) == plain
-    with_number = log_probability("roth-2011", [0, 3], [ng.BELOW, ng.Answer(True, 2)], epsilon=1)
+    assert log_probability("lyu-2017", [0, 3], [sg.BELOW, sg.ABOVE], epsilon=1) == plain
+    with_number = log_probability("roth-2011", [0, 3], [sg.BELOW, sg.Answer(True, 2)], epsilon=1)
     assert with_number == log_probability("roth-2011", [0, 3], [B, 2], epsilon=1)
 
 
@@ -226,10 +237,10 @@ def test_a_thousand_equal_comparisons_count_as_a_power() -> None:
         (True, {}),
         (None, {}),
         ("ab", {}),
-        ([ng.Answer(False, 3), A], {"row": "roth-2011"}),
+        ([sg.Answer(False, 3), A], {"row": "roth-2011"}),
         ([B, A], {"epsilon": None}),
         ([B, A], {"scales": Scales(Fraction(1), Fraction(1), None)}),
-        ([B, A], {"allocation": "1:1", "epsilon": None, "budget": ng.Budget(threshold=1, queries=1)}),
+        ([B, A], {"allocation": "1:1", "epsilon": None, "budget": sg.Budget(threshold=1, queries=1)}),
         ([B, A], {"noise": "gaussian"}),
         ([B, A], {"granularity": 1}),
         ([B, A], {"monotonic": 1}),
@@ -245,5 +256,5 @@ def test_a_thousand_equal_comparisons_count_as_a_power() -> None:
 )
 def test_a_question_that_makes_no_sense_is_refused(outcome: list[object], parameters: dict[str, object]) -> None:
     given = {"row": "lyu-2017", "answers": [0, 1], "epsilon": 1, "outcome": outcome} | parameters
-    with pytest.raises(ng.ParameterError):
+    with pytest.raises(sg.ParameterError):
         log_probability(**given)  # type: ignore[arg-type]

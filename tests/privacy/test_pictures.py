@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noisegate.mechanisms.variants import VARIANTS
-from noisegate.privacy.pictures import LINES, draw_plan
+from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.privacy.pictures import LINES, draw_plan
 
 
 def test_the_plan_is_drawn(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from noisegate.privacy.quadrature import FINE, Panels, gauss, graded, log_integral
+from sparsegate.privacy.quadrature import FINE, Panels, gauss, graded, log_integral
 
 REALS = np.array([0.0])
 
@@ -38,9 +38,14 @@ def test_a_few_integers_are_summed_one_by_one() -> None:
 @pytest.mark.parametrize("centre", [0.0, 12345.0])
 def test_a_laplace_density_integrates_to_one_at_any_scale(scale: float, centre: float) -> None:
     value = log_integral(
-        lambda z: -np.abs(z.past(np.array([centre]))[0]) / scale - math.log(2 * scale), np.array([centre]),
-        -math.inf, math.inf, lattice=False, finest=scale, layer=scale,
-    )  # fmt: skip
+        lambda z: -np.abs(z.past(np.array([centre]))[0]) / scale - math.log(2 * scale),
+        np.array([centre]),
+        -math.inf,
+        math.inf,
+        lattice=False,
+        finest=scale,
+        layer=scale,
+    )
     assert value == pytest.approx(0, abs=1e-13)
 
 
@@ -61,18 +66,28 @@ def test_a_discrete_laplace_mass_sums_to_one_at_any_scale(scale: float) -> None:
 
 def test_a_narrow_peak_far_from_every_break_is_found() -> None:
     value = log_integral(
-        lambda z: -0.5 * (z.past(np.array([1e7]))[0] / 1e-2) ** 2, np.array([0.0, 3e7]), -math.inf, math.inf,
-        lattice=False, finest=1e-2, layer=1e-2,
-    )  # fmt: skip
+        lambda z: -0.5 * (z.past(np.array([1e7]))[0] / 1e-2) ** 2,
+        np.array([0.0, 3e7]),
+        -math.inf,
+        math.inf,
+        lattice=False,
+        finest=1e-2,
+        layer=1e-2,
+    )
     assert value == pytest.approx(math.log(1e-2 * math.sqrt(2 * math.pi)), abs=1e-12)
 
 
 def test_a_layer_beside_a_break_far_thinner_than_its_piece_is_seen() -> None:
     # e^z (1 - e^(z/b) / 2) for z <= 0: the layer of width b = 1e-6 takes b/2 of the whole.
     value = log_integral(
-        lambda z: z.value + np.log1p(-np.exp(z.value / 1e-6) / 2), REALS, -math.inf, 0,
-        lattice=False, finest=1e-6, layer=1e-6,
-    )  # fmt: skip
+        lambda z: z.value + np.log1p(-np.exp(z.value / 1e-6) / 2),
+        REALS,
+        -math.inf,
+        0,
+        lattice=False,
+        finest=1e-6,
+        layer=1e-6,
+    )
     assert math.expm1(value) == pytest.approx(-0.5 / (1 + 1e6), rel=1e-9)
 
 

@@ -8,31 +8,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noisegate as ng
-from noisegate.mechanisms.variants import Compared
-from noisegate.privacy import Found, loss, search, tight_epsilon
-from noisegate.privacy.enumeration import log_probabilities
-from noisegate.privacy.model import build
+import sparsegate as sg
+from sparsegate.mechanisms.variants import Compared
+from sparsegate.privacy import Found, loss, search, tight_epsilon
+from sparsegate.privacy.enumeration import log_probabilities
+from sparsegate.privacy.model import build
 
-PRIVATE = [key for key, row in ng.VARIANTS.items() if row.private]
+PRIVATE = [key for key, row in sg.VARIANTS.items() if row.private]
 TOLERANCE = 1e-9
 SHARES = [(0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.3, 0.2, 0.5), (0.3, 0.5, 0.2), (1 / 3, 1 / 3, 1 / 3)]
 
 
 def thresholds(key: str) -> tuple[int, ...]:
     """Errors are never negative, so that only thresholds far from zero bring out every case."""
-    return (0,) if ng.VARIANTS[key].compared is Compared.ANSWER else (0, 120)
+    return (0,) if sg.VARIANTS[key].compared is Compared.ANSWER else (0, 120)
 
 
 def again(key: str, found: Found, **parameters: Any) -> float:
-    estimates = None if ng.VARIANTS[key].compared is Compared.ANSWER else 0
+    estimates = None if sg.VARIANTS[key].compared is Compared.ANSWER else 0
     bars = [int(bar) for bar in found.threshold]
     return loss(key, found.answers, found.neighbour, found.outcome, threshold=bars, estimates=estimates, **parameters)
 
 
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 @pytest.mark.parametrize("monotonic", [False, True])
-@pytest.mark.parametrize("key", ng.VARIANTS)
+@pytest.mark.parametrize("key", sg.VARIANTS)
 def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: bool, noise: str) -> None:
     parameters = {"cutoff": 2, "epsilon": 1, "monotonic": monotonic, "noise": noise}
     found = search(key, queries=5, thresholds=thresholds(key), restarts=2, **parameters)
@@ -47,7 +47,7 @@ def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: b
 def test_three_shares_and_monotonic_queries_are_searched_hardest(
     shares: tuple[float, float, float], noise: str
 ) -> None:
-    budget = ng.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    budget = sg.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
     for cutoff in (1, 2):
         found = search("standard", queries=8, cutoff=cutoff, budget=budget, monotonic=True, noise=noise, restarts=4)  # type: ignore[arg-type]
         tight = tight_epsilon("standard", cutoff=cutoff, budget=budget, monotonic=True)
@@ -56,7 +56,7 @@ def test_three_shares_and_monotonic_queries_are_searched_hardest(
 
 def random_losses(key: str, noise: str, monotonic: bool, pairs: int, seed: int) -> float:
     """The largest loss over all outcomes of random neighbours, some near the threshold and some far from it."""
-    rng, row = np.random.default_rng(seed), ng.VARIANTS[key]
+    rng, row = np.random.default_rng(seed), sg.VARIANTS[key]
     largest = -math.inf
     for _ in range(pairs):
         n, cutoff = int(rng.integers(1, 6)), int(rng.integers(1, 4))
@@ -110,7 +110,7 @@ def test_a_long_search_never_beats_the_bound(key: str, monotonic: bool, noise: s
 def test_a_long_search_over_random_shares_and_monotonic_queries(seed: int) -> None:
     rng = np.random.default_rng(seed)
     threshold, queries, answers = (round(float(x), 2) for x in rng.uniform(0.02, 1, 3))
-    budget = ng.Budget(threshold=threshold, queries=queries, answers=answers)
+    budget = sg.Budget(threshold=threshold, queries=queries, answers=answers)
     for cutoff in (1, 2, 3):
         for n in (2, 3, 5, 8):
             found = search("standard", queries=n, cutoff=cutoff, budget=budget, monotonic=True, restarts=10, seed=seed)
@@ -125,7 +125,7 @@ def test_the_search_finds_what_is_known_to_be_broken() -> None:
 
 def test_answers_thousands_of_scales_away_do_not_underflow() -> None:
     # rho is a thousand times wider than nu, and the far answers are 30 rho scales away.
-    budget = ng.Budget(threshold=0.001, queries=2)
+    budget = sg.Budget(threshold=0.001, queries=2)
     found = search("lyu-2017", queries=3, budget=budget, restarts=3)
     assert found.loss <= tight_epsilon("lyu-2017", queries=3, budget=budget) + TOLERANCE
     assert again("lyu-2017", found, budget=budget) == pytest.approx(found.loss, abs=1e-9)
@@ -136,5 +136,5 @@ def test_the_same_seed_finds_the_same_place() -> None:
 
 
 def test_too_many_queries_are_refused() -> None:
-    with pytest.raises(ng.ParameterError):
+    with pytest.raises(sg.ParameterError):
         search("lyu-2017", queries=13, epsilon=1)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from noisegate.budget import advanced
-from noisegate.mechanisms.exponential import selection_rate
-from noisegate.mechanisms.variants import VARIANTS, Released, Scale, Scales, Variant
-from noisegate.privacy.theorems import CLAIMS, SECTIONS, Subject, Verdict
-from noisegate.privacy.theorems.claim import at_least, at_most, equals, exceeds, verdict, within
+from sparsegate.budget import advanced
+from sparsegate.mechanisms.exponential import selection_rate
+from sparsegate.mechanisms.variants import VARIANTS, Released, Scale, Scales, Variant
+from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Subject, Verdict
+from sparsegate.privacy.theorems.claim import at_least, at_most, equals, exceeds, verdict, within
 
 ROOT = Path(__file__).parents[2]
 KEYS = list(CLAIMS)
@@ -77,12 +77,12 @@ def steeper(factor: str) -> Subject:
 def test_every_check_gives_its_documented_verdict_and_the_line_that_the_documents_quote(key: str) -> None:
     found = CLAIMS[key].check()
     assert found.verdict == CLAIMS[key].expected, found
-    assert [page for page in documents().values() if f"noisegate theorems {key} {found.evidence}" in page], found
+    assert [page for page in documents().values() if f"sparsegate theorems {key} {found.evidence}" in page], found
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if CLAIMS[key].expected in (Verdict.OVER_CLAIMS, Verdict.WRONG)])
 def test_every_claim_that_fails_is_an_erratum(key: str) -> None:
-    assert re.search(rf"noisegate theorems {key}\b", documents()["errata.md"])
+    assert re.search(rf"sparsegate theorems {key}\b", documents()["errata.md"])
 
 
 # What is tampered with, and what the claim's verdict must become.
@@ -224,8 +224,10 @@ def test_a_check_notices_what_was_tampered_with(tampered: str) -> None:
 def test_one_more_wrong_cell_of_the_table_is_counted() -> None:
     found = CLAIMS["fig-2"].check(rescaled("lyu-2017", query="4/5"))
     assert [part.what for part in found.parts if not part.holds] == [
-        "Alg. 1, scale of ν", "Alg. 1, privacy", "Alg. 3, scale of ν",
-    ]  # fmt: skip
+        "Alg. 1, scale of ν",
+        "Alg. 1, privacy",
+        "Alg. 3, scale of ν",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import noisegate as ng
-from noisegate.privacy import Witness, loss, plan, worst_case
+import sparsegate as sg
+from sparsegate.privacy import Witness, loss, plan, worst_case
 
 NEAR = 1e-3
 
@@ -16,9 +16,14 @@ NEAR = 1e-3
 def again(row: str, witness: Witness, **parameters: Any) -> float:
     """The witness's loss, computed from what it says."""
     return loss(
-        row, witness.answers, witness.neighbour, witness.outcome,
-        threshold=witness.threshold, estimates=witness.estimates, **parameters,
-    )  # fmt: skip
+        row,
+        witness.answers,
+        witness.neighbour,
+        witness.outcome,
+        threshold=witness.threshold,
+        estimates=witness.estimates,
+        **parameters,
+    )
 
 
 def holds(row: str, queries: int | None = None, **parameters: Any) -> Witness:
@@ -30,8 +35,8 @@ def holds(row: str, queries: int | None = None, **parameters: Any) -> Witness:
     return witness
 
 
-FINITE = [key for key in ng.VARIANTS if math.isfinite(ng.tight_epsilon(key, epsilon=1))]
-INFINITE = [key for key in ng.VARIANTS if key not in FINITE]
+FINITE = [key for key in sg.VARIANTS if math.isfinite(sg.tight_epsilon(key, epsilon=1))]
+INFINITE = [key for key in sg.VARIANTS if key not in FINITE]
 
 
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
@@ -56,7 +61,7 @@ def test_an_infinite_loss_passes_any_bound(key: str, monotonic: bool, noise: str
 # Redrawn thresholds with monotonic queries have tests of their own in test_finite_queries.py.
 ROWS = [
     (key, monotonic)
-    for key in ng.VARIANTS
+    for key in sg.VARIANTS
     for monotonic in (False, True)
     if (key, monotonic) != ("dwork-roth-2014", True)
 ]
@@ -79,7 +84,7 @@ def test_so_many_queries_reach_their_own_loss(key: str, monotonic: bool, queries
 def test_with_numbers_and_monotonic_queries_the_smallest_share_is_free(
     shares: tuple[float, float, float], noise: str
 ) -> None:
-    budget = ng.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    budget = sg.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
     for cutoff in (1, 3):
         witness = holds("standard", cutoff=cutoff, budget=budget, monotonic=True, noise=noise)
         assert witness.tight == pytest.approx(1 - min(shares))
@@ -122,5 +127,5 @@ def test_no_threshold_noise_and_no_limit_lose_without_bound() -> None:
 
 
 def test_a_bound_above_a_finite_loss_is_refused() -> None:
-    with pytest.raises(ng.ParameterError, match="at_least"):
+    with pytest.raises(sg.ParameterError, match="at_least"):
         worst_case("lyu-2017", epsilon=1, at_least=2)

@@ -75,7 +75,7 @@ def cluster() -> Iterator[Cluster]:
         pytest.skip("PostgreSQL's server programs (initdb, pg_ctl) are not installed")
     if mortal is None:
         pytest.skip("PostgreSQL does not run as root, and there is no user 'postgres' to run it as")
-    folder = Path(tempfile.mkdtemp(prefix="noisegate-pg-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="sparsegate-pg-", dir="/tmp"))
     try:
         folder.chmod(0o755)
         if mortal:
@@ -98,7 +98,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def shop(tmp_path: Path, place: str) -> Iterator[Any]:
-    from tests.service.pretend import Shop  # imports what is heavy
+    from tests.support.pretend_service import Shop  # imports what is heavy
 
     made = Shop(tmp_path, place=place)
     yield made

@@ -20,22 +20,22 @@ from pathlib import Path
 import httpx
 import pytest
 from sqlalchemy import func, select
-from tests.service.serving import MANY, NOBODY, write_visits
+from tests.support.serving import MANY, NOBODY, write_visits
 
-from noisegate.service.store.schema import ASKS, GATES
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.store.schema import ASKS, GATES
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000
 ASKERS = 3
 NURSERY = """
 import json, os, sys
 import duckdb, fastapi, httpx, psycopg, sqlalchemy, sqlglot, uvicorn
-import noisegate.service.web.http, noisegate.service.keeper, noisegate.service.web.server
-from noisegate.cli import main
+import sparsegate.service.web.http, sparsegate.service.keeper, sparsegate.service.web.server
+from sparsegate.cli import main
 for line in iter(sys.stdin.readline, ""):
     pid = os.fork()
     if pid == 0:
-        sys.argv = ["noisegate", *json.loads(line)]
+        sys.argv = ["sparsegate", *json.loads(line)]
         main()
         os._exit(0)
     print("pid", pid, flush=True)
@@ -46,7 +46,7 @@ for line in iter(sys.stdin.readline, ""):
 
 
 class Server:
-    """`noisegate serve` in a process of its own, on one port, as often as it is started."""
+    """`sparsegate serve` in a process of its own, on one port, as often as it is started."""
 
     def __init__(self, folder: Path, place: str, delay: str) -> None:
         self._file, self._place, self._key = write_visits(folder), place, folder / "sealing.key"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.errors import GateClosed, NoisegateError
-from noisegate.service.gates import Event, GateSpec, Tally
+from sparsegate.errors import GateClosed, SparsegateError
+from sparsegate.service.gates import Event, GateSpec, Tally
 
 EVENTS = st.lists(st.sampled_from(list(Event)), max_size=60)
 
@@ -28,7 +28,7 @@ def test_no_order_of_events_gives_more_than_the_cutoff(events: list[Event], cuto
             assert event is Event.INTEND
             assert tally.closed
             continue
-        except NoisegateError:
+        except SparsegateError:
             assert event is not Event.INTEND
             assert tally.unsettled == 0
             continue
@@ -49,7 +49,7 @@ def test_an_ask_that_is_never_settled_costs_one_above_for_ever() -> None:
 
 @pytest.mark.parametrize("event", [Event.ABOVE, Event.BELOW])
 def test_nothing_is_settled_that_was_not_intended(event: Event) -> None:
-    with pytest.raises(NoisegateError, match="intended before"):
+    with pytest.raises(SparsegateError, match="intended before"):
         fresh(1).after(event)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from tests.service.pretend import HIGH, LOW, Shop
+from tests.support.pretend_service import HIGH, LOW, Shop
 
-from noisegate.errors import BudgetExceeded, GateClosed, ParameterError
-from noisegate.service.gates import UnknownGate
-from noisegate.service.keeper import Keeper
+from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError
+from sparsegate.service.gates import UnknownGate
+from sparsegate.service.keeper import Keeper
 
 
 def test_a_gate_answers_and_closes_after_its_positives(shop: Shop, keeper: Keeper) -> None:

@@ -8,12 +8,12 @@ import traceback
 from typing import Any
 
 import pytest
-from tests.service.pretend import HIGH, LOW, Pretend, Shop, broken, slow, swallow, until
+from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, slow, swallow, until
 
-from noisegate.errors import GateClosed, LedgerError, TableError
-from noisegate.service.gates import OutcomeLost, RequestLost
-from noisegate.service.keeper import FAILED, Keeper
-from noisegate.service.store.sql_gates import SqlGates
+from sparsegate.errors import GateClosed, LedgerError, TableError
+from sparsegate.service.gates import OutcomeLost, RequestLost
+from sparsegate.service.keeper import FAILED, Keeper
+from sparsegate.service.store.sql_gates import SqlGates
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
@@ -154,7 +154,7 @@ def test_an_outcome_that_is_written_too_late_is_taken_back(shop: Shop, monkeypat
 def test_what_fails_is_told_to_the_owner_without_a_cell(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     keeper = shop.keeper(Pretend(counted=broken))
     gate = shop.open(keeper)
-    with caplog.at_level("WARNING", logger="noisegate.service"), pytest.raises(OutcomeLost):
+    with caplog.at_level("WARNING", logger="sparsegate.service"), pytest.raises(OutcomeLost):
         keeper.ask(shop.caller(), gate, LOW)
     assert f"gate {gate}, question 1: it could not be counted (RuntimeError)" in caplog.text
     assert "SECRET" not in caplog.text

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
-from tests.service.pretend import HIGH, LOW, Pretend, Shop, broken, until
+from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, until
 
-from noisegate.errors import GateClosed, LedgerError, TableError
-from noisegate.mechanisms.keeping import threshold_noise
-from noisegate.service.gates import KeyReused
-from noisegate.service.keeper import CHANGED, Keeper
-from noisegate.service.predicates import Column, Kind, PublicSchema
-from noisegate.service.sealing import SealingKey
-from noisegate.service.store import schema
-from noisegate.service.store.sql_gates import SqlGates
+from sparsegate.errors import GateClosed, LedgerError, TableError
+from sparsegate.mechanisms.resume import threshold_noise
+from sparsegate.service.gates import KeyReused
+from sparsegate.service.keeper import CHANGED, Keeper
+from sparsegate.service.predicates import Column, Kind, PublicSchema
+from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.store import schema
+from sparsegate.service.store.sql_gates import SqlGates
 
 
 def test_a_retry_that_overtakes_its_answer_waits_for_it(shop: Shop) -> None:

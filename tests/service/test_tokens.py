@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from noisegate.errors import ParameterError
-from noisegate.service.store.sql_ledger import SqlLedger
-from noisegate.service.tokens import Role, Token, Tokens
+from sparsegate.errors import ParameterError
+from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.tokens import Role, Token, Tokens
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_text_that_is_no_token_lets_nobody_in(ledger, text):
 def test_a_digest_read_in_the_ledger_is_no_token(ledger):
     from sqlalchemy import select
 
-    from noisegate.service.store.schema import TOKENS
+    from sparsegate.service.store.schema import TOKENS
 
     tokens = Tokens(ledger)
     tokens.add("olga", Role.OWNER)

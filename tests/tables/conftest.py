@@ -32,7 +32,7 @@ def spark() -> Iterator[Any]:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, and there is none here")
     pytest.importorskip("pyspark", reason="Spark needs the extra [spark]")
-    from noisegate.tables.cluster import local_session
+    from sparsegate.tables.engines.spark import local_session
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the version of pandas, on import

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from noisegate.noise import Seeded
-from noisegate.tables.top import top_items
+from sparsegate.noise import Seeded
+from sparsegate.tables.top import top_items
 
 
 def top(native: Any, *, count: int = 2, **options: Any) -> Any:

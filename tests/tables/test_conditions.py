@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noisegate.errors import ParameterError, TableError
-from noisegate.tables.conditions import LONGEST_CONDITION, Conditions
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.conditions import LONGEST_CONDITION, Conditions
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables.conftest import Maker, table
 
-from noisegate.errors import ParameterError, TableError
-from noisegate.tables.columns import INTEGER, STRING
-from noisegate.tables.domain import BASE, Listed, Sized, public_domain
-from noisegate.tables.engine import open_engine
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import INTEGER, STRING
+from sparsegate.tables.domain import BASE, Listed, Sized, public_domain
+from sparsegate.tables.engines.engine import open_engine
 
 
 def labels(engine: Any, domain: Any) -> list[Any]:

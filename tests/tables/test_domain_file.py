@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests.tables.conftest import table
 
-from noisegate.errors import NoisegateError, ParameterError
-from noisegate.noise import Seeded
-from noisegate.tables.domain import public_domain
-from noisegate.tables.domain_file import read_labels, split_column
-from noisegate.tables.engine import open_engine
-from noisegate.tables.top import top_items
+from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.noise import Seeded
+from sparsegate.tables.domain import public_domain
+from sparsegate.tables.domain_file import read_labels, split_column
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.top import top_items
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -91,7 +91,7 @@ def test_a_string_opens_no_file(folder: Path) -> None:
 def test_nothing_is_charged_where_the_file_is_wrong(folder: Path) -> None:
     charged: list[object] = []
     native = table("duckdb", {"page": [1], "visitor": [1]})
-    with pytest.raises(NoisegateError):
+    with pytest.raises(SparsegateError):
         top_items(
             native, item="page", user="visitor", count=1, epsilon=1, domain=Path("two.csv:x"), spend=charged.append
         )

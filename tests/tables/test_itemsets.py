@@ -8,14 +8,14 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tables import reference
+from tests.support import table_reference as reference
 from tests.tables.conftest import Maker, table
 
-from noisegate.errors import ParameterError
-from noisegate.noise import Seeded
-from noisegate.tables.domain import Sized
-from noisegate.tables.itemsets import decode, itemset_domain
-from noisegate.tables.top import top_items
+from sparsegate.errors import ParameterError
+from sparsegate.noise import Seeded
+from sparsegate.tables.domain import Sized
+from sparsegate.tables.itemsets import decode, itemset_domain
+from sparsegate.tables.top import top_items
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -35,9 +35,16 @@ def test_sets_of_numbers_need_no_list(make: Maker) -> None:
     items = [94_906_000, 94_906_001, 5, 94_906_000, 94_906_001]
     native = make({"item": items, "user": [1, 1, 1, 2, 2]})
     release = top_items(
-        native, item="item", user="user", count=1, epsilon=500, domain=94_906_002, itemset_size=2,
-        source=Seeded(1), not_private=True,
-    )  # fmt: skip
+        native,
+        item="item",
+        user="user",
+        count=1,
+        epsilon=500,
+        domain=94_906_002,
+        itemset_size=2,
+        source=Seeded(1),
+        not_private=True,
+    )
     assert release.items == ((94_906_000, 94_906_001),)
     assert release.record.domain_size == math.comb(94_906_002, 2)
 
@@ -51,10 +58,17 @@ def test_a_basket_is_cut_by_its_own_labels_alone(most: int) -> None:
 
     def pairs(rows: list[tuple[str, int]]) -> set[tuple[str, str]]:
         release = top_items(
-            table("duckdb", {"item": [i for i, _ in rows], "user": [u for _, u in rows]}), item="item", user="user",
-            count=math.comb(most, 2), epsilon=10**4, domain=domain, itemset_size=2, max_items=most,
-            source=Seeded(1), not_private=True,
-        )  # fmt: skip
+            table("duckdb", {"item": [i for i, _ in rows], "user": [u for _, u in rows]}),
+            item="item",
+            user="user",
+            count=math.comb(most, 2),
+            epsilon=10**4,
+            domain=domain,
+            itemset_size=2,
+            max_items=most,
+            source=Seeded(1),
+            not_private=True,
+        )
         return set(release.items)
 
     (basket,) = reference.baskets(mine, domain, most)

@@ -10,14 +10,15 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.mechanisms.laws import FALSE_ALARM, p_value, peeled
+from tests.support.goodness import FALSE_ALARM
+from tests.support.selection_laws import p_value, peeled
 from tests.tables.conftest import table
 
-from noisegate.budget import exact_epsilon
-from noisegate.noise import Seeded
-from noisegate.tables.engine import open_engine
-from noisegate.tables.question import Question
-from noisegate.tables.top import Prepared, prepare
+from sparsegate.budget import exact_epsilon
+from sparsegate.noise import Seeded
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.question import Question
+from sparsegate.tables.top import Prepared, prepare
 
 DRAWS = 2_500
 
@@ -62,12 +63,14 @@ def claimed_law(scores: dict[Hashable, int], count: int, epsilon: float) -> dict
         (TINY, ["a", "b", "c", "d"], {}, {"a": 3, "b": 1, "c": 0, "d": 0}),
         ([(2, 1), (2, 2), (4, 1), (9, 1)], 5, {}, {0: 0, 1: 0, 2: 2, 3: 0, 4: 1}),
         (
-            [*TINY, ("b", 1)], ["a", "b", "c"], {"itemset_size": 2},
+            [*TINY, ("b", 1)],
+            ["a", "b", "c"],
+            {"itemset_size": 2},
             {("a", "b"): 2, ("a", "c"): 0, ("b", "c"): 0},
         ),
     ],
     ids=["listed", "sized", "pairs"],
-)  # fmt: skip
+)
 def test_the_selection_follows_its_law_and_no_other(
     rows: list[tuple[Any, Any]], domain: Any, options: dict[str, Any], scores: dict[Hashable, int]
 ) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noisegate.errors import ParameterError
-from noisegate.tables.conditions import Conditions
-from noisegate.tables.sources import Workspace
+from sparsegate.errors import ParameterError
+from sparsegate.tables.conditions import Conditions
+from sparsegate.tables.workspace import Workspace
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -30,13 +30,27 @@ ROWS = st.tuples(st.sampled_from(AGES), st.sampled_from(TEXTS))
 
 TESTS = st.sampled_from(
     [
-        "CAST(age AS TINYINT) > 3", "CAST(s AS INTEGER) > 3", "age > 5", "age <= 200", "s IS NULL", "age IS NOT NULL",
-        "age * 100000000 * 100000000 > 5", "10 / age > 0.01", "10 / age IS NULL", "-age < 0", "s = 'x'",
-        "CAST(s AS DATE) > '2020-01-01'", "CAST(age AS BOOLEAN)", "length(s) < age", "age + CAST(s AS DOUBLE) = 207",
-        "CAST(CAST(s AS DOUBLE) AS SMALLINT) BETWEEN 1 AND age", "coalesce(CAST(s AS INT), age) IN (7, 200)",
-        "CAST(age AS VARCHAR) LIKE '2%'", "year(CAST(s AS TIMESTAMP)) = 2024",
+        "CAST(age AS TINYINT) > 3",
+        "CAST(s AS INTEGER) > 3",
+        "age > 5",
+        "age <= 200",
+        "s IS NULL",
+        "age IS NOT NULL",
+        "age * 100000000 * 100000000 > 5",
+        "10 / age > 0.01",
+        "10 / age IS NULL",
+        "-age < 0",
+        "s = 'x'",
+        "CAST(s AS DATE) > '2020-01-01'",
+        "CAST(age AS BOOLEAN)",
+        "length(s) < age",
+        "age + CAST(s AS DOUBLE) = 207",
+        "CAST(CAST(s AS DOUBLE) AS SMALLINT) BETWEEN 1 AND age",
+        "coalesce(CAST(s AS INT), age) IN (7, 200)",
+        "CAST(age AS VARCHAR) LIKE '2%'",
+        "year(CAST(s AS TIMESTAMP)) = 2024",
     ]
-)  # fmt: skip
+)
 WHERE = st.recursive(
     TESTS,
     lambda part: st.one_of(

@@ -7,16 +7,16 @@ import traceback
 from typing import Any
 
 import pytest
+from tests.support.untouchable import Untouchable
 from tests.tables.conftest import Maker, table
-from tests.untouchable import Untouchable
 
-from noisegate.errors import NoisegateError, ParameterError, TableError
-from noisegate.noise import Seeded
-from noisegate.tables.cluster import local_session
-from noisegate.tables.domain import CHANGED
-from noisegate.tables.engine import guarded
-from noisegate.tables.memory import InMemory
-from noisegate.tables.top import top_items
+from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.noise import Seeded
+from sparsegate.tables.domain import CHANGED
+from sparsegate.tables.engines.dataframes import InMemory
+from sparsegate.tables.engines.engine import guarded
+from sparsegate.tables.engines.spark import local_session
+from sparsegate.tables.top import top_items
 
 SECRET = "secret-cell-8675309"
 COLUMNS = {"page": ["/home", SECRET, "/docs"], "visitor": [1, 2, 3]}
@@ -28,9 +28,15 @@ def charge(record: object) -> None:
 
 def ask(native: Any = None, **changes: Any) -> Any:
     options = {
-        "item": "page", "user": "visitor", "count": 2, "epsilon": 1, "domain": ["/home", "/docs", "/blog"],
-        "source": Untouchable(1), "not_private": True, "spend": charge,
-    } | changes  # fmt: skip
+        "item": "page",
+        "user": "visitor",
+        "count": 2,
+        "epsilon": 1,
+        "domain": ["/home", "/docs", "/blog"],
+        "source": Untouchable(1),
+        "not_private": True,
+        "spend": charge,
+    } | changes
     return top_items(table("pyarrow", COLUMNS) if native is None else native, **options)
 
 
@@ -72,7 +78,7 @@ PAIRS = {"itemset_size": 2}
         ("source", {"source": 7}),
         ("not_private", {"not_private": False}),
     ],
-)  # fmt: skip
+)
 def test_a_bad_parameter_is_named_before_anything_is_charged_or_drawn(parameter: str, changes: dict[str, Any]) -> None:
     with pytest.raises(ParameterError) as caught:
         ask(**changes)
@@ -230,7 +236,7 @@ def test_spark_without_java_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_every_error_is_ours() -> None:
-    assert issubclass(TableError, NoisegateError)
+    assert issubclass(TableError, SparsegateError)
     with pytest.raises(TableError, match=r"Engine could not run a query \(KeyError\)"):
         guarded("Engine", lambda: {}[SECRET])
 

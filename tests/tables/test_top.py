@@ -9,15 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.tables import reference
+from tests.support import table_reference as reference
+from tests.support.untouchable import Untouchable
 from tests.tables.conftest import Maker, table
-from tests.untouchable import Untouchable
 
-from noisegate.errors import BudgetExceeded, NoisegateError
-from noisegate.mechanisms.selection import Request
-from noisegate.noise import Seeded
-from noisegate.tables.engine import open_engine
-from noisegate.tables.top import top_items
+from sparsegate.errors import BudgetExceeded, SparsegateError
+from sparsegate.mechanisms.selection import Request
+from sparsegate.noise import Seeded
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.top import top_items
 
 
 def visits() -> list[tuple[Any, Any]]:
@@ -40,9 +40,14 @@ def columns(rows: list[tuple[Any, Any]]) -> dict[str, list[Any]]:
 
 def top(native: Any, **changes: Any) -> Any:
     options = {
-        "item": "page", "user": "visitor", "count": 8, "epsilon": 1, "domain": DOMAIN,
-        "source": Seeded(5), "not_private": True,
-    } | changes  # fmt: skip
+        "item": "page",
+        "user": "visitor",
+        "count": 8,
+        "epsilon": 1,
+        "domain": DOMAIN,
+        "source": Seeded(5),
+        "not_private": True,
+    } | changes
     return top_items(native, **options)
 
 
@@ -127,9 +132,14 @@ def test_numbers_are_candidates_by_their_number_alone(make: Maker) -> None:
 def test_rows_are_people_where_the_caller_says_so(make: Maker) -> None:
     pages = ["/home"] * 400 + ["/docs"] * 200 + [None] * 300
     release = top(
-        make({"page": pages}), user=None, unit="row", count=2, domain=["/home", "/docs", "/none"], epsilon=1,
+        make({"page": pages}),
+        user=None,
+        unit="row",
+        count=2,
+        domain=["/home", "/docs", "/none"],
+        epsilon=1,
         answers_epsilon=1,
-    )  # fmt: skip
+    )
     assert release.items == ("/home", "/docs")
     assert all(abs(seen - true) < 20 for seen, true in zip(release.estimates, (400, 200), strict=True))
     assert release.record.unit == "row"
@@ -171,7 +181,7 @@ def test_the_ledger_is_charged_after_the_checks_and_before_the_draw() -> None:
     with pytest.raises(BudgetExceeded):
         top(table("pyarrow", columns(ROWS)), spend=refuse, source=Untouchable(1))
     charged: list[Any] = []
-    with pytest.raises(NoisegateError):
+    with pytest.raises(SparsegateError):
         top(table("pyarrow", columns(ROWS)), spend=charged.append, user="visitors")
     assert charged == []
     release = top(table("pyarrow", columns(ROWS)), spend=charged.append)

@@ -10,15 +10,24 @@ from fractions import Fraction
 
 import httpx
 import pytest
-from tests.service.serving import MANY, NOBODY, listening, serving, visits
+from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
-from noisegate import ABOVE, BELOW, BudgetExceeded, GateClosed, LedgerError, NoisegateError, ParameterError, TableError
-from noisegate.service.client.async_client import AsyncClient, connect_async
-from noisegate.service.client.calls import ServiceError
-from noisegate.service.client.client import Client, connect
-from noisegate.service.client.remote import settings
-from noisegate.service.gates import KeyReused, OutcomeLost, UnknownGate
-from noisegate.service.predicates.schema import PredicateError
+from sparsegate import (
+    ABOVE,
+    BELOW,
+    BudgetExceeded,
+    GateClosed,
+    LedgerError,
+    ParameterError,
+    SparsegateError,
+    TableError,
+)
+from sparsegate.service.client.async_client import AsyncClient, connect_async
+from sparsegate.service.client.calls import ServiceError
+from sparsegate.service.client.client import Client, connect
+from sparsegate.service.client.remote import settings
+from sparsegate.service.gates import KeyReused, OutcomeLost, UnknownGate
+from sparsegate.service.predicates.schema import PredicateError
 
 TOKEN = "ng_" + "s" * 43
 URL = "https://service.example"
@@ -174,8 +183,8 @@ def pauses(monkeypatch):
     async def later(seconds):
         slept.append(seconds)
 
-    monkeypatch.setattr("noisegate.service.client.client.time.sleep", slept.append)
-    monkeypatch.setattr("noisegate.service.client.async_client.anyio.sleep", later)
+    monkeypatch.setattr("sparsegate.service.client.client.time.sleep", slept.append)
+    monkeypatch.setattr("sparsegate.service.client.async_client.anyio.sleep", later)
     return slept
 
 
@@ -258,7 +267,7 @@ def test_a_service_that_stays_away_is_one_clear_error():
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b"null", b"\xff"])
 @pytest.mark.parametrize("status", [200, 404, 301])
 def test_something_else_that_answers_is_not_taken_for_a_gate(status, body):
-    with pytest.raises(ServiceError, match="not noisegate"):
+    with pytest.raises(ServiceError, match="not sparsegate"):
         Flaky(httpx.Response(status, content=body)).client().budget()
 
 
@@ -321,15 +330,15 @@ def test_a_wrong_option_is_refused(option, value):
 
 def test_a_service_may_live_under_a_path():
     server = Flaky()
-    options = settings(f"{URL}/noisegate", TOKEN, 5, False)
+    options = settings(f"{URL}/sparsegate", TOKEN, 5, False)
     client = Client(httpx.Client(**options, transport=httpx.MockTransport(server)), retries=0)
     client.open_gate(threshold=1, cutoff=2, epsilon=Fraction(1, 8))
-    assert server.requests[0].url.path == "/noisegate/v1/gates"
+    assert server.requests[0].url.path == "/sparsegate/v1/gates"
     assert json.loads(server.requests[0].content)["epsilon"] == "0.125"
 
 
 def test_a_name_that_is_no_gates_reaches_no_other_address():
     server = Flaky()
-    with pytest.raises(NoisegateError, match="id must be the name of a gate"):
+    with pytest.raises(SparsegateError, match="id must be the name of a gate"):
         server.client().gate("../budget")
     assert server.requests == []

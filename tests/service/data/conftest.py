@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow
 import pyarrow.parquet
 import pytest
-from tests.service.data.rows import COLUMNS, ROWS
+from tests.support.rows import COLUMNS, ROWS
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,14 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.service.data.rows import ROWS, ask, write
+from tests.support.rows import ROWS, ask, write
 
-from noisegate.errors import ParameterError, TableError
-from noisegate.noise import Seeded
-from noisegate.service.data import copying
-from noisegate.service.data.dataset import Dataset
-from noisegate.service.predicates import Column, Kind, PublicSchema, read_predicate
-from noisegate.tables.top import top_items
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.noise import Seeded
+from sparsegate.service.data import copying
+from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.predicates import Column, Kind, PublicSchema, read_predicate
+from sparsegate.tables.top import top_items
 
 QUESTIONS: dict[str, Any] = {
     "TRUE": lambda row: True,
@@ -118,10 +118,19 @@ def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
     with Dataset.open([file], user="visitor") as dataset:
         kinds = {column.name: column.kind for column in dataset.schema.columns}
         assert kinds == {
-            "text": Kind.TEXT, "i8": Kind.INTEGER, "u8": Kind.INTEGER, "i64": Kind.INTEGER, "u64": Kind.INTEGER,
-            "f32": Kind.REAL, "f64": Kind.REAL, "flag": Kind.BOOLEAN, "day": Kind.DATE, "us": Kind.TIMESTAMP,
-            "ns": Kind.TIMESTAMP, "tz": Kind.TIMESTAMP,
-        }  # fmt: skip
+            "text": Kind.TEXT,
+            "i8": Kind.INTEGER,
+            "u8": Kind.INTEGER,
+            "i64": Kind.INTEGER,
+            "u64": Kind.INTEGER,
+            "f32": Kind.REAL,
+            "f64": Kind.REAL,
+            "flag": Kind.BOOLEAN,
+            "day": Kind.DATE,
+            "us": Kind.TIMESTAMP,
+            "ns": Kind.TIMESTAMP,
+            "tz": Kind.TIMESTAMP,
+        }
         for text in (
             *(
                 "i8 = 127",

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service.data.rows import ask, write
+from tests.support.rows import ask, write
 
-from noisegate.errors import TableError
-from noisegate.service.data import copying
-from noisegate.service.data.dataset import Dataset
+from sparsegate.errors import TableError
+from sparsegate.service.data import copying
+from sparsegate.service.data.dataset import Dataset
 
 
 def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> None:

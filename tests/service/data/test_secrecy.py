@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.service.data.rows import SECRET, ask, write
+from tests.support.rows import SECRET, ask, write
 
-from noisegate.errors import NoisegateError, TableError
-from noisegate.service.data.dataset import COUNT_FAILED, Dataset
-from noisegate.service.predicates import Predicate, read_predicate
+from sparsegate.errors import SparsegateError, TableError
+from sparsegate.service.data.dataset import COUNT_FAILED, Dataset
+from sparsegate.service.predicates import Predicate, read_predicate
 
 
 def everything_told(error: BaseException) -> str:
@@ -84,7 +84,7 @@ def test_a_refused_dataset_leaves_no_folder_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visits: str
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(NoisegateError):
+    with pytest.raises(SparsegateError):
         Dataset.open([visits], user="nobody")
     assert list(tmp_path.iterdir()) == []
     with Dataset.open([visits], user="visitor"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from tests.service.predicates.texts import SCHEMA, TYPES
+from tests.support.condition_texts import SCHEMA, TYPES
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import time
 
 import duckdb
 import pytest
-from tests.service.predicates.texts import SCHEMA, refusal
+from tests.support.condition_texts import SCHEMA, refusal
 
-from noisegate.service.predicates import PredicateError, read_predicate
+from sparsegate.service.predicates import PredicateError, read_predicate
 
 AT_THE_LIMIT = {
     "characters": "n = 1" + " " * 9_995,

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisegate.service.predicates import Column, Kind, PredicateError, PublicSchema, read_predicate
-from noisegate.service.predicates.tree import (
+from sparsegate.service.predicates import Column, Kind, PredicateError, PublicSchema, read_predicate
+from sparsegate.service.predicates.tree import (
     Among,
     Between,
     Both,
@@ -49,10 +49,11 @@ CELLS: dict[str, tuple[Kind, str, list[Any]]] = {
     "paid": (Kind.BOOLEAN, "BOOLEAN", [True, False]),
     "day": (Kind.DATE, "DATE", [datetime.date(1, 1, 1), datetime.date(2024, 2, 29), datetime.date(9999, 12, 31)]),
     "moment": (
-        Kind.TIMESTAMP, "TIMESTAMP",
+        Kind.TIMESTAMP,
+        "TIMESTAMP",
         [datetime.datetime(1, 1, 1), datetime.datetime(2024, 2, 29, 12, 30, 0, 500_000), datetime.datetime.max],
     ),
-}  # fmt: skip
+}
 SCHEMA = PublicSchema(tuple(Column(name, kind) for name, (kind, _, _) in CELLS.items()))
 LENGTH = max(len(cells) for _, _, cells in CELLS.values()) + 1
 # Each column goes round at its own length, with a null in its round, so that cells meet in many ways.
@@ -83,9 +84,14 @@ def matching(table: duckdb.DuckDBPyConnection, sql: str) -> set[int]:
 # --- A second reading ------------------------------------------------------------------------------------------------
 
 ORDERS = {
-    "=": operator.eq, "<>": operator.ne, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    "=": operator.eq,
+    "<>": operator.ne,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
     ">=": operator.ge,
-}  # fmt: skip
+}
 
 
 def value_of(node: Column | Literal, row: Row) -> Any:

@@ -10,10 +10,10 @@ import warnings
 
 import duckdb
 import pytest
-from tests.service.predicates.texts import ACCEPTED, REFUSED, SCHEMA, refusal
+from tests.support.condition_texts import ACCEPTED, REFUSED, SCHEMA, refusal
 
-from noisegate.errors import ParameterError
-from noisegate.service.predicates import Column, Kind, PredicateError, PublicSchema, read_predicate
+from sparsegate.errors import ParameterError
+from sparsegate.service.predicates import Column, Kind, PredicateError, PublicSchema, read_predicate
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
@@ -131,7 +131,7 @@ def test_the_words_of_the_parser_are_never_repeated() -> None:
 
 
 def test_the_library_alone_loads_no_parser() -> None:
-    script = "import sys, noisegate; assert 'sqlglot' not in sys.modules"
+    script = "import sys, sparsegate; assert 'sqlglot' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

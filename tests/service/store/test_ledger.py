@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.errors import BudgetExceeded, LedgerError, ParameterError
-from noisegate.service.ledger import Amount, Kind, Ledger, exact_text, exact_value
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
+from sparsegate.service.ledger import Amount, Kind, Ledger, exact_text, exact_value
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.processes import in_forked_child
+from tests.support.processes import in_forked_child
 
-from noisegate.errors import LedgerError
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.errors import LedgerError
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 @pytest.fixture

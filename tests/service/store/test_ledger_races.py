@@ -12,10 +12,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.processes import in_forked_child
+from tests.support.processes import in_forked_child
 
-from noisegate.errors import BudgetExceeded, LedgerError
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.errors import BudgetExceeded, LedgerError
+from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_only_one_of_many_who_create_at_once_succeeds(path: Path) -> None:
 
 SPENDER = """
 import sys
-from noisegate.errors import BudgetExceeded
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.errors import BudgetExceeded
+from sparsegate.service.store.sql_ledger import SqlLedger
 ledger, granted = SqlLedger(sys.argv[1], patience=30), 0
 try:
     while True:
@@ -93,7 +93,7 @@ def test_a_fork_goes_on_with_the_same_ledger(ledger: SqlLedger) -> None:
 
 KILLED = """
 import os, signal, sys
-from noisegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.store.sql_ledger import SqlLedger
 SqlLedger(sys.argv[1]).spend(epsilon=0.5, what="lost in a crash")
 os.kill(os.getpid(), signal.SIGKILL)
 """

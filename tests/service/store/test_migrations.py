@@ -7,15 +7,15 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, inspect, select, text
 
-from noisegate.errors import LedgerError
-from noisegate.service.ledger import Amount, Kind
-from noisegate.service.store import schema, sql_ledger
-from noisegate.service.store.database import open_database
-from noisegate.service.store.sql_ledger import SqlLedger, append
+from sparsegate.errors import LedgerError
+from sparsegate.service.ledger import Amount, Kind
+from sparsegate.service.store import schema, sql_ledger
+from sparsegate.service.store.database import open_database
+from sparsegate.service.store.sql_ledger import SqlLedger, append
 
 
 def make(place: str, version: int) -> None:
-    """A ledger as noisegate made it at that version, with something spent."""
+    """A ledger as sparsegate made it at that version, with something spent."""
 
     def build(connection: Connection) -> None:
         for step in schema.STEPS[:version]:
@@ -65,7 +65,7 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypa
 def test_a_ledger_of_a_newer_version_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     SqlLedger.create(place, dataset="visits", epsilon=1)
     monkeypatch.setattr(sql_ledger, "VERSION", schema.VERSION - 1)
-    with pytest.raises(LedgerError, match="upgrade noisegate"):
+    with pytest.raises(LedgerError, match="upgrade sparsegate"):
         SqlLedger(place)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.service.serving import serving, visits
+from tests.support.serving import serving, visits
 
 
 @pytest.fixture(scope="module")

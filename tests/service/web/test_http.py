@@ -6,9 +6,9 @@ import re
 
 import pytest
 from fastapi import FastAPI
-from tests.service.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem
+from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem
 
-from noisegate.service.web.assets import page_routes
+from sparsegate.service.web.assets import page_routes
 
 GATE = "/v1/gates/g-0123456789abcdef"
 
@@ -89,9 +89,17 @@ def test_an_analyst_may_not_do_what_is_the_owners(standing, method, path, body):
 
 
 PRIVATE = [
-    ("GET", "/v1/gates"), ("POST", "/v1/gates"), ("GET", GATE), ("DELETE", GATE), ("POST", f"{GATE}/ask"),
-    ("GET", f"{GATE}/answers"), ("GET", "/v1/budget"), ("POST", "/v1/top"), ("GET", "/v1/schema"), ("GET", "/v1/x"),
-]  # fmt: skip
+    ("GET", "/v1/gates"),
+    ("POST", "/v1/gates"),
+    ("GET", GATE),
+    ("DELETE", GATE),
+    ("POST", f"{GATE}/ask"),
+    ("GET", f"{GATE}/answers"),
+    ("GET", "/v1/budget"),
+    ("POST", "/v1/top"),
+    ("GET", "/v1/schema"),
+    ("GET", "/v1/x"),
+]
 
 
 @pytest.mark.parametrize(("method", "path"), PRIVATE)
@@ -104,10 +112,8 @@ def test_nothing_under_v1_is_told_without_a_token_not_even_whether_a_body_is_rig
 
 def test_every_operation_that_is_described_needs_a_token_except_health(standing):
     described = {
-        (method.upper(), path)
-        for path, operations in standing.app.openapi()["paths"].items()
-        for method in operations
-    }  # fmt: skip
+        (method.upper(), path) for path, operations in standing.app.openapi()["paths"].items() for method in operations
+    }
     for method, path in sorted(described):
         response = standing.send(method, path.replace("{id}", "g-0123456789abcdef"), token=None)
         assert (response.status_code == 401) == (path != "/v1/health"), (method, path)
@@ -186,9 +192,11 @@ def test_the_examples_of_requests_are_requests_that_the_service_takes(service):
 
 def test_the_page_is_four_files_of_the_package_and_no_other(tmp_path, service):
     kinds = {
-        "index.html": "text/html; charset=utf-8", "page.css": "text/css; charset=utf-8",
-        "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
-    }  # fmt: skip
+        "index.html": "text/html; charset=utf-8",
+        "page.css": "text/css; charset=utf-8",
+        "page.js": "text/javascript; charset=utf-8",
+        "icon.svg": "image/svg+xml",
+    }
     for name in (*kinds, "secret.txt"):
         (tmp_path / name).write_text(name)
     app = FastAPI(docs_url=None)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import anyio
 import pytest
-from tests.service.serving import CERTAIN, MANY, TOP, UNLIMITED, assert_problem, serving
+from tests.support.serving import CERTAIN, MANY, TOP, UNLIMITED, assert_problem, serving
 
-from noisegate.service.web.limits import Limits
+from sparsegate.service.web.limits import Limits
 
 GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}

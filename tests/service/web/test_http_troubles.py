@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from tests.service.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, Service, assert_problem, serving, visits
+from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, Service, assert_problem, serving, visits
 
-from noisegate.errors import LedgerError, TableError
+from sparsegate.errors import LedgerError, TableError
 
 GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
@@ -36,7 +36,7 @@ def test_an_unexpected_error_is_a_constant_500_and_the_log_has_its_class_alone(s
             "application/problem+json"
         ]["examples"]["internal"]["value"]
     )
-    ours = [record for record in caplog.records if record.name == "noisegate.service"]
+    ours = [record for record in caplog.records if record.name == "sparsegate.service"]
     assert [record.getMessage() for record in ours] == ["a request failed: RuntimeError"]
     assert "secret" not in caplog.text
     assert all(record.exc_info is None for record in caplog.records)

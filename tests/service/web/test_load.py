@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from tests.service.serving import MANY, NOBODY, listening, serving, visits
+from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
-from noisegate.service.client.client import connect
-from noisegate.service.web.limits import Limits
-from noisegate.service.web.server import asks_at_once, delay_for
+from sparsegate.service.client.client import connect
+from sparsegate.service.web.limits import Limits
+from sparsegate.service.web.server import asks_at_once, delay_for
 
 GATES, ASKS = 24, 4
 

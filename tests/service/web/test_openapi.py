@@ -10,7 +10,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
-from tests.service.serving import Service, listening, serving, visits
+from tests.support.serving import Service, listening, serving, visits
 
 OPERATIONS = [
     ("/v1/gates", "POST"),

@@ -9,12 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service.serving import MANY, NOBODY, Service, listening, serving, visits
+from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
-QUIET = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]  # fmt: skip
+QUIET = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 

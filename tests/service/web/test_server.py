@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noisegate.errors import LedgerError, ParameterError
-from noisegate.service.web.server import address, listen, new_ledger, open_key, open_ledger
+from sparsegate.errors import LedgerError, ParameterError
+from sparsegate.service.web.server import address, listen, new_ledger, open_key, open_ledger
 
 
 def test_a_ledger_and_its_key_are_made_once_and_opened_again(place, tmp_path):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisegate.errors import ParameterError
-from noisegate.mechanisms.variants import Scales
-from noisegate.tables.online.accuracy import BETA, Step, least_cutoff
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.variants import Scales
+from sparsegate.tables.online.accuracy import BETA, Step, least_cutoff
 
 SCALES = Scales(Fraction(2), Fraction(30), Fraction(10))
 

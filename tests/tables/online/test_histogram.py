@@ -1,95 +1,65 @@
-"""People in cells, counted in every engine: each person in one cell."""
+"""The public histogram: each move is the nearest one, and brings it nearer to the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from noisegate.errors import ParameterError, TableError
-from noisegate.tables.engine import open_engine
-from noisegate.tables.online.cells import Cells
-from noisegate.tables.online.histogram import count_cells
+from sparsegate.tables.online.histogram import Floats, Histogram, Lesson
 
-Maker = Callable[[Mapping[str, list[Any]]], Any]
-
-CELLS = Cells.of({"country": ["DE", "FR"], "age": [30, 20]})
-ROWS = {
-    "country": ["DE", "DE", "FR", "FR", "DE", None, "IT", "FR", "DE"],
-    "age": [20, 30, 20, 20, 20, 20, 20, None, 99],
-    "visitor": ["ann", "ann", "bob", "bob", "bob", "cyd", "dan", "eve", None],
-}
+SEEDS = st.integers(0, 2**32 - 1)
 
 
-def counted(table: Any, user: str | None) -> list[list[int]]:
-    with open_engine(table) as engine:
-        return count_cells(engine, CELLS, user).reshape(CELLS.shape).tolist()
+def entropy(h: Floats, p: Floats) -> float:
+    """D(h||p)."""
+    there = h > 0
+    return float((h[there] * np.log(h[there] / p[there])).sum())
 
 
-def test_a_person_in_several_cells_counts_once_in_the_first_by_the_order_of_the_lists(make: Maker) -> None:
-    # Ann is in (DE, 20) and (DE, 30), and 30 was listed first; Bob in (FR, 20), twice, and in (DE, 20).
-    assert counted(make(ROWS), "visitor") == [[1, 1], [0, 0]]
+@settings(deadline=None)
+@given(SEEDS, st.booleans(), st.floats(0.05, 1))
+def test_a_move_towards_the_truth_gains_at_least_twice_its_square(seed: int, sets: bool, part: float) -> None:
+    generator = np.random.default_rng(seed)
+    h, p = generator.dirichlet(np.full(7, 0.3)), generator.dirichlet(np.full(7, 0.8)) + 1e-9
+    p /= p.sum()
+    weights = generator.random(6) < 0.5 if sets else generator.random(6)
+    estimate, truth = float(p[:-1] @ weights), float(h[:-1] @ weights)
+    target = estimate + part * (truth - estimate)
+    after = Histogram(p).taught(Lesson(weights, -1, 2), target)
+    assert math.isclose(float(after.shares[:-1] @ weights), target, abs_tol=1e-9)
+    assert math.isclose(after.shares.sum(), 1)
+    assert entropy(h, p) - entropy(h, after.shares) >= 2 * (target - estimate) ** 2 - 1e-9
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
-def test_every_row_counts_where_every_row_is_a_person_and_other_values_are_in_no_cell(engine: str) -> None:
-    assert counted(_table(engine, ROWS), None) == [[1, 2], [0, 2]]
+def test_a_set_of_cells_moves_as_its_weights_would() -> None:
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    as_set = Histogram(p).taught(Lesson(np.array([True, False, True]), -1, 2), 0.7)
+    as_weights = Histogram(p).taught(Lesson(np.array([1.0, 0.0, 1.0]), -1, 2), 0.7)
+    assert as_set.shares == pytest.approx(as_weights.shares, abs=1e-12)
+    assert as_set.shares == pytest.approx([0.175, 0.1, 0.525, 0.2])
 
 
-@pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
-def test_adding_a_person_moves_one_cell_by_one_or_none(engine: str) -> None:
-    generator = np.random.default_rng(4)
-    for _ in range(20):
-        size = int(generator.integers(0, 12))
-        rows = {
-            "country": [str(x) for x in generator.choice(["DE", "FR", "IT"], size)],
-            "age": [int(x) for x in generator.choice([20, 30, 40], size)],
-            "visitor": [str(x) for x in generator.choice(["ann", "bob", "cyd"], size)],
-        }
-        without = {c: [v for v, u in zip(vs, rows["visitor"], strict=True) if u != "ann"] for c, vs in rows.items()}
-        if not without["visitor"] or not rows["visitor"]:
-            continue
-        change = np.array(counted(_table(engine, rows), "visitor")) - counted(_table(engine, without), "visitor")
-        assert change.min() >= 0
-        assert change.sum() <= 1
+def test_earlier_lessons_are_gone_through_again() -> None:
+    first = Lesson(np.array([True, True, False, False]), 0.6, 0.62)
+    second = Lesson(np.array([False, True, True, False]), 0.7, 0.72)
+    start = Histogram.uniform(4)
+    once = start.taught(first, 0.6)
+    forgotten, kept = once.taught(second, 0.7), once.taught(second, 0.7, [first])
+    assert not first.low <= float(forgotten.shares[:2].sum()) <= first.high
+    assert first.low - 1e-3 <= float(kept.shares[:2].sum()) <= first.high + 1e-3
+    assert second.low - 1e-3 <= float(kept.shares[1:3].sum()) <= second.high + 1e-3
 
 
-def test_columns_of_another_type_than_their_categories_and_missing_ones_are_refused() -> None:
-    table = _table("polars", ROWS)
-    cells = Cells.of({"country": ["DE"], "age": ["30"]})
-    with open_engine(table) as engine, pytest.raises(ParameterError, match="^columns must list whole numbers as"):
-        count_cells(engine, cells, None)
-    with open_engine(table) as engine, pytest.raises(TableError, match="no column 'land'"):
-        count_cells(engine, Cells.of({"land": ["DE"]}), None)
-    with open_engine(table) as engine, pytest.raises(TableError, match="no column 'visitors'; did you mean 'visitor'"):
-        count_cells(engine, CELLS, "visitors")
-
-
-def test_small_unsigned_and_categorical_columns_are_read_like_any_other() -> None:
-    import polars
-
-    table = polars.DataFrame(ROWS).with_columns(
-        polars.col("age").cast(polars.UInt64), polars.col("country").cast(polars.Categorical)
-    )
-    assert counted(table, "visitor") == [[1, 1], [0, 0]]
-
-
-def _table(name: str, columns: Mapping[str, list[Any]]) -> Any:
-    import duckdb
-    import pyarrow
-
-    arrow = pyarrow.table(columns)
-    kinds: dict[str, Callable[[], Any]] = {
-        "pandas": lambda: arrow.to_pandas(types_mapper={pyarrow.int64(): _nullable()}.get),
-        "polars": lambda: __import__("polars").from_arrow(arrow),
-        "duckdb": lambda: duckdb.connect().from_arrow(arrow),
-    }
-    return kinds[name]() if name in kinds else arrow
-
-
-def _nullable() -> Any:
-    import pandas
-
-    return pandas.Int64Dtype()
+def test_what_cannot_be_reached_breaks_nothing_and_what_was_lost_comes_back() -> None:
+    nobody = Lesson(np.zeros(3), 0.5, 0.6)
+    assert Histogram.uniform(3).taught(nobody, 0.5).shares == pytest.approx([0.25] * 4)
+    histogram, everyone = Histogram.uniform(3), Lesson(np.array([True, True, True]), -1, 2)
+    for target in (0.0, 0.0, 1.0, 0.0, 0.25):
+        histogram = histogram.taught(everyone, target)
+        assert np.isfinite(histogram.shares).all()
+        assert (histogram.shares > 0).all()
+    assert float(histogram.shares[:3].sum()) == pytest.approx(0.25)

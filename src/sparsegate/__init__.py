@@ -1,0 +1,97 @@
+"""The Sparse Vector Technique: ask which private answers are above a threshold, and pay only for those.
+
+The public names are listed, with a line each, in docs/api.md.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.budget import Budget
+from sparsegate.errors import (
+    BudgetExceeded,
+    GateClosed,
+    LedgerError,
+    ParameterError,
+    SparsegateError,
+    TableError,
+)
+from sparsegate.mechanisms.batch import Outcomes, run_many
+from sparsegate.mechanisms.bounds import tight_epsilon
+from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
+from sparsegate.mechanisms.laplace import laplace
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import Selection, select_top
+from sparsegate.mechanisms.sparse_vector import SparseVector, run
+from sparsegate.mechanisms.variants import VARIANTS, Variant
+from sparsegate.noise import Secure, Seeded
+
+if TYPE_CHECKING:
+    from sparsegate.auditor import Verdict, audit
+    from sparsegate.service.client.async_client import connect_async
+    from sparsegate.service.client.client import connect
+    from sparsegate.tables.online.answer import OnlineAnswer
+    from sparsegate.tables.online.online_answers import OnlineAnswers
+    from sparsegate.tables.release import TopItems
+    from sparsegate.tables.top import top_items
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ABOVE",
+    "BELOW",
+    "VARIANTS",
+    "Answer",
+    "Budget",
+    "BudgetExceeded",
+    "GateClosed",
+    "LedgerError",
+    "OnlineAnswer",
+    "OnlineAnswers",
+    "Outcomes",
+    "ParameterError",
+    "Scores",
+    "Secure",
+    "Seeded",
+    "Selection",
+    "SparseVector",
+    "SparsegateError",
+    "TableError",
+    "TopItems",
+    "Variant",
+    "Verdict",
+    "__version__",
+    "audit",
+    "connect",
+    "connect_async",
+    "laplace",
+    "run",
+    "run_many",
+    "select_top",
+    "tight_epsilon",
+    "top_items",
+]
+
+# Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
+_ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
+_NAMES = {
+    "OnlineAnswer": "sparsegate.tables.online.answer",
+    "OnlineAnswers": "sparsegate.tables.online.online_answers",
+    "TopItems": "sparsegate.tables.release",
+    "Verdict": "sparsegate.auditor",
+    "audit": "sparsegate.auditor",
+    "connect": "sparsegate.service.client.client",
+    "connect_async": "sparsegate.service.client.async_client",
+    "top_items": "sparsegate.tables.top",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(_ROOMS[name])
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'sparsegate' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *_NAMES})

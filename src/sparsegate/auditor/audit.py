@@ -1,0 +1,210 @@
+"""`audit`: any callable in, a certified lower bound on what it leaks out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from sparsegate.auditor.certify import Draw, Registration, certify, schedule
+from sparsegate.auditor.events import Aim
+from sparsegate.auditor.neighbours import Pair, Space, known_patterns, random_pair, taken
+from sparsegate.auditor.outcomes import Encoder, Sample
+from sparsegate.auditor.pace import Bar, Pace
+from sparsegate.auditor.parameters import require_number, whole
+from sparsegate.auditor.search import Candidate, Search
+from sparsegate.auditor.verdict import Verdict, Witness
+from sparsegate.errors import ParameterError
+
+_SEARCH: Final = 0.3
+_WARM_UP: Final = 0.02
+_FIRST_RUNS, _WARM_UP_RUNS = (1, 15), 1 << 14
+_MAGNIFIED_LOSS: Final = 2.0
+_MOST_MAGNIFIED: Final = 100
+_FEW_PAIRS, _MANY_PAIRS = 12, 120
+_RUNS_A_PAIR: Final = 400
+_LEAST_PAIRS, _LEAST_RUNS_A_PAIR = 3, 600
+_LEAST_TRIALS: Final = 10
+_STREAM: Final = 0x6E67
+_FLAGRANT: Final = 1.5
+
+
+def audit(
+    mechanism: Callable[..., Any],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    confidence: float = 0.99,
+    queries: int | tuple[int, int] = 10,
+    sensitivity: float = 1,
+    monotonic: bool = False,
+    centre: float = 0,
+    neighbours: Iterable[tuple[Any, Any]] = (),
+    patterns: bool = True,
+    batch: bool | None = None,
+    samples: int | None = None,
+    budget_seconds: float | None = None,
+    call_timeout: float = 30.0,
+    stop_at_violation: bool = True,
+    seed: int | None = None,
+    progress: bool = False,
+) -> Verdict:
+    """Prove how much a mechanism leaks, from its outcomes alone.
+
+    The mechanism is run on neighbouring answers; an event is sought that one of them makes likelier; its two
+    probabilities are then bounded on fresh runs. For every event S of an (epsilon, delta)-private mechanism
+    P[M(x) in S] <= e^epsilon P[M(x') in S] + delta, so limits on both probabilities bound epsilon from below.
+
+    **Theorem.** If runs are independent of one another, the verdict's ``epsilon_lower`` and ``delta_lower`` are both
+    true with probability at least ``confidence``, whatever the mechanism, the search or the stopping did. In
+    particular a mechanism that is as private as claimed is said to violate with probability at most 1 - confidence.
+    Proof: ``sparsegate.auditor.certify``. Nothing follows from a verdict that does not violate.
+
+    Parameters
+    ----------
+    mechanism: ``mechanism(answers)`` returns one outcome, or ``mechanism(answers, n)`` a batch of n: a list, an array
+        with n rows, or a tuple of such arrays side by side. It is a batch one if it has exactly two positional
+        parameters without a default; ``batch=`` overrides that. Answers arrive as a numpy array of its own, int64 if
+        ``sensitivity`` and ``centre`` are whole (1, not 1.0), float64 otherwise.
+    epsilon, delta: the claim; epsilon > 0, 0 <= delta < 1.
+    confidence: 1 - alpha, strictly between 0 and 1.
+    queries: answers are at most so many, or from (least, most).
+    sensitivity: Delta > 0, how far a neighbour moves an answer; ``monotonic``: all of them the same way.
+    centre: where the answers are laid out: the mechanism's threshold.
+    neighbours: pairs of your own to try as well; with ``patterns=False`` nothing else is tried, the pairs may be inputs
+        of any kind, and that they are neighbours is taken at your word.
+    samples: about how many runs to make in all; ``budget_seconds``: for about how long, 60 if neither is given. Audits
+        end sooner as a rule, and at the latest when a quarter more has passed, but for the call under way.
+    call_timeout: seconds after which a call counts as hung. Calls are made in one thread, which is not the caller's.
+    stop_at_violation: stop as soon as the claim is refuted; False: spend the whole budget on the best bound.
+    seed: of the search and the sample sizes, on which the theorem averages. The mechanism draws its own noise.
+    progress: show a bar on stderr.
+
+    >>> noise = np.random.default_rng(1)
+    >>> verdict = audit(lambda answers: answers[0] + noise.laplace(), epsilon=0.5, queries=1, samples=20_000, seed=1)
+    >>> verdict.violates, 0.5 < verdict.epsilon_lower <= 1
+    (True, True)
+    """
+    _check(epsilon, delta, confidence, call_timeout, seed)
+    space = Space.of(queries=queries, sensitivity=sensitivity, epsilon=epsilon, centre=centre, monotonic=monotonic)
+    own = [space.own(pair) if patterns else taken(pair) for pair in _listed(neighbours)]
+    if not patterns and not own:
+        raise ParameterError(
+            "neighbours", "must hold a pair where patterns=False", next_step="pass neighbours=[(input, neighbour)]"
+        )
+    # A stream of its own: callers like to give the same seed to their mechanism.
+    rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
+    pace = Pace(samples, budget_seconds)
+    box = pace.box(mechanism, batch=batch, call_timeout=call_timeout)
+    encoder = Encoder(box.name)
+    alpha = 1 - confidence
+    with box, Bar(progress) as bar:
+
+        def draw(answers: object, wanted: int) -> Sample:
+            bar.show(pace.gone, f"{box.name}: {'certifying' if encoder.frozen else 'searching'}")
+            count = box.chunk(wanted)
+            return encoder.encode(box.draw(np.array(answers) if patterns else answers, count), count)
+
+        _warm_up(own[0] if own else random_pair(space, rng), draw, pace)
+        room = _room(pace.runs(_SEARCH))
+        search = Search(
+            draw=draw,
+            space=space if patterns else None,
+            # Delta is no log ratio that could be scaled down; and few runs are better spent on one lane.
+            magnification=1
+            if delta or room < _FEW_PAIRS
+            else min(max(1, round(_MAGNIFIED_LOSS / epsilon)), _MOST_MAGNIFIED),
+            aim=lambda cost: Aim(trials=max(pace.remaining(cost) / 2, _LEAST_TRIALS), alpha=alpha, delta=delta),
+            runs_for_share=lambda share: pace.runs(_SEARCH * share),
+            over=lambda: pace.gone >= 1.25 * _SEARCH,
+            enough=lambda promised: stop_at_violation and promised > _FLAGRANT * epsilon,
+            rng=rng,
+            seed=int(rng.integers(1 << 31)),
+        )
+        best = search.best(_pairs(own, space, rng, room) if patterns else own)
+        registration = _registration(best, pace, alpha)
+        encoder.frozen = True
+        bounds, counts = certify(
+            registration,
+            draw,
+            rng,
+            epsilon=epsilon,
+            delta=delta,
+            stop_at_violation=stop_at_violation,
+            out_of_time=lambda: pace.over,
+        )
+    return Verdict(
+        mechanism=box.name,
+        epsilon=epsilon,
+        delta=delta,
+        epsilon_lower=bounds.epsilon,
+        delta_lower=bounds.delta,
+        confidence=confidence,
+        violates=bounds.epsilon > epsilon,
+        samples=box.drawn,
+        seconds=pace.elapsed,
+        witness=Witness(
+            answers=registration.pair.answers,
+            neighbour=registration.pair.neighbour,
+            event=registration.event.words(encoder.shapes),
+            counts=counts,
+        ),
+    )
+
+
+def _registration(best: Candidate, pace: Pace, alpha: float) -> Registration:
+    """Fix everything; the sample size is what the rest of the budget buys at the speed seen in training."""
+    finding, sample = best.finding, best.lanes[0].one[0]
+    assert finding is not None
+    begun = time.perf_counter()
+    finding.event.hits(sample)
+    counting = (time.perf_counter() - begun) / len(sample)
+    trials = max(pace.remaining(best.cost + counting) // 2, _LEAST_TRIALS)
+    pair = Pair(best.pair.neighbour, best.pair.answers) if finding.swapped else best.pair
+    return Registration(pair=pair, event=finding.event, rule=finding.rule, looks=schedule(trials, alpha))
+
+
+def _warm_up(pair: Pair, draw: Draw, pace: Pace) -> None:
+    """The first calls find a mechanism that does not work at all, and show how fast one is that does."""
+    for runs in _FIRST_RUNS:
+        for answers in (pair.answers, pair.neighbour):
+            if runs == 1 or pace.gone < _WARM_UP:
+                draw(answers, runs)
+    while pace.samples is None and pace.gone < _WARM_UP:
+        draw(pair.answers, _WARM_UP_RUNS)
+
+
+def _room(runs: int) -> int:
+    """How many pairs there are runs for: a pair that is judged by a handful of runs is chosen by chance."""
+    few = min(max(runs // _LEAST_RUNS_A_PAIR, _LEAST_PAIRS), _FEW_PAIRS)
+    return min(max(runs // (8 * _RUNS_A_PAIR), few), _MANY_PAIRS)
+
+
+def _pairs(own: list[Pair], space: Space, rng: np.random.Generator, room: int) -> list[Pair]:
+    """The caller's pairs, some random ones and the patterns."""
+    random = [random_pair(space, rng) for _ in range(room // 8)]
+    return list(dict.fromkeys([*own, *random, *known_patterns(space, rng)]))[: max(room, len(own))]
+
+
+def _listed(neighbours: Any) -> list[Any]:
+    try:
+        return list(neighbours)
+    except TypeError:
+        raise ParameterError(
+            "neighbours", "must be a list of pairs", neighbours, "pass neighbours=[(answers, neighbour)]"
+        ) from None
+
+
+def _check(epsilon: Any, delta: Any, confidence: Any, call_timeout: Any, seed: Any) -> None:
+    finite = "must be a positive number, the claim to test"
+    require_number("epsilon", epsilon, finite, lambda x: 0 < x < math.inf, "pass e.g. epsilon=1")
+    require_number("delta", delta, "must be at least 0 and less than 1", lambda x: 0 <= x < 1, "pass e.g. delta=1e-6")
+    inside = "must lie strictly between 0 and 1"
+    require_number("confidence", confidence, inside, lambda x: 0 < x < 1, "pass confidence=0.99")
+    seconds = "must be a positive number of seconds"
+    require_number("call_timeout", call_timeout, seconds, lambda x: 0 < x < math.inf, "pass e.g. call_timeout=30")
+    if seed is not None:
+        whole("seed", seed, "must be a whole number of at least 0", 0, "leave it out, or pass e.g. seed=1")

@@ -1,0 +1,173 @@
+"""The mechanism under audit: called, timed, and held responsible by name.
+
+One thread runs every call and the caller waits for it, so that a call that never comes back can be noticed. What a
+timeout can do: the audit ends with an error; a loop in Python code is also ended, by an exception raised inside it.
+Code that sleeps or waits outside the interpreter is left behind in its thread, which dies with the process. Code that
+never lets go of the interpreter's lock cannot be noticed by anything inside the process.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import ctypes
+import inspect
+import queue
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+
+from sparsegate.auditor.neighbours import shown
+from sparsegate.errors import ParameterError
+
+_SHOWN: Final = 80
+_SMALLEST, _LARGEST, _GROWTH = 256, 1 << 16, 4
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def takes_count(mechanism: Callable[..., object]) -> bool:
+    """Whether the mechanism is a batch one: it needs two positional arguments, the answers and how many outcomes.
+
+    Parameters with a default do not count. A callable that hides its signature is taken to be a single one.
+
+    >>> takes_count(lambda answers: 0), takes_count(lambda answers, n: 0), takes_count(lambda answers, epsilon=1: 0)
+    (False, True, False)
+    """
+    try:
+        parameters = inspect.signature(mechanism).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [p for p in parameters if p.kind in _POSITIONAL and p.default is inspect.Parameter.empty]
+    return len(needed) == 2
+
+
+def name_of(mechanism: Callable[..., object]) -> str:
+    """The name that errors and verdicts use: module.function, or the type of a callable object.
+
+    >>> name_of(takes_count)
+    'sparsegate.auditor.blackbox.takes_count'
+    """
+    while hasattr(mechanism, "func"):  # functools.partial
+        mechanism = mechanism.func
+    owner = mechanism if hasattr(mechanism, "__qualname__") else type(mechanism)
+    return f"{owner.__module__}.{owner.__qualname__}"
+
+
+class BlackBox:
+    """Calls the mechanism in a thread of its own, in chunks; counts outcomes. A context manager."""
+
+    def __init__(
+        self, mechanism: Callable[..., Any], *, batch: bool | None, call_timeout: float, longest_chunk: float = 2.0
+    ) -> None:
+        if not callable(mechanism):
+            raise ParameterError("mechanism", "must be callable", mechanism, "pass a function of the answers")
+        self.name = name_of(mechanism)
+        self.batch = takes_count(mechanism) if batch is None else batch
+        self.drawn = 0
+        self._mechanism = mechanism
+        self._call_timeout = call_timeout
+        self._longest = min(longest_chunk, call_timeout / 4)
+        self._chunk = _SMALLEST
+        self._tasks: queue.SimpleQueue[tuple[Any, int, list[Any]] | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        # Settings that are local to a context, such as decimal's, are those of whoever asked for the audit.
+        work = contextvars.copy_context().run
+        name = f"audit of {self.name}"
+        self._thread = threading.Thread(target=work, args=(self._work,), name=name, daemon=True)
+
+    def __enter__(self) -> BlackBox:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._tasks.put(None)
+
+    def chunk(self, wanted: int) -> int:
+        """How many outcomes to ask for next: more and more, while it is quick.
+
+        Chunks grow with the number of calls as long as the clock allows, so that a seeded mechanism is asked in the
+        same way twice; one that is slow is asked for less, so that budgets and progress are looked at often enough.
+        """
+        return min(wanted, self._chunk)
+
+    def _resize(self, each: float) -> None:
+        if each * self._chunk > self._longest:
+            self._chunk = max(1, int(self._longest / 2 / each))
+        elif each * self._chunk * _GROWTH < self._longest:
+            self._chunk = min(self._chunk * _GROWTH, _LARGEST)
+
+    def draw(self, answers: Any, count: int) -> Any:
+        """``count`` fresh outcomes: as the batch mechanism returned them, or a list."""
+        outcomes: list[Any] = []
+        _fresh(answers)  # what cannot be copied is no fault of the mechanism's
+        begun = time.perf_counter()
+        self._tasks.put((answers, count, outcomes))
+        failure = self._wait(answers, outcomes)
+        if self.drawn:  # the first call may have had to import and compile
+            self._resize((time.perf_counter() - begun) / count)
+        self.drawn += count
+        if failure is not None:
+            given = shown(answers, _SHOWN)
+            raise ParameterError(
+                "mechanism",
+                f"must answer, but {self.name} raised {type(failure).__name__}: {failure} (on {given})",
+                next_step="wrap it so that it takes an array of answers; centre=, queries=(least, most), sensitivity= "
+                "and patterns=False say which answers it is given",
+            ) from failure
+        return outcomes[0] if self.batch else outcomes
+
+    def _wait(self, answers: Any, outcomes: list[Any]) -> BaseException | None:
+        seen, since = 0, time.perf_counter()
+        while True:
+            try:
+                return self._results.get(timeout=min(0.25, self._call_timeout))
+            except queue.Empty:
+                if len(outcomes) > seen:
+                    seen, since = len(outcomes), time.perf_counter()
+                elif time.perf_counter() - since >= self._call_timeout:
+                    _end(self._thread)
+                    raise ParameterError(
+                        "mechanism",
+                        f"must return within call_timeout={self._call_timeout:g} seconds, but {self.name} did not "
+                        f"(on {shown(answers, _SHOWN)})",
+                        next_step="raise call_timeout=, or look for an endless loop",
+                    ) from None
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            answers, count, outcomes = task
+            failure: BaseException | None = None
+            try:
+                if self.batch:
+                    outcomes.append(self._mechanism(_fresh(answers), count))
+                else:
+                    for _ in range(count):
+                        outcomes.append(self._mechanism(_fresh(answers)))
+            except BaseException as error:  # also SystemExit: whatever it raised is the mechanism's doing
+                failure = error
+            self._results.put(failure)
+
+
+def _fresh(answers: Any) -> Any:
+    """The mechanism gets an input of its own: it may change it."""
+    if isinstance(answers, np.ndarray):
+        return answers.copy()
+    try:
+        return copy.deepcopy(answers)
+    except Exception as error:
+        kind = type(error).__name__
+    raise ParameterError(
+        "neighbours",
+        f"must hold inputs that can be copied, one for each run ({kind})",
+        next_step="pass something that makes the input, and let the mechanism make it",
+    )
+
+
+def _end(thread: threading.Thread) -> None:
+    """Raise SystemExit inside the thread, at its next step of Python code."""
+    if thread.ident is not None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))

@@ -1,0 +1,211 @@
+"""`sparsegate audit`: what a callable of yours, or a published variant, can be proven to leak."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sparsegate.auditor import Verdict
+from sparsegate.auditor import audit as audit_mechanism
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.batch import run_many
+from sparsegate.mechanisms.bounds import tight_epsilon
+from sparsegate.mechanisms.variants import VARIANTS, Compared, Variant
+from sparsegate.noise import Source
+
+_FAR = 1000  # noise units: an estimate that far below makes |estimate - answer| have one sign
+
+LEGEND = """
+true      the tight ε for so many questions (`sparsegate loss`)
+proven    the ε that the audit certifies as a lower bound
+verdict   whether that violates the claim; "missed": the claim is false,
+          and this audit did not prove it"""
+
+
+def audit(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="MODULE:FUNCTION", show_default=False, help="The mechanism: package.module:function."),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="The epsilon it claims.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The delta it claims.")] = 0.0,
+    queries: Annotated[str, typer.Option(help="Ask at most so many questions; 2:10, from 2 to 10.")] = "10",
+    seconds: Annotated[float | None, typer.Option(help="Time for each mechanism; 60 unless given.")] = None,
+    samples: Annotated[int | None, typer.Option(help="Runs in all, instead of a time.")] = None,
+    confidence: Annotated[float, typer.Option(help="Of the bound, and so of a violation.")] = 0.99,
+    sensitivity: Annotated[str, typer.Option(help="How far one person moves an answer; 1.0: floats.")] = "1",
+    monotonic: Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")] = False,
+    centre: Annotated[float, typer.Option(help="Where to lay out answers: the mechanism's threshold.")] = 0.0,
+    batch: Annotated[
+        bool | None,
+        typer.Option("--batch/--single", help="It takes (answers, n), or answers."),
+    ] = None,
+    call_timeout: Annotated[float, typer.Option(help="Seconds after which a call counts as hung.")] = 30.0,
+    whole_budget: Annotated[
+        bool, typer.Option("--whole-budget", help="Go on after a violation, for a better bound.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="Of the search; the mechanism draws its own noise.")] = None,
+    variants: Annotated[bool, typer.Option("--variants", help="Audit every published variant instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: an object, with --variants an array.")] = False,
+) -> None:
+    """Prove a lower bound on what a mechanism leaks; exit code 1 if it leaks more than it claims.
+
+    With --variants, exit code 1 if a variant that this library calls private is found to leak.
+    """
+    if (target is None) != variants:
+        rule = "or --variants must be given, and not both"
+        raise ParameterError("MODULE:FUNCTION", rule, target, "see sparsegate audit --help")
+    if variants and (centre or batch is not None):
+        rule = "must not be given with --variants: the rows have the threshold 0, and are batches"
+        raise ParameterError("centre" if centre else "batch", rule, next_step="leave it out")
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "queries": _queries(queries),
+        "call_timeout": call_timeout,
+        "budget_seconds": seconds,
+        "samples": samples,
+        "confidence": confidence,
+        "sensitivity": _number(sensitivity),
+        "monotonic": monotonic,
+        "centre": centre,
+        "stop_at_violation": not whole_budget,
+        "seed": seed,
+        "progress": not as_json and sys.stderr.isatty(),
+    }
+    if target is not None:
+        # Whatever the mechanism prints must not end up in the JSON.
+        with contextlib.redirect_stdout(sys.stderr):
+            verdict = audit_mechanism(_load(target), batch=batch, **options)
+        typer.echo(_json(record(verdict)) if as_json else verdict.sentence)
+        raise typer.Exit(int(verdict.violates))
+    found = {row.key: verdict for row, verdict in _audited(options)}
+    if as_json:
+        typer.echo(_json([{"row": key, **record(verdict)} for key, verdict in found.items()]))
+    else:
+        console = Console(markup=False, highlight=False)
+        most = options["queries"][1]
+        console.print(_overview(found, queries=most, monotonic=monotonic))
+        console.print(LEGEND)
+    raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in found.items())))
+
+
+def row_mechanism(
+    row: Variant,
+    *,
+    epsilon: float,
+    cutoff: int = 1,
+    sensitivity: float = 1,
+    monotonic: bool = False,
+    source: Source | None = None,
+) -> Callable[[Any, int], Any]:
+    """A row as a batch mechanism with threshold 0: what was ABOVE, and beside it the numbers that a positive released.
+
+    A row that compares errors gets public estimates far below the answers and a threshold as far above 0: then
+    |estimate - answer| >= threshold + rho says answer >= rho, and the same inputs tell as much about every row.
+    """
+    far = _FAR * max(1, round(sensitivity / epsilon)) if row.compared is not Compared.ANSWER else 0
+
+    def mechanism(answers: Any, n: int) -> Any:
+        given = {} if row.compared is Compared.ANSWER else {"estimates": np.full_like(answers, -far)}
+        out = run_many(
+            row,
+            answers,
+            runs=n,
+            threshold=far if answers.dtype.kind == "i" else float(far),
+            cutoff=cutoff,
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            monotonic=monotonic,
+            not_private=True,
+            source=source,
+            **given,
+        )
+        if out.values is None:
+            return out.above
+        return out.above, out.values.sum(axis=1) if cutoff == 1 else out.values
+
+    mechanism.__module__, mechanism.__qualname__ = "sparsegate", row.key
+    return mechanism
+
+
+def record(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as plain data."""
+    return asdict(verdict) | {"sentence": verdict.sentence}
+
+
+def _audited(options: dict[str, Any]) -> Iterator[tuple[Variant, Verdict]]:
+    for row in VARIANTS.values():
+        mechanism = row_mechanism(
+            row, epsilon=options["epsilon"], sensitivity=options["sensitivity"], monotonic=options["monotonic"]
+        )
+        # An error |estimate - answer| is not monotonic, but answers that move one way are still neighbours.
+        yield row, audit_mechanism(mechanism, **options | {"centre": 0})
+
+
+def _overview(found: dict[str, Verdict], *, queries: int, monotonic: bool) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in ("key", "paper", "claimed", "true", "proven", "verdict"):
+        table.add_column(heading, justify="right" if heading in ("claimed", "true", "proven") else "left")
+    for key, verdict in found.items():
+        row = VARIANTS[key]
+        true = tight_epsilon(row, epsilon=verdict.epsilon, monotonic=monotonic, queries=queries)
+        if verdict.violates:
+            words = Text("violates", style="red")
+        else:
+            words = Text("missed" if true > verdict.epsilon else "none found")
+        cells = (f"{verdict.epsilon:g}", f"{true:.4g}", f"{verdict.epsilon_lower:.4f}")
+        table.add_row(key, row.algorithm, *cells, words)
+    return table
+
+
+def _load(target: str) -> Callable[..., Any]:
+    module, _, path = target.partition(":")
+    if not module or not path:
+        hint = "write for instance mygate:ask"
+        raise ParameterError("MODULE:FUNCTION", "must have the form package.module:function", target, hint)
+    # Like python -m: the user's own module is looked for where they are.
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (Exception, SystemExit) as error:  # an import runs the user's code
+        rule = f"must be importable ({type(error).__name__}: {error})"
+        raise ParameterError("MODULE:FUNCTION", rule, target, "check the spelling") from error
+    if not callable(found):
+        raise ParameterError("MODULE:FUNCTION", "must name a callable", target, "name a function of the answers")
+    return found  # type: ignore[no-any-return]
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    except ValueError:
+        raise ParameterError("sensitivity", "must be a positive number", text, "write e.g. 1, or 1.0") from None
+
+
+def _queries(text: str) -> tuple[int, int]:
+    least, colon, most = text.partition(":")
+    try:
+        return (int(least), int(most)) if colon else (1, int(least))
+    except ValueError:
+        rule = "must be a whole number n >= 1, or least:most"
+        raise ParameterError("queries", rule, text, "write e.g. 10, or 2:10") from None
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False, default=str)

@@ -1,0 +1,114 @@
+"""The options that `top` and `watch` share: where the data is, and which ledger a release is charged to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sparsegate.budget import Number
+from sparsegate.errors import LedgerError, ParameterError
+from sparsegate.service.ledger import Amount, exact_amount, exact_text
+from sparsegate.service.store.sql_ledger import SqlLedger, ledger_exists
+
+NOT_RECORDED = "not recorded"
+
+Table = Annotated[str | None, typer.Option(metavar="NAME", help="The table to read of a database.", show_default=False)]
+Sql = Annotated[
+    str | None,
+    typer.Option(metavar="QUERY", help="Read this SELECT instead; files are the table `data`.", show_default=False),
+]
+LedgerFile = Annotated[
+    str | None, typer.Option("--ledger", metavar="FILE", help="Charge this ledger before anything is drawn.")
+]
+LedgerBudget = Annotated[
+    float | None, typer.Option("--budget", help="The ledger's epsilon in all; makes the ledger where there is none.")
+]
+LedgerDelta = Annotated[float | None, typer.Option("--budget-delta", help="The ledger's delta in all; 0 unless given.")]
+Dataset = Annotated[
+    str | None, typer.Option("--dataset", metavar="NAME", help="The dataset that the ledger is for; checked.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """Where a release is recorded, if anywhere. Nothing is written before ``commit``.
+
+    With a budget the ledger is made if it is missing, and must have that budget if it is there; without one it must
+    be there. So leave the budget out of commands that run on a schedule: a ledger that was lost is then an error.
+    """
+
+    ledger: str | None
+    budget: float | None
+    budget_delta: float | None
+    dataset: str | None
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "budget_delta", "dataset"):
+            if self.ledger is None and getattr(self, name) is not None:
+                raise ParameterError(name, "needs a ledger to belong to", next_step="give --ledger FILE too")
+        if self.budget_delta is not None and self.budget is None:
+            raise ParameterError("budget_delta", "needs a budget beside it", next_step="give --budget too")
+
+    def check(self, epsilon: Number, delta: Number = 0) -> None:
+        """Refuse early, before the data is read, what ``commit`` would refuse; write nothing."""
+        amount = exact_amount(epsilon, delta)
+        if self.ledger is None:
+            return
+        if self.budget is None or ledger_exists(self.ledger):
+            self._open().statement().admit(amount)
+        elif self.dataset is None:
+            raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
+        elif not amount.within(self._budget()):
+            raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
+
+    def commit(self, epsilon: Number, delta: Number, what: str) -> str:
+        """Charge the ledger, and say for the record where."""
+        if self.ledger is None:
+            return NOT_RECORDED
+        if self.budget is not None and not ledger_exists(self.ledger):
+            self._create()
+        ledger = self._open()
+        entry = ledger.spend(epsilon=epsilon, delta=delta, what=what)
+        return f"entry {entry.number} of the ledger of {ledger.dataset!r}"
+
+    def _budget(self) -> Amount:
+        delta = 0 if self.budget_delta is None else self.budget_delta
+        return exact_amount(self.budget or 0, delta, epsilon_name="budget", delta_name="budget_delta")
+
+    def _create(self) -> None:
+        budget = self._budget()
+        try:
+            SqlLedger.create(self.ledger or "", dataset=self.dataset or "", epsilon=budget.epsilon, delta=budget.delta)
+        except LedgerError:
+            # Another process may have made it a moment ago; then it is opened, and checked, like any other.
+            if not ledger_exists(self.ledger or ""):
+                raise
+
+    def _open(self) -> SqlLedger:
+        ledger = SqlLedger(self.ledger or "", dataset=self.dataset)
+        if self.budget is not None:
+            held, given = ledger.statement().budget, self._budget()
+            if held.epsilon != given.epsilon or (self.budget_delta is not None and held.delta != given.delta):
+                raise ParameterError(
+                    "budget",
+                    f"must be that of the ledger, {held}, or be left out",
+                    exact_text(given.epsilon),
+                    "change it on record with `sparsegate ledger raise`",
+                )
+        return ledger
+
+
+def whole_number(text: str | None, parameter: str) -> int | float | None:
+    """Read a number from the command line: whole where it is written whole, so that the lattice is that of integers."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(parameter, "must be a number", text) from None

@@ -1,0 +1,144 @@
+"""`sparsegate loss`: the tight epsilon of a row, a witness that attains it, and the loss of any pair you give."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.variants import variant
+
+WORDS = {"b": False, "below": False, "a": True, "above": True}
+
+
+def loss(
+    row: Annotated[str, typer.Argument(metavar="ROW", help="A key of `sparsegate variants`.")],
+    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Positives before it stops.")] = 1,
+    epsilon: Annotated[float, typer.Option(help="The epsilon it claims.")] = 1.0,
+    monotonic: Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")] = False,
+    queries: Annotated[int | None, typer.Option(help="At most so many questions in all.")] = None,
+    answers: Annotated[str | None, typer.Option(help="Answers on one dataset: 0,0,1.")] = None,
+    neighbour: Annotated[str | None, typer.Option(help="Answers on its neighbour: 1,1,0.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="What was said: below,below,above (or B,B,A; numbers).")] = None,
+    threshold: Annotated[str, typer.Option(help="One threshold, or one for each answer.")] = "0",
+    estimates: Annotated[str | None, typer.Option(help="Public estimates, for rows that compare errors.")] = None,
+    lattice: Annotated[bool, typer.Option("--lattice", help="Discrete noise, as in a run, not the paper's.")] = False,
+    plot: Annotated[str | None, typer.Option(help="Draw the loss of all rows against questions here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """What a variant really leaks: its tight epsilon, and two neighbours and an outcome that show it."""
+    from sparsegate import privacy
+
+    variant(row)
+    common: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}
+    tight = privacy.tight_epsilon(row, queries=queries, **common)
+    report: dict[str, Any] = {"row": row, **common, "queries": queries, "tight_epsilon": tight}
+    pair = (answers, neighbour, outcome)
+    if any(part is not None for part in pair):
+        if any(part is None for part in pair):
+            raise ParameterError("answers", "neighbour and outcome go together", next_step="give all three")
+        here, there = _numbers(answers, "answers"), _numbers(neighbour, "neighbour")
+        said = _outcome(outcome or "")
+        report |= {"answers": here, "neighbour": there, "outcome": said}
+        report["threshold"] = bars = _numbers(threshold, "threshold")
+        report["estimates"] = guesses = None if estimates is None else _numbers(estimates, "estimates")
+        report["loss"] = privacy.loss(
+            row,
+            here,
+            there,
+            said,
+            threshold=bars[0] if len(bars) == 1 else bars,
+            estimates=guesses,
+            noise="lattice" if lattice else "continuous",
+            **common,
+        )
+        if queries is not None and len(said) > queries:
+            raise ParameterError("outcome", f"must have at most --queries = {queries} answers", next_step="shorten it")
+    else:
+        if threshold != "0" or estimates is not None:
+            raise ParameterError(
+                "threshold", "and estimates belong to a pair", next_step="give --answers, --neighbour too"
+            )
+        beyond = 10 * epsilon if math.isinf(tight) else None
+        kind: Any = "lattice" if lattice else "continuous"
+        witness = privacy.worst_case(row, queries=queries, at_least=beyond, noise=kind, **common)
+        report |= {
+            "answers": witness.answers,
+            "neighbour": witness.neighbour,
+            "outcome": witness.outcome,
+            "threshold": witness.threshold,
+            "estimates": witness.estimates,
+            "loss": witness.loss,
+        }
+    if plot is not None:
+        from sparsegate.privacy.pictures import draw_losses
+
+        draw_losses(plot, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic)
+        report["plot"] = plot
+    if as_json:
+        plain = {key: str(value) if value in (math.inf, -math.inf) else value for key, value in report.items()}
+        typer.echo(json.dumps(plain, default=str, allow_nan=False))
+    else:
+        _show(report)
+
+
+def _show(report: dict[str, Any]) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    tight, claimed = report["tight_epsilon"], report["epsilon"]
+    limit = "" if report["queries"] is None else f" for at most {report['queries']} questions"
+    word = f"{'within' if tight <= claimed else 'NOT within'} the claimed {claimed:g}{limit}"
+    table.add_row("claimed epsilon", f"{claimed:g}")
+    table.add_row("tight epsilon", f"{_readable(tight)}   {word}")
+    table.add_row("answers on D", _runs(report["answers"]))
+    table.add_row("answers on D'", _runs(report["neighbour"]))
+    if len(set(report["threshold"])) > 1 or any(report["threshold"]):
+        table.add_row("thresholds", _runs(report["threshold"]))
+    if report["estimates"] is not None:
+        table.add_row("estimates", _runs(report["estimates"]))
+    table.add_row("outcome", _runs(report["outcome"]))
+    table.add_row("its loss", _readable(report["loss"]))
+    if "plot" in report:
+        table.add_row("picture", report["plot"])
+    Console(markup=False, highlight=False).print(table)
+
+
+def _readable(number: float) -> str:
+    return f"{number:.6g}".replace("inf", "∞")
+
+
+def _runs(values: Any) -> str:
+    """Values with repetitions folded: 40 x 4, 0."""
+    folded: list[list[Any]] = []
+    for value in values:
+        text = ("ABOVE" if value else "BELOW") if isinstance(value, bool) else f"{float(value):g}"
+        if folded and folded[-1][0] == text:
+            folded[-1][1] += 1
+        else:
+            folded.append([text, 1])
+    return ", ".join(text if count == 1 else f"{text} x {count}" for text, count in folded)
+
+
+def _numbers(text: str | None, parameter: str) -> list[float]:
+    try:
+        # Whole numbers stay whole: on the lattice they have steps of one, as in a run.
+        numbers = [
+            int(part) if part.strip().lstrip("+-").isdigit() else float(part) for part in (text or "").split(",")
+        ]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(math.isfinite(number) for number in numbers):
+        raise ParameterError(parameter, "must be finite numbers separated by commas", text, "write for instance 0,0,1")
+    return numbers
+
+
+def _outcome(text: str) -> list[bool | float]:
+    said: list[bool | float] = []
+    for part in text.split(","):
+        word = part.strip().lower()
+        said += [WORDS[word]] if word in WORDS else _numbers(word, "outcome")
+    return said

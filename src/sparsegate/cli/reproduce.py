@@ -1,0 +1,103 @@
+"""`sparsegate reproduce`: the paper's evaluation, from data to report."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation.datasets import PUBLISHED
+from sparsegate.evaluation.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
+from sparsegate.evaluation.extra_experiments import run_further
+from sparsegate.evaluation.methods import DEFAULT_METHODS
+from sparsegate.evaluation.workers import Progress
+
+REPORT = "sparsegate.evaluation.report"
+
+_T = TypeVar("_T")
+
+
+def reproduce(
+    runs: Annotated[int, typer.Option(help="Runs of each cell.")] = 100,
+    counts: Annotated[str, typer.Option(help="Values of c, with commas between.")] = ",".join(map(str, DEFAULT_COUNTS)),
+    epsilon: Annotated[str, typer.Option(help="One epsilon or more.")] = ",".join(map(str, DEFAULT_EPSILONS)),
+    methods: Annotated[str, typer.Option(help="Methods, by key.")] = ",".join(DEFAULT_METHODS),
+    datasets: Annotated[str, typer.Option(help="Datasets, by name.")] = ",".join(PUBLISHED),
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", show_default=False, help="The real data for a dataset; may be repeated."),
+    ] = None,
+    scale_to_records: Annotated[
+        bool, typer.Option("--scale-to-records", help="Accept shorter files, and scale their counts.")
+    ] = False,
+    paper_only: Annotated[
+        bool, typer.Option("--paper-only", help="Leave out what the paper lacks: other epsilons, and the ablation.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(show_default="one a CPU", help="Processes.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results and report; finished cells are kept there.")] = Path(
+        "reproduction"
+    ),
+) -> None:
+    """Run the paper's evaluation (oracle thresholds: not private) and write results and report.
+
+    Ctrl-C keeps what is finished; the same command goes on from there.
+    """
+    with Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("cells", total=None)
+
+        def show(progress: Progress) -> None:
+            bar.update(task, completed=progress.done, total=progress.total)
+
+        options: dict[str, Any] = {
+            "datasets": _listed(datasets, "--datasets", str),
+            "data": _files(data or []),
+            "scale_to_records": scale_to_records,
+            "counts": _listed(counts, "--counts", int),
+            "epsilon": _listed(epsilon, "--epsilon", float),
+            "methods": _listed(methods, "--methods", str),
+            "runs": runs,
+            "seed": seed,
+            "jobs": os.cpu_count() or 1 if jobs is None else jobs,
+            "out": out,
+            "progress": show,
+        }
+        found = run(**options)
+        if not paper_only:
+            run_further(**options)
+    typer.echo(f"{found.num_rows} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")
+    if importlib.util.find_spec(REPORT) is not None:
+        typer.echo(f"report: {importlib.import_module(REPORT).write(out)}")
+
+
+def _listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:
+    try:
+        return [kind(part.strip()) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ParameterError(option, "must be numbers with commas between", text) from None
+
+
+def _files(pairs: list[str]) -> dict[str, Path]:
+    files = {}
+    for pair in pairs:
+        name, equals, file = pair.partition("=")
+        if not equals or not file:
+            raise ParameterError("--data", "must look like kosarak=FILE", pair)
+        files[name] = Path(file)
+    return files

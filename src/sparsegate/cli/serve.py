@@ -1,0 +1,116 @@
+"""`sparsegate serve`: hold the data, open gates and answer over HTTP."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparsegate.cli.ledger_options import Dataset, LedgerDelta, Sql, Table
+from sparsegate.errors import ParameterError
+
+
+def serve(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")],
+    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together.")] = None,
+    unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="What may be asked about; all but --user unless given.")
+    ] = None,
+    table: Table = None,
+    sql: Sql = None,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="FILE|URL", help="A file, or postgresql://...; FILE.ledger unless given.")
+    ] = None,
+    new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger; needs --budget.")] = False,
+    budget: Annotated[float | None, typer.Option(help="The ledger's epsilon in all, for ever.")] = None,
+    budget_delta: LedgerDelta = None,
+    dataset: Dataset = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What gates are sealed with; LEDGER.key unless given.")
+    ] = None,
+    new_key: Annotated[bool, typer.Option("--new-key", help="The key is lost: make one, and close all gates.")] = False,
+    host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
+    delay: Annotated[
+        str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; ten times a full scan.")
+    ] = None,
+) -> None:
+    """Answer "above" or "below" over HTTP, from a ledger that no crash can cheat.
+
+    sparsegate serve visits.parquet --user visitor --new-ledger --budget 2.0
+    """
+    from sparsegate.evaluation.extras import load_extra
+
+    for module in ("sqlalchemy", "sqlglot", "fastapi", "uvicorn"):
+        load_extra(module, extra="serve")
+    from sparsegate.service.assembly import keeper_on
+    from sparsegate.service.data.dataset import Dataset as Data
+    from sparsegate.service.tokens import Role, Tokens
+    from sparsegate.service.web import server
+    from sparsegate.service.web.http import create_app
+    from sparsegate.service.web.limits import Limits
+    from sparsegate.service.web.loopback import is_loopback
+
+    given = _delay(delay)
+    place = f"{files[0]}.ledger" if ledger is None else ledger
+    if key is None and "://" in place:
+        raise ParameterError("key", "must be given for a ledger in PostgreSQL", next_step="give --key FILE")
+    sealing = Path(f"{place}.key" if key is None else key)
+    if new_ledger and budget is None:
+        raise ParameterError("budget", "must be given for a new ledger", next_step="for instance --budget 2.0")
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    # First of all, so that two servers on one port do not both read the data.
+    with (
+        closing(server.listen(host, port)) as listening,
+        Data.open(files, user=user, unit=unit, table=table, sql=sql, columns=names) as data,
+    ):
+        name = data.name if dataset is None else dataset
+        if new_ledger:
+            server.new_ledger(place, sealing, dataset=name, epsilon=budget or 0, delta=budget_delta or 0)
+        account = server.open_ledger(place, dataset=name, epsilon=budget, delta=budget_delta)
+        with closing(account):
+            secret = server.open_key(sealing, account, renew=new_key and not new_ledger)
+            # Without a delay nothing can be overrun, and there is nothing to measure for.
+            work = data.scan_seconds() + 2 * account.commit_seconds() if given != 0 else 0.0
+            wait = server.delay_for(work) if given is None else given
+            with closing(keeper_on(account, data, secret, delay=wait)) as keeper:
+                tokens = Tokens(account)
+                statement = account.statement()
+                typer.echo(f"dataset {name!r}, unit {data.unit}: {len(data.schema.columns)} columns may be asked about")
+                typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
+                typer.echo(_about_delay(wait))
+                if new_ledger:
+                    first = tokens.add("owner", Role.OWNER)
+                    typer.echo(
+                        f"token   {first}\n        of the role owner, shown this once; more: `sparsegate token add`"
+                    )
+                if not is_loopback(host):
+                    typer.echo(
+                        "warning: this listens beyond this machine, without TLS: put a proxy with TLS in front of it, "
+                        "or whoever is on the way reads tokens and answers",
+                        err=True,
+                    )
+                app = create_app(keeper, tokens, limits=Limits(asks=server.asks_at_once(wait, work)))
+                server.run(app, listening, started=lambda: typer.echo(f"serving {server.address(listening)}"))
+
+
+def _delay(text: str | None) -> float | None:
+    """None: measure it. Zero: off."""
+    if text is None or text == "off":
+        return None if text is None else 0.0
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise ParameterError("delay", 'must be a number of seconds up to 3600, or "off"', text)
+    return seconds
+
+
+def _about_delay(delay: float) -> str:
+    if not delay:
+        return "delay   off: whoever has a stopwatch sees how long a count takes, and that is data"
+    return f"delay   answers leave {delay:g} s after their turn came, whatever they are"

@@ -1,0 +1,73 @@
+"""`sparsegate token`: who may ask a service, and who may open gates and see the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sparsegate.service.tokens import Tokens
+
+app = typer.Typer(no_args_is_help=True, help="Who may ask a service, and who may open gates.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")]
+Place = Annotated[
+    str, typer.Option("--ledger", metavar="FILE|URL", help="The ledger of the service: a file, or postgresql://...")
+]
+
+
+@app.command()
+def add(
+    name: Name,
+    ledger: Place,
+    role: Annotated[str, typer.Option(help="analyst asks; owner opens gates and sees the budget too.")] = "analyst",
+) -> None:
+    """Make a token and print it, this once: the ledger keeps a digest."""
+    with _tokens(ledger) as tokens:
+        typer.echo(tokens.add(name, role))
+
+
+@app.command("list")
+def list_tokens(ledger: Place) -> None:
+    """Every token that was ever made; none can be shown again."""
+    from rich.console import Console
+    from rich.table import Table
+
+    with _tokens(ledger) as tokens:
+        records = tokens.list()
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for heading in ("name", "role", "added (UTC)", "revoked (UTC)"):
+        table.add_column(heading, no_wrap=heading != "name")
+    for record in records:
+        table.add_row(record.name, record.role.value, _minute(record.added_at), _minute(record.revoked_at or ""))
+    Console(markup=False, highlight=False).print(table)
+
+
+@app.command()
+def revoke(name: Name, ledger: Place) -> None:
+    """Stop a token, also in a service that runs, within seconds."""
+    with _tokens(ledger) as tokens:
+        tokens.revoke(name)
+    typer.echo(f"{name}: revoked")
+
+
+@contextmanager
+def _tokens(ledger: str) -> Iterator[Tokens]:
+    from sparsegate.evaluation.extras import load_extra
+
+    load_extra("sqlalchemy", extra="serve")
+    from sparsegate.service.store.sql_ledger import SqlLedger
+    from sparsegate.service.tokens import Tokens
+
+    opened = SqlLedger(ledger)
+    try:
+        yield Tokens(opened)
+    finally:
+        opened.close()
+
+
+def _minute(moment: str) -> str:
+    return moment[:16].replace("T", " ")

@@ -1,0 +1,195 @@
+"""`sparsegate top`: the items that most users touched, privately, from files or a database."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsegate.budget import exact_epsilon
+from sparsegate.cli.ledger_options import (
+    Dataset,
+    LedgerBudget,
+    LedgerDelta,
+    LedgerFile,
+    Spending,
+    Sql,
+    Table,
+    whole_number,
+)
+from sparsegate.cli.plot import draw_bars, drawable
+from sparsegate.cli.printing import Published, print_csv, print_json, print_table, ready_to_print
+from sparsegate.errors import ParameterError, TableError
+
+if TYPE_CHECKING:
+    from sparsegate.tables.release import Record
+    from sparsegate.tables.workspace import Workspace
+
+
+def top(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")],
+    count: Annotated[int, typer.Option("--count", "-c", help="How many items to select.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy loss of the selection.")],
+    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for .dat.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together.")] = None,
+    unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC list of candidates; see docs/threshold.md."),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="With --domain observed: for instance 1e-6.")] = 0.0,
+    answers_epsilon: Annotated[float, typer.Option(help="Spend so much more on the items' noisy counts.")] = 0.0,
+    method: Annotated[str, typer.Option(help="exponential, sparse-vector or retraversal.")] = "exponential",
+    threshold: Annotated[
+        str | None, typer.Option(metavar="T", help="A PUBLIC count, for sparse-vector and retraversal.")
+    ] = None,
+    max_items_per_user: Annotated[int | None, typer.Option(help="Cut each user: less noise in counts.")] = None,
+    itemset_size: Annotated[int, typer.Option(help="2 or 3: rank sets of items that users have together.")] = 1,
+    max_items: Annotated[int | None, typer.Option(help="With --itemset-size: cut each user's basket.")] = None,
+    dbar: Annotated[int | None, typer.Option(help="With --domain observed: how many items take part; 10 c.")] = None,
+    table: Table = None,
+    sql: Sql = None,
+    ledger: LedgerFile = None,
+    budget: LedgerBudget = None,
+    budget_delta: LedgerDelta = None,
+    dataset: Dataset = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.")] = None,
+) -> None:
+    """The --count items that most users touched, without exposing a user.
+
+    sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
+    """
+    from sparsegate.tables.columns import read_columns
+    from sparsegate.tables.domain import EXPLAINED
+    from sparsegate.tables.engine_errors import quiet
+    from sparsegate.tables.engines.engine import open_engine
+    from sparsegate.tables.top import top_items
+    from sparsegate.tables.workspace import Workspace
+
+    if as_json and as_csv:
+        raise ParameterError("json", "and csv must not both be given", next_step="choose one")
+    if domain is None:
+        raise ParameterError(
+            "domain",
+            EXPLAINED[0],
+            next_step="give --domain FILE[:COLUMN], --domain N for labels 0 to N-1, or --domain observed --delta 1e-6",
+        )
+    if plot is not None:
+        if not answers_epsilon:
+            raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
+        drawable(plot)
+    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
+    # The same total as in the record, so that a refusal comes before the data is read.
+    spending.check(exact_epsilon(epsilon) + exact_epsilon(answers_epsilon, "answers_epsilon", zero=True), delta)
+    ready_to_print()
+    recorded: list[str] = []
+    asked = list(dict.fromkeys(name for name in (item, user) if name is not None))
+    with Workspace() as workspace, _busy() as stage, quiet("the files cannot be read"):
+        rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked))
+        kind = workspace.kind
+        if item is None and kind == "FIMI":
+            item, user = "item", "user" if user is None and unit is None else user
+        if item is None:
+            # What stands first in a file of text may be a row of it.
+            known = (
+                f"one of {', '.join(rows.columns[:9])}" if kind in ("Parquet", "DuckDB", "SQLite") else "give --item"
+            )
+            raise ParameterError("item", "must name the column to rank", next_step=known)
+        read_columns(open_engine(rows), item, user)  # refuses names and types before the domain is looked at
+        candidates, rows = workspace.run(lambda: _candidates(workspace, domain, files, rows, item))
+
+        def spend(record: Record) -> None:
+            what = f"top {record.count} of {item}, unit {record.unit}, method {record.method}, domain {record.domain}"
+            recorded.append(spending.commit(record.epsilon, record.delta, " ".join(what.split())[:500]))
+            stage("drawing")
+
+        def select() -> Any:
+            with _hinted(kind):
+                return top_items(
+                    rows,
+                    item=item,
+                    user=user,
+                    unit=unit,
+                    count=count,
+                    epsilon=epsilon,
+                    domain=candidates,
+                    delta=delta,
+                    method=method,
+                    threshold=whole_number(threshold, "threshold"),
+                    answers_epsilon=answers_epsilon,
+                    max_items_per_user=max_items_per_user,
+                    itemset_size=itemset_size,
+                    max_items=max_items,
+                    dbar=dbar,
+                    spend=spend,
+                )
+
+        stage("counting")
+        release = workspace.run(select)
+    published = Published(release=release, item=item, recorded=recorded[-1])
+    try:
+        (print_json if as_json else print_csv if as_csv else print_table)(published)
+        sys.stdout.flush()
+    finally:  # it is paid for: a reader who left early must not cost the picture too
+        if plot is not None:
+            draw_bars(plot, published)
+
+
+def _candidates(workspace: Workspace, text: str, files: Sequence[str], rows: Any, item: str) -> tuple[Any, Any]:
+    """What --domain means, and the rows with their items in the type of its labels.
+
+    A number, or "observed", stands for itself. Text becomes numbers, or the other way round, where the domain asks for
+    it, by a rule that looks at types alone.
+    """
+    from sparsegate.tables.domain_file import file_labels, split_column, whole_numbers
+    from sparsegate.tables.files import expand
+    from sparsegate.tables.workspace import identifier
+
+    kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
+    if text == "observed":
+        return text, rows
+    if re.fullmatch(r"\d+(_\d+)*", text, re.ASCII):
+        if kinds[item] == "VARCHAR":  # an item that is no number is no candidate, like every other outside the domain
+            rows = rows.select(f"* REPLACE ({whole_numbers(identifier(item))} AS {identifier(item)})")
+        return int(text), rows
+    public, _ = split_column(text)
+    if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in expand(files)}:
+        raise ParameterError(
+            "domain",
+            "must not be the table itself: which items are in it is private data",
+            public,
+            "give a public list, or --domain observed --delta 1e-6",
+        )
+    # The name of an enumeration is the list of its values, which an error must not hold.
+    kind = "VARCHAR" if kinds[item].startswith("ENUM") else kinds[item]
+    return file_labels(workspace, text, item=item, kind=kind), rows
+
+
+@contextmanager
+def _hinted(kind: str) -> Iterator[None]:
+    """Text is checked while it is counted, so say what a failure there usually is; the engine's own words are data."""
+    try:
+        yield
+    except TableError as error:
+        if kind not in ("CSV", "JSON"):
+            raise
+        raise TableError(f"{error}; in a {kind} file the usual cause is a row that does not fit the others") from None
+
+
+@contextmanager
+def _busy() -> Iterator[Any]:
+    """A sign of life on a terminal: which stage, never how much of it, because that would tell how many rows."""
+    if not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading") as status:
+        yield status.update

@@ -1,0 +1,175 @@
+"""`sparsegate watch`: conditions against a threshold, one after another, through one gate."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sparsegate.cli.ledger_options import Dataset, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table
+from sparsegate.cli.printing import ready_to_print, takes_unicode
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.mechanisms.calibration import calibrate
+from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.service.ledger import exact_text
+
+
+def watch(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")],
+    threshold: Annotated[int, typer.Option("--threshold", "-t", help="A PUBLIC number of users.")],
+    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after so many ABOVE.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy loss of all the answers together.")],
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="CONDITION", help="\"country = 'DE'\"; may be repeated.")
+    ] = None,
+    conditions: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Conditions, one a line; - answers them as they come.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together: count users.")] = None,
+    unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people, and count rows.')] = None,
+    table: Table = None,
+    sql: Sql = None,
+    ledger: LedgerFile = None,
+    budget: LedgerBudget = None,
+    budget_delta: LedgerDelta = None,
+    dataset: Dataset = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+) -> None:
+    """Which conditions hold for more users than a threshold? Pays for the first --cutoff that do, and then closes.
+
+    A condition is a SQL expression over the columns of a row, such as "country = 'DE' AND page = '/pay'"; it is
+    compared by the number of distinct users with a matching row.
+    """
+    from sparsegate.tables.conditions import Conditions, asked_for
+    from sparsegate.tables.engine_errors import quiet
+    from sparsegate.tables.workspace import Workspace, identifier
+
+    if (where is None) == (conditions is None):
+        raise ParameterError(
+            "where", "or conditions must be given, and not both", next_step="give --where or --conditions"
+        )
+    if (user is None) == (unit is None) or unit not in (None, "row"):
+        raise ParameterError(
+            "user", 'or unit="row" must be given, and not both', next_step="say whom the rows belong to"
+        )
+    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
+    public: dict[str, Any] = {
+        "threshold": threshold,
+        "cutoff": cutoff,
+        "epsilon": epsilon,
+        "sensitivity": 1,
+        "monotonic": True,
+    }
+    prepared = calibrate("standard", budget=None, allocation=None, granularity=None, not_private=False, **public)
+    prepared.lattice.steps(threshold, "threshold")
+    spending.check(epsilon)
+    listed = where if where is not None else None if conditions == "-" else _lines(conditions or "")
+    asked = asked_for([*(listed or ()), *([] if user is None else [identifier(user)])])
+    ready_to_print()
+    with Workspace() as workspace, quiet("the files cannot be read"):
+        # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
+        # once, not once for each condition.
+        opened = workspace.run(lambda: workspace.open(files, table=table, sql=sql, copy=True, columns=asked))
+        if workspace.kind == "JSON" and listed is None and sql is None:
+            raise ParameterError(
+                "conditions",
+                "must be listed for JSON, whose columns are those that are asked for",
+                "-",
+                "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
+            )
+        counts = Conditions(opened, user=user)
+        for condition in listed or ():
+            counts.check(condition)
+        unit_text = "row" if user is None else "user"
+        what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
+        recorded = spending.commit(epsilon, 0, what)
+        with SparseVector(**public) as gate:
+            report = _Report(as_json=as_json)
+            report.start(
+                {
+                    "threshold": threshold,
+                    "cutoff": cutoff,
+                    "epsilon": exact_text(gate.budget.total),
+                    "delta": "0",
+                    "method": "sparse-vector",
+                    "unit": unit_text,
+                    "margin": gate.margin(),
+                    "confidence": 0.95,
+                    "recorded": recorded,
+                }
+            )
+            for condition in listed if listed is not None else _standard_input():
+                try:
+                    count = workspace.run(partial(counts.count, condition))
+                except ParameterError as error:
+                    report.refuse(error)
+                    continue
+                except TableError as error:
+                    raise TableError(f"{error}; the gate counts as spent, with the answers above") from None
+                report.answer(condition, bool(gate.ask(count)), gate.remaining or 0)
+                if gate.closed:
+                    report.close()
+                    break
+    if report.refused:
+        raise typer.Exit(2)
+
+
+class _Report:
+    """What is said, a line at a time, and out of the buffer before the next condition is read."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._json = as_json
+        self.refused = False
+
+    def start(self, record: dict[str, Any]) -> None:
+        if self._json:
+            self._say(json.dumps({"record": record}, ensure_ascii=not takes_unicode()))
+            return
+        self._say(
+            f"threshold {record['threshold']}, at most {record['cutoff']} above, epsilon {record['epsilon']}, delta 0, "
+            f"method {record['method']}, unit {record['unit']}, {record['recorded']}"
+        )
+        self._say(f"right 95 % of the time for counts {record['margin']} or more away from the threshold")
+
+    def answer(self, condition: str, above: bool, remaining: int) -> None:
+        if self._json:
+            answer = {"condition": condition, "above": above, "remaining": remaining}
+            self._say(json.dumps(answer, ensure_ascii=not takes_unicode()))
+        else:
+            self._say(f"{'ABOVE' if above else 'below'}  {condition}")
+
+    def refuse(self, error: ParameterError) -> None:
+        self.refused = True
+        typer.echo(f"sparsegate: {' '.join(str(error).split())}", err=True)
+
+    def close(self) -> None:
+        self._say(json.dumps({"closed": True}) if self._json else "closed: the last ABOVE is given")
+
+    def _say(self, line: str) -> None:
+        typer.echo(line)
+        sys.stdout.flush()
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        return list(_stream(Path(file).read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError):
+        raise ParameterError("conditions", "must be a readable text file, or -", file, "check the path") from None
+
+
+def _standard_input() -> Iterator[str]:
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        # A byte that is no UTF-8 is then a condition to refuse like any other, not the end of the stream.
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+    return _stream(sys.stdin)
+
+
+def _stream(lines: Iterable[str]) -> Iterator[str]:
+    """Conditions without blank lines and comments."""
+    return (line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "--")))

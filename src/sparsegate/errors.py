@@ -1,0 +1,86 @@
+"""The whole exception tree.
+
+::
+
+    SparsegateError            anything this library refuses to do
+    ├── ParameterError        a parameter breaks its rule (also a ValueError)
+    ├── GateClosed            a gate was asked after it stopped answering
+    ├── BudgetExceeded        a question would cost more epsilon than is left
+    ├── TableError            a table lacks what a private count needs
+    └── LedgerError           the record of spent epsilon cannot be trusted or written
+
+A refused call spends nothing and changes nothing. A message names the parameter, the rule, the value given
+and the next step; it never holds private data, noise or a noisy value.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SHOWN: Final = 80
+_ABSENT: Final = object()
+
+
+class SparsegateError(Exception):
+    """Anything this library refuses to do; catch it to catch every error below."""
+
+
+class ParameterError(SparsegateError, ValueError):
+    """A parameter breaks its rule.
+
+    `rule` continues the sentence that `parameter` starts: "must be ...". `value` is what the caller passed,
+    shown by `repr` and cut to 80 characters; leave it out when it could be private data, because messages end
+    up in logs. `next_step` says what to pass instead.
+
+    >>> raise ParameterError("epsilon", "must be a positive number", -1, "pass e.g. epsilon=0.5")
+    Traceback (most recent call last):
+    sparsegate.errors.ParameterError: epsilon must be a positive number, got -1; pass e.g. epsilon=0.5
+    """
+
+    parameter: str
+    rule: str
+    next_step: str
+
+    def __init__(self, parameter: str, rule: str, value: object = _ABSENT, next_step: str = "") -> None:
+        given = "" if value is _ABSENT else f", got {_shown(value)}"
+        super().__init__(f"{parameter} {rule}{given}" + (f"; {next_step}" if next_step else ""))
+        self.parameter = parameter
+        self.rule = rule
+        self.next_step = next_step
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The value is not kept: an error that outlives its call must hold no data, and must pickle whatever
+        # the value was. So a pickle carries the finished message, not the arguments of __init__.
+        return _restore, (type(self), self.args, vars(self))
+
+
+class GateClosed(SparsegateError):
+    """The gate answers no more: it reached its cutoff, was closed, or belongs to another process."""
+
+
+class BudgetExceeded(SparsegateError):
+    """The question would cost more epsilon than is left; nothing was spent."""
+
+
+class TableError(SparsegateError):
+    """The table lacks what a private count needs: a column, a type, a bound on each person's share."""
+
+
+class LedgerError(SparsegateError):
+    """The record of spent epsilon cannot be read, trusted or written, so nothing may be spent against it."""
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        # Whatever broke there must not hide the rule that was broken here.
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _restore(kind: type[ParameterError], args: tuple[object, ...], state: dict[str, object]) -> ParameterError:
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(state)
+    return error

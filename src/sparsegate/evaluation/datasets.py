@@ -1,0 +1,220 @@
+"""The paper's four datasets: Zipf exactly, the other three from the user's file, or a stand-in that says so.
+
+| | records | items |
+|---|---|---|
+| BMS-POS | 515,597 | 1,657 |
+| Kosarak | 990,002 | 41,270 |
+| AOL | 647,377 | 2,290,685 |
+| Zipf | 1,000,000 | 10,000 |
+
+The score of an item is the number of records that hold it, so one record moves a score by at most 1, and all of
+them the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation.ranked import Ladder
+from sparsegate.evaluation.readers import Counted, read_counts
+from sparsegate.evaluation.stand_ins import LAWS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What is published of a dataset; ``url`` is where to fetch it, ``member`` its place in a zip archive there."""
+
+    name: str
+    title: str
+    records: int
+    items: int
+    source: str
+    url: str | None = None
+    member: str | None = None
+
+
+PUBLISHED: Mapping[str, Published] = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            Published(
+                name="bms-pos",
+                title="BMS-POS",
+                records=515_597,
+                items=1_657,
+                source="baskets of an electronics shop, KDD Cup 2000",
+                url="http://www.kdd.org/cupfiles/KDDCup2000.zip",
+                member="assoc/BMS-POS.dat.gz",
+            ),
+            Published(
+                name="kosarak",
+                title="Kosarak",
+                records=990_002,
+                items=41_270,
+                source="clicks on a Hungarian news portal, FIMI repository",
+                url="http://fimi.uantwerpen.be/data/kosarak.dat.gz",
+            ),
+            Published(
+                name="aol",
+                title="AOL",
+                records=647_377,
+                items=2_290_685,
+                source="words of search queries by user, 2006; withdrawn by its publisher",
+            ),
+            Published(
+                name="zipf",
+                title="Zipf",
+                records=1_000_000,
+                items=10_000,
+                source="made: scores proportional to 1/i that sum to the number of records",
+            ),
+        )
+    }
+)
+"""The datasets of the paper by name."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset:
+    """Scores to select from. ``kind`` is "exact", "real", "scaled" or "stand-in"; ``description`` says it in words."""
+
+    name: str
+    title: str
+    kind: str
+    records: int
+    description: str
+    ladder: Ladder
+
+    @property
+    def items(self) -> int:
+        """The number of items."""
+        return self.ladder.total
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether a law stands in for the data: its results are not comparable with published values."""
+        return self.kind == "stand-in"
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the scores."""
+        digest = hashlib.sha256(self.ladder.values.astype("<f8").tobytes())
+        digest.update(self.ladder.sizes.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+
+def load(name: str, file: str | Path | None = None, *, scale_to_records: bool = False) -> Dataset:
+    """Load a dataset by name: from ``file`` if there is one, else exactly (zipf) or as a stand-in.
+
+    The file must have the published number of records and items. With ``scale_to_records`` it may be shorter: its
+    counts are multiplied by published / own number of records, not rounded, and items of count 1 are added up to the
+    published number of items.
+
+    >>> load("zipf").description
+    '10,000 scores proportional to 1/i that sum to 1,000,000'
+    >>> load("kosarak").stand_in
+    True
+    """
+    published = named(name)
+    if file is None:
+        return _zipf(published) if name == "zipf" else _stand_in(published)
+    if name == "zipf":
+        raise ParameterError("data", "must not be given for zipf, which is made", str(file), "leave it out")
+    counted = read_counts(file)
+    largest = int(counted.counts.max())
+    if counted.records is None and largest > published.records:
+        rule = f"must not have a count of {largest:,}, more than the {published.records:,} records there are"
+        raise ParameterError("data", rule, Path(file).name)
+    got = _difference(published, counted)
+    if not got:
+        return Dataset(
+            name=name,
+            title=published.title,
+            kind="real",
+            records=published.records,
+            description=f"{published.source}; read from {Path(file).name}",
+            ladder=Ladder.of(counted.counts),
+        )
+    if not scale_to_records:
+        raise ParameterError(
+            "data",
+            f"must be the published {published.title}: {got}",
+            Path(file).name,
+            "pass the whole file, or scale_to_records=True (--scale-to-records) to scale a shorter one",
+        )
+    return _scaled(published, counted, Path(file).name)
+
+
+def named(name: str) -> Published:
+    """What is published of a dataset, or an error that lists the names."""
+    if name not in PUBLISHED:
+        raise ParameterError("dataset", f"must be one of {', '.join(PUBLISHED)}", name, "see `sparsegate datasets`")
+    return PUBLISHED[name]
+
+
+def _zipf(published: Published) -> Dataset:
+    scores = 1 / np.arange(1.0, published.items + 1)
+    return Dataset(
+        name=published.name,
+        title=published.title,
+        kind="exact",
+        records=published.records,
+        description=f"{published.items:,} scores proportional to 1/i that sum to {published.records:,}",
+        ladder=Ladder.of(scores * (published.records / scores.sum())),
+    )
+
+
+def _stand_in(published: Published) -> Dataset:
+    law = LAWS[published.name]
+    return Dataset(
+        name=published.name,
+        title=f"{published.title} (stand-in)",
+        kind="stand-in",
+        records=published.records,
+        description=f"STAND-IN, not the data: counts max(1, round({law})) for {published.items:,} items; "
+        f"fitted to {law.fitted_to}",
+        ladder=law.ladder(published.items),
+    )
+
+
+def _scaled(published: Published, counted: Counted, file: str) -> Dataset:
+    items, records = counted.counts.size, counted.records
+    if records is None:
+        raise ParameterError(
+            "data",
+            "must have records to be scaled to the published number; counts alone do not tell it",
+            file,
+            "pass transactions",
+        )
+    if records > published.records or items > published.items:
+        raise ParameterError(
+            "data", f"must not be larger than the published {published.title}: {_difference(published, counted)}", file
+        )
+    factor = published.records / records
+    scores = np.concatenate((counted.counts * factor, np.ones(published.items - items)))
+    return Dataset(
+        name=published.name,
+        title=f"{published.title} (scaled)",
+        kind="scaled",
+        records=published.records,
+        description=f"{published.source}; SCALED from the {records:,} records of {file}: counts times {factor:.6g}, "
+        f"not rounded, and {published.items - items:,} items of count 1 added to make {published.items:,}",
+        ladder=Ladder.of(scores),
+    )
+
+
+def _difference(published: Published, counted: Counted) -> str:
+    """Got and expected numbers, or nothing where they agree."""
+    pairs = [("items", counted.counts.size, published.items)]
+    if counted.records is not None:
+        pairs.insert(0, ("records", counted.records, published.records))
+    if all(got == expected for _, got, expected in pairs):
+        return ""
+    return ", ".join(f"{got:,} {what} (expected {expected:,})" for what, got, expected in pairs)

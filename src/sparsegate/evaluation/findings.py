@@ -1,0 +1,156 @@
+"""What an experiment left in its folder, read back for the figures, the statements and the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation.extra_experiments import FURTHER
+from sparsegate.evaluation.results import read
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the results, see ``results.COLUMNS``, and the dataset's kind."""
+
+    dataset: str
+    kind: str
+    stand_in: bool
+    method: str
+    epsilon: float
+    count: int
+    runs: int
+    ser_mean: float
+    ser_std: float
+    fnr_mean: float
+    fnr_std: float
+    fpr_mean: float
+    total_ser_mean: float
+    selected_mean: float
+    seconds: float
+
+    @property
+    def place(self) -> str:
+        """The dataset; what is a stand-in, or scaled, is called so."""
+        return place(self.dataset, self.kind)
+
+    @property
+    def ser_error(self) -> float:
+        """The standard error of the mean SER; 0 for a single run, which has no deviation."""
+        return float(self.ser_std / self.runs**0.5) if self.runs > 1 else 0.0
+
+    @property
+    def fnr_error(self) -> float:
+        """The standard error of the mean FNR; 0 for a single run."""
+        return float(self.fnr_std / self.runs**0.5) if self.runs > 1 else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Findings:
+    """Rows by (dataset, method, epsilon, c), the highest scores of each dataset, and the manifest.
+
+    ``datasets`` and ``methods`` are the manifest's entries by name and key; methods of further experiments included.
+    """
+
+    rows: dict[tuple[str, str, float, int], Row]
+    scores: dict[str, list[float]]
+    manifest: dict[str, Any]
+    datasets: dict[str, dict[str, Any]]
+    methods: dict[str, dict[str, Any]]
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of the comparisons: the first that was asked for."""
+        return float(self.manifest["parameters"]["epsilon"][0])
+
+    @property
+    def counts(self) -> list[int]:
+        """The values of c, rising."""
+        return sorted(self.manifest["parameters"]["counts"])
+
+    def title(self, dataset: str) -> str:
+        """The dataset's title; that of a stand-in says so."""
+        entry = self.datasets[dataset]
+        says_so = not entry["stand_in"] or "stand-in" in entry["title"]
+        return str(entry["title"]) if says_so else f"{entry['title']} (stand-in)"
+
+    def place(self, dataset: str) -> str:
+        """The dataset's name; what is a stand-in, or scaled, is called so."""
+        return place(dataset, str(self.datasets[dataset]["kind"]))
+
+    def get(self, dataset: str, method: str, count: int, epsilon: float | None = None) -> Row | None:
+        """One row, at the epsilon of the comparisons unless told."""
+        return self.rows.get((dataset, method, self.epsilon if epsilon is None else epsilon, count))
+
+    def across(self, *methods: str) -> Iterator[tuple[Row, ...]]:
+        """The rows of these methods side by side, for every dataset and c where all of them are there."""
+        for dataset in self.datasets:
+            for count in self.counts:
+                found = [row for method in methods if (row := self.get(dataset, method, count)) is not None]
+                if len(found) == len(methods):
+                    yield tuple(found)
+
+    def keys(self, prefix: str) -> list[str]:
+        """The methods whose key begins so."""
+        return [key for key in self.methods if key.startswith(prefix)]
+
+
+def place(dataset: str, kind: str) -> str:
+    """How a dataset is named beside a number.
+
+    >>> place("kosarak", "stand-in"), place("zipf", "exact")
+    ('kosarak (stand-in)', 'zipf')
+    """
+    return f"{dataset} ({kind})" if kind in ("stand-in", "scaled") else dataset
+
+
+def load_findings(out: str | Path) -> Findings:
+    """Read the folder of an experiment, with the further experiments that belong to it."""
+    folder = Path(out)
+    manifest = _manifest(folder)
+    kinds = {entry["name"]: str(entry["kind"]) for entry in manifest["datasets"]}
+    rows = {_key(row): row for row in _rows(folder, kinds)}
+    methods = {entry["key"]: entry for entry in manifest["methods"]}
+    for experiment in FURTHER:
+        part = folder / experiment.name
+        if (part / "manifest.json").is_file() and _origin(about := _manifest(part)) == _origin(manifest):
+            rows |= {_key(row): row for row in _rows(part, kinds) if _key(row) not in rows}
+            methods |= {entry["key"]: entry for entry in about["methods"] if entry["key"] not in methods}
+    scores: dict[str, list[float]] = {}
+    for entry in sorted(read(folder, "scores").to_pylist(), key=lambda entry: int(entry["rank"])):
+        scores.setdefault(entry["dataset"], []).append(entry["score"])
+    return Findings(
+        rows=rows,
+        scores=scores,
+        manifest=manifest,
+        datasets={entry["name"]: entry for entry in manifest["datasets"]},
+        methods=methods,
+    )
+
+
+def _rows(folder: Path, kinds: dict[str, str]) -> list[Row]:
+    names = [field.name for field in fields(Row) if field.name != "kind"]
+    entries = read(folder).to_pylist()
+    return [Row(kind=kinds[entry["dataset"]], **{name: entry[name] for name in names}) for entry in entries]
+
+
+def _key(row: Row) -> tuple[str, str, float, int]:
+    return row.dataset, row.method, row.epsilon, row.count
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise ParameterError("out", f"must hold {path.name}", str(folder), "run `sparsegate reproduce` first")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _origin(manifest: dict[str, Any]) -> tuple[object, ...]:
+    """What two experiments must share to be shown together: an older one in the same folder may differ."""
+    parameters = manifest["parameters"]
+    return parameters["runs"], parameters["seed"], {d["name"]: d["fingerprint"] for d in manifest["datasets"]}

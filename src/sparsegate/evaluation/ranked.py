@@ -1,0 +1,90 @@
+"""True scores from the highest down: what the simulator, the metrics and the oracle threshold read.
+
+Items with equal scores are exchangeable, so a rung is a distinct score and the number of items that have it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import exact_count
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.scores import Scores, ScoresLike
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Rankable: TypeAlias = "Ladder | ScoresLike"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Ladder:
+    """Rung g holds ``sizes[g]`` items of score ``values[g]``; scores fall strictly.
+
+    ``starts[g]`` is how many items stand above rung g, so item j of the ladder, counted from 0 at the top, is on
+    the last rung with starts <= j.
+
+    >>> Ladder.of([7, 3, 7, 7]).values.tolist()
+    [7.0, 3.0]
+    """
+
+    values: Floats
+    sizes: Integers
+    starts: Integers
+
+    @classmethod
+    def of(cls, scores: Rankable) -> Ladder:
+        """Rank an array, a mapping, a ``Scores``, or a ladder, which is returned as it is."""
+        if isinstance(scores, Ladder):
+            return scores
+        grouped = Scores.each(scores)
+        values, rung = np.unique(grouped.values.astype(np.float64), return_inverse=True)
+        sizes = np.zeros(values.size, dtype=np.int64)
+        np.add.at(sizes, rung, grouped.multiplicities)
+        sizes = sizes[::-1].copy()
+        return cls(values=values[::-1].copy(), sizes=sizes, starts=np.cumsum(sizes) - sizes)
+
+    @property
+    def total(self) -> int:
+        """The number of items, n."""
+        return int(self.starts[-1] + self.sizes[-1])
+
+    def rungs(self, items: Integers) -> Integers:
+        """The rung of each item, where items are numbered from 0 at the top."""
+        found: Integers = np.searchsorted(self.starts, items, side="right") - 1
+        return found
+
+    def score(self, rank: int) -> float:
+        """The rank-th highest score; rank 1 is the highest."""
+        return float(self.values[np.searchsorted(self.starts, rank - 1, side="right") - 1])
+
+    def highest(self, count: int) -> Floats:
+        """The ``count`` highest scores, falling."""
+        return np.repeat(self.values, np.minimum(self.sizes, np.maximum(count - self.starts, 0)))
+
+    def check_count(self, count: object) -> int:
+        """Read c; the oracle threshold needs the (c+1)-th score, so c must be less than the number of items."""
+        wanted = exact_count(count, "count")
+        if wanted >= self.total:
+            raise ParameterError(
+                "count", f"must be less than the number of items, {self.total}", wanted, "select fewer"
+            )
+        return wanted
+
+    def oracle_threshold(self, count: int) -> float:
+        """T = the mean of the c-th and the (c+1)-th highest true score.
+
+        An oracle: it is computed from the scores themselves, so whatever uses it is not private. The paper's
+        evaluation uses it, and so does every simulation here.
+
+        >>> Ladder.of([10, 8, 5, 1]).oracle_threshold(2)
+        6.5
+        """
+        count = self.check_count(count)
+        return (self.score(count) + self.score(count + 1)) / 2
+
+    def __repr__(self) -> str:
+        return f"Ladder({self.values.size} rungs, {self.total} items)"

@@ -1,0 +1,147 @@
+"""Item counts from a user's file: transactions as in the FIMI repository, or a table of items.
+
+Understood, each also gzipped:
+
+- *transactions*: whole numbers, one record a line, items set apart by blanks or commas (FIMI's ``.dat``);
+- *pairs*: on every line a record and an item, whole numbers with a TAB between them (KDD Cup 2000);
+- *CSV with a header*, or *Parquet*: columns ``item`` and ``count``; or ``item`` and one of ``record``,
+  ``transaction`` and ``user``, one row a pair.
+
+An item counts once in a record, however often it is named there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation.extras import load_extra
+from sparsegate.evaluation.ranked import Integers
+
+_RECORD_COLUMNS = ("record", "transaction", "user")
+_DIGIT, _NEWLINE, _OTHER = 1, 2, 3
+_LONGEST = 18  # digits that always fit int64
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counted:
+    """How often each item occurs, in no particular order; the number of records, or None if the file does not tell."""
+
+    counts: Integers
+    records: int | None
+
+
+def read_counts(path: str | Path) -> Counted:
+    """Read a file in any of the forms above; what it is shows from its bytes, not its name."""
+    try:
+        data = Path(path).read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or "not a whole gzip file"
+        raise ParameterError("data", "must name a file that can be read", str(path), reason) from None
+    if not data.strip():
+        raise ParameterError("data", "must name a file that is not empty", str(path))
+    if data[:4] == b"PAR1":
+        return _from_table(_parse(path, "pyarrow.parquet", "read_table", data), path)
+    first_line = data.lstrip().split(b"\n", 1)[0]
+    if any(byte > 127 or chr(byte).isalpha() for byte in first_line):
+        return _from_table(_parse(path, "pyarrow.csv", "read_csv", data), path)
+    return _from_numbers(data, path)
+
+
+def _parse(path: str | Path, module: str, function: str, data: bytes) -> Any:
+    reader = load_extra(module, extra="evaluation")
+    invalid = load_extra("pyarrow", extra="evaluation").ArrowException
+    try:
+        return getattr(reader, function)(io.BytesIO(data))
+    except (invalid, OSError) as error:
+        raise ParameterError("data", f"must be readable as a table; {error}".splitlines()[0], str(path)) from None
+
+
+def _from_table(table: Any, path: str | Path) -> Counted:
+    names = set(table.column_names)
+    if len(table) and {"item", "count"} <= names:
+        counts = table.column("count").to_numpy()
+        if counts.dtype.kind not in "iu" or counts.min() < 1:
+            raise ParameterError("data", "must have whole numbers of at least 1 in the column count", str(path))
+        if table.column("item").null_count or len(table.column("item").unique()) != len(table):
+            raise ParameterError("data", "must name each item once beside its count", str(path))
+        return Counted(counts=counts.astype(np.int64), records=None)
+    records = [name for name in _RECORD_COLUMNS if name in names]
+    if not len(table) or "item" not in names or not records:
+        raise ParameterError(
+            "data",
+            "must have rows, and columns item and count, or item and one of " + ", ".join(_RECORD_COLUMNS),
+            sorted(names),
+        )
+    coded = [_codes(table.column(name)) for name in (records[0], "item")]
+    return _count_pairs(*coded)
+
+
+def _codes(column: Any) -> Integers:
+    if column.null_count:
+        raise ParameterError("data", f"must have no empty cells; {column.null_count} were found", next_step="fill them")
+    codes: Integers = column.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    return codes
+
+
+def _from_numbers(data: bytes, path: str | Path) -> Counted:
+    kinds = np.full(256, _OTHER, dtype=np.uint8)
+    kinds[list(b" \t\r,")] = 0
+    kinds[list(b"0123456789")] = _DIGIT
+    kinds[ord("\n")] = _NEWLINE
+    kind = kinds[np.frombuffer(data, dtype=np.uint8)]
+    line_ends = np.flatnonzero(kind == _NEWLINE)
+    strange = np.flatnonzero(kind == _OTHER)
+    if strange.size:
+        line = int(np.searchsorted(line_ends, strange[0])) + 1
+        raise ParameterError(
+            "data",
+            f"must hold whole numbers only; line {line} does not",
+            str(path),
+            "see sparsegate.evaluation.readers",
+        )
+    starts, ends = _edges(kind == _DIGIT)
+    if int((ends - starts).max()) > _LONGEST:
+        raise ParameterError("data", f"must hold numbers of at most {_LONGEST} digits", str(path))
+    numbers = np.fromstring(data.replace(b",", b" ").decode("ascii"), dtype=np.int64, sep=" ")
+    lines = np.searchsorted(line_ends, starts)
+    if b"\t" in data:
+        if numbers.size % 2 or (lines[::2] != lines[1::2]).any() or (np.diff(lines[::2]) == 0).any():
+            raise ParameterError(
+                "data",
+                "must hold a record and an item on every line, as it has TABs",
+                str(path),
+                "set items apart by blanks if a line is a record",
+            )
+        return _count_pairs(np.unique(numbers[::2], return_inverse=True)[1], _ranks(numbers[1::2]))
+    return _count_pairs(_ranks(lines), _ranks(numbers))
+
+
+def _edges(inside: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    """Where stretches of True begin, and where they end."""
+    change = np.flatnonzero(np.diff(inside, prepend=False, append=False))
+    return change[::2], change[1::2]
+
+
+def _ranks(values: Integers) -> Integers:
+    ranks: Integers = np.unique(values, return_inverse=True)[1]
+    return ranks
+
+
+def _count_pairs(records: Integers, items: Integers) -> Counted:
+    """Count the distinct pairs of a record and an item, both numbered from 0."""
+    width = int(items.max()) + 1
+    pairs = records * width + items
+    pairs.sort()
+    distinct = pairs[np.diff(pairs, prepend=-1) != 0]
+    return Counted(counts=np.bincount(distinct % width), records=int(records.max()) + 1)

@@ -1,0 +1,223 @@
+"""report.html: what was run, the statements with their verdicts, figures, tables and numbers, in one file.
+
+The file needs nothing beside it: figures are embedded, and there is no script or style from elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from sparsegate.evaluation.figures import COMPARISONS, ORACLE, draw_all
+from sparsegate.evaluation.findings import Findings, Row, load_findings
+from sparsegate.evaluation.methods import METHODS
+from sparsegate.evaluation.reference_values import VALUES
+from sparsegate.evaluation.results import replace_file
+from sparsegate.evaluation.statements import Checked, check_all
+from sparsegate.evaluation.verdicts import Verdict
+
+SHORT, LONG = 42, 120
+"""A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A cell of a table: text, or a number that is sorted by its value; ``markup`` stands where the text is HTML."""
+
+    text: str
+    value: float | None = None
+    markup: bool = False
+
+    def html(self) -> str:
+        """The cell as HTML."""
+        if self.value is not None:
+            return f'<td class="number" data-value="{self.value!r}">{escape(self.text)}</td>'
+        if self.markup:
+            return f"<td>{self.text}</td>"
+        kind = "name" if len(self.text) < SHORT else "long" if len(self.text) > LONG else "text"
+        return f'<td class="{kind}">{escape(self.text)}</td>'
+
+
+def write(out: str | Path) -> Path:
+    """Write ``report.html``, and the figures in ``figures``, into the folder of an experiment; return its path."""
+    folder = Path(out)
+    findings = load_findings(folder)
+    figures = draw_all(findings, folder / "figures")
+    page = render(findings, figures)
+    path = folder / "report.html"
+    replace_file(path, lambda target: target.write_text(page, encoding="utf-8"))
+    return path
+
+
+def render(findings: Findings, figures: dict[str, Path]) -> str:
+    """The report as HTML."""
+    checked = check_all(findings)
+    values = [one for one in checked if one.statement.key.startswith("value-")]
+    template = files("sparsegate.evaluation").joinpath("report.html").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        tally=_tally(checked),
+        warning=_warning(findings),
+        statements="\n".join(_statement(one) for one in checked if one not in values),
+        values=_values(values),
+        figures="\n".join(_figure(name, path) for name, path in figures.items()),
+        datasets=_datasets(findings),
+        methods=_methods(findings),
+        numbers=_numbers(sorted(findings.rows.values(), key=lambda row: row.epsilon != findings.epsilon)),
+        run=_run(findings),
+    )
+
+
+def _badge(verdict: Verdict, text: str = "") -> str:
+    return f'<span class="verdict {verdict.value.replace(" ", "-")}">{text}{verdict.value}</span>'
+
+
+def _tally(checked: Sequence[Checked]) -> str:
+    found = Counter(one.outcome.verdict for one in checked)
+    badges = "".join(f"<li>{_badge(verdict, f'{found[verdict]} ')}</li>" for verdict in Verdict if found[verdict])
+    return f"<li>{len(checked) - len(VALUES)} statements, {len(VALUES)} values:</li>{badges}"
+
+
+def _warning(findings: Findings) -> str:
+    names = [str(entry["title"]) for entry in findings.datasets.values() if entry["stand_in"]]
+    if not names:
+        return ""
+    return (
+        f'<p class="note"><strong>Stand-ins.</strong> {escape(", ".join(names))}: a law of a few numbers '
+        "takes the place of the data. It shows how methods compare on such data, and is not comparable with published "
+        "values. <code>--data kosarak=FILE</code> uses the real data.</p>"
+    )
+
+
+def _statement(one: Checked) -> str:
+    return (
+        f'<div class="statement" id="{escape(one.statement.key)}">'
+        f'<p><span class="claim">{escape(one.statement.claim)}</span> {_badge(one.outcome.verdict)}</p>'
+        f'<p>{escape(one.outcome.numbers)}</p><p class="soft">Rule: {escape(one.statement.rule)}.</p></div>'
+    )
+
+
+def _values(values: Sequence[Checked]) -> str:
+    rows = [
+        [
+            Cell(text=value.dataset),
+            _number(value.count, ""),
+            Cell(text=value.method),
+            Cell(text=str(value)),
+            Cell(text=value.source),
+            Cell(text=one.outcome.numbers),
+            Cell(text=_badge(one.outcome.verdict), markup=True),
+        ]
+        for value, one in zip(VALUES, values, strict=True)
+    ]
+    return _table(["Dataset", "#c", "Method", "SER", "Where from", "Here", "Verdict"], rows)
+
+
+def _figure(name: str, path: Path) -> str:
+    captions = {
+        one.name: f"{one.title}. {one.caption} Means with ± one standard deviation; {ORACLE}." for one in COMPARISONS
+    }
+    caption = escape(captions.get(name, "The highest scores of each dataset, on a logarithmic scale."))
+    picture = base64.b64encode(path.read_bytes()).decode("ascii")
+    return (
+        f'<figure id="figure-{name}"><div><img alt="{caption}" src="data:image/svg+xml;base64,{picture}"></div>'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _datasets(findings: Findings) -> str:
+    rows = [
+        [
+            Cell(text=findings.title(name)),
+            _number(entry["records"], ","),
+            _number(entry["items"], ","),
+            _number(entry["distinct_scores"], ","),
+            Cell(text=str(entry["kind"])),
+            Cell(text=str(entry["description"])),
+        ]
+        for name, entry in findings.datasets.items()
+    ]
+    return _table(["Dataset", "#Records", "#Items", "#Distinct scores", "Kind", "What it is"], rows)
+
+
+def _methods(findings: Findings) -> str:
+    rows = []
+    for key, entry in findings.methods.items():
+        row = METHODS[key].row if key in METHODS else None
+        described = (
+            "Exponential mechanism, c rounds"
+            if entry["row"] is None
+            else f"{row.algorithm}: {row.title}"
+            if row
+            else ""
+        )
+        split = entry["allocation"] or (str(row.allocation) if row else "none")
+        passes = "until c are selected" if entry["passes"] > 1 else "one"
+        rows.append(
+            [
+                Cell(text="interactive" if entry["interactive"] else "non-interactive"),
+                Cell(text=entry["title"]),
+                Cell(text=key),
+                Cell(text=described),
+                Cell(text=split),
+                Cell(text=f"{entry['raise_by']} D" if entry["raise_by"] else "no"),
+                Cell(text="" if entry["row"] is None else passes),
+            ]
+        )
+    rows.sort(key=lambda cells: cells[0].text)
+    return _table(["Setting", "Method", "Key", "Description", "Split of ε", "Threshold raised by", "Passes"], rows)
+
+
+def _numbers(rows: Iterable[Row]) -> str:
+    heads = ["Dataset", "Method", "#ε", "#c", "#SER", "#±", "#FNR", "#±", "#FPR", "#Total SER", "#Selected", "#Runs"]
+    cells = [
+        [
+            Cell(text=row.place),
+            Cell(text=row.method),
+            _number(row.epsilon, "g"),
+            _number(row.count, ""),
+            *(_number(value, ".3f") for value in (row.ser_mean, row.ser_std, row.fnr_mean, row.fnr_std)),
+            *(_number(value, ".3f") for value in (row.fpr_mean, row.total_ser_mean)),
+            _number(row.selected_mean, ".1f"),
+            _number(row.runs, ""),
+        ]
+        for row in rows
+    ]
+    return _table(heads, cells, identity="numbers-table")
+
+
+def _number(value: float, form: str) -> Cell:
+    return Cell(text=f"{value:{form}}", value=float(value))
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], identity: str = "") -> str:
+    """A table; a heading that begins with # is that of numbers."""
+    head = "".join(
+        f'<th class="number">{escape(text[1:])}</th>' if text.startswith("#") else f"<th>{escape(text)}</th>"
+        for text in heads
+    )
+    body = "\n".join(f"<tr>{''.join(cell.html() for cell in cells)}</tr>" for cells in rows)
+    name = f' id="{identity}"' if identity else ""
+    return f"<table{name}><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def _run(findings: Findings) -> str:
+    about = findings.manifest
+    seconds = sum(row.seconds for row in findings.rows.values())
+    parameters = {
+        key: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for key, v in about["parameters"].items()
+    }
+    shown = {
+        "created": str(about["created"]),
+        **{key.replace("_", " "): value for key, value in parameters.items()},
+        "cells": f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work",
+        "threshold": str(about["threshold"]),
+        "versions": ", ".join(f"{name} {number}" for name, number in about["versions"].items()),
+        "commit": str(about["commit"] or "not from a checkout"),
+    }
+    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in shown.items())

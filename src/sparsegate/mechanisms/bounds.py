@@ -1,0 +1,164 @@
+"""The tight privacy loss of every row, in closed form.
+
+Notation: rho has scale Delta/e1 and nu has scale Delta/r, so a shift of the threshold by Delta costs e1 and a shift
+of one comparison by Delta costs r; a numeric answer costs a3 = eps3/c. An outcome has m BELOW and k ABOVE. The
+supremum over neighbours of ln Pr_D[outcome]/Pr_D'[outcome] is
+
+    general:    L(m,k) = min{ (m+k) r,  e1 + 2 k r,  e1 + 2 m r } + k a3
+    monotonic:  L(m,k) = max{ max_d min(m r, e1 + (k-d) r) + d a3,   min(k r, e1 + m r) + k a3 },  d = 0, 1, ..., k
+
+Upper bounds: align rho with itself, with rho + Delta or with rho - Delta. In the monotonic case d of the k
+positives rise by Delta: those pay in their value but not in the comparison. (A positive that rises by a part t of
+Delta gains nothing: aligning rho with rho + t Delta bounds the loss by the same share of the two neighbouring whole
+d.) With the noise inside |e - q + nu|, the third general bound holds for m = 0 only: a BELOW says T + rho > 0, which no
+shift downward respects, and with thresholds of their own for BELOW and ABOVE the loss is min{(m+k) r, e1 + 2kr}. All
+rounds of a row that redraws rho move in one direction where the queries are monotonic. The bounds are per
+transcript, so they hold against an analyst who adapts. They are attained in the limit of far-away answers;
+``sparsegate.privacy`` checks that by exact computation. With a cutoff c and no limit on queries the suprema are
+e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
+
+Loss = Fraction | float  # a Fraction, or math.inf
+
+
+def outcome_loss(below: int, above: int, scales: Scales, *, monotonic: bool, inside: bool = False) -> Loss:
+    """L(m,k) for a threshold noise that is never redrawn, with query noise present, outside or ``inside`` |e - q|.
+
+    >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
+    Fraction(1, 1)
+    """
+    if monotonic:
+        directions: list[Loss] = [_rising(below, above, scales), _falling(below, above, scales)]
+        return max(directions)
+    e1, r, a3 = _rates(scales)
+    m, k = below, above
+    bounds: list[Loss] = [(m + k) * r, e1 + 2 * k * r]
+    if not (inside and m):
+        bounds.append(e1 + 2 * m * r)
+    return min(bounds) + k * a3
+
+
+def _rates(scales: Scales) -> tuple[Loss, Fraction, Fraction]:
+    if scales.query is None:
+        raise ParameterError(
+            "scales", "must have query noise", next_step="without it any mixed outcome has infinite loss"
+        )
+    e1: Loss = 1 / scales.threshold if scales.threshold else math.inf
+    return e1, 1 / scales.query, 1 / scales.answer if scales.answer else Fraction(0)
+
+
+def _rising(m: int, k: int, scales: Scales) -> Loss:
+    e1, r, a3 = _rates(scales)
+    # min(m r, e1 + (k-d) r) + d a3 is concave in d: the best whole d lies at an end or beside the kink.
+    kink = k - m + e1 / r
+    beside = (math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ()
+    rising: Loss = max(_least(m * r, e1 + (k - d) * r) + d * a3 for d in (0, k, *beside))
+    return rising
+
+
+def _falling(m: int, k: int, scales: Scales) -> Loss:
+    e1, r, a3 = _rates(scales)
+    return _least(k * r, e1 + m * r) + k * a3
+
+
+def _general(m: int, k: int, scales: Scales) -> Loss:
+    return outcome_loss(m, k, scales, monotonic=False)
+
+
+def _least(a: Loss, b: Loss) -> Loss:
+    return min(a, b)
+
+
+def tight_epsilon(
+    row: Variant | str,
+    *,
+    cutoff: int = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    monotonic: bool = False,
+    allocation: Allocation | None = None,
+    queries: int | None = None,
+) -> float:
+    """The smallest epsilon for which the row is epsilon-DP: math.inf where there is none.
+
+    Parameters: ``cutoff`` c >= 1; ``epsilon`` > 0 split by the row's own or the given ``allocation``, or a ``budget``;
+    ``queries`` n: at most that many questions in all (default: no limit).
+
+    >>> tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)
+    0.475
+    >>> tight_epsilon("chen-2015", epsilon=1), tight_epsilon("chen-2015", epsilon=1, queries=12)
+    (inf, 6.0)
+    """
+    row = variant(row)
+    cutoff = exact_count(cutoff, "cutoff")
+    if (epsilon is None) == (budget is None):
+        raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+    if budget is not None and allocation is not None:
+        raise ParameterError("allocation", "must not be given with a budget, which has its shares", allocation)
+    if budget is None:
+        budget = row.budget(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation)
+    scales = row.scales(budget, cutoff=cutoff, monotonic=monotonic)
+    limit = None if queries is None else exact_count(queries, "queries")
+    return float(tight_loss(row, scales, cutoff=cutoff, monotonic=monotonic, queries=limit))
+
+
+def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
+    """The supremum of the loss over all outcomes of a row with the given scales."""
+    # |e - q| rises for one query and falls for another when all answers rise: an error is never monotonic.
+    one_way, inside = monotonic and row.compared is Compared.ANSWER, row.compared is Compared.ERROR_NOISE_INSIDE
+    if scales.query is None:
+        return 1 / scales.threshold if queries == 1 and scales.threshold else math.inf
+    if row.released is Released.NOISY_ANSWER:
+        # The released value pins the threshold from one side, so no shift helps: every query costs r.
+        return math.inf if queries is None else queries / scales.query
+    if queries is None and (not row.stops or scales.threshold is None):
+        return math.inf
+    if row.redraws_threshold and scales.threshold is not None:
+        # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
+        kinds = (_rising, _falling) if one_way else (_general,)
+        return max(_redrawn(scales, kind, cutoff=cutoff, queries=queries) for kind in kinds)
+    positives = cutoff if row.stops else math.inf
+    if queries is None:
+        # Beyond m = k + e1/r another BELOW costs nothing.
+        e1, r = 1 / scales.threshold, 1 / scales.query  # type: ignore[operator]
+        enough = cutoff + math.ceil(e1 / r)
+        return outcome_loss(enough, cutoff, scales, monotonic=one_way, inside=inside)
+    # L never falls when a BELOW is added, so all n queries are used.
+    return max(
+        outcome_loss(queries - k, k, scales, monotonic=one_way, inside=inside)
+        for k in range(min(queries, int(min(positives, queries))) + 1)
+    )
+
+
+def _redrawn(
+    scales: Scales, round_loss: Callable[[int, int, Scales], Loss], *, cutoff: int, queries: int | None
+) -> Loss:
+    """Rounds that end in an ABOVE are independent: their losses add, and a dynamic programme shares out n queries."""
+    r = 1 / scales.query  # type: ignore[operator]
+    e1 = 1 / scales.threshold  # type: ignore[operator]
+    useful = 1 + math.ceil(e1 / r)  # BELOWs beyond this change nothing in a round
+    if queries is None:
+        return cutoff * round_loss(useful, 1, scales)
+    rounds = [(m + 1, round_loss(m, 1, scales)) for m in range(min(useful, queries - 1) + 1)]
+    best: list[Loss] = [Fraction(0)] * (queries + 1)  # best[n]: n queries used, after so many whole rounds
+    answer: Loss = round_loss(queries, 0, scales)
+    for done in range(1, min(cutoff, queries) + 1):
+        best = [
+            max((best[n - used] + loss for used, loss in rounds if used <= n), default=Fraction(0))
+            for n in range(queries + 1)
+        ]
+        open_round = (
+            best[n] + (round_loss(queries - n, 0, scales) if done < cutoff else 0) for n in range(done, queries + 1)
+        )
+        answer = max(answer, *open_round)
+    return answer

@@ -1,0 +1,148 @@
+"""The exponential mechanism, peeled count times, drawn exactly as a race of exponential clocks.
+
+Peeling. Each round selects item i among those left with probability proportional to exp(a s_i), where
+
+    a = epsilon / (2 c Delta)    in general,        a = epsilon / (c Delta)    for monotonic scores,
+
+and c rounds select c items. *Theorem* (McSherry, Talwar 2007, and sequential composition): if one person
+changes every score by at most Delta, the c items in their order are epsilon-differentially private. Where one
+person moves all scores up or all down (monotonic), weight and normaliser move the same way and half the noise
+suffices (Lyu, Su, Li 2017, Sec. 5).
+
+Race. Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item
+i's with probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their
+order, are c peeled rounds. In log space the c largest keys
+
+    a (s_i - r) - log E_i
+
+win, nothing underflows however steep the scores, and the reference r is free: with the c-th largest score for
+r, the c-th largest key is less than 100 in size, and floats are precise where it matters.
+
+Exactness. Keys are computed in float64 for all groups, with the proven error bound of
+``sparsegate.noise.clocks``; every group whose first ring could be among the first c goes on to the exact
+race of ``mechanisms.race``. The selection is the one of the real numbers E_i, and the time hangs on how
+many groups there are and on c.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Number, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.lattice import exact_number
+from sparsegate.mechanisms.race import Lane, first_rings
+from sparsegate.mechanisms.scores import Scores, Values
+from sparsegate.noise import Source
+from sparsegate.noise.clocks import coarse_logs, extreme
+
+SLACK = 2.0**-25
+"""A coarse key k errs by less than SLACK (1 + |k|) / 2: 2**-27.9 from the clock, 2**-50 (100 + |k|) from rounding."""
+
+_CHUNK = 1 << 15  # groups at a time: their temporaries stay in the caches
+_EXTREME_RATE = 10**300  # float64 carries a, and a (s - r) for the differences that matter
+
+
+def selection_rate(*, epsilon: Number, count: int, sensitivity: Number, monotonic: bool) -> Fraction:
+    """The exact factor a of a score in its log-weight.
+
+    >>> selection_rate(epsilon=0.1, count=50, sensitivity=1, monotonic=True)
+    Fraction(1, 500)
+    """
+    delta = exact_number(sensitivity)
+    if delta is None or delta <= 0:
+        raise ParameterError("sensitivity", "must be a positive finite number", sensitivity, "pass 1 for counts")
+    rate = exact_epsilon(epsilon) / ((1 if monotonic else 2) * count * delta)
+    if not Fraction(1, _EXTREME_RATE) <= rate <= _EXTREME_RATE:
+        rule = "divided by count times sensitivity must lie between 1e-300 and 1e300"
+        raise ParameterError("epsilon", rule, epsilon, "rescale scores and sensitivity")
+    return rate
+
+
+def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected.
+
+    >>> from sparsegate.noise import Seeded
+    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
+    >>> exponential_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
+    [2, 1, 1, 0, 0]
+    """
+    reference = _reference(scores, count)
+    words, keys = _first_keys(source, scores, rate, reference)
+    survivors = _survivors(words, keys, count)
+    words = words[survivors]
+    del keys
+    up, down = reference.as_integer_ratio()
+    lanes = []
+    values, sizes = scores.values[survivors].tolist(), scores.multiplicities[survivors].tolist()
+    for group, value, size in zip(survivors.tolist(), values, sizes, strict=True):
+        top, bottom = value.as_integer_ratio()
+        weight = (rate.numerator * (top * down - up * bottom), rate.denominator * bottom * down)
+        lanes.append(Lane(group, size, weight))
+    return np.array(first_rings(source, lanes, words, count), dtype=np.int64)
+
+
+def _reference(scores: Scores, count: int) -> int | float:
+    """The count-th largest score, members of groups counted one by one."""
+    values = scores.values
+    if scores.single:
+        reference = np.partition(values, values.size - count)[values.size - count]
+    else:
+        falling = np.argsort(values)[::-1]
+        reached = np.searchsorted(np.cumsum(scores.multiplicities[falling]), count)
+        reference = values[falling[reached]]
+    return cast("int | float", reference.item())
+
+
+def _first_keys(
+    source: Source, scores: Scores, rate: Fraction, reference: int | float
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """One word for each group, and the coarse key of its first ring: a (s - r) - log E + log n_g."""
+    size = scores.values.size
+    words: NDArray[np.uint64] = source.bytes(8 * size).view("<u8")
+    keys = np.empty(size)
+    logs = np.empty(min(_CHUNK, size))
+    factor = float(rate)
+    for start in range(0, size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        key = keys[part]
+        log = logs[: key.size]
+        coarse_logs(words[part], log)
+        if not scores.single:
+            log -= np.log(scores.multiplicities[part])
+        # An overflow means far from the reference; +infinity is cut so that no infinity - infinity follows.
+        with np.errstate(over="ignore", under="ignore"):
+            _differences(scores.values[part], reference, key)
+            key *= factor
+        np.minimum(key, 1e300, out=key)
+        key -= log
+    return words, keys
+
+
+def _differences(values: Values, reference: int | float, out: NDArray[np.float64]) -> None:
+    """Write values - reference, rounded once, also where the difference of two int64 does not fit int64."""
+    if isinstance(reference, float):
+        np.subtract(values, reference, out=out)
+        return
+    whole = cast("NDArray[np.int64]", values)
+    np.multiply((whole >> 32) - (reference >> 32), 2.0**32, out=out)
+    out += (whole & 0xFFFFFFFF) - (reference & 0xFFFFFFFF)
+
+
+def _survivors(words: NDArray[np.uint64], keys: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """The groups whose first ring may be among the first ``count`` rings.
+
+    A coarse key is never above the truth by more than SLACK (1 + |key|) / 2, so ``count`` true keys lie
+    above cut - SLACK (1 + |cut|) / 2. A group that beats one of them has a coarse key above cut - SLACK (1
+    + |cut|), unless its word is extreme: then its coarse key may be far too low, and it survives for that.
+    """
+    if keys.size <= count:
+        return np.arange(keys.size)
+    cut = np.partition(keys, keys.size - count)[keys.size - count]
+    near = keys >= cut - SLACK * (1 + abs(cut))
+    near |= extreme(words)
+    return np.flatnonzero(near)

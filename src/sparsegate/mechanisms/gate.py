@@ -1,0 +1,266 @@
+"""The one streaming runner: a gate interprets any row, one question at a time.
+
+A gate is a secret. ``ask`` is atomic under threads: a question is either refused before noise is drawn, leaving the
+gate as it was, or answered. A gate cannot be copied or pickled, because two copies would answer with the same
+noise; after a fork it is dead in the child; its repr shows public numbers only, and no error is raised while noise
+stands in a local variable.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.mechanisms.calibration import Calibration, aligned, compared_value, trusted_source
+from sparsegate.mechanisms.lattice import LIMIT
+from sparsegate.mechanisms.variants import Compared, Released
+from sparsegate.noise import Lineage, Reservoir, Source, discrete_laplace
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """ABOVE or BELOW, and the noisy value where the mechanism releases one. True in a condition where above."""
+
+    above: bool
+    estimate: int | float | None = None
+
+    def __bool__(self) -> bool:
+        return self.above
+
+
+ABOVE, BELOW = Answer(True), Answer(False)
+
+
+class Gate:
+    """A running row. ``SparseVector`` is the one to use on private data; this class runs the flawed rows as well."""
+
+    __slots__ = (
+        "_answer_noise",
+        "_asked",
+        "_born",
+        "_calibration",
+        "_closed",
+        "_fast",
+        "_lock",
+        "_nu",
+        "_positives",
+        "_rho",
+        "_rho_source",
+        "_threshold",
+    )
+
+    def __init__(
+        self, calibration: Calibration, *, threshold: object, source: Source | None, not_private: bool
+    ) -> None:
+        scales = calibration.scales
+        steps = calibration.lattice.steps(threshold, "threshold")
+        source = trusted_source(source, not_private)
+        self._calibration = calibration
+        self._threshold = steps
+        self._lock = threading.Lock()
+        self._born = Lineage.token
+        self._asked = self._positives = 0
+        self._closed = ""
+        # The path most questions take: Python ints on an integer gate.
+        self._fast = calibration.lattice.integers and calibration.row.compared is Compared.ANSWER
+        # One stream for each kind of noise: how many of one kind are drawn never changes another.
+        self._rho_source = source.stream()
+        self._nu = Reservoir(source.stream(), scales.query) if scales.query else None
+        self._answer_noise = Reservoir(source.stream(), scales.answer) if scales.answer else None
+        self._rho = self._draw_rho()
+
+    def _draw_rho(self) -> int:
+        scale = self._calibration.scales.threshold
+        return discrete_laplace(self._rho_source, scale) if scale else 0
+
+    def ask(self, answer: Any, *, threshold: Any = None, estimate: Any = None) -> Answer:
+        """Is the answer above the threshold? Costs nothing but an ABOVE of the cutoff when it is.
+
+        ``answer`` is the true, private answer q; ``threshold`` replaces the gate's for this question; ``estimate``
+        is the public guess e of a row that compares |e - q|.
+        """
+        if self._born is not Lineage.token:  # before the lock: a fork may have left it held for ever
+            self._refuse()
+        with self._lock:
+            if self._closed:
+                self._refuse()
+            bar = self._threshold if threshold is None else threshold
+            if (
+                self._fast
+                and type(answer) is int
+                and type(bar) is int
+                and -LIMIT <= answer <= LIMIT
+                and -LIMIT <= bar <= LIMIT
+                and estimate is None
+            ):
+                return self._decide(answer, bar, None)
+            return self._decide(*self._to_lattice(answer, threshold, estimate))
+
+    def _to_lattice(self, answer: Any, threshold: Any, estimate: Any) -> tuple[int, int, int | None]:
+        lattice, row = self._calibration.lattice, self._calibration.row
+        if (estimate is None) != (row.compared is Compared.ANSWER):
+            need = (
+                "must not be given to a row that compares the answer"
+                if estimate is not None
+                else f"must be given: {row.key} compares {row.compared.value}"
+            )
+            raise ParameterError("estimate", need, next_step="see `sparsegate variants`")
+        return (
+            lattice.steps(answer, "answer"),
+            self._threshold if threshold is None else lattice.steps(threshold, "threshold"),
+            None if estimate is None else lattice.steps(estimate, "estimate"),
+        )
+
+    def _decide(self, steps: int, bar: int, guess: int | None) -> Answer:
+        nu = self._nu.take() if self._nu is not None else 0
+        compared = steps + nu if guess is None else compared_value(self._calibration.row, steps, nu, guess)  # type: ignore[arg-type]
+        self._asked += 1
+        above = compared >= bar + self._rho
+        self._count_positives(int(above))
+        if not above:
+            return BELOW
+        if self._answer_noise is not None:
+            return Answer(True, self._calibration.lattice.value(steps + self._answer_noise.take()))
+        if self._calibration.row.released is Released.NOISY_ANSWER:
+            return Answer(True, self._calibration.lattice.value(steps + nu))
+        return ABOVE
+
+    def _count_positives(self, count: int) -> None:
+        calibration = self._calibration
+        if count:
+            self._positives += count
+            if self._positives == calibration.positives_allowed:
+                self._closed = f"it has given all {self._positives} of its positive answers"
+            if calibration.row.redraws_threshold:
+                self._rho = self._draw_rho()
+        if self._asked == calibration.queries:
+            self._closed = self._closed or "all the questions it was planned for have been asked"
+
+    def ask_many(
+        self, answers: ArrayLike, *, threshold: ArrayLike | None = None, estimate: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Ask many at once: a boolean array that ends where the gate closed, the same as asking one by one.
+
+        The whole input is checked before anything is drawn. Where positives carry a number, the array has two fields,
+        ``above`` and ``estimate`` (0 where BELOW).
+        """
+        if self._born is not Lineage.token:  # before the lock: a fork may have left it held for ever
+            self._refuse()
+        with self._lock:
+            if self._closed:
+                self._refuse()
+            lattice, row = self._calibration.lattice, self._calibration.row
+            steps = lattice.steps_many(answers, "answers")
+            bars = (
+                np.broadcast_to(np.int64(self._threshold), steps.shape)
+                if threshold is None
+                else aligned(
+                    threshold,
+                    steps.size,
+                    lambda v: lattice.steps_many(v, "threshold"),  # type: ignore[arg-type]
+                    "threshold",
+                )
+            )
+            if (estimate is None) != (row.compared is Compared.ANSWER):
+                self._to_lattice(0, None, estimate)
+            guesses = (
+                None
+                if estimate is None
+                else aligned(
+                    estimate,
+                    steps.size,
+                    lambda v: lattice.steps_many(v, "estimate"),  # type: ignore[arg-type]
+                    "estimate",
+                )
+            )
+            return self._decide_many(steps, bars, guesses)
+
+    def _decide_many(
+        self, steps: NDArray[np.int64], bars: NDArray[np.int64], guesses: NDArray[np.int64] | None
+    ) -> NDArray[Any]:
+        row, lattice = self._calibration.row, self._calibration.lattice
+        numeric = self._answer_noise is not None or row.released is Released.NOISY_ANSWER
+        limit = self._calibration.queries
+        total = steps.size if limit is None else min(steps.size, limit - self._asked)
+        above = np.zeros(total, dtype=np.bool_)
+        released = np.zeros(total, dtype=np.int64)
+        start = 0
+        while start < total and not self._closed:
+            end = min(start + _CHUNK, total)
+            nu = self._nu.take_many(end - start) if self._nu is not None else np.zeros(end - start, dtype=np.int64)
+            guess = None if guesses is None else guesses[start:end]
+            surplus = compared_value(row, steps[start:end], nu, guess) - bars[start:end]
+            done = 0
+            while done < nu.size and not self._closed:
+                hits = done + np.flatnonzero(surplus[done:] >= self._rho)
+                # Up to here one rho serves: to the next positive where it is redrawn, else to the last one allowed.
+                room = 1 if row.redraws_threshold else self.remaining or hits.size + 1
+                hits, until = hits[:room], int(hits[room - 1]) + 1 if hits.size >= room else nu.size
+                self._asked += until - done
+                done = until
+                above[start + hits] = True
+                if numeric:
+                    fresh = nu[hits] if self._answer_noise is None else self._answer_noise.take_many(hits.size)
+                    released[start + hits] = steps[start + hits] + fresh
+                self._count_positives(hits.size)
+            start += done
+        if not numeric:
+            return above[:start]
+        out = np.zeros(start, dtype=[("above", np.bool_), ("estimate", np.int64 if lattice.integers else np.float64)])
+        out["above"], out["estimate"] = above[:start], np.where(above[:start], lattice.values(released[:start]), 0)
+        return out
+
+    def _refuse(self) -> NoReturn:
+        if self._born is not Lineage.token:
+            raise GateClosed(
+                "this gate belongs to another process: its noise died at the fork; make a new gate in this one"
+            )
+        raise GateClosed(f"this gate is closed: {self._closed}; make a new gate to ask on, which spends a new budget")
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gate has stopped answering."""
+        return bool(self._closed) or self._born is not Lineage.token
+
+    @property
+    def positives(self) -> int:
+        """How many ABOVE were given."""
+        return self._positives
+
+    @property
+    def remaining(self) -> int | None:
+        """How many ABOVE are left; None for a row that never stops."""
+        allowed = self._calibration.positives_allowed
+        return None if allowed is None else allowed - self._positives
+
+    def close(self) -> None:
+        """Stop answering. Nothing is refunded."""
+        with self._lock:
+            self._closed = self._closed or "it was closed by hand"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SparsegateError(
+            "a gate can be neither copied nor pickled: two copies would answer with the same noise; make a new gate"
+        )
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __repr__(self) -> str:
+        allowed = self._calibration.positives_allowed
+        state = "closed" if self.closed else "open"
+        name, key = type(self).__name__, self._calibration.row.key
+        return f"<{name} {key}: {self._positives} of {allowed or '∞'} positives, {state}>"

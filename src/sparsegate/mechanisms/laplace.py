@@ -1,0 +1,38 @@
+"""One number, exactly noised: the Laplace mechanism on the lattice."""
+
+from __future__ import annotations
+
+from sparsegate.budget import Number, exact_epsilon
+from sparsegate.mechanisms.calibration import trusted_source
+from sparsegate.mechanisms.lattice import Lattice
+from sparsegate.noise import Source, discrete_laplace, exact_scale
+
+
+def laplace(
+    count: Number,
+    *,
+    epsilon: Number,
+    sensitivity: Number,
+    granularity: Number | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> int | float:
+    """Release one private number with exact Laplace noise of scale Delta/epsilon.
+
+    **Theorem** (Dwork, McSherry, Nissim, Smith 2006; discrete: Ghosh, Roughgarden, Sundararajan 2009). If one
+    person moves the number by at most ``sensitivity`` = Delta, the result is epsilon-DP: with q =
+    exp(-epsilon/Delta), Pr[result = k] is proportional to q**abs(k - count), and a shift by Delta changes it by a
+    factor of at most e**epsilon.
+
+    An int with an int sensitivity gives an int. A float is rounded down to a lattice of step at most Delta/1024
+    first; the type of ``sensitivity``, a public number, decides which, never the private number.
+
+    >>> import sparsegate as sg
+    >>> sg.laplace(1234, epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)
+    1234
+    """
+    lattice = Lattice.fit(sensitivity=sensitivity, granularity=granularity)
+    scale = exact_scale(lattice.sensitivity / exact_epsilon(epsilon))
+    steps = lattice.steps(count, "count")
+    noise = trusted_source(source, not_private)
+    return lattice.value(steps + discrete_laplace(noise, scale))

@@ -1,0 +1,45 @@
+"""A gate that outlives its process: its threshold noise is taken out, kept in secret, and put into a gate like it.
+
+**Theorem.** Let a gate be resumed with the rho, the threshold, the scales and the cutoff of one that stopped, and with
+at least as many positives counted as that one gave. Then all answers of both together have the law of one gate that
+never stopped and closed, if anything, early: rho is the same, each question has fresh noise of its own in either
+case, and nothing else of a gate matters. So going on costs nothing beyond the epsilon of the first.
+
+What ``threshold_noise`` returns is the secret itself. Whoever calls it encrypts it at once (``service.sealing``); two
+gates that live at the same time with one rho must share their count of positives (``service.gates``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.gate import Gate
+from sparsegate.mechanisms.sparse_vector import SparseVector
+
+_BYTES: Final = 9  # a lattice value has at most 2^62 steps; and one length for all tells nothing
+
+
+def threshold_noise(gate: Gate) -> bytes:
+    """Rho, in lattice steps. A secret."""
+    with gate._lock:
+        return gate._rho.to_bytes(_BYTES, "big", signed=True)
+
+
+def resume(secret: bytes, *, asked: int, positives: int, **public: Any) -> SparseVector:
+    """The gate that ``SparseVector(**public)`` made, going on after so many questions and positives.
+
+    >>> import sparsegate as sg
+    >>> public = {"threshold": 100, "cutoff": 2, "epsilon": 1, "sensitivity": 1, "monotonic": True}
+    >>> gate = sg.SparseVector(**public)
+    >>> resume(threshold_noise(gate), asked=7, positives=1, **public)
+    <SparseVector standard: 1 of 2 positives, open>
+    """
+    gate = SparseVector(**public)
+    allowed = gate._calibration.positives_allowed
+    if not 0 <= positives <= asked or (allowed is not None and positives > allowed):
+        raise ParameterError("positives", "must be at most the cutoff and at most what was asked", positives)
+    gate._rho = int.from_bytes(secret, "big", signed=True)
+    gate._asked = asked
+    gate._count_positives(positives)
+    return gate

@@ -1,0 +1,191 @@
+"""Scores as groups: a mechanism sees only scores, and items with equal scores are exchangeable.
+
+A ``Scores`` value is a list of groups (score, how many items have it) plus what is needed to name an item
+of a group once a mechanism has picked it. Two million items with a thousand distinct counts are a thousand
+groups; a billion candidates fit as the histogram an engine returns. Groups need not have distinct scores:
+``Scores.each`` makes every item a group of its own, which saves the sort where a mechanism does not profit
+from grouping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsegate.errors import ParameterError
+from sparsegate.noise import Source, uniform_subset
+
+Values: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+ScoresLike: TypeAlias = "Scores | Mapping[Hashable, int | float] | ArrayLike"
+
+_MOST = 2**62  # items in all, so that every running total fits int64
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Scores:
+    """Groups of items with one score each: group g holds ``multiplicities[g]`` items of score ``values[g]``.
+
+    Parameters
+    ----------
+    values: the score of each group, finite; whole numbers stay int64, everything else is float64.
+    multiplicities: how many items each group holds, n_g >= 1; they sum to at most 2**62.
+    order: the numbers of all items, group by group; None where group g is item g, or items have no numbers.
+    items: the name of each item by its number; None where items have no names.
+
+    >>> scores = Scores.of([7, 3, 7, 7])
+    >>> scores.values.tolist(), scores.multiplicities.tolist(), scores.total
+    ([3, 7], [1, 3], 4)
+    >>> scores
+    Scores(2 groups, 4 items)
+    """
+
+    values: Values
+    multiplicities: NDArray[np.int64]
+    order: NDArray[np.intp] | None = None
+    items: tuple[Hashable, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _numbers(self.values))
+        object.__setattr__(self, "multiplicities", _sizes(self.multiplicities, self.values.size))
+        for parameter, names in (("order", self.order), ("items", self.items)):
+            if names is not None and len(names) != self.total:
+                raise ParameterError(parameter, "must have one entry for each item", len(names))
+
+    @classmethod
+    def of(cls, scores: ScoresLike) -> Scores:
+        """Group an array of scores, or a mapping from items to scores, by equal score."""
+        each = cls.each(scores)
+        if isinstance(scores, Scores):
+            return each
+        order = np.argsort(each.values, kind="stable")
+        ordered = each.values[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        return cls(
+            values=ordered[starts],
+            multiplicities=np.diff(starts, append=ordered.size),
+            order=order,
+            items=each.items,
+        )
+
+    @classmethod
+    def each(cls, scores: ScoresLike) -> Scores:
+        """Take every item of an array or a mapping as a group of its own; a ``Scores`` is returned as it is."""
+        if isinstance(scores, Scores):
+            return scores
+        items = tuple(scores) if isinstance(scores, Mapping) else None
+        values = _numbers(list(scores.values()) if isinstance(scores, Mapping) else scores)
+        # One number repeated by a stride of zero: a million ones cost eight bytes.
+        return cls(
+            values=values,
+            multiplicities=np.broadcast_to(np.int64(1), values.shape),
+            items=items,
+        )
+
+    @classmethod
+    def histogram(cls, counts: Mapping[int, int] | Mapping[float, int]) -> Scores:
+        """Take a mapping from each score to the number of items that have it.
+
+        >>> Scores.histogram({0: 10**9, 5: 12, 90: 1})
+        Scores(3 groups, 1000000013 items)
+        """
+        sizes: list[object] = list(counts.values())
+        if not all(isinstance(size, int | np.integer) and not isinstance(size, bool) for size in sizes):
+            raise _bad_multiplicities()
+        return cls(
+            values=_numbers(list(counts)),
+            multiplicities=_sizes(sizes, len(sizes)),
+        )
+
+    @property
+    def total(self) -> int:
+        """The number of items, n."""
+        return self.values.size if self.single else int(self.multiplicities.sum())
+
+    @property
+    def single(self) -> bool:
+        """Whether every item is a group of its own, known without a look at the sizes."""
+        return self.multiplicities.strides == (0,)
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether this is a histogram: groups have sizes, but their members cannot be named."""
+        return self.order is None and not self.single
+
+    def draw_members(self, source: Source, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw which member of its group each pick is: uniform without replacement, numbered from 0 in each group."""
+        members = np.zeros(groups.size, dtype=np.int64)
+        if self.single:
+            return members
+        by_group = np.argsort(groups, kind="stable")
+        chosen, picked = np.unique(groups, return_counts=True)
+        sizes = self.multiplicities[chosen].tolist()
+        start = 0
+        for size, count in zip(sizes, picked.tolist(), strict=True):
+            members[by_group[start : start + count]] = uniform_subset(source, size, count)
+            start += count
+        return members
+
+    def numbers(self, groups: NDArray[np.int64], members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The item numbers of the given members of the given groups."""
+        if self.order is None:
+            return groups
+        starts = np.cumsum(self.multiplicities) - self.multiplicities
+        return cast("NDArray[np.int64]", self.order[starts[groups] + members])
+
+    def __repr__(self) -> str:
+        return f"Scores({self.values.size} groups, {self.total} items)"  # the scores themselves are private
+
+
+def _numbers(values: object) -> Values:
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError):  # ragged nesting
+        array = np.empty((0, 0))
+    if array.ndim != 1:
+        raise ParameterError("scores", "must be one-dimensional", next_step="pass a flat sequence of numbers")
+    if array.size == 0:
+        raise ParameterError("scores", "must hold at least one score", next_step="pass the score of every candidate")
+    for target in (np.int64, np.float64):
+        if array.dtype.kind in "iuf" and np.can_cast(array.dtype, target, "safe"):
+            break
+    else:
+        raise ParameterError(
+            "scores",
+            "must be whole numbers within int64, or floats",
+            next_step="convert them with numpy's astype",
+        )
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:  # "safe" to numpy, but it rounds
+        if int(array.max()) >= 2**63:
+            raise ParameterError("scores", "must fit int64", next_step="pass floats, or smaller scores")
+        target = np.int64
+    numbers = cast(Values, array.astype(target, copy=False).view())
+    if target is np.float64 and not np.isfinite(numbers).all():
+        raise ParameterError("scores", "must be finite", next_step="replace NaN and infinity before selecting")
+    numbers.flags.writeable = False
+    return numbers
+
+
+def _sizes(sizes: object, groups: int) -> NDArray[np.int64]:
+    try:
+        array = np.asarray(sizes)
+    except (ValueError, OverflowError):
+        raise _bad_multiplicities() from None
+    if array.shape != (groups,) or array.dtype.kind not in "iu" or int(array.min()) < 1:
+        raise _bad_multiplicities()
+    if float(array.sum(dtype=np.float64)) > _MOST:
+        raise ParameterError("multiplicities", "must sum to at most 2**62", next_step="count fewer candidates")
+    numbers = array.astype(np.int64, copy=False).view()
+    numbers.flags.writeable = False
+    return numbers
+
+
+def _bad_multiplicities() -> ParameterError:
+    return ParameterError(
+        "multiplicities",
+        "must be one whole number of at least 1 for each score",
+        next_step="say how many items have each score, and leave out scores nobody has",
+    )

@@ -1,0 +1,174 @@
+"""The public gate: the standard row (Alg. 7) on private data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sparsegate.budget import Allocation, Budget, Number, exact_count, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.calibration import calibrate
+from sparsegate.mechanisms.gate import Answer, Gate
+from sparsegate.mechanisms.plan import plan
+from sparsegate.mechanisms.variants import VARIANTS, Variant, variant
+from sparsegate.noise import Source
+
+
+class SparseVector(Gate):
+    """Says which of a stream of private answers are above a threshold, and pays only for those that are.
+
+    With rho ~ Lap(Delta/eps1) drawn once and nu_i ~ Lap(2c Delta/eps2) fresh for every question (monotonic queries:
+    Lap(c Delta/eps2)),
+
+        ABOVE  iff  q_i + nu_i >= T_i + rho,     and the gate closes after the c-th ABOVE.
+
+    **Theorem** (Lyu, Su, Li 2017, Thm. 4 and 5; discrete noise on the lattice changes nothing in the alignment
+    argument). If adding or removing one person moves every answer by at most Delta, the whole transcript is
+    (eps1+eps2+eps3)-DP for any number of adaptively chosen questions; with ``monotonic=True`` this needs all
+    answers to move in the same direction. With an answers share eps3, every ABOVE carries q_i + Lap(c Delta/eps3),
+    drawn afresh. Thresholds are public.
+
+    Parameters
+    ----------
+    threshold : T, a public number; ``ask`` takes another for one question.
+    cutoff : c >= 1, how many ABOVE the gate gives before it closes.
+    epsilon : eps > 0, split by ``allocation`` ("optimal", "1:1", "1:3", "1:c" or r for 1:r); or
+    budget : a ``Budget`` with its shares; an answers share makes every ABOVE carry an estimate.
+    sensitivity : Delta > 0, how much one person can move an answer. Required: nobody else can know it.
+    monotonic : True where one person moves all answers in one direction (counting queries).
+    queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
+        Of a ``budget`` the plan keeps the total and the answers share; the rest it splits by itself.
+    granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
+    source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
+
+    >>> import sparsegate as sg
+    >>> gate = sg.SparseVector(threshold=1000, cutoff=2, epsilon=1, sensitivity=1, monotonic=True,
+    ...                        source=sg.Seeded(7), not_private=True)
+    >>> [bool(gate.ask(count)) for count in (812, 4021, 640)]
+    [False, True, False]
+    >>> gate
+    <SparseVector standard: 1 of 2 positives, open>
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        threshold: Number,
+        cutoff: int,
+        sensitivity: Number,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        monotonic: bool = False,
+        allocation: Allocation | None = None,
+        queries: int | None = None,
+        granularity: Number | None = None,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        limit = None if queries is None else exact_count(queries, "queries")
+        scales = None
+        if limit is not None:
+            if allocation is not None:
+                raise ParameterError(
+                    "allocation", "must not be given with queries: the plan splits epsilon", allocation
+                )
+            if (epsilon is None) == (budget is None):
+                raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+            total, share = (epsilon, 0) if budget is None else (budget.total, budget.answers)
+            planned = plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=limit, answers=share)  # type: ignore[arg-type]
+            scales = planned.scales
+            # What a plan is charged is its total; how it splits is in the scales, not in shares.
+            charged = exact_epsilon(total)
+            budget, epsilon = Budget(threshold=0, queries=charged - share, answers=share), None
+        calibration = calibrate(
+            VARIANTS["standard"],
+            cutoff=cutoff,
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            budget=budget,
+            monotonic=monotonic,
+            allocation=allocation,
+            threshold=threshold,
+            granularity=granularity,
+            not_private=not_private,
+            scales=scales,
+            queries=limit,
+        )
+        super().__init__(calibration, threshold=threshold, source=source, not_private=not_private)
+
+    @property
+    def budget(self) -> Budget:
+        """The shares this gate spends, all of them committed when it was made."""
+        return self._calibration.budget
+
+    def margin(self, confidence: float = 0.95) -> int | float:
+        """How far from the threshold an answer must be for its ABOVE or BELOW to be right with this probability.
+
+        The smallest a such that Pr[rho - nu <= a - 1 lattice step] >= confidence, from the exact law of the
+        difference of two discrete Laplace variables.
+        """
+        from sparsegate.mechanisms.margin import steps_to_confidence  # mpmath is heavy and only needed here
+
+        scales = self._calibration.scales
+        return self._calibration.lattice.value(steps_to_confidence(confidence, scales.threshold, scales.query))
+
+
+def run(
+    row: Variant | str,
+    answers: Any,
+    *,
+    threshold: Any = 0,
+    estimates: Any = None,
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    monotonic: bool = False,
+    allocation: Allocation | None = None,
+    granularity: Number | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> tuple[Answer, ...]:
+    """Run any row once over the given answers; the tuple ends where the row stopped.
+
+    ``threshold`` is one public number or one for each answer; ``estimates`` are the public guesses of a row that
+    compares errors.
+
+    >>> import sparsegate as sg
+    >>> [a.above for a in run("chen-2015", [9, -9, 9], epsilon=5, source=sg.Seeded(1), not_private=True)]
+    [True, False, True]
+    """
+    answers = list(answers)
+    bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
+    first = next((bar for bar in bars if isinstance(bar, float)), bars[0] if bars else 0)  # one float: a float lattice
+    calibration = calibrate(
+        variant(row),
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        monotonic=monotonic,
+        allocation=allocation,
+        threshold=first,
+        granularity=granularity,
+        not_private=not_private,
+    )
+    gate = Gate(calibration, threshold=first, source=source, not_private=not_private)
+    transcript = []
+    for answer, bar, guess in zip(answers, bars, guesses, strict=True):
+        transcript.append(gate.ask(answer, threshold=bar, estimate=guess))
+        if gate.closed:
+            break
+    return tuple(transcript)
+
+
+def _each(values: Any, count: int, parameter: str) -> list[Any]:
+    listed = [values] * count if values is None or np.ndim(values) == 0 else np.asarray(values).tolist()
+    if len(listed) != count:
+        raise ParameterError(
+            parameter, f"must be one number or {count} of them", len(listed), "pass one for each answer"
+        )
+    return listed

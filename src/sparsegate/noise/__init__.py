@@ -1,0 +1,25 @@
+"""Random bits and exact samplers. This room knows nothing of the mechanisms that use it."""
+
+from sparsegate.noise.bernoulli import bernoulli
+from sparsegate.noise.binomial import binomial
+from sparsegate.noise.geometric import MAX_SCALE, exact_scale, geometric
+from sparsegate.noise.laplace import discrete_laplace
+from sparsegate.noise.reservoir import Reservoir
+from sparsegate.noise.sources import Lineage, Secure, Seeded, Source
+from sparsegate.noise.uniform import uniform_below, uniform_subset
+
+__all__ = [
+    "MAX_SCALE",
+    "Lineage",
+    "Reservoir",
+    "Secure",
+    "Seeded",
+    "Source",
+    "bernoulli",
+    "binomial",
+    "discrete_laplace",
+    "exact_scale",
+    "geometric",
+    "uniform_below",
+    "uniform_subset",
+]

@@ -1,0 +1,67 @@
+"""Noise drawn ahead: a scalar draw costs a list pop, and dies with the process it was drawn for.
+
+Blocks double from 64 to 4,096 draws. When a block is drawn hangs only on how many draws were taken, never on their
+values, and the sequence is the same whether it is taken one by one or many at once.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import GateClosed
+from sparsegate.noise.laplace import fill_discrete_laplace
+from sparsegate.noise.sources import Lineage, Source
+
+_FIRST, _LARGEST = 64, 4096
+
+
+class Reservoir:
+    """Independent discrete Laplace draws of one scale, in a fixed order. Not thread-safe: its gate holds the lock."""
+
+    __slots__ = ("_born", "_next_block", "_scale", "_source", "_waiting")
+
+    def __init__(self, source: Source, scale: Fraction) -> None:
+        self._source = source
+        self._scale = scale
+        self._next_block = _FIRST
+        self._waiting: list[int] = []  # in reverse, so that pop() takes the oldest
+        self._born = Lineage.token
+
+    def take(self) -> int:
+        """The next draw."""
+        if self._born is not Lineage.token or not self._waiting:
+            self._waiting = self._draw_block()[::-1].tolist()
+        return self._waiting.pop()
+
+    def take_many(self, count: int) -> NDArray[np.int64]:
+        """The next ``count`` draws."""
+        if self._born is not Lineage.token:
+            self._waiting.clear()
+        out = np.empty(count, dtype=np.int64)
+        done = min(count, len(self._waiting))
+        if done:
+            out[:done] = self._waiting[-1 : -done - 1 : -1]
+            del self._waiting[-done:]
+        while done < count:
+            block = self._draw_block()
+            step = min(count - done, block.size)
+            out[done : done + step] = block[:step]
+            self._waiting = block[step:][::-1].tolist()
+            done += step
+        return out
+
+    def _draw_block(self) -> NDArray[np.int64]:
+        if self._born is not Lineage.token:
+            raise GateClosed(
+                "this noise was drawn ahead in another process and died at the fork; make a new gate in this one"
+            )
+        block = np.empty(self._next_block, dtype=np.int64)
+        self._next_block = min(2 * self._next_block, _LARGEST)
+        fill_discrete_laplace(self._source, self._scale, block)
+        return block
+
+    def __repr__(self) -> str:
+        return "Reservoir(...)"

@@ -1,0 +1,210 @@
+"""A row with its noise laws, and answers ready to be compared: what every exact computation starts from.
+
+Given rho = z, the answers of a transcript are independent, so a row's whole behaviour is in two tables: ln Pr[BELOW
+| z] and ln Pr[ABOVE | z] of each query. They are smooth in z but for one break per query, at z = q - T (or |e - q|
+- T), and one more at z = -T where the noise is inside the absolute value. All numbers are floats here: in the units
+of the answers for continuous noise, in lattice steps for lattice noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.lattice import LIMIT, Lattice
+from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
+from sparsegate.noise import exact_scale
+from sparsegate.privacy.laws import Floats, Law
+from sparsegate.privacy.quadrature import Points
+
+Noise = Literal["continuous", "lattice"]
+Numbers = ArrayLike | Sequence[Fraction]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A row's public parameters with the laws of rho, of nu and of fresh answers; None where there is no such noise."""
+
+    row: Variant
+    cutoff: int
+    monotonic: bool
+    scales: Scales
+    sensitivity: float
+    lattice: Lattice | None
+    rho: Law | None
+    nu: Law | None
+    fresh: Law | None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a positive carries a number."""
+        return self.fresh is not None or self.row.released is Released.NOISY_ANSWER
+
+    @property
+    def positives_allowed(self) -> float:
+        """The cutoff, or infinity for a row that never stops."""
+        return self.cutoff if self.row.stops else math.inf
+
+    def compare(self, answers: Numbers, threshold: Numbers, estimates: Numbers | None) -> Comparisons:
+        """Answers, thresholds and estimates as floats, or as lattice steps, checked and aligned."""
+        if (estimates is None) != (self.row.compared is Compared.ANSWER):
+            rule = "must be given exactly where the row compares an error"
+            raise ParameterError("estimates", f"{rule}; {self.row.key} compares {self.row.compared.value}")
+        q = self._numbers(answers, "answers")
+        bar = self._aligned(threshold, q.size, "threshold")
+        guess = q if estimates is None else self._aligned(estimates, q.size, "estimates")
+        # Differences before floats: large counts may lie close together.
+        value = (q - bar) if estimates is None else np.abs(guess - q)
+        if self.row.compared is Compared.ERROR_NOISE_OUTSIDE:
+            value = value - bar
+        columns = {"answer": q, "bar": bar, "estimate": guess, "value": value}
+        return Comparisons(model=self, **{name: column.astype(np.float64) for name, column in columns.items()})
+
+    def _numbers(self, values: Any, parameter: str) -> NDArray[Any]:
+        if self.lattice is not None:
+            return self.lattice.steps_many(values, parameter)
+        array = np.asarray(values)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iufO"):
+            raise ParameterError(parameter, "must be a flat sequence of numbers", next_step="pass a list of numbers")
+        try:
+            finite = bool(np.isfinite(array.astype(np.float64)).all())
+        except (TypeError, ValueError, OverflowError):
+            finite = False
+        if not finite:
+            raise ParameterError(parameter, "must be finite numbers", next_step="replace NaN and infinity")
+        # Differences of whole numbers are exact while they fit int64; beyond, floats do not wrap around.
+        fits = array.dtype.kind == "i" and bool((np.abs(array.astype(np.float64)) <= LIMIT).all())
+        return array.astype(np.int64 if fits else np.float64)
+
+    def _aligned(self, values: Any, count: int, parameter: str) -> NDArray[Any]:
+        array = np.asarray(values)
+        if array.ndim == 0:
+            return np.repeat(self._numbers(array.reshape(1), parameter), count)
+        if array.shape != (count,):
+            raise ParameterError(
+                parameter, f"must be one number or {count} of them", array.shape, "pass one for each answer"
+            )
+        return self._numbers(array, parameter)
+
+    def released(self, number: Any) -> float:
+        """A released number in this model's units; NaN where the lattice has no such point."""
+        if self.lattice is None:
+            return float(number)
+        steps = Fraction(number) / self.lattice.granularity
+        return float(steps) if steps.denominator == 1 else math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparisons:
+    """One entry for each query: q, T, e, and ``value``: q - T, |e - q| - T, or |e - q| where the noise is inside."""
+
+    model: Model
+    answer: Floats
+    bar: Floats
+    estimate: Floats
+    value: Floats
+
+    def __getitem__(self, chosen: slice | NDArray[Any]) -> Comparisons:
+        columns = ("answer", "bar", "estimate", "value")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
+
+    @property
+    def inside(self) -> bool:
+        """Whether the noise is inside the absolute value."""
+        return self.model.row.compared is Compared.ERROR_NOISE_INSIDE
+
+    @property
+    def centre(self) -> Floats:
+        """The z at which the noiseless comparison flips: ABOVE for z <= centre."""
+        return self.value - self.bar if self.inside else self.value
+
+    def breaks(self) -> Floats:
+        """Every point at which a table, or the weight of rho, is not smooth."""
+        ends = -self.bar if self.inside else self.bar[:0]
+        return np.unique(np.concatenate((self.centre, ends, [0.0])))
+
+    def log_below(self, z: Points) -> Floats:
+        """ln Pr[BELOW | rho = z], a row for each query."""
+        nu, past = self.model.nu, z.past(self.centre)
+        if nu is None:
+            return np.where(past > 0, 0.0, -np.inf)
+        return nu.log_inside(z.past(-self.bar), self.value[:, None], past) if self.inside else nu.log_below(past)
+
+    def log_above(self, z: Points) -> Floats:
+        """ln Pr[ABOVE | rho = z], a row for each query."""
+        nu, past = self.model.nu, z.past(self.centre)
+        if nu is None:
+            return np.where(past <= 0, 0.0, -np.inf)
+        return nu.log_outside(z.past(-self.bar), self.value[:, None], past) if self.inside else nu.log_above(past)
+
+
+def build(
+    row: Variant | str,
+    *,
+    threshold: ArrayLike = 0,
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    monotonic: bool = False,
+    allocation: Allocation | None = None,
+    scales: Scales | None = None,
+    noise: Noise = "continuous",
+    granularity: Number | None = None,
+) -> Model:
+    """Resolve every public parameter: exactly one of ``epsilon``, ``budget`` and ``scales`` sets the noise.
+
+    On the lattice, the step and the scales are those that ``run`` and ``run_many`` use for the same arguments.
+    """
+    row, cutoff = variant(row), exact_count(cutoff, "cutoff")
+    if noise not in ("continuous", "lattice"):
+        raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
+    if granularity is not None and noise != "lattice":
+        raise ParameterError(
+            "granularity", "must not be given for continuous noise", granularity, 'pass noise="lattice"'
+        )
+    if not isinstance(monotonic, bool | np.bool_):
+        raise ParameterError("monotonic", "must be True or False", monotonic, "pass True only for one-way changes")
+    if sum(given is not None for given in (epsilon, budget, scales)) != 1:
+        raise ParameterError("epsilon", "or budget or scales must be given, and only one of them", epsilon)
+    if allocation is not None and epsilon is None:
+        raise ParameterError("allocation", "must be given with epsilon only", allocation, "pass epsilon=")
+    if scales is None:
+        shares = (
+            budget
+            if budget is not None
+            else row.budget(epsilon, cutoff=cutoff, monotonic=bool(monotonic), allocation=allocation)
+        )
+        scales = row.scales(shares, cutoff=cutoff, monotonic=bool(monotonic))
+    elif scales.answer is not None and row.released is not Released.FRESH_ANSWER:
+        raise ParameterError("scales", f"must have no answer scale for {row.key}", scales)
+    # Whole numbers or steps, decided as for a run; continuous noise borrows only the check of the sensitivity.
+    whole = np.asarray(threshold).dtype.kind in "iu"
+    lattice = Lattice.fit(sensitivity=sensitivity, threshold=0 if whole else 0.0, granularity=granularity)
+    on_lattice = noise == "lattice"
+    unit = Fraction(lattice.sensitivity) if on_lattice else Fraction(sensitivity)
+
+    def law(scale: Fraction | None) -> Law | None:
+        if scale is None:
+            return None
+        return Law(scale=float(exact_scale(scale * unit) if on_lattice else scale * unit), lattice=on_lattice)
+
+    return Model(
+        row=row,
+        cutoff=cutoff,
+        monotonic=bool(monotonic),
+        scales=scales,
+        sensitivity=float(unit),
+        lattice=lattice if on_lattice else None,
+        rho=law(scales.threshold),
+        nu=law(scales.query),
+        fresh=law(scales.answer),
+    )

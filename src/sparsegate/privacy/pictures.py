@@ -1,0 +1,149 @@
+"""Two pictures: what every row leaks as questions are asked, and what planning for n questions gains.
+
+Both are computed from closed forms that the exact analyser checks; nothing is sampled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparsegate.budget import Budget, Number
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.bounds import tight_epsilon
+from sparsegate.mechanisms.plan import comparison_variance, plan
+from sparsegate.mechanisms.variants import VARIANTS
+
+QUESTIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """How a row is drawn; colours are those of Okabe and Ito, told apart without colour vision and in print."""
+
+    key: str
+    label: str
+    colour: str
+    marker: str
+    width: float = 1.6
+
+
+LINES = (
+    Line(key="lyu-2017", label="Lyu, Su, Li 2017 (Alg. 1)", colour="#0072B2", marker="o", width=6),
+    Line(key="dwork-roth-2014", label="Dwork, Roth 2014 (Alg. 2)", colour="#56B4E9", marker="s", width=3),
+    Line(key="standard", label="Standard SVT (Alg. 7)", colour="#009E73", marker="^"),
+    Line(key="hardt-rothblum-2010-indicator", label="HR10/RR10, indicators", colour="#888888", marker="x"),
+    Line(key="hardt-rothblum-2010-repaired", label="HR10/RR10, repaired", colour="#44AA99", marker="1"),
+    Line(key="roth-2011", label="Roth 2011 (Alg. 3)", colour="#D55E00", marker="v"),
+    Line(key="hardt-rothblum-2010", label="HR10/RR10", colour="#8C510A", marker="<"),
+    Line(key="lee-clifton-2014", label="Lee, Clifton 2014 (Alg. 4)", colour="#CC79A7", marker="D"),
+    Line(key="chen-2015", label="Chen et al. 2015 (Alg. 6)", colour="#E69F00", marker="P", width=4),
+    Line(key="gptt", label="GPTT, shares 1:1", colour="#661100", marker="+"),
+    Line(key="stoddard-2014", label="Stoddard et al. 2014 (Alg. 5)", colour="#000000", marker="*"),
+)
+
+
+def draw_losses(path: str | Path, *, cutoff: int, epsilon: Number, monotonic: bool = False) -> None:
+    """The tight loss of every row against the number of questions; solid where the claim of epsilon-DP is true."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(figsize=(8.4, 4.6), layout="constrained")
+    options: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}
+    for line in LINES:
+        losses = [(n, tight_epsilon(line.key, queries=n, **options)) for n in QUESTIONS]
+        finite = [(n, loss) for n, loss in losses if loss < float("inf")]
+        style = "-" if VARIANTS[line.key].private else "--"
+        axes.plot(
+            *zip(*finite, strict=True),
+            style,
+            color=line.colour,
+            marker=line.marker,
+            markersize=4,
+            label=line.label,
+            linewidth=line.width,
+        )
+        if len(finite) < len(losses):
+            axes.annotate(
+                f"Alg. 5: ∞ from question {finite[-1][0] + 1} on",
+                finite[-1],
+                xytext=(8, 80),
+                textcoords="offset points",
+                color=line.colour,
+                fontsize=8,
+                arrowprops={"arrowstyle": "<-", "color": line.colour},
+            )
+    claimed = float(Budget(threshold=0, queries=epsilon).total)
+    axes.axhline(claimed, color="grey", linewidth=0.8)
+    axes.annotate(
+        f"claimed: ε = {claimed:g}",
+        (QUESTIONS[-1], claimed),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="right",
+        fontsize=8,
+        color="grey",
+    )
+    axes.set(xscale="log", yscale="log", xlabel="questions asked", ylabel="privacy loss, worst case (exact)")
+    kind = "monotonic queries" if monotonic else "any queries"
+    axes.set_title(f"What each variant leaks when it claims ε = {claimed:g} (cutoff {cutoff}, {kind})", fontsize=10)
+    axes.set_xticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
+    axes.tick_params(which="minor", bottom=False)
+    axes.legend(
+        fontsize=8,
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+        title="solid: private, dashed: not",
+        title_fontsize=8,
+    )
+    _save(figure, path)
+
+
+def draw_plan(path: str | Path, *, cutoff: int = 10, epsilon: Number = 1) -> None:
+    """The standard deviation of a comparison against n/c: planned for n questions, Alg. 7, and no threshold noise."""
+    plt = _pyplot()
+    figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.8), layout="constrained", sharey=True)
+    counts = sorted({max(1, round(cutoff * factor / 10)) for factor in range(1, 61)})
+    for axes, monotonic in zip(panels, (False, True), strict=True):
+        budget = Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic)
+        standard = comparison_variance(VARIANTS["standard"].scales(budget, cutoff=cutoff, monotonic=monotonic)) ** 0.5
+        plans = [plan(cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, queries=n).variance ** 0.5 for n in counts]
+        ratio = [n / cutoff for n in counts]
+        plain = [2**0.5 * n / float(budget.total) for n in counts]
+        axes.plot(ratio, plans, color="#0072B2", linewidth=3, label="planned for n questions")
+        axes.axhline(standard, color="#009E73", linestyle="--", label="Alg. 7, optimal split")
+        axes.plot(ratio, plain, color="#E69F00", linestyle=":", label="no threshold noise, scale nΔ/ε")
+        axes.set(xlabel="questions per positive, n/c", title="monotonic queries" if monotonic else "any queries")
+        axes.set_ylim(0, 2 * standard if monotonic else 1.4 * standard)
+    panels[0].set_ylabel("standard deviation of a comparison, in Δ")
+    panels[1].legend(fontsize=8, frameon=False, loc="upper right")
+    title = f"Knowing the number of questions buys accuracy (cutoff {cutoff}, ε = {float(budget.total):g})"
+    figure.suptitle(title, fontsize=10)
+    _save(figure, path)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ParameterError("plot", "needs matplotlib", next_step="pip install 'sparsegate[plots]'") from error
+    from matplotlib import pyplot
+
+    if matplotlib.get_backend().lower() != "agg" and not pyplot.get_fignums():
+        pyplot.switch_backend("agg")  # a file is wanted, not a window
+    return pyplot
+
+
+def _save(figure: Any, path: str | Path) -> None:
+    from matplotlib import pyplot
+
+    try:
+        figure.savefig(path, dpi=130)
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            "plot", "must be a file that can be written, ending in .png, .svg or .pdf", str(path), "choose another path"
+        ) from error
+    finally:
+        pyplot.close(figure)

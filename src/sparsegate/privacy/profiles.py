@@ -1,0 +1,136 @@
+"""Which outcome is worth trying: how many BELOW and ABOVE in each round, and in which direction the neighbour moves.
+
+e1 and r are what a shift of rho and of one comparison by Delta cost, a3 what a released number costs. For a round
+with m BELOW and k ABOVE the loss tends to
+
+    any direction:  min{ (m+k) r,  e1 + 2kr,  e1 + 2mr } + k a3
+    rising:         max over whole d <= k of  min{ m r,  e1 + (k-d) r } + d a3       (d of the positives rise as well)
+    falling:        min{ k r,  e1 + m r } + k a3
+
+With the noise inside |e - q + nu| the third term of the first line is missing once m >= 1: a BELOW says T + rho >
+0, and no shift of rho downward can undo that. Over several rounds the losses add, and all rounds move in the same
+direction. These are guesses to start from: ``worst_case`` computes what they are worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sparsegate.mechanisms.variants import Compared
+from sparsegate.privacy.model import Model
+
+Direction = Literal["any", "up", "down"]
+
+_MARGIN = 1e-2  # by how much a bound must pass a target that the loss itself is to pass
+_TRIES = 3  # outcomes tried for each direction: equal bounds may be approached at unequal speed
+
+
+class Round(NamedTuple):
+    """m BELOW, then k ABOVE of which ``rising`` move with the neighbour, under one rho."""
+
+    below: int
+    above: int
+    rising: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Rounds one after another; the bound on their loss."""
+
+    direction: Direction
+    rounds: tuple[Round, ...]
+    bound: float
+
+
+class _Rates(NamedTuple):
+    threshold: float
+    query: float
+    answer: float
+    inside: bool
+
+
+def directions(model: Model) -> tuple[Direction, ...]:
+    """How a neighbour may move. An error |e - q| moves either way, whichever way all q move."""
+    return ("up", "down") if model.monotonic and model.row.compared is Compared.ANSWER else ("any",)
+
+
+def profiles(model: Model, queries: int | None, target: float) -> Iterator[Profile]:
+    """Promising outcomes of at most ``queries`` queries, or of as many as it takes to pass ``target``."""
+    rates = _Rates(
+        math.inf if model.rho is None else model.sensitivity / model.rho.scale,
+        model.sensitivity / model.nu.scale if model.nu is not None else math.inf,
+        0.0 if model.fresh is None else model.sensitivity / model.fresh.scale,
+        model.row.compared is Compared.ERROR_NOISE_INSIDE,
+    )
+    for direction in directions(model):
+        if model.row.redraws_threshold and model.rho is not None:
+            yield _redrawn(rates, direction, model.cutoff, queries)
+        else:
+            yield from _single(rates, direction, model.positives_allowed, queries, target)
+
+
+def _bound(rates: _Rates, direction: Direction, m: int, k: int) -> tuple[float, float, int]:
+    """(bound, distance to the next term of the minimum, rising positives)."""
+    e1, r, a3, inside = rates
+    if direction == "any":
+        terms = sorted(((m + k) * r, e1 + 2 * k * r, math.inf if inside and m else e1 + 2 * m * r))
+        return terms[0] + k * a3, terms[1] - terms[0], 0
+    if direction == "down":
+        return min(k * r, e1 + m * r) + k * a3, abs(k * r - e1 - m * r), 0
+    # Concave in d, so the best whole d lies at an end or beside the kink.
+    kink = k - m + e1 / r
+    beside = {min(max(math.floor(kink) + i, 0), k) for i in (0, 1)} if math.isfinite(kink) else set()
+    value, rising = max((min(m * r, e1 + (k - d) * r) + d * a3, -d) for d in {0, k} | beside)
+    return value, abs(m * r - e1 - (k + rising) * r), -rising
+
+
+def _single(
+    rates: _Rates, direction: Direction, allowed: float, queries: int | None, target: float
+) -> Iterator[Profile]:
+    if queries is None and math.isfinite(allowed) and math.isfinite(rates.threshold):
+        # Half a BELOW beyond m = c + e1/r the limit is approached exponentially fast.
+        c = int(allowed)
+        pairs = [(math.ceil(c + rates.threshold / rates.query + 0.5), c)]
+    else:
+        n, beyond = queries or 1, target * (1 + _MARGIN)
+        while queries is None and max(_bound(rates, direction, n - k, k)[0] for k in _few(n, allowed)) < beyond:
+            n *= 2
+        pairs = [(n - k, k) for k in range(int(min(allowed, n)) + 1)]
+    ranked = sorted(((*_bound(rates, direction, m, k), m, k) for m, k in pairs), reverse=True)
+    for bound, _, rising, m, k in ranked[:_TRIES]:
+        yield Profile(direction=direction, rounds=(Round(m, k, rising),), bound=bound)
+
+
+def _few(n: int, allowed: float) -> set[int]:
+    """Numbers of ABOVE that show whether n queries are enough, without trying all."""
+    return {int(min(allowed, k)) for k in (0, 1, n // 2, (n + 1) // 2, n)}
+
+
+def _redrawn(rates: _Rates, direction: Direction, cutoff: int, queries: int | None) -> Profile:
+    """The best split of n queries into at most c closed rounds and one that is left open, by dynamic programming."""
+    useful = math.ceil(1 + rates.threshold / rates.query + 0.5)
+    full = cutoff * (useful + 1)
+    if queries is None or queries >= full:
+        bound = cutoff * _bound(rates, direction, useful, 1)[0]
+        return Profile(direction=direction, rounds=(Round(useful, 1),) * cutoff, bound=bound)
+    closed = [_bound(rates, direction, m, 1)[0] for m in range(useful + 1)]
+    opened = [_bound(rates, direction, m, 0)[0] for m in range(queries + 1)]
+    # table[n]: the best whole rounds that use n queries, as (loss, BELOWs of each round).
+    table: list[tuple[float, tuple[int, ...]]] = [(0.0, ()), *[(-math.inf, ())] * queries]
+    best: tuple[float, tuple[int, ...], int] = (opened[queries], (), queries)
+    for done in range(1, cutoff + 1):
+        table = [
+            max(
+                ((table[n - m - 1][0] + closed[m], (*table[n - m - 1][1], m)) for m in range(min(useful + 1, n))),
+                default=(-math.inf, ()),
+            )
+            for n in range(queries + 1)
+        ]
+        for n, (value, rounds) in enumerate(table):
+            rest = queries - n if done < cutoff else 0
+            best = max(best, (value + opened[rest], rounds, rest))
+    chosen = [Round(m, 1) for m in best[1]] + ([Round(best[2], 0)] if best[2] else [])
+    return Profile(direction=direction, rounds=tuple(chosen), bound=best[0])

@@ -1,0 +1,230 @@
+"""A witness for every row: two neighbours and an outcome whose computed loss comes near the tight value.
+
+The shapes come from the proof that the bounds are attained (``sparsegate.privacy.profiles``), with M far from the
+threshold:
+
+    any direction:  BELOW at M -> M+Delta;  ABOVE at 0 or -M -> Delta lower;  or BELOW at 0 and ABOVE at -M
+    rising:         BELOW at M -> M+Delta;  ABOVE unmoved at 0 or -M, but d that release numbers at M -> M+Delta
+    falling:        ABOVE at -M -> -M-Delta;  BELOW unmoved at 0 or M
+    a positive releases the compared value:  all at 0 -> Delta, outcome BELOW^m and the number 0
+
+Nothing here is believed: a shape is a guess, its loss is computed exactly, and M doubles until the loss is near
+enough. Errors |e - q| have e = 0 and a high threshold; with the noise inside, a BELOW asked at threshold 0 keeps
+rho positive, so that every ABOVE asked at a high threshold costs its full share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.bounds import tight_loss
+from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant
+from sparsegate.privacy.loss import difference
+from sparsegate.privacy.model import Model, Noise, build
+from sparsegate.privacy.outcome import transcript
+from sparsegate.privacy.profiles import Direction, Profile, Round, profiles
+
+_NEAR = 5e-4  # relative: well within the promised 0.1 %
+_DOUBLINGS = 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """Neighbours and an outcome with their exact loss; ``tight`` is the supremum over all neighbours and outcomes.
+
+    ``loss(row, w.answers, w.neighbour, w.outcome, threshold=w.threshold, estimates=w.estimates, ...)`` is ``w.loss``.
+    """
+
+    answers: tuple[float, ...]
+    neighbour: tuple[float, ...]
+    outcome: tuple[Any, ...]
+    threshold: tuple[float, ...]
+    estimates: tuple[float, ...] | None
+    loss: float
+    tight: float
+
+
+def worst_case(
+    row: Variant | str,
+    *,
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    monotonic: bool = False,
+    allocation: Allocation | None = None,
+    scales: Scales | None = None,
+    queries: int | None = None,
+    at_least: float | None = None,
+    noise: Noise = "continuous",
+    granularity: Number | None = None,
+) -> Witness:
+    """A witness within 0.1 % of the tight loss of at most ``queries`` queries (None: no limit).
+
+    Where the tight loss is infinite, the witness's loss exceeds ``at_least`` (default: twice what the same noise would
+    cost in a gate that stops, eps1 + 2c Delta/scale(nu)). The other parameters are those of ``log_probability``.
+
+    >>> witness = worst_case("lee-clifton-2014", cutoff=3, epsilon=0.1)
+    >>> round(witness.loss, 4), witness.tight
+    (0.475, 0.475)
+    """
+    limit = None if queries is None else exact_count(queries, "queries")
+    model = build(
+        row,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        monotonic=monotonic,
+        allocation=allocation,
+        scales=scales,
+        noise=noise,
+        granularity=granularity,
+    )
+    tight = float(tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=limit))
+    if at_least is not None and at_least >= tight:
+        raise ParameterError("at_least", f"must be less than the tight loss {tight}", at_least, "leave it out")
+    maker = _Maker(model, Fraction(sensitivity))
+    target = tight * (1 - _NEAR)
+    if tight == math.inf:
+        e1, r = (1 / float(scale) if scale is not None else 0.0 for scale in model.scales[:2])
+        target = at_least if at_least is not None else 2 * (e1 + 2 * cutoff * r)
+    best: tuple[float, list[_Query]] = (-math.inf, [])
+    for made in maker.attempts(limit, target):
+        best = max(best, made, key=lambda pair: pair[0])
+        if best[0] > target or best[0] == tight:
+            break
+    value, asked = best
+    return Witness(
+        answers=tuple(_plain(query.answer) for query in asked),
+        neighbour=tuple(_plain(query.neighbour) for query in asked),
+        outcome=tuple(query.entry for query in asked),
+        threshold=tuple(_plain(query.threshold) for query in asked),
+        estimates=None if model.row.compared is Compared.ANSWER else (0,) * len(asked),
+        loss=value,
+        tight=tight,
+    )
+
+
+class _Query(NamedTuple):
+    """One query of a witness: its answer on D and on D', its threshold, and what came out (True, False or a number)."""
+
+    answer: Fraction
+    neighbour: Fraction
+    threshold: Fraction
+    entry: Any
+
+
+def _plain(value: Fraction) -> float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+class _Maker:
+    """Lays out queries for a model, at answers whose lattice values move by the whole lattice sensitivity."""
+
+    def __init__(self, model: Model, sensitivity: Fraction) -> None:
+        self.model, self.sensitivity = model, sensitivity
+        self.step = model.lattice.granularity if model.lattice is not None else sensitivity
+        unit = float(self.step) if model.lattice is not None else 1.0
+        self.reach = unit * sum(law.scale for law in (model.rho, model.nu) if law is not None)
+
+    def attempts(self, queries: int | None, target: float) -> Iterator[tuple[float, list[_Query]]]:
+        """Witnesses with their losses, better and better."""
+        if self.model.nu is None:
+            yield self._value(self._without_query_noise(queries))
+        elif self.model.row.released is Released.NOISY_ANSWER:
+            count = queries or 2 + math.floor(target * self.model.nu.scale / self.model.sensitivity)
+            yield self._value(self._with_compared_values(count))
+        else:
+            tried = sorted(profiles(self.model, queries, target), key=lambda profile: -profile.bound)
+            reached = -math.inf
+            for doubling in range(_DOUBLINGS):
+                for profile in tried:
+                    made = self._best_rounds(profile, self.reach * 2.0 ** (2 + doubling))
+                    reached = max(reached, made[0])
+                    yield made
+                if reached > tried[0].bound * (1 - _NEAR):
+                    break  # farther out, rounding only grows
+
+    def _best_rounds(self, profile: Profile, far: float) -> tuple[float, list[_Query]]:
+        """Rounds are independent: the best shape of each, one after another."""
+        made = {}
+        for kind in set(profile.rounds):
+            shapes = [self._value(shape) for shape in self._shapes(kind, profile.direction, far)]
+            made[kind] = max(shapes, key=lambda pair: pair[0])
+        asked = [query for kind in profile.rounds for query in made[kind][1]]
+        return sum(made[kind][0] for kind in profile.rounds), asked
+
+    def _value(self, asked: list[_Query]) -> tuple[float, list[_Query]]:
+        errors = self.model.row.compared is not Compared.ANSWER
+        thresholds = [query.threshold for query in asked]
+        sides = [
+            transcript(self.model.compare(answers, thresholds, 0 if errors else None), [query.entry for query in asked])
+            for answers in ([query.answer for query in asked], [query.neighbour for query in asked])
+        ]
+        return difference(*sides), asked
+
+    def _shapes(self, kind: Round, direction: Direction, far: float) -> Iterator[list[_Query]]:
+        m, k, rising = kind
+        for below, above in ((far, 0.0), (far, -far), (0.0, -far)):
+            if direction == "any":
+                yield [self._query(below, 1, False, m)] * m + [self._query(above, -1, True, m)] * k
+            elif direction == "up" and below:
+                yield (
+                    [self._query(far, 1, False, m)] * m
+                    + [self._query(far, 1, True, m)] * rising
+                    + [self._query(above, 0, True, m)] * (k - rising)
+                )
+            elif direction == "down" and above:
+                yield [self._query(below, 0, False, m)] * m + [self._query(above, -1, True, m)] * k
+
+    def _query(self, place: float, move: int, above: bool, below_count: int) -> _Query:
+        """A query whose comparison flips at rho = ``place``, moving up (1), down (-1) or not at all."""
+        compared = self.model.row.compared
+        if compared is Compared.ANSWER:
+            here, there = self._moved(place, move)
+            return _Query(here, there, Fraction(0), self._entry(here, above))
+        # |q| rises with a rising q > 0 and falls with a rising q < 0: all answers rise, so the pair is monotonic, too.
+        high = self._whole(abs(place) + 32 * self.reach)
+        bar = Fraction(0) if compared is Compared.ERROR_NOISE_INSIDE and not above else high
+        size = place + float(bar)
+        if compared is Compared.ERROR_NOISE_INSIDE and above and below_count:
+            size = float(high)
+        here, there = self._moved(size if move > 0 else -size, 1)
+        return _Query(here, there, bar, above)
+
+    def _entry(self, here: Fraction, above: bool) -> Any:
+        """What a query gives out: with fresh numbers, the number nearest the true answer gains most."""
+        return _plain(self._whole(float(here))) if above and self.model.fresh is not None else above
+
+    def _without_query_noise(self, queries: int | None) -> list[_Query]:
+        """BELOW at 0 and ABOVE at Delta say 0 < rho <= Delta; when the first answer rises to Delta nothing is left."""
+        zero = Fraction(0)
+        first = _Query(*self._moved(0.0, 1), zero, False)
+        return [first] if queries == 1 else [first, _Query(first.neighbour, first.neighbour, zero, True)]
+
+    def _with_compared_values(self, count: int) -> list[_Query]:
+        """A released value a says rho <= a - T, and below that every BELOW pays its full share."""
+        errors = self.model.row.compared is not Compared.ANSWER
+        here, there = self._moved(self.reach if errors else 0.0, 1)
+        number = _plain(self._whole(float(here)))
+        return [_Query(here, there, Fraction(0), False)] * (count - 1) + [_Query(here, there, Fraction(0), number)]
+
+    def _whole(self, place: float) -> Fraction:
+        return math.floor(Fraction(place) / self.step) * self.step
+
+    def _moved(self, place: float, move: int) -> tuple[Fraction, Fraction]:
+        """Answers on D and D' near ``place``; they round to lattice values a full lattice sensitivity apart."""
+        start, steps = self._whole(place), self.sensitivity / self.step
+        if move == 0:
+            return start, start
+        if move < 0:
+            return start, start - self.sensitivity
+        end = start + math.ceil(steps) * self.step
+        return end - self.sensitivity, end

@@ -1,0 +1,199 @@
+"""What a client says and hears, without any input or output: requests, retries and answers for both clients.
+
+A ``Call`` is one thing that is wanted, under one idempotency key. ``exchange`` sends it, waits and sends it again
+until there is an answer: a generator that says what to do next, so that one piece of code serves a client that blocks
+and one that awaits.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
+
+from sparsegate.budget import exact_epsilon
+from sparsegate.errors import (
+    BudgetExceeded,
+    GateClosed,
+    LedgerError,
+    ParameterError,
+    SparsegateError,
+    TableError,
+)
+from sparsegate.service.gates import KeyReused, OutcomeLost, RequestLost, UnknownGate
+from sparsegate.service.ledger import Amount, Entry, Kind, Statement, exact_text
+from sparsegate.service.predicates.schema import Column, PredicateError, PublicSchema
+from sparsegate.service.predicates.schema import Kind as ColumnKind
+
+Result = TypeVar("Result")
+
+AGAIN: Final = frozenset({429, 502, 504})
+"""Nothing came of it, or nobody knows: the same request under the same key is safe to send again."""
+
+LONGEST_PAUSE: Final = 10.0
+
+
+class ServiceError(SparsegateError):
+    """The service could not be reached, or refused. ``status`` is 0 where no answer came."""
+
+    def __init__(self, text: str, *, status: int = 0, type: str = "unreachable") -> None:
+        super().__init__(text)
+        self.status, self.type = status, type
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """A response: its status, its body, and how many seconds it asks to wait."""
+
+    status: int
+    content: bytes
+    wait: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[Result]):
+    """One request. ``read`` makes a result of the body; ``refused`` hears of an error before it is raised."""
+
+    method: str
+    path: str
+    read: Callable[[Any], Result]
+    body: Mapping[str, Any] | None = None
+    refused: Callable[[SparsegateError], None] = lambda error: None
+    key: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The same however often it is sent."""
+        return {"Idempotency-Key": self.key, "Content-Type": "application/json"} if self.method == "POST" else {}
+
+    @property
+    def content(self) -> bytes | None:
+        """The body in bytes."""
+        return None if self.body is None else json.dumps(self.body, allow_nan=False).encode()
+
+
+Step = Call[Any] | float
+"""What to do next: send this, or wait so many seconds."""
+
+
+def exchange(call: Call[Result], *, retries: int) -> Generator[Step, Heard | None, Result]:
+    """Yield what to do, be sent what was heard (None: no answer came), and return the result or raise."""
+    heard: Heard | None = None
+    for attempt in range(retries + 1):
+        if attempt:
+            asked = heard.wait if heard is not None and heard.wait is not None else 0.0
+            yield min(LONGEST_PAUSE, max(asked, 0.1 * 2 ** (attempt - 1)))
+        heard = yield call
+        if heard is not None and heard.status not in AGAIN:
+            break
+    if heard is not None and 200 <= heard.status < 300:
+        return _read(call, heard)
+    error = _error(heard)
+    call.refused(error)
+    raise error
+
+
+def _read(call: Call[Result], heard: Heard) -> Result:
+    try:
+        return call.read(json.loads(heard.content))
+    except (ValueError, TypeError, LookupError):
+        pass
+    raise ServiceError("what answers there is not sparsegate; check the URL", status=heard.status, type="foreign")
+
+
+_ERRORS: Final[Mapping[str, Callable[[str], SparsegateError]]] = MappingProxyType(
+    {
+        "gate-closed": GateClosed,
+        "budget-exceeded": BudgetExceeded,
+        "ledger-unavailable": LedgerError,
+        "data-unavailable": TableError,
+        "key-reused": lambda _: KeyReused(),
+        "outcome-lost": lambda _: OutcomeLost(),
+        "request-lost": lambda _: RequestLost(),
+        "unknown-gate": lambda _: UnknownGate(),
+    }
+)
+
+
+def _error(heard: Heard | None) -> SparsegateError:
+    """The error that a problem stands for: the library's own, with the words of the service."""
+    if heard is None:
+        return ServiceError("the service cannot be reached; check the URL, and that it runs")
+    try:
+        said = json.loads(heard.content)
+        kind, detail = said["type"], said["detail"]
+    except (ValueError, TypeError, LookupError):
+        text = f"an answer with status {heard.status} that is not sparsegate's; check the URL, and what is in between"
+        return ServiceError(text, status=heard.status, type="foreign")
+    if kind in _ERRORS:
+        return _ERRORS[kind](str(detail))
+    if kind not in ("parameter", "predicate"):
+        return ServiceError(str(detail), status=heard.status, type=str(kind))
+    sort = PredicateError if kind == "predicate" else ParameterError
+    # Not by its own __init__, which would put the message together anew from parts that did not travel.
+    error = sort.__new__(sort)
+    error.args = (str(detail),)
+    error.parameter, error.rule = str(said.get("parameter", "")), str(said.get("rule", ""))
+    error.next_step = str(said.get("next_step", ""))
+    if isinstance(error, PredicateError):
+        error.start, error.end = said.get("start", 0), said.get("end", 0)
+        error.near = tuple(said.get("near", ()))
+    return error
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopAnswer:
+    """A private top-c: the items in the order selected, and their noisy counts where they were paid for."""
+
+    items: tuple[Any, ...]
+    estimates: tuple[int, ...] | None
+    error_bar: int | None
+    record: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedData:
+    """What is public about the data: its name, whom it protects, D in seconds, and what may be asked about."""
+
+    dataset: str
+    unit: str
+    delay: float
+    schema: PublicSchema
+
+
+def read_statement(body: Any) -> Statement:
+    """The ledger's statement, as exact as it is there."""
+    entries = tuple(
+        Entry(
+            number=entry["number"],
+            at=datetime.fromisoformat(entry["at"]),
+            kind=Kind(entry["kind"]),
+            amount=Amount(epsilon=Fraction(entry["epsilon"]), delta=Fraction(entry["delta"])),
+            what=entry["what"],
+        )
+        for entry in body["entries"]
+    )
+    return Statement(dataset=body["dataset"], entries=entries)
+
+
+def read_top(body: Any) -> TopAnswer:
+    """A top-c; a set of items is a tuple, as in the library."""
+    items = tuple(tuple(item) if isinstance(item, list) else item for item in body["items"])
+    estimates = None if body["estimates"] is None else tuple(body["estimates"])
+    return TopAnswer(items=items, estimates=estimates, error_bar=body["error_bar"], record=body["record"])
+
+
+def read_served(body: Any) -> ServedData:
+    """What is served."""
+    columns = tuple(Column(column["name"], ColumnKind(column["kind"])) for column in body["columns"])
+    return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=PublicSchema(columns))
+
+
+def decimal(value: object, parameter: str) -> str:
+    """An epsilon or a delta as it travels: a float stands for the decimal that it prints as."""
+    return exact_text(exact_epsilon(value, parameter, zero=True))

@@ -1,0 +1,175 @@
+"""What both clients share: how a gate is seen from afar, each thing that can be asked, and where it may be sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import httpx
+
+from sparsegate.budget import Number
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
+from sparsegate.service.client.calls import (
+    Call,
+    Heard,
+    ServedData,
+    TopAnswer,
+    decimal,
+    read_served,
+    read_statement,
+    read_top,
+)
+from sparsegate.service.ledger import Statement
+from sparsegate.service.web.loopback import is_loopback
+
+TIMEOUT: Final = 90.0
+"""Seconds: a question may stand in line for a minute before its turn comes."""
+
+RETRIES: Final = 3
+
+View = dict[str, Any]
+Candidates = Sequence[Any] | int | str
+_EXACT: Final = ("epsilon", "delta", "answers_epsilon")
+
+
+class RemoteState:
+    """A gate as it was when it was last heard of: by an answer, or by ``refresh``."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.id: str = view["id"]
+        self.threshold: int = view["threshold"]
+        self.cutoff: int = view["cutoff"]
+        self.epsilon = Fraction(view["epsilon"])
+        self.queries: int | None = view["queries"]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gate has stopped answering."""
+        return bool(self._view["closed"])
+
+    @property
+    def positives(self) -> int:
+        """How many ABOVE were given, or lost."""
+        return self.cutoff - self.remaining
+
+    @property
+    def remaining(self) -> int:
+        """How many ABOVE are left."""
+        return int(self._view["remaining"])
+
+    def asking(self, where: str) -> Call[Answer]:
+        """A question."""
+        return Call(
+            method="POST",
+            path=f"v1/gates/{self.id}/ask",
+            body={"where": where},
+            read=self._answered,
+            refused=self._refused,
+        )
+
+    def looking(self) -> Call[None]:
+        """A look at the gate."""
+        return Call(method="GET", path=f"v1/gates/{self.id}", read=self._seen)
+
+    def closing(self) -> Call[None]:
+        """The end of the gate."""
+        return Call(method="DELETE", path=f"v1/gates/{self.id}", read=self._seen)
+
+    def _answered(self, body: View) -> Answer:
+        above = body["above"]
+        self._seen({name: body[name] for name in ("remaining", "closed")})
+        return ABOVE if above else BELOW
+
+    def _seen(self, body: View) -> None:
+        self._view = self._view | body
+
+    def _refused(self, error: SparsegateError) -> None:
+        if isinstance(error, GateClosed):
+            self._seen({"closed": True})
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return f"<{type(self).__name__} {self.id}: {self.positives} of {self.cutoff} positives, {state}>"
+
+
+def open_gate(threshold: int, cutoff: int, epsilon: Number, queries: int | None) -> Call[View]:
+    """A new gate."""
+    body = {"threshold": threshold, "cutoff": cutoff, "epsilon": decimal(epsilon, "epsilon"), "queries": queries}
+    return Call(method="POST", path="v1/gates", body=body, read=dict)
+
+
+def look_at(id: str) -> Call[View]:
+    """A gate that is there."""
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,40}", id, re.ASCII):
+        raise ParameterError("id", "must be the name of a gate", id, "list the gates to see their names")
+    return Call(method="GET", path=f"v1/gates/{id}", read=dict)
+
+
+def list_gates() -> Call[list[View]]:
+    """All gates."""
+    return Call(method="GET", path="v1/gates", read=list)
+
+
+def look_at_budget() -> Call[Statement]:
+    """The ledger's statement."""
+    return Call(method="GET", path="v1/budget", read=read_statement)
+
+
+def look_at_data() -> Call[ServedData]:
+    """What is served."""
+    return Call(method="GET", path="v1/schema", read=read_served)
+
+
+def ask_top(**question: Any) -> Call[TopAnswer]:
+    """A private top-c."""
+    body = {name: decimal(value, name) if name in _EXACT else value for name, value in question.items()}
+    if not isinstance(body["domain"], int | str):
+        body["domain"] = list(body["domain"])
+    return Call(method="POST", path="v1/top", body=body, read=read_top)
+
+
+def settings(url: str, token: str, timeout: float, insecure: bool) -> dict[str, Any]:
+    """The settings of an HTTP client, or a refusal that does not show the token."""
+    try:
+        base = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        base = httpx.URL("")
+    if base.scheme not in ("http", "https") or not base.host or base.userinfo or base.query or base.fragment:
+        raise ParameterError(
+            "url", "must be http(s)://host[:port][/path]", next_step="see what `sparsegate serve` says"
+        )
+    if base.scheme == "http" and not insecure and not is_loopback(base.host):
+        raise ParameterError(
+            "url",
+            "must be https for another machine: the token would travel in the clear",
+            str(base),
+            "pass insecure=True only where the way there is safe",
+        )
+    if not isinstance(token, str) or not re.fullmatch(r"[!-~]+", token, re.ASCII):
+        raise ParameterError("token", "must be the text that `sparsegate token add` printed")
+    if not timeout > 0:
+        raise ParameterError("timeout", "must be a positive number of seconds", timeout)
+    return {
+        "base_url": base,
+        "headers": {"Authorization": f"Bearer {token}", "Accept": "application/json, application/problem+json"},
+        "timeout": httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+        # A proxy of the environment would read what is sent in the clear.
+        "trust_env": base.scheme == "https",
+    }
+
+
+def checked_retries(retries: int) -> int:
+    """How often a call is sent again at most."""
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise ParameterError("retries", "must be a whole number of at least 0", retries)
+    return retries
+
+
+def heard_in(response: httpx.Response) -> Heard:
+    """A response without the request that it answers, which holds the token."""
+    wait = response.headers.get("retry-after", "")
+    return Heard(status=response.status_code, content=response.content, wait=float(wait) if wait.isdecimal() else None)

@@ -1,0 +1,171 @@
+"""A gate as a service keeps it: a state machine without any input or output.
+
+An ask goes through two commits, whatever comes of it:
+
+    intend ──► draw ──► settle above | below
+          └──► nothing: lost, for whatever reason
+
+**Rule.** An ask that was intended and not settled counts as an ABOVE, for ever: nobody knows what was said.
+
+**Theorem.** However asks are interleaved, cut short or repeated, a gate says ABOVE at most c times: ``intend`` admits
+an ask only while above + unsettled < c, settling an ask moves it out of ``unsettled``, and nothing else lets noise be
+drawn. What the gate has released is then a prefix-closed part of a transcript of the sparse vector technique with
+the same threshold noise: some of its answers were not delivered, chosen without a look at them. So the guarantee of
+``SparseVector`` holds for all that was released, before and after any crash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Final
+
+from sparsegate.errors import GateClosed, SparsegateError
+
+
+class Event(StrEnum):
+    """What can happen to a gate."""
+
+    INTEND = "intend"
+    ABOVE = "above"
+    BELOW = "below"
+
+
+_STEPS: Final = MappingProxyType({Event.INTEND: (1, 0, 0), Event.ABOVE: (0, 1, 0), Event.BELOW: (0, 0, 1)})
+"""What each event adds to (asked, above, below)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateSpec:
+    """What a gate was opened with; all of it is public."""
+
+    threshold: int
+    cutoff: int
+    epsilon: Fraction
+    queries: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """Where a gate stands. ``because`` says why it was closed by hand or by a fault; empty: it was not."""
+
+    spec: GateSpec
+    asked: int = 0
+    above: int = 0
+    below: int = 0
+    because: str = ""
+
+    @property
+    def unsettled(self) -> int:
+        """Asks that were intended and have no outcome: under way, or lost."""
+        return self.asked - self.above - self.below
+
+    @property
+    def positives(self) -> int:
+        """What counts as ABOVE."""
+        return self.above + self.unsettled
+
+    @property
+    def remaining(self) -> int:
+        """How many ABOVE the gate may still give."""
+        return self.spec.cutoff - self.positives
+
+    @property
+    def closed(self) -> str:
+        """Why the gate is closed; empty: it is open."""
+        if self.because:
+            return self.because
+        if self.remaining <= 0:
+            return f"all {self.spec.cutoff} of its positive answers are given or lost"
+        if self.spec.queries is not None and self.asked >= self.spec.queries:
+            return f"all {self.spec.queries} questions it was planned for have been asked"
+        return ""
+
+    def after(self, event: Event) -> Tally:
+        """Where the gate stands after an event, or raise if the event may not happen here."""
+        if event is Event.INTEND and self.closed:
+            raise GateClosed(f"this gate is closed: {self.closed}; open another, which spends a new budget")
+        if event is not Event.INTEND and not self.unsettled:
+            raise SparsegateError("an ask must be intended before it is settled")
+        asked, above, below = _STEPS[event]
+        return replace(self, asked=self.asked + asked, above=self.above + above, below=self.below + below)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRow:
+    """A gate as stored. ``sealed`` is its threshold noise, encrypted."""
+
+    number: int
+    id: str
+    opened_at: str
+    fingerprint: str
+    sealed: bytes
+    tally: Tally
+
+    def __repr__(self) -> str:
+        return f"<GateRow {self.id}>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """An ask that was written. ``above`` is None where it has no outcome; ``visible_from``: nobody sees it before."""
+
+    number: int
+    at: str
+    condition: str
+    above: bool | None
+    visible_from: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Who asks for what under which idempotency key; ``body`` is a digest of the request."""
+
+    token: int
+    key: str
+    body: str
+
+
+class OutcomeLost(SparsegateError):
+    """The ask has no outcome that anybody may see. One text for every cause: it must not tell ABOVE from BELOW."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this answer is lost and counts as an ABOVE of the gate's cutoff; look at the gate, and ask again under a "
+            "new idempotency key"
+        )
+
+
+class KeyReused(SparsegateError):
+    """An idempotency key came back with another request than the one it was first used for."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this idempotency key was used for another request; nothing was spent; send a new key with a new request"
+        )
+
+
+class UnknownGate(SparsegateError):
+    """There is no gate of that name."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such gate; list the gates to see their names")
+
+
+class RequestLost(SparsegateError):
+    """A request that spends at once was cut short after it was charged."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this request was cut short after its epsilon was spent, and has no result; it stays spent; look at the "
+            "budget, and send a new request under a new idempotency key if there is enough left"
+        )
+
+
+class GateBusy(SparsegateError):
+    """Too many asks wait for their turn at this gate."""
+
+    def __init__(self) -> None:
+        super().__init__("too many questions wait at this gate; nothing was spent; ask again in a while")

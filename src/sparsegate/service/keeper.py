@@ -1,0 +1,257 @@
+"""The keeper of the gates: opens them, asks them, closes them; every step in the order that makes it private.
+
+An ask is written in the same way whatever comes of it:
+
+    1. commit an intent, which reserves one ABOVE, before data or noise is touched;
+    2. count, and draw;
+    3. commit the outcome;
+    4. answer, at arrival + D.
+
+Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
+ABOVE for ever (``asking``). "Arrival" is when the ask gets its turn at the gate, and the turn is held until the answer
+has left (``store.turns``); until then nobody sees it (``visible_from``). D bounds what a stopwatch can learn; that an
+engine could be slower than ten full scans, or fail, on one database and not on its neighbour lies outside the theorem.
+
+**Theorem.** Gates and releases are charged in full before they draw, and charges add up to at most the budget
+(``ledger``), so by sequential composition, which holds for gates that run side by side too (concurrent composition),
+all that the keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates`` and ``mechanisms.keeping``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sparsegate.errors import GateClosed, ParameterError, TableError
+from sparsegate.mechanisms.resume import resume, threshold_noise
+from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.service.caller import Caller, Reply, exact_shares, gate_view, margin, moment, parameters
+from sparsegate.service.deadline import Asking, lost, wait_until
+from sparsegate.service.gates import Asked, GateRow, GateSpec, OutcomeLost, Request, Tally
+from sparsegate.service.ledger import Amount, Statement, exact_amount, exact_text
+from sparsegate.service.ports import GateStore, ServedTable, Turns
+from sparsegate.service.predicates import Predicate, read_predicate
+from sparsegate.service.sealed_noise import SealingKey
+
+GATES: Final = "/v1/gates"
+TOP: Final = "/v1/top"
+CHANGED: Final = "the data has changed since it was opened"
+FAILED: Final = "a question could not be answered in time"
+_LATE: Final = "it took longer than the delay"
+_UNWRITTEN: Final = "its outcome could not be written"
+
+LOG = logging.getLogger("sparsegate.service")
+
+
+class Keeper:
+    """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
+
+    ``delay`` is D in seconds; 0 answers as soon as it can, and then a stopwatch sees how long a count took.
+    """
+
+    def __init__(self, store: GateStore, turns: Turns, dataset: ServedTable, key: SealingKey, *, delay: float) -> None:
+        self.ledger, self.dataset, self.delay = store.ledger, dataset, delay
+        self._store, self._turns, self._key = store, turns, key
+        self._live: dict[int, SparseVector] = {}
+        self._guard = threading.Lock()
+        # The budget belongs to the people and goes on; a gate belongs to the data that it was opened on.
+        store.close(CHANGED, unlike=dataset.fingerprint)
+
+    def open_gate(
+        self, caller: Caller, *, threshold: int, cutoff: int, epsilon: object, queries: int | None = None
+    ) -> dict[str, Any]:
+        """Charge the whole epsilon, then make the gate."""
+        if isinstance(threshold, bool) or not isinstance(threshold, int):
+            raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
+        amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
+        spec = GateSpec(threshold=threshold, cutoff=cutoff, epsilon=amount.epsilon, queries=queries)
+        # From a gate that is made for its checks alone, and thrown away: what cannot be made must not be charged.
+        right = margin(spec)
+        body = {"threshold": threshold, "cutoff": cutoff, "epsilon": exact_text(spec.epsilon), "queries": queries}
+        request = caller.request(body)
+        with self._turns.for_key(f"{GATES} {caller.token} {caller.key}"):
+            if (stored := self._store.recall(request, GATES)) is not None:
+                return dict(json.loads(stored))
+            self._check_data()
+            what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
+            self._store.begin(request, GATES, amount, what)
+            id, at = f"g-{secrets.token_hex(8)}", moment()
+            sealed = self._key.seal(threshold_noise(SparseVector(**parameters(spec))), self._context(id, spec))
+            view = gate_view(id, Tally(spec=spec), right, at)
+            self._store.add(
+                request,
+                GATES,
+                json.dumps(view),
+                id=id,
+                at=at,
+                spec=spec,
+                fingerprint=self.dataset.fingerprint,
+                sealed=sealed,
+            )
+        return view
+
+    def ask(self, caller: Caller, gate: str, where: str) -> Reply:
+        """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""
+        request = caller.request({"gate": gate, "where": where})
+        found = self._store.gate(gate, visible=True)
+        # First of all: whatever has changed since, an answer that was given is given again.
+        if (known := self._store.same_ask(found, request)) is not None:
+            return self._again(found, request, known)
+        if found.tally.closed:
+            raise GateClosed(f"this gate is closed: {found.tally.closed}; open another, which spends a new budget")
+        predicate = read_predicate(where, self.dataset.schema)
+        self._check_data()
+        if found.fingerprint != self.dataset.fingerprint:
+            self._store.close(CHANGED, id=gate)
+            raise GateClosed(f"this gate is closed: {CHANGED}; open another, which spends a new budget")
+        asking: Asking[Reply] = Asking(self.delay)
+        return asking.run(lambda: self._take_turn(asking, found, request, predicate))
+
+    def _take_turn(self, asking: Asking[Reply], gate: GateRow, request: Request, predicate: Predicate) -> None:
+        """All of an ask, from its turn to its end; what comes of it is delivered, and the turn held until it leaves."""
+        with self._turns.at(gate.number):
+            asking.arrive()
+            live = self._resumed(gate)
+            number = self._store.intend(gate, request, predicate.text, leaves_in=asking.left)
+            if isinstance(number, Asked):
+                known = number
+                asking.deliver(lambda: self._again(gate, request, known))
+                return
+            asking.intend()
+            trouble = self._decided(asking, gate, live, number, predicate)
+            if trouble:
+                self._void(gate, number, None if trouble is _UNWRITTEN else FAILED)
+                asking.deliver(lost)
+            asking.leave()
+        if trouble:
+            # After it has left, and to the owner: when a question fails may depend on the data.
+            LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
+
+    def _decided(
+        self, asking: Asking[Reply], gate: GateRow, live: SparseVector, number: int, predicate: Predicate
+    ) -> str:
+        """Steps 2 and 3; what went wrong, or nothing."""
+        try:
+            above = bool(live.ask(self.dataset.count(predicate, started=asking.can_stop)))
+        except Exception as error:
+            return _LATE if asking.late else f"it could not be counted ({type(error).__name__})"
+        if asking.late:
+            return _LATE
+        try:
+            tally = self._store.settle(gate, number, above=above)
+        except Exception:
+            return _UNWRITTEN
+        reply = Reply(gate=gate.id, number=number, above=above, remaining=tally.remaining, closed=bool(tally.closed))
+        return "" if asking.deliver(lambda: reply) else _LATE
+
+    def _void(self, gate: GateRow, number: int, because: str | None) -> None:
+        """No outcome may be left behind where none was given. An engine's failure, which may depend on the data, also
+        closes the gate, so that it can be provoked once and not again."""
+        try:
+            self._store.void(gate, number, because)
+        except Exception as error:
+            # The ledger cannot be written: then no further intent can be, either.
+            LOG.warning("gate %s could not be closed (%s)", gate.id, type(error).__name__)
+
+    def _again(self, gate: GateRow, request: Request, known: Asked) -> Reply:
+        """A request that came before gets what was stored, not before it was to leave; and the gate as it is now."""
+        if (left := known.visible_from - self._store.now()) > 0:
+            wait_until(time.monotonic() + min(left, self.delay + 1))
+            known = self._store.same_ask(gate, request) or known
+        if known.above is None:
+            raise OutcomeLost
+        tally = self._store.gate(gate.id, visible=True).tally
+        return Reply(
+            gate=gate.id,
+            number=known.number,
+            above=known.above,
+            remaining=max(tally.remaining, 0),
+            closed=bool(tally.closed),
+        )
+
+    def _resumed(self, row: GateRow) -> SparseVector:
+        """The live gate of this process; the ledger, and not it, counts what all processes have given."""
+        with self._guard:
+            if row.number not in self._live:
+                spec, now = row.tally.spec, self._store.gate(row.id).tally
+                secret = self._key.unseal(row.sealed, self._context(row.id, spec))
+                self._live[row.number] = resume(
+                    secret, asked=now.asked, positives=min(now.positives, spec.cutoff), **parameters(spec)
+                )
+            return self._live[row.number]
+
+    def gate(self, id: str) -> dict[str, Any]:
+        """A gate as it may be seen."""
+        return self._view(self._store.gate(id, visible=True))
+
+    def gates(self) -> list[dict[str, Any]]:
+        """All gates, newest first."""
+        return [self._view(row) for row in self._store.gates()]
+
+    def answers(self, id: str, *, after: int = 0, limit: int = 1000) -> list[Asked]:
+        """The answers of a gate that have left, oldest first."""
+        return self._store.answers(id, after=after, limit=limit)
+
+    def close_gate(self, id: str) -> dict[str, Any]:
+        """Close a gate for good. Nothing is refunded."""
+        self._store.close("it was closed by hand", id=id)
+        return self.gate(id)
+
+    def budget(self) -> Statement:
+        """What was allowed and what was spent."""
+        return self.ledger.statement()
+
+    def top(self, caller: Caller, question: Mapping[str, Any]) -> dict[str, Any]:
+        """A private top-c of the table (``tables.top_items``). Whatever comes of it leaves at a multiple of D."""
+        arrival = time.monotonic()
+        request = caller.request(question)
+        try:
+            with self._turns.for_key(f"{TOP} {caller.token} {caller.key}"):
+                if (stored := self._store.recall(request, TOP)) is not None:
+                    return dict(json.loads(stored))
+                self._check_data()
+                return self._released(request, question)
+        finally:
+            if self.delay > 0:
+                wait_until(arrival + self.delay * (1 + (time.monotonic() - arrival) // self.delay))
+
+    def _released(self, request: Request, question: Mapping[str, Any]) -> dict[str, Any]:
+        from sparsegate.tables.top import top_items
+
+        def spend(record: Any) -> None:
+            amount = Amount(epsilon=record.epsilon, delta=record.delta)
+            self._store.begin(request, TOP, amount, f"top {record.count}: {record.method}, unit {record.unit}")
+
+        found = top_items(self.dataset.relation(), **self.dataset.unit_options, spend=spend, **question)
+        view = {
+            "items": list(found.items),
+            "estimates": None if found.estimates is None else list(found.estimates),
+            "error_bar": found.error_bar,
+            "record": {**found.record.as_dict(), **exact_shares(found.record)},
+        }
+        self._store.finish(request, TOP, json.dumps(view))
+        return view
+
+    def close(self) -> None:
+        """Forget the live gates, and give back the turns. Gates stay open in the ledger, which is the caller's."""
+        with self._guard:
+            self._live.clear()
+        self._turns.close()
+
+    def _check_data(self) -> None:
+        if self.dataset.changed():
+            self._store.close(CHANGED, on=self.dataset.fingerprint)
+            raise TableError(f"{CHANGED}, so all its gates are closed; nothing was spent; restart on the new data")
+
+    def _view(self, row: GateRow) -> dict[str, Any]:
+        return gate_view(row.id, row.tally, margin(row.tally.spec), row.opened_at)
+
+    def _context(self, id: str, spec: GateSpec) -> str:
+        """What the sealed noise belongs to: noise of one gate is none for another."""
+        shares = f"{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}"
+        return f"{self.ledger.dataset}\n{self.dataset.unit}\n{id}\n{shares}"

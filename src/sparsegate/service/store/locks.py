@@ -1,0 +1,178 @@
+"""Turns: at each gate one ask at a time, across threads and processes.
+
+A turn is held from before the intent until the answer leaves. So how long an ask waits tells when the one before it
+left, which is public, and not how long that one took to compute. A process that dies gives its turns back at once:
+the operating system, or PostgreSQL, takes the lock away. The count of positives does not rest on a turn: if one were
+ever held twice, ``gates`` would still admit no more than c.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import struct
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from sparsegate.errors import LedgerError
+from sparsegate.service.gates import GateBusy
+from sparsegate.service.store.database import Database
+from sparsegate.service.store.postgres import PostgresDatabase
+from sparsegate.service.store.sqlite_file import SqliteFile
+
+_POLL: Final = 0.005
+_KEYS: Final = 1 << 31  # numbers from here on are those of keys, below are gates
+_CLASSES: Final = (0x6E67, 0x6E68)  # our own corners of PostgreSQL's advisory locks: gates and keys
+
+
+class SharedTurns(ABC):
+    """Hands out turns. ``waiting`` is how many may wait at one gate in this process, ``patience`` for how long."""
+
+    def __init__(self, *, waiting: int = 32, patience: float = 60.0) -> None:
+        self._most, self._patience = waiting, patience
+        self._locks: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+        self._waiting: defaultdict[int, int] = defaultdict(int)
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def at(self, gate: int) -> Iterator[None]:
+        """Wait for the gate's turn, and hold it."""
+        deadline = time.monotonic() + self._patience
+        with self._guard:
+            if self._waiting[gate] >= self._most:
+                raise GateBusy
+            self._waiting[gate] += 1
+            lock = self._locks[gate]
+        try:
+            if not lock.acquire(timeout=self._patience):
+                raise GateBusy
+            try:
+                with self._among_processes(gate, deadline):
+                    yield
+            finally:
+                lock.release()
+        finally:
+            with self._guard:
+                self._waiting[gate] -= 1
+                if not self._waiting[gate]:
+                    del self._waiting[gate], self._locks[gate]
+
+    def for_key(self, key: str) -> AbstractContextManager[None]:
+        """The turn of a request: two keys that share a number wait for one another, and no more."""
+        return self.at(_KEYS + int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") % _KEYS)
+
+    @abstractmethod
+    def _among_processes(self, gate: int, deadline: float) -> AbstractContextManager[None]:
+        """Hold the turn against other processes, or raise ``GateBusy`` at the deadline."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+class FileTurns(SharedTurns):
+    """Locks on bytes of a file beside a SQLite ledger: byte n is the turn of gate n.
+
+    Where the system has them, the locks belong to the open file and not to the process, so that two keepers in one
+    process exclude one another as well.
+    """
+
+    def __init__(self, ledger: Path, *, waiting: int = 32, patience: float = 60.0) -> None:
+        super().__init__(waiting=waiting, patience=patience)
+        try:
+            # Kept open: closing it gives up all locks.
+            self._file = os.open(f"{ledger}.turns", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            raise LedgerError(f"the ledger {ledger} needs a writable folder; check its permissions") from None
+
+    @contextmanager
+    def _among_processes(self, gate: int, deadline: float) -> Iterator[None]:
+        while not self._lock(fcntl.F_WRLCK, gate):
+            _again(deadline)
+        try:
+            yield
+        finally:
+            self._lock(fcntl.F_UNLCK, gate)
+
+    def _lock(self, kind: int, byte: int) -> bool:
+        command = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+        try:
+            fcntl.fcntl(self._file, command, struct.pack("hhqqi", kind, os.SEEK_SET, byte, 1, 0))
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+
+
+class PostgresTurns(SharedTurns):
+    """Advisory locks of sessions: one connection for each turn that is held."""
+
+    def __init__(self, database: PostgresDatabase, *, waiting: int = 32, patience: float = 60.0) -> None:
+        super().__init__(waiting=waiting, patience=patience)
+        self._database = database
+        # Connections of its own: turns that are held must not use up those that answers are written with.
+        self._engine = create_engine(
+            database.engine.url,
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"connect_timeout": 10},
+        )
+
+    @contextmanager
+    def _among_processes(self, gate: int, deadline: float) -> Iterator[None]:
+        place = {"class": _CLASSES[gate >= _KEYS], "gate": gate % _KEYS}
+        connection = self._held(place, deadline)
+        try:
+            yield
+        finally:
+            # A connection that is lost has given the lock back already.
+            with suppress(SQLAlchemyError):
+                connection.execute(text("SELECT pg_advisory_unlock(:class, :gate)"), place)
+            with suppress(SQLAlchemyError):
+                connection.close()
+
+    def _held(self, place: dict[str, int], deadline: float) -> Connection:
+        try:
+            connection = self._engine.connect()
+            while not connection.execute(text("SELECT pg_try_advisory_lock(:class, :gate)"), place).scalar():
+                try:
+                    _again(deadline)
+                except GateBusy:
+                    connection.close()
+                    raise
+            return connection
+        except SQLAlchemyError:
+            pass
+        raise self._database.trouble("cannot be reached; check the address, and that the server runs and admits you")
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def turns_of(database: Database, *, waiting: int = 32, patience: float = 60.0) -> SharedTurns:
+    """The turns that go with a database."""
+    if isinstance(database, PostgresDatabase):
+        return PostgresTurns(database, waiting=waiting, patience=patience)
+    assert isinstance(database, SqliteFile)
+    return FileTurns(database.path, waiting=waiting, patience=patience)
+
+
+def _again(deadline: float) -> None:
+    if time.monotonic() >= deadline:
+        raise GateBusy
+    time.sleep(_POLL)

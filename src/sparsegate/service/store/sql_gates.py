@@ -1,0 +1,253 @@
+"""Gates, asks and requests in the database of a ledger: each method is one transaction.
+
+Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
+it, ``settle`` writes 0 or 1. Whether a gate is through follows from its counters and is never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, or_, select, update
+
+from sparsegate.service.gates import (
+    Asked,
+    Event,
+    GateRow,
+    GateSpec,
+    KeyReused,
+    Request,
+    Tally,
+    UnknownGate,
+)
+from sparsegate.service.ledger import Amount, exact_text, exact_value
+from sparsegate.service.store import statements
+from sparsegate.service.store.requests import finish, place, recalled
+from sparsegate.service.store.schema import GATES, REQUESTS
+from sparsegate.service.store.sql_ledger import SqlLedger, now
+
+
+class SqlGates:
+    """The gates of one ledger."""
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self.ledger = ledger
+
+    def recall(self, request: Request, path: str) -> str | None:
+        """The stored response of a request that came before; None: there was none. See ``begin``."""
+        with self.ledger.database.reading() as connection:
+            return recalled(connection, request, path)
+
+    def begin(self, request: Request, path: str, amount: Amount, what: str) -> str | None:
+        """Charge the ledger and note the request, in one transaction; None: go on and ``finish`` it.
+
+        A request that came before returns its stored response. One that began and never finished is lost.
+        """
+        with self.ledger.database.writing() as connection:
+            if (stored := recalled(connection, request, path)) is not None:
+                return stored
+            entry = self.ledger.charge(connection, amount, what)
+            connection.execute(
+                insert(REQUESTS).values(
+                    token=request.token,
+                    path=path,
+                    key=request.key,
+                    body=request.body,
+                    at=now().isoformat(),
+                    entry=entry.number,
+                )
+            )
+        return None
+
+    def finish(self, request: Request, path: str, response: str) -> None:
+        """Store what is answered, before it is answered."""
+        with self.ledger.database.writing() as connection:
+            finish(connection, request, path, response)
+
+    def add(
+        self,
+        request: Request,
+        path: str,
+        response: str,
+        *,
+        id: str,
+        at: str,
+        spec: GateSpec,
+        fingerprint: str,
+        sealed: bytes,
+    ) -> None:
+        """Store a gate whose epsilon was charged by ``begin``, and the response to the request."""
+        with self.ledger.database.writing() as connection:
+            entry = connection.execute(select(REQUESTS.c.entry).where(*place(request, path))).scalar_one()
+            connection.execute(
+                insert(GATES).values(
+                    id=id,
+                    opened_at=at,
+                    entry=entry,
+                    fingerprint=fingerprint,
+                    sealed=sealed,
+                    threshold=str(spec.threshold),
+                    cutoff=spec.cutoff,
+                    epsilon=exact_text(spec.epsilon),
+                    queries=spec.queries,
+                    asked=0,
+                    above=0,
+                    below=0,
+                )
+            )
+            finish(connection, request, path, response)
+
+    def now(self) -> float:
+        """The clock of the database, which all servers share."""
+        with self.ledger.database.reading() as connection:
+            return self._now(connection)
+
+    def _now(self, connection: Connection) -> float:
+        return self.ledger.database.clock(connection)
+
+    def gate(self, id: str, *, visible: bool = False) -> GateRow:
+        """A gate: as it is; or as it may be seen, without an ask whose answer has not left yet."""
+        with self.ledger.database.reading() as connection:
+            row = connection.execute(statements.FIND_GATE, {"id": id}).one_or_none()
+            if row is None:
+                raise UnknownGate
+            return _seen(row, self._now(connection)) if visible else _gate(row)
+
+    def gates(self) -> list[GateRow]:
+        """All gates as they may be seen, newest first."""
+        with self.ledger.database.reading() as connection:
+            at = self._now(connection)
+            return [_seen(row, at) for row in connection.execute(statements.ALL_GATES)]
+
+    def answers(self, id: str, *, after: int, limit: int) -> list[Asked]:
+        """Asks of a gate that may be seen, oldest first."""
+        this = self.gate(id).number
+        with self.ledger.database.reading() as connection:
+            values = {"this": this, "after": after, "now": self._now(connection), "most": limit}
+            return [_asked(row) for row in connection.execute(statements.PAST_ASKS, values)]
+
+    def same_ask(self, gate: GateRow, request: Request) -> Asked | None:
+        """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
+        with self.ledger.database.reading() as connection:
+            return _same(connection, gate, request)
+
+    def intend(self, gate: GateRow, request: Request, condition: str, *, leaves_in: Callable[[], float]) -> int | Asked:
+        """Reserve one ABOVE: the number of the ask. A request that came before returns the ask that it became."""
+        this = {"this": gate.number}
+        with self.ledger.database.writing() as connection:
+            if (before := _same(connection, gate, request)) is not None:
+                return before
+            tally = _gate(connection.execute(statements.READ_GATE, this).one()).tally.after(Event.INTEND)
+            connection.execute(statements.COUNT_ASK, this | {"count": tally.asked})
+            connection.execute(
+                statements.ADD_ASK,
+                {
+                    "gate": gate.number,
+                    "number": tally.asked,
+                    "token": request.token,
+                    "key": request.key,
+                    "body": request.body,
+                    "condition": condition,
+                    "intended_at": now().isoformat(),
+                    "visible_from": self._now(connection) + leaves_in(),
+                },
+            )
+        return tally.asked
+
+    def settle(self, gate: GateRow, number: int, *, above: bool) -> Tally:
+        """Write the outcome of an ask."""
+        this = {"this": gate.number}
+        with self.ledger.database.writing() as connection:
+            tally = _gate(connection.execute(statements.READ_GATE, this).one()).tally
+            tally = tally.after(Event.ABOVE if above else Event.BELOW)
+            connection.execute(statements.SETTLE_ASK, this | {"place": number, "outcome": int(above)})
+            connection.execute(statements.COUNT_OUTCOME, this | {"above_now": tally.above, "below_now": tally.below})
+        return tally
+
+    def void(self, gate: GateRow, number: int, because: str | None) -> None:
+        """Take the outcome of an ask back, if it has one, so that it counts as an ABOVE; with a reason, close the gate.
+
+        That the gate is closed shows when the answer was to leave.
+        """
+        this = {"this": gate.number}
+        with self.ledger.database.writing() as connection:
+            row = connection.execute(statements.READ_GATE, this).one()
+            outcome = connection.execute(statements.OUTCOME, this | {"place": number}).scalar_one()
+            counts = {"above_now": row.above - (outcome == 1), "below_now": row.below - (outcome == 0)}
+            connection.execute(statements.VOID_ASK, this | {"place": number})
+            connection.execute(statements.COUNT_OUTCOME, this | counts)
+            if because is not None:
+                left = connection.execute(statements.LEAVES, this | {"place": number}).scalar_one()
+                left -= self._now(connection)
+                self._close(connection, GATES.c.number == gate.number, because, max(left, 0.0))
+
+    def close(
+        self,
+        because: str,
+        *,
+        id: str | None = None,
+        on: str | None = None,
+        unlike: str | None = None,
+        delay: float = 0.0,
+    ) -> None:
+        """Close one gate; or every gate that was opened ``on`` some data, or on other data than ``unlike``."""
+        which = (
+            GATES.c.id == id
+            if id is not None
+            else (GATES.c.fingerprint == on if on is not None else GATES.c.fingerprint != unlike)
+        )
+        with self.ledger.database.writing() as connection:
+            if id is not None and connection.execute(select(GATES.c.number).where(which)).one_or_none() is None:
+                raise UnknownGate
+            self._close(connection, which, because, delay)
+
+    def _close(self, connection: Connection, which: Any, because: str, delay: float) -> None:
+        """The first reason stays, unless nobody may have seen it yet."""
+        at = self._now(connection)
+        fresh = or_(GATES.c.closed_because.is_(None), GATES.c.closed_from > at)
+        connection.execute(update(GATES).where(which, fresh).values(closed_because=because, closed_from=at + delay))
+
+
+def _seen(row: Row[Any], at: float) -> GateRow:
+    """A gate without what has not left yet."""
+    hidden = row.visible_from is not None and row.visible_from > at
+    last = row.last if hidden else None
+    because = row.closed_because if row.closed_from is not None and row.closed_from <= at else ""
+    return _gate(
+        row, asked=row.asked - hidden, above=row.above - (last == 1), below=row.below - (last == 0), because=because
+    )
+
+
+def _same(connection: Connection, gate: GateRow, request: Request) -> Asked | None:
+    values = {"this": gate.number, "whose": request.token, "under": request.key}
+    found = connection.execute(statements.SAME_ASK, values).one_or_none()
+    if found is not None and found.body != request.body:
+        raise KeyReused
+    return None if found is None else _asked(found)
+
+
+def _asked(row: Any) -> Asked:
+    return Asked(
+        number=row.number,
+        at=row.intended_at,
+        condition=row.condition,
+        above=None if row.above is None else bool(row.above),
+        visible_from=row.visible_from,
+    )
+
+
+def _gate(row: Row[Any], **seen: Any) -> GateRow:
+    spec = GateSpec(
+        threshold=int(row.threshold), cutoff=row.cutoff, epsilon=Fraction(exact_value(row.epsilon)), queries=row.queries
+    )
+    counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
+    return GateRow(
+        number=row.number,
+        id=row.id,
+        opened_at=row.opened_at,
+        fingerprint=row.fingerprint,
+        sealed=bytes(row.sealed),
+        tally=Tally(spec=spec, **counted),
+    )

@@ -1,0 +1,176 @@
+"""A ledger in one SQLite file: WAL mode, synchronous=FULL."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from sparsegate.errors import LedgerError
+from sparsegate.service.store.database import DAMAGED, POOL, Database
+
+_REASONS: Final = MappingProxyType(
+    {
+        sqlite3.SQLITE_BUSY: "is locked by another process; try again when that has ended",
+        sqlite3.SQLITE_LOCKED: "is locked by another process; try again when that has ended",
+        sqlite3.SQLITE_READONLY: "cannot be written; check the permissions of the file and of its folder",
+        sqlite3.SQLITE_PERM: "cannot be written; check the permissions of the file and of its folder",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its path, and the permissions of the file and of its folder",
+        sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
+        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
+        sqlite3.SQLITE_CORRUPT: DAMAGED,
+        sqlite3.SQLITE_NOTADB: "is not a ledger: another kind of file, or damaged; give the path of a ledger",
+    }
+)
+
+
+class SqliteFile(Database):
+    """A SQLite file in WAL mode."""
+
+    def __init__(self, path: str | Path, *, patience: float, pooled: bool) -> None:
+        self.path, self.shown = Path(path), str(path)
+        self._patience = patience
+        self._inode = self._seen()
+        # SQLite's own waiting is a poll that grows, and is fair to nobody: threads wait for one another here.
+        self._writer = threading.Lock()
+        super().__init__(self._engine(self.path, pooled=pooled))
+
+    def _engine(self, path: Path, *, pooled: bool) -> Engine:
+        def connect() -> sqlite3.Connection:
+            return sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=self._patience,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+
+        kept = {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": self._patience}
+        options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
+        engine = create_engine("sqlite://", creator=connect, **options)
+        event.listen(engine, "connect", _durable)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def _seen(self) -> int | None:
+        try:
+            return self.path.stat().st_ino
+        except OSError:
+            return None
+
+    def _check(self) -> None:
+        # An open connection would go on writing to a file that was deleted or replaced, and the writing be lost.
+        inode = self._seen()
+        if inode is None or (self._inode is not None and inode != self._inode):
+            gone = "does not exist" if inode is None else "was replaced by another file while in use"
+            raise LedgerError(
+                f"the ledger {self.shown} {gone}; check the path, or make a new one by giving a budget and a dataset "
+                "(but not in place of one that was lost: what it recorded stays spent)"
+            )
+        self._inode = inode
+
+    def _lock(self, connection: Connection) -> None:
+        # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
+        if wrong := _mode(connection):
+            raise self.trouble(wrong)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction under the write lock: committed to disk on a clean exit, else rolled back."""
+        if not self._writer.acquire(timeout=self._patience):
+            raise self.trouble(_REASONS[sqlite3.SQLITE_BUSY])
+        try:
+            with super().writing() as connection:
+                yield connection
+        finally:
+            self._writer.release()
+
+    def start_over(self) -> None:
+        self._writer = threading.Lock()
+        super().start_over()
+
+    def clock(self, connection: Connection) -> float:
+        return time.time()
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def make(self, build: Callable[[Connection], None]) -> None:
+        """The file is written beside its place and then linked into it, so it appears whole or not at all."""
+        place = self.path
+        try:
+            with tempfile.TemporaryDirectory(prefix=".ledger-", dir=place.parent) as folder:
+                draft = Path(folder) / "draft"
+                draft.touch(mode=0o600)
+                engine = self._engine(draft, pooled=False)
+                with engine.connect() as connection:
+                    connection.connection.driver_connection.execute("PRAGMA journal_mode=WAL")  # type: ignore[union-attr]
+                with engine.connect().execution_options(writes=True) as connection, connection.begin():
+                    build(connection)
+                engine.dispose()
+                os.link(draft, place)
+            _sync_folder(place.parent)
+        except FileExistsError:
+            raise LedgerError(f"the ledger {place} is already there; open it, or choose another path") from None
+        except OSError:
+            raise LedgerError(
+                f"the ledger {place} cannot be made; check that its folder exists and is writable"
+            ) from None
+        except SQLAlchemyError as error:
+            reason = self._reason(error)
+        else:
+            return
+        raise LedgerError(f"the ledger {place} {reason}")
+
+    def sound(self, connection: Connection) -> str:
+        if connection.execute(text("PRAGMA quick_check(1)")).scalar() != "ok":
+            return DAMAGED
+        return _mode(connection)
+
+    def _reason(self, error: SQLAlchemyError) -> str:
+        return _REASONS.get(_code(error), "cannot be used: SQLite refuses it; examine it by hand")
+
+    def _torn(self, error: SQLAlchemyError) -> bool:
+        return _code(error) == sqlite3.SQLITE_IOERR
+
+
+def _mode(connection: Connection) -> str:
+    if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+        return "has left WAL mode, so a crash could lose entries; examine it by hand"
+    return ""
+
+
+def _code(error: SQLAlchemyError) -> int:
+    """SQLite's code: the low byte is the kind of trouble, the rest is detail."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    code: int = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
+def _durable(connection: sqlite3.Connection, _: object) -> None:
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED")
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,128 @@
+"""What stands around the application: errors become problems, bodies are bounded, answers carry safe headers.
+
+Whatever is raised inside ends in ``Calm``. An error that nobody expected is a constant 500, and its class alone goes to
+the log: its text, its arguments and the variables around it may hold a cell.
+"""
+
+from __future__ import annotations
+
+import logging
+from types import MappingProxyType
+from typing import Final
+
+import anyio
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sparsegate.errors import LedgerError, SparsegateError, TableError
+from sparsegate.service.web.limits import BODY_BYTES
+from sparsegate.service.web.problems import INTERNAL, NOT_JSON, TOO_LARGE, TOO_SLOW, Refused, problem, problem_of
+
+LOG: Final = logging.getLogger("sparsegate.service")
+
+HEADERS: Final = MappingProxyType(
+    {
+        "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+        "object-src 'none'",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+    }
+)
+
+
+class Calm:
+    """Outermost: every response has the safe headers, and every error is a problem."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = False
+
+        async def careful(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                # What is at /v1 belongs to one token; the rest may be kept, but is asked for anew.
+                headers["Cache-Control"] = "no-store" if scope["path"].startswith("/v1") else "no-cache"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, careful)
+            return
+        except Refused as refused:
+            response = refused.response()
+        except SparsegateError as error:
+            response = problem_of(error)
+            if isinstance(error, LedgerError | TableError):
+                # Their words hold paths and never data.
+                LOG.error("%s: %s", type(error).__name__, " ".join(str(error).split()))
+            elif response.status_code == INTERNAL.status:
+                LOG.error("a request failed: %s", type(error).__name__)
+        except Exception as error:
+            response = problem(INTERNAL)
+            LOG.error("a request failed: %s", type(error).__name__)
+        if not begun:
+            await response(scope, receive, careful)
+
+
+class Intake:
+    """Takes a whole body in before anybody reads it: at most 64 KiB, in a limited time, and JSON where it is posted.
+
+    The bytes are counted as they come, because a client may send no Content-Length, or a wrong one.
+    """
+
+    def __init__(self, app: ASGIApp, *, seconds: float) -> None:
+        self.app, self._seconds = app, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        announced = headers.get("content-length", "0")
+        if announced.isdecimal() and int(announced[:20]) > BODY_BYTES:
+            raise Refused(TOO_LARGE)
+        if scope["method"] == "POST" and not _is_json(headers.get("content-type", "")):
+            raise Refused(NOT_JSON)
+        body = await self._taken_in(receive)
+        if body is None:  # the client has left
+            return
+        given = False
+
+        async def again() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, again, send)
+
+    async def _taken_in(self, receive: Receive) -> bytes | None:
+        chunks, size = [], 0
+        with anyio.move_on_after(self._seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                chunk = message.get("body", b"")
+                size += len(chunk)
+                if size > BODY_BYTES:
+                    raise Refused(TOO_LARGE)
+                chunks.append(chunk)
+                if not message.get("more_body", False):
+                    return b"".join(chunks)
+        raise Refused(TOO_SLOW)
+
+
+def _is_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == "application/json"

@@ -1,0 +1,84 @@
+"""The description of the service: OpenAPI, with an example for every request, every response and every problem."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from sparsegate.service.web import problems
+from sparsegate.service.web.models import Problem
+from sparsegate.service.web.problems import MEDIA_TYPE, Sort
+
+DESCRIPTION: Final = (
+    "Gates over one private dataset: is the number of people who match a condition above a threshold? "
+    "Every error is problem+json; `type` tells which."
+)
+
+_PLACES: Final[dict[str, dict[str, Any]]] = {
+    "parameter": {"pointer": "/cutoff", **problems.parameter_members("cutoff", "must be at least 1")},
+    "predicate": {"pointer": "/where", "start": 0, "end": 6, "near": ["country"]},
+}
+_EVERYWHERE: Final = (problems.INTERNAL,)
+TOKEN: Final = (problems.UNAUTHENTICATED, problems.TOO_MANY, problems.LEDGER_UNAVAILABLE)
+"""What can happen to every request that needs a token."""
+
+POSTED: Final = (
+    *TOKEN,
+    problems.MALFORMED,
+    problems.KEY_MISSING,
+    problems.TOO_SLOW,
+    problems.KEY_REUSED,
+    problems.TOO_LARGE,
+    problems.NOT_JSON,
+    problems.PARAMETER,
+    problems.OUTCOME_LOST,
+    problems.DATA_UNAVAILABLE,
+)
+"""What can happen to every request that is posted."""
+
+
+def problem_responses(*sorts: Sort) -> dict[int | str, dict[str, Any]]:
+    """The problems that an operation can answer with, by status, each with an example."""
+    by_status: defaultdict[int, list[Sort]] = defaultdict(list)
+    for sort in (*sorts, *_EVERYWHERE):
+        by_status[sort.status].append(sort)
+    return {
+        status: {
+            "description": "; or: ".join(sort.title for sort in there),
+            "content": {
+                MEDIA_TYPE: {
+                    "schema": {"$ref": "#/components/schemas/Problem"},
+                    "examples": {
+                        sort.type: {"summary": sort.title, "value": sort.body(**_PLACES.get(sort.type, {}))}
+                        for sort in there
+                    },
+                }
+            },
+        }
+        for status, there in by_status.items()
+    }
+
+
+def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
+    """The description of an app, made once. FastAPI adds a 422 of its own shape to all that takes a parameter."""
+    made: dict[str, Any] = {}
+
+    def description() -> dict[str, Any]:
+        if not made:
+            made.update(get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes))
+            schemas = made["components"]["schemas"]
+            for foreign in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(foreign, None)
+            schemas["Problem"] = Problem.model_json_schema()
+            schemas["Problem"]["examples"] = [problems.PREDICATE.body(**_PLACES["predicate"])]
+            for operations in made["paths"].values():
+                for operation in operations.values():
+                    if MEDIA_TYPE not in operation["responses"].get("422", {"content": {MEDIA_TYPE: 0}})["content"]:
+                        del operation["responses"]["422"]
+        return made
+
+    return description

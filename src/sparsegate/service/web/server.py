@@ -1,0 +1,148 @@
+"""Starting a service: its ledger and key, its delay D, its socket, and uvicorn around it."""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sparsegate.budget import Number
+from sparsegate.errors import LedgerError, ParameterError, SparsegateError
+from sparsegate.service.ledger import exact_amount
+from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.store.sql_gates import SqlGates
+from sparsegate.service.store.sql_ledger import SqlLedger, ledger_exists
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+TIMES: Final = 10
+"""D is so many times a full scan and both commits of an ask, unless it is given."""
+
+SHORTEST: Final = 0.25
+"""And at least so many seconds: a machine is busy at times, and an overrun closes a gate."""
+
+MOST_ASKS: Final = 16
+"""Questions at once, however quick they are: each may hold a turn and a connection of the ledger's pool."""
+
+_FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
+LOGGING: Final[dict[str, Any]] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": _FORMAT}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
+    "loggers": {
+        name: {"handlers": ["stderr"], "level": level, "propagate": False}
+        for name, level in (("sparsegate.service", "INFO"), ("uvicorn.error", "WARNING"), ("uvicorn.access", "INFO"))
+    },
+}
+"""One line for each request: its address and its status, which are public; bodies and tokens are in none."""
+
+
+def new_ledger(place: str, key: Path, *, dataset: str, epsilon: Number, delta: Number) -> None:
+    """Make a ledger, and a key for it unless there is one; a ledger that is already there is refused."""
+    SqlLedger.create(place, dataset=dataset, epsilon=epsilon, delta=delta).close()
+    if not key.exists():
+        SealingKey.create(key)
+
+
+def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delta: Number | None) -> SqlLedger:
+    """Open the ledger of a served dataset; a budget that is given must be the one that it has."""
+    if not ledger_exists(place):
+        raise LedgerError(
+            f"there is no ledger {place}; if this data was never asked about, start with --new-ledger and --budget; if "
+            "it was, restore the ledger: what it recorded stays spent"
+        )
+    ledger = SqlLedger(place, dataset=dataset, pooled=True)
+    held = ledger.statement().budget
+    if delta is not None and epsilon is None:
+        ledger.close()
+        raise ParameterError("budget_delta", "needs a budget beside it", delta, "give --budget too, or leave both out")
+    if epsilon is not None:
+        given = exact_amount(epsilon, held.delta if delta is None else delta, epsilon_name="budget")
+        if given != held:
+            ledger.close()
+            raise ParameterError(
+                "budget",
+                f"must be that of the ledger, {held}, or be left out",
+                str(given),
+                "change it on record with `sparsegate ledger raise`",
+            )
+    return ledger
+
+
+def open_key(path: Path, ledger: SqlLedger, *, renew: bool) -> SealingKey:
+    """Load the key; or, where it was lost, make another. What the old one sealed nobody can read: those gates close."""
+    if not renew:
+        return SealingKey.load(path)
+    if path.exists():
+        raise LedgerError(f"the key file {path} is already there; start without --new-key, or remove it")
+    SqlGates(ledger).close("its key was replaced", unlike="")
+    return SealingKey.create(path)
+
+
+def delay_for(work: float) -> float:
+    """D for an ask that takes so long, in whole milliseconds.
+
+    >>> delay_for(0.001), delay_for(0.0312)
+    (0.25, 0.312)
+    """
+    return max(SHORTEST, math.ceil(TIMES * work * 1000 - 1e-6) / 1000)
+
+
+def asks_at_once(delay: float, work: float) -> int:
+    """How many questions may be asked at once: as many as, one after the other, take half of D.
+
+    An engine that scans with all cores needs k times as long for k questions at once, commits wait for one another,
+    and a question that overruns D closes its gate.
+
+    >>> asks_at_once(0.312, 0.0312), asks_at_once(0.05, 0.0001), asks_at_once(0.05, 0.2), asks_at_once(0, 0.2)
+    (5, 16, 1, 16)
+    """
+    if delay <= 0:
+        return MOST_ASKS
+    return max(1, min(MOST_ASKS, math.floor(delay / (2 * max(work, 1e-9)) + 1e-9)))
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, or an error in one line."""
+    if not 0 <= port <= 65_535:
+        raise ParameterError("port", "must be from 0 to 65535", port, "0 takes any that is free")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=256)
+    except OSError as error:
+        # Python adds the address, in brackets, which the message has already.
+        reason = (error.strerror or "the address is not known").partition(" (")[0].lower()
+    else:
+        # Connections inherit it. Without, the second part of an answer waits 40 ms for the client to confirm the first.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
+    raise SparsegateError(f"cannot listen on {host} port {port}: {reason}; choose another with --host or --port")
+
+
+def address(listening: socket.socket) -> str:
+    """The URL of a socket that listens."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(app: ASGIApp, listening: socket.socket, *, started: Callable[[], None] = lambda: None) -> None:
+    """Serve until a signal comes; questions under way are answered first. Ctrl-C then is a KeyboardInterrupt."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_config=LOGGING,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=30,
+    )
+    with closing(listening):
+        started()
+        uvicorn.Server(config).run(sockets=[listening])

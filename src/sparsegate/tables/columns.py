@@ -1,0 +1,101 @@
+"""The two columns of a table that are read, checked by name and type and brought to one form.
+
+A label is a whole number or a string; categories are read as strings. Rows whose item or user is null are dropped, and
+so are whole numbers outside of 64 bits. What a check says hangs on the schema alone, never on a cell.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from sparsegate.errors import TableError
+from sparsegate.tables.engines.engine import Engine
+
+if TYPE_CHECKING:
+    from sparsegate.tables.engines.engine import Frame
+
+MOST_LABEL: Final = 2**63 - 1
+
+INTEGER, STRING = "whole numbers", "strings"
+
+
+def read_columns(engine: Engine, item: str, user: str | None) -> tuple[Frame, str]:
+    """The rows as (item, user), or (item) alone, without nulls; and whether the items are INTEGER or STRING."""
+    check_columns(engine.frame.collect_schema().names(), [item] if user is None else [item, user])
+    chosen = engine.columns(item, user)
+    types = chosen.collect_schema()
+    kind = label_kind(types["item"], item)
+    if user is not None:
+        _check_user(types["user"], user)
+    return as_labels(chosen.drop_nulls(), kind), kind
+
+
+def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise a TableError for the first column that is not there; it lists those with nearly the same name."""
+    for column in wanted:
+        if column not in there:
+            near = near_names(column, there)
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name"
+            raise TableError(f"the table has no column {column!r}; {hint}")
+
+
+def near_names(name: str, there: Sequence[str]) -> list[str]:
+    """The names that are nearly this one, and no others: the first line of a file may be a row, not a header.
+
+    >>> near_names("Page", ["page", "pages", "visitor"])
+    ['page', 'pages']
+    """
+    near = difflib.get_close_matches(name, there, n=3, cutoff=0.5)
+    return [other for other in there if other.lower() == name.lower() and other not in near] + near
+
+
+def label_kind(dtype: Any, column: str) -> str:
+    """INTEGER or STRING, by the type of the column alone."""
+    import narwhals as nw
+
+    if dtype.is_integer():
+        return INTEGER
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return STRING
+    raise TableError(
+        f"the items in column {column!r} must be whole numbers or strings, not {_shown(dtype)}; {_cast(dtype)}"
+    )
+
+
+def as_labels(rows: Frame, kind: str) -> Frame:
+    """Bring the column "item" to Int64 or String; a whole number that does not fit is dropped."""
+    import narwhals as nw
+
+    dtype = rows.collect_schema()["item"]
+    if kind == STRING:
+        return rows if dtype == nw.String else rows.with_columns(nw.col("item").cast(nw.String))
+    if dtype == nw.Int64:
+        return rows
+    if dtype in (nw.UInt64, nw.UInt128):
+        rows = rows.filter(nw.col("item") <= MOST_LABEL)
+    elif dtype == nw.Int128:
+        rows = rows.filter(nw.col("item").is_between(-MOST_LABEL - 1, MOST_LABEL))
+    return rows.with_columns(nw.col("item").cast(nw.Int64))
+
+
+def _check_user(dtype: Any, column: str) -> None:
+    import narwhals as nw
+
+    # Two floats that are told apart may be one person, and not-a-number is nobody.
+    if dtype.is_float() or dtype.is_nested() or dtype in (nw.Object, nw.Unknown):
+        raise TableError(
+            f"the users in column {column!r} must be of a type that tells people apart exactly, such as whole numbers "
+            f"or strings, not {_shown(dtype)}; {_cast(dtype)}"
+        )
+
+
+def _shown(dtype: Any) -> str:
+    """The name of a type without what it holds: the categories of an Enum are data."""
+    return type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
+
+
+def _cast(dtype: Any) -> str:
+    """What to do; pandas turns whole numbers into floats where one of them is missing."""
+    return "cast the column first" + (', in pandas with astype("Int64")' if dtype.is_float() else "")

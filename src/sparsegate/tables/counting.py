@@ -1,0 +1,133 @@
+"""From rows to counts, from counts to groups, and from picked groups back to names.
+
+The score of an item is the number of different users who have it, or of its rows where every row is another person.
+Adding or removing one user moves each score by at most one, and all of them in one direction, however many items the
+user has: sensitivity 1, monotonic.
+
+Only a histogram (score, how many items have it) leaves the engine before the draw. Items of one score are exchangeable,
+so a mechanism picks a group and a uniform rank in it; the rank becomes a name by counting through the group's labels in
+their order. The order of labels is a function of the labels alone: equal seeds name equal items in every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sparsegate.errors import TableError
+from sparsegate.tables.domain import CHANGED, Domain
+from sparsegate.tables.engines.engine import Engine
+
+if TYPE_CHECKING:
+    from sparsegate.tables.engines.engine import Frame
+
+Pick: TypeAlias = tuple[int, int]
+"""The score of a group and the rank of a member in it."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Counted:
+    """What a table says about items: ``counts`` are rows (item, score >= 1), kept in the engine.
+
+    ``histogram`` holds how many items have each score, by rising score. Both are private.
+    """
+
+    counts: Frame
+    histogram: Mapping[int, int]
+
+    @classmethod
+    def of(cls, engine: Engine, counts: Frame) -> Counted:
+        """Compute the counts, once, and their histogram."""
+        import narwhals as nw
+
+        kept = engine.keep(counts)
+        sizes = engine.rows(kept.group_by("score").agg(nw.len().alias("items")))
+        return cls(counts=kept, histogram={int(score): int(items) for score, items in sorted(sizes)})
+
+    @property
+    def total(self) -> int:
+        """How many items have a score."""
+        return sum(self.histogram.values())
+
+
+def count_items(engine: Engine, rows: Frame, domain: Domain | None, most: int | None) -> Counted:
+    """Count rows (item, user), or (item), for the candidates of the domain; None: for all items.
+
+    With ``most``, each user is first cut to that many candidates.
+    """
+    import narwhals as nw
+
+    if most is not None:
+        rows = cut_users(engine, rows if domain is None else domain.restrict(rows), most)
+    if "user" in rows.collect_schema().names():
+        counts = engine.users_per_item(rows)
+    else:
+        counts = rows.group_by("item").agg(nw.len().alias("score"))
+    if domain is not None and most is None:
+        counts = domain.restrict(counts)  # two million items are joined sooner than twenty million rows
+    return Counted.of(engine, counts)
+
+
+def cut_users(engine: Engine, rows: Frame, most: int) -> Frame:
+    """Keep at most ``most`` different items of each user, as rows (item, user).
+
+    Which ones hangs on that user's own items and a fixed hash of their labels. A rule that looked at other people's
+    rows, such as keeping the commonest items, would let one person change what is kept of another.
+    """
+    pairs = engine.keep(different(rows, "user", "item"))
+    hashed = engine.digests(different(pairs, "item"))
+    return engine.first_per_user(pairs.join(hashed, on="item", how="inner"), most).select("item", "user")
+
+
+def different(rows: Frame, *columns: str) -> Frame:
+    """The different values of the columns; a group-by does it faster than narwhals' ``unique`` on SQL engines."""
+    import narwhals as nw
+
+    return rows.group_by(*columns).agg(nw.len().alias("times")).select(*columns)
+
+
+def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: Sequence[Pick]) -> list[Any]:
+    """The labels of the picked members, in the order of the picks."""
+    names: dict[Pick, Any] = {}
+    if absent := [rank for score, rank in picks if score == 0]:
+        assert domain is not None
+        for rank, label in zip(absent, domain.absent(engine, counted.counts, absent), strict=True):
+            names[0, rank] = label
+    present = [pick for pick in picks if pick[0] > 0]
+    alone = [score for score, _ in present if counted.histogram[score] == 1]
+    among = [pick for pick in present if counted.histogram[pick[0]] > 1]
+    for named in (_alone(engine, counted, alone), _among(engine, counted, among)):
+        names |= named
+    if len(names) != len(picks):
+        raise TableError(CHANGED)
+    return [names[pick] for pick in picks]
+
+
+def _alone(engine: Engine, counted: Counted, scores: Sequence[int]) -> dict[Pick, Any]:
+    """The items that have their score to themselves, as the leaders do: nothing needs to be put in order."""
+    import narwhals as nw
+
+    if not scores:
+        return {}
+    rows = engine.rows(counted.counts.filter(nw.col("score").is_in(sorted(scores))).select("score", "item"))
+    if len(rows) != len(scores):
+        raise TableError(CHANGED)
+    return {(int(score), 0): label for score, label in rows}
+
+
+def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick, Any]:
+    """The items that share their score with others, by counting through the labels of each group."""
+    import narwhals as nw
+
+    scores = sorted({score for score, _ in picks})
+    if not scores:
+        return {}
+    starts, before = {}, 0
+    for score in scores:
+        starts[score] = before
+        before += counted.histogram[score]
+    places = {starts[score] + rank: (score, rank) for score, rank in picks}
+    chosen = engine.numbered(counted.counts.filter(nw.col("score").is_in(scores)), ["score", "item"])
+    rows = engine.rows(chosen.filter(nw.col("index").is_in(sorted(places))).select("index", "score", "item"))
+    return {places[place]: label for place, score, label in rows if places[place][0] == score}

@@ -1,0 +1,217 @@
+"""The public candidates: what may be selected, fixed without a look at the private table.
+
+Candidates that the table does not mention have the score zero, and are as real as the others: leaving them out would
+tell that nobody has them. They are never listed. The mechanism sees them as one group of (size of the domain - number
+of candidates with a score), and a rank drawn for that group is turned into a name here:
+
+* a *listed* domain is sorted by label once the candidates with a score are taken away, in the engine;
+* a *sized* domain 0, 1, ..., n-1 is searched digit by digit, in base 4096. The engine counts the candidates with a
+  score in each block of 4096**k numbers; since the rest of a block has none, the counts say in which block the wanted
+  rank lies, and that block is cut into smaller ones. A billion candidates take three such queries.
+
+The rank is drawn uniformly before, so every candidate without a score is equally likely, whatever order is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import INTEGER, STRING, as_labels, check_columns, label_kind
+from sparsegate.tables.engines.engine import Engine, open_engine
+
+if TYPE_CHECKING:
+    from sparsegate.tables.engines.engine import Frame
+
+Integers: TypeAlias = NDArray[np.int64]
+
+BASE: Final = 4096
+
+MOST_CANDIDATES: Final = 2**53
+"""Engines that divide in floats divide numbers up to here exactly by a power of two."""
+
+CHANGED: Final = "the engine counted the same rows differently a second time; make sure nobody writes to the table"
+
+EXPLAINED: Final = (
+    "must say which items may be selected, because the list of items seen in the table is private data",
+    'pass a public list, series, table, pathlib.Path or number of candidates, or domain="observed" with delta > 0, '
+    "which hides rare items and may return fewer",
+)
+
+
+class Domain(Protocol):
+    """Public candidates: how many, which rows mention one, and the names of those without a score."""
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+
+    def restrict(self, rows: Frame) -> Frame:
+        """The rows whose column "item" is a candidate."""
+
+    def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
+        """The candidates without a row in ``counts`` that have the given ranks, from 0, among all of those."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sized:
+    """The whole numbers from 0 to size - 1."""
+
+    size: int
+
+    def restrict(self, rows: Frame) -> Frame:
+        import narwhals as nw
+
+        return rows.filter(nw.col("item").is_between(0, self.size - 1))
+
+    def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
+        import narwhals as nw
+
+        width = 1
+        while width * BASE < self.size:
+            width *= BASE
+        starts, left = np.zeros(len(ranks), dtype=np.int64), np.array(ranks, dtype=np.int64)
+        inside = counts.select("item")
+        while True:
+            blocks = inside.select((nw.col("item") // width).alias("block"))
+            taken = dict(engine.rows(blocks.group_by("block").agg(nw.len().alias("taken"))))
+            for start in np.unique(starts).tolist():
+                here = starts == start
+                starts[here], left[here] = self._descend(start, left[here], width, taken)
+            if width == 1:
+                return cast("list[Any]", starts.tolist())
+            chosen = np.unique(starts // width).tolist()
+            inside = counts.select("item").filter((nw.col("item") // width).is_in(chosen))
+            width //= BASE
+
+    def _descend(self, start: int, ranks: Integers, width: int, taken: dict[int, int]) -> tuple[Integers, Integers]:
+        """Where the blocks of ``width`` numbers start in which the ranks after ``start`` lie, and the ranks in them."""
+        begin = np.arange(start, min(start + width * BASE, self.size), width)
+        free = np.minimum(width, self.size - begin)
+        free -= np.array([taken.get(block, 0) for block in (begin // width).tolist()], dtype=np.int64)
+        reached = np.cumsum(free)
+        if ranks.size and int(ranks.max()) >= int(reached[-1]):
+            raise TableError(CHANGED)
+        block = np.searchsorted(reached, ranks, side="right")
+        return begin[block], ranks - (reached - free)[block]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """The different labels in a public frame (item) of the table's own engine."""
+
+    frame: Frame
+    size: int
+
+    def restrict(self, rows: Frame) -> Frame:
+        return rows.join(self.frame, on="item", how="semi")
+
+    def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
+        import narwhals as nw
+
+        free = engine.numbered(self.frame.join(counts, on="item", how="anti"), ["item"])
+        named = dict(engine.rows(free.filter(nw.col("index").is_in(list(ranks))).select("index", "item")))
+        if len(named) != len(ranks):
+            raise TableError(CHANGED)
+        return [named[rank] for rank in ranks]
+
+
+def public_domain(engine: Engine, domain: Any, *, item: str, kind: str) -> Domain:
+    """The domain in the table's engine; ``kind`` is what the table's items are.
+
+    A whole number n stands for the labels 0, 1, ..., n-1, and a ``pathlib.Path`` for the labels in that file.
+    Labels that come twice count once, and nulls are left out.
+    """
+    # A string is no path: one that came from a stranger must not open a file.
+    if isinstance(domain, bool | str | bytes) or domain is None:
+        raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
+    if isinstance(domain, os.PathLike):
+        domain = _labels_in_file(domain, item, kind)
+    if isinstance(domain, int | np.integer):
+        return _sized(int(domain), kind)
+    if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind == INTEGER and domain:
+        return _sized(len(domain), kind)
+    listed = _listed(engine, domain, item, kind)
+    ((size,),) = engine.rows(_length(listed))
+    return Listed(frame=listed, size=int(size))
+
+
+def _labels_in_file(domain: os.PathLike[str], item: str, kind: str) -> list[Any]:
+    from sparsegate.tables.domain_file import read_labels
+
+    try:
+        return read_labels(domain, item=item, whole=kind == INTEGER)
+    except TableError as error:
+        rule = f"must be a public file that can be read: {error}"
+    raise ParameterError("domain", rule, os.fspath(domain))
+
+
+def _sized(size: int, kind: str) -> Sized:
+    if not 1 <= size <= MOST_CANDIDATES:
+        raise ParameterError("domain", "must be a number of candidates from 1 to 2**53", size)
+    if kind != INTEGER:
+        raise ParameterError(
+            "domain",
+            "must not be a number where items are strings: it stands for the labels 0, 1, ..., n-1",
+            size,
+            "pass the list of candidates",
+        )
+    return Sized(size=size)
+
+
+def _listed(engine: Engine, domain: Any, item: str, kind: str) -> Frame:
+    other = _public_table(domain)
+    if other is None:
+        return engine.bring({"item": _labels(domain, kind)})
+    names = other.frame.collect_schema().names()
+    column = names[0] if len(names) == 1 else item
+    check_columns(names, [column])
+    chosen = other.columns(column)
+    if label_kind(chosen.collect_schema()["item"], column) != kind:
+        raise ParameterError("domain", f"must hold {kind}, as the table's items are", next_step="cast one of the two")
+    import narwhals as nw
+
+    different = as_labels(chosen.drop_nulls(), kind).group_by("item").agg(nw.len().alias("times")).select("item")
+    if engine.joins(other):
+        return engine.candidates(different)
+    return engine.bring({"item": _labels([label for (label,) in other.rows(different)], kind)})
+
+
+def _public_table(domain: Any) -> Engine | None:
+    """The engine of a domain that is a dataframe or a series; None for a plain collection."""
+    import narwhals as nw
+
+    if isinstance(domain, np.ndarray | list | tuple | set | frozenset | range):
+        return None
+    native = nw.from_native(domain, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return open_engine(native.alias("item").to_frame().to_native())
+    return open_engine(domain) if isinstance(native, nw.DataFrame | nw.LazyFrame) else None
+
+
+def _labels(domain: Any, kind: str) -> list[Any]:
+    """A plain collection as a sorted list of different labels of the right kind."""
+    try:
+        labels = {label.item() if isinstance(label, np.generic) else label for label in domain} - {None}
+    except TypeError:
+        raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1]) from None
+    wanted = str if kind == STRING else int
+    if not all(isinstance(label, wanted) and not isinstance(label, bool) for label in labels):
+        raise ParameterError("domain", f"must hold {kind}, as the table's items are", next_step="convert its labels")
+    if not labels:
+        raise ParameterError("domain", "must hold at least one candidate")
+    if kind == INTEGER and not all(-(2**63) <= label < 2**63 for label in labels):
+        raise ParameterError("domain", "must hold whole numbers of 64 bits")
+    return sorted(labels)
+
+
+def _length(frame: Frame) -> Frame:
+    import narwhals as nw
+
+    return frame.select(nw.len().alias("size"))

@@ -1,0 +1,65 @@
+"""Errors of DuckDB and SQLite in words that hold no cell: a CSV or conversion error of theirs quotes the row."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from sparsegate.errors import ParameterError, SparsegateError, TableError
+
+
+@contextmanager
+def quiet(trouble: str) -> Iterator[None]:
+    """Turn an error of an engine into a ``TableError`` that holds these constant words and no cell.
+
+    The engine's own message, and the chain to it, are dropped: they may quote a row.
+    """
+    import duckdb
+
+    try:
+        yield
+        return
+    except BrokenPipeError:  # whoever read our output has left: no trouble of the engine's
+        raise
+    except duckdb.OutOfMemoryException:
+        reason = "the engine ran out of memory, and of disk to spill to"
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        reason = (
+            "its tables or columns are not those that were asked for; check the query, if one was given, and the file"
+        )
+    except (duckdb.IOException, duckdb.PermissionException, OSError):
+        reason = "it is missing, cut short, unreadable or in use, or the disk is full"
+    except (duckdb.Error, sqlite3.Error):
+        reason = "it is damaged, or a row does not fit; check the file (its content is not shown here)"
+    _raise_alone(TableError(f"{trouble}: {reason}"))
+
+
+@contextmanager
+def refused(parameter: str) -> Iterator[None]:
+    """Turn an engine's refusal to bind a query into a ``ParameterError`` with the first line of its reason.
+
+    Only for what happens before a row is read: then the reason speaks of names and of the caller's own words.
+    """
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, sqlite3.OperationalError) as error:
+        reason = str(error).partition("\n")[0]
+    else:
+        return
+    _raise_alone(ParameterError(parameter, f"is refused by the engine: {reason}"))
+
+
+def _raise_alone(error: SparsegateError) -> NoReturn:
+    """Raise an error without a link to the one that is being handled.
+
+    ``from None`` only hides that link from a printed traceback; a logger that walks ``__context__`` would find the row.
+    """
+    try:
+        raise error
+    except SparsegateError:
+        error.__context__ = None
+        raise

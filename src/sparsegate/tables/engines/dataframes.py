@@ -1,0 +1,97 @@
+"""Tables in this process: pandas, Polars (eager and lazy) and PyArrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.tables.columns import MOST_LABEL
+from sparsegate.tables.engines.engine import Engine, digest, framed
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from sparsegate.tables.engines.engine import Frame
+
+
+class InMemory(Engine):
+    """A table of pandas, Polars or PyArrow; a lazy one is collected only where it is counted."""
+
+    def __init__(self, frame: Frame) -> None:
+        super().__init__(frame)
+        self.kind = frame.implementation
+        self.name = {"pandas": "pandas", "polars": "Polars", "pyarrow": "PyArrow"}[self.kind.value]
+
+    def close(self) -> None:
+        pass
+
+    def keep(self, frame: Frame) -> Frame:
+        return frame.collect().lazy()
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        return [tuple(map(_python, row)) for row in frame.collect().rows()]
+
+    def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
+        import narwhals as nw
+
+        schema = {name: nw.String if isinstance(values[0], str) else nw.Int64 for name, values in columns.items()}
+        brought = nw.DataFrame.from_dict(dict(columns), schema, backend=self.kind).lazy()
+        return framed(_plain(brought.collect().to_native())) if self.kind.is_pyarrow() else brought
+
+    def joins(self, other: Engine) -> bool:
+        return isinstance(other, InMemory) and self.kind is other.kind
+
+    def select(self, named: Mapping[str, str]) -> Frame:
+        chosen = super().select(named)
+        if self.kind.is_pandas():
+            # narwhals would guess what a column of objects holds from its first rows, and those are private: the
+            # same table must be refused or taken whoever is in it. As strings it is always taken.
+            native = chosen.to_native()
+            objects = {name: "string" for name in native.columns if native[name].dtype == object}
+            chosen = framed(native.astype(objects))
+        if self.kind.is_pyarrow():
+            chosen = framed(_plain(chosen.collect().to_native()))
+        return chosen
+
+    def digests(self, items: Frame) -> Frame:
+        labels = [label for (label,) in self.rows(items)]
+        if not labels:
+            import narwhals as nw
+
+            return items.with_columns(nw.lit(0).cast(nw.Int64).alias("digest"))
+        return self.bring({"item": labels, "digest": [digest(label) for label in labels]})
+
+    def first_per_user(self, rows: Frame, most: int) -> Frame:
+        import narwhals as nw
+
+        ordered = rows.with_row_index("index", order_by=["user", "digest", "item"])
+        start = nw.col("index").min().over("user")
+        return ordered.filter(nw.col("index") - start < most).select("user", "item", "digest")
+
+
+def _plain(table: pyarrow.Table) -> pyarrow.Table:
+    """A PyArrow table with one type for strings, which can be grouped and joined, and items of 64 bits with a sign.
+
+    An item that does not fit becomes null, and is dropped like one: PyArrow's own comparison with 2**63 would raise,
+    and whether it does would hang on a cell.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        column, dtype = table.column(place), field.type
+        if pa.types.is_dictionary(dtype):
+            dtype = dtype.value_type
+            column = column.cast(dtype)
+        if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+            column = column.cast(pa.large_string())  # the others hold 2 GB at most, or cannot be grouped
+        elif field.name != "user" and pa.types.is_uint64(dtype):
+            fits = pc.less_equal(column, pa.scalar(MOST_LABEL, pa.uint64()))
+            column = pc.if_else(fits, column, pa.scalar(None, pa.uint64())).cast(pa.int64())
+        table = table.set_column(place, field.name, column)
+    return table
+
+
+def _python(value: Any) -> Any:
+    """A number of numpy's as Python's."""
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,108 @@
+"""Tables in DuckDB: a relation of any connection, over files, tables or queries."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, framed
+from sparsegate.tables.workspace import identifier
+
+if TYPE_CHECKING:
+    import duckdb
+    from duckdb import Expression
+
+    from sparsegate.tables.engines.engine import Frame
+
+
+class Relation(Engine):
+    """A DuckDB relation. What is kept becomes a temporary table of its connection, which spills to disk."""
+
+    name = "DuckDB"
+
+    def __init__(self, frame: Frame) -> None:
+        super().__init__(frame)
+        self._relation: duckdb.DuckDBPyRelation = frame.to_native()
+        self._kept: list[str] = []
+
+    def keep(self, frame: Frame) -> Frame:
+        name = f"sparsegate_{uuid.uuid4().hex}"
+        frame.to_native().query("sparsegate_kept", f"CREATE TEMP TABLE {name} AS FROM sparsegate_kept")
+        self._kept.append(name)
+        return self._from(f"FROM temp.{name}")
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = frame.to_native().fetchall()
+        return rows
+
+    def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
+        from duckdb import ConstantExpression, FunctionExpression
+
+        # The connection of a relation cannot be had, and it may be closed to Python's variables. A constant always gets
+        # in, and one text is read in a fraction of the time that a list of a million constants would take.
+        chosen = []
+        for name, values in columns.items():
+            kind = "VARCHAR" if isinstance(values[0], str) else "BIGINT"
+            text = ConstantExpression(json.dumps(list(values), ensure_ascii=False))
+            parsed = FunctionExpression("from_json", text, ConstantExpression(f'["{kind}"]'))
+            chosen.append(FunctionExpression("unnest", parsed).alias(name))
+        brought = self._from("SELECT 1").to_native().select(*chosen)
+        return self.keep(framed(brought.select(*(_exact(name, dtype) for name, dtype in _schema(brought).items()))))
+
+    def joins(self, other: Engine) -> bool:
+        import duckdb
+
+        if not isinstance(other, Relation):
+            return False
+        try:
+            self._relation.select(duckdb.ConstantExpression(1)).union(
+                other._relation.select(duckdb.ConstantExpression(1))
+            )
+        except duckdb.Error:  # relations of different connections
+            return False
+        return True
+
+    def close(self) -> None:
+        while self._kept:
+            self._relation.query("sparsegate_table", f"DROP TABLE IF EXISTS temp.{self._kept.pop()}")
+
+    def select(self, named: Mapping[str, str]) -> Frame:
+        kinds = _schema(self._relation)
+        return framed(self._relation.select(*(_exact(name, kinds[name]).alias(alias) for alias, name in named.items())))
+
+    def users_per_item(self, rows: Frame) -> Frame:
+        # narwhals adds a term for nulls, of which there are none here, and that would cost a third more time.
+        counted = rows.to_native().aggregate('item, count(DISTINCT "user") AS score', "item")
+        return framed(counted)
+
+    def digests(self, items: Frame) -> Frame:
+        hashed = f"('0x' || substr(sha256('{SALT}' || item::VARCHAR), 1, {DIGITS}))::BIGINT"
+        return framed(items.to_native().project(f"item, {hashed} AS digest"))
+
+    def first_per_user(self, rows: Frame, most: int) -> Frame:
+        import narwhals as nw
+
+        place = nw.col("digest").cum_count().over("user", order_by=["digest", "item"])
+        return rows.with_columns(place.alias("place")).filter(nw.col("place") <= most).drop("place")
+
+    def _from(self, query: str) -> Frame:
+        return framed(self._relation.query("sparsegate_table", query))
+
+
+def _schema(relation: duckdb.DuckDBPyRelation) -> dict[str, Any]:
+    return dict(zip(relation.columns, relation.types, strict=True))
+
+
+def _exact(name: str, dtype: Any) -> Expression:
+    """A column in which two labels are one only where they are written alike.
+
+    A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
+    spelling of one person under the count of many.
+    """
+    from duckdb import ColumnExpression, SQLExpression
+
+    if str(dtype.id) not in ("varchar", "enum", "uuid"):  # narwhals has no UUID; the text of one is as good
+        return ColumnExpression(name)
+    return SQLExpression(f'CAST({identifier(name)} AS VARCHAR) COLLATE "binary"').alias(name)

@@ -1,0 +1,124 @@
+"""Tables on Spark: a cluster's, or those of a session on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from sparsegate.errors import TableError
+from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, framed
+
+if TYPE_CHECKING:
+    from sparsegate.tables.engines.engine import Frame
+
+PLAIN: Final = "UTF8_BINARY"
+"""The collation that tells all strings apart."""
+
+
+class Cluster(Engine):
+    """A PySpark DataFrame. What is kept is persisted on the executors, in memory and then on disk."""
+
+    name = "Spark"
+
+    def __init__(self, frame: Frame) -> None:
+        super().__init__(frame)
+        self._session = frame.to_native().sparkSession
+        self._kept: list[Any] = []
+
+    def keep(self, frame: Frame) -> Frame:
+        kept = frame.to_native().persist()
+        self._kept.append(kept)
+        return framed(kept)
+
+    def candidates(self, frame: Frame) -> Frame:
+        # Reading them again costs less than to cache them and join with the cache: a third of the whole release.
+        return frame
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in frame.to_native().collect()]
+
+    def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
+        schema = ", ".join(
+            f"{name} {'string' if isinstance(values[0], str) else 'bigint'}" for name, values in columns.items()
+        )
+        return framed(self._session.createDataFrame(list(zip(*columns.values(), strict=True)), schema))
+
+    def joins(self, other: Engine) -> bool:
+        return isinstance(other, Cluster) and self._session is other._session
+
+    def close(self) -> None:
+        while self._kept:
+            self._kept.pop().unpersist()
+
+    def select(self, named: Mapping[str, str]) -> Frame:
+        from pyspark.sql import functions as sql
+
+        # A collation would make one group of 'Secret' and 'secret', and show the spelling of one person for both.
+        chosen = super().select(named).to_native()
+        for field in chosen.schema.fields:
+            if getattr(field.dataType, "collation", PLAIN) != PLAIN:
+                chosen = chosen.withColumn(field.name, sql.collate(field.name, PLAIN))
+        return framed(chosen)
+
+    def users_per_item(self, rows: Frame) -> Frame:
+        from pyspark.sql import functions as sql
+
+        # narwhals adds a term for nulls, of which there are none here, and that would mean another shuffle.
+        return framed(rows.to_native().groupBy("item").agg(sql.count_distinct("user").alias("score")))
+
+    def numbered(self, frame: Frame, order: Sequence[str]) -> Frame:
+        """Number the rows where they are: a window over all of them would be one task on one executor.
+
+        Sorting cuts the rows into ranges, one for each partition, and monotonically_increasing_id is 2**33 times the
+        partition plus the place in it. How many rows each partition has is then all that is missing.
+        """
+        from pyspark.sql import functions as sql
+
+        native = frame.to_native()
+        ordered = native.orderBy(*order).withColumn("index", sql.monotonically_increasing_id()).persist()
+        self._kept.append(ordered)
+        part = sql.shiftright("index", 33)
+        sizes = dict(ordered.groupBy(part.alias("part")).count().collect())
+        before, starts = 0, []
+        for number in sorted(sizes):
+            starts.append((number, before))
+            before += sizes[number]
+        if not starts:
+            return framed(ordered)
+        offsets = sql.create_map(*(sql.lit(entry).cast("bigint") for start in starts for entry in start))
+        place = sql.col("index") - sql.shiftleft(part, 33) + offsets[part]
+        return framed(ordered.withColumn("index", place))
+
+    def digests(self, items: Frame) -> Frame:
+        from pyspark.sql import functions as sql
+
+        salted = sql.concat(sql.lit(SALT), sql.col("item").cast("string"))
+        leading = sql.substring(sql.sha2(salted, 256), 1, DIGITS)
+        number = sql.conv(leading, 16, 10).cast("bigint")
+        return framed(items.to_native().select("item", number.alias("digest")))
+
+    def first_per_user(self, rows: Frame, most: int) -> Frame:
+        import narwhals as nw
+
+        place = nw.col("digest").cum_count().over("user", order_by=["digest", "item"])
+        return rows.with_columns(place.alias("place")).filter(nw.col("place") <= most).drop("place")
+
+
+def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> Any:
+    """A Spark session on this machine, with Spark's own settings; a TableError where PySpark or Java is missing."""
+    try:
+        from pyspark.errors import PySparkRuntimeError
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise TableError("Spark needs PySpark, which is not installed; pip install 'sparsegate[spark]'") from None
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("sparsegate")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkRuntimeError, OSError):
+        raise TableError(
+            "Spark could not start, most likely because there is no Java: install a Java runtime of version 17 or "
+            "later, set JAVA_HOME to it, and start the session again"
+        ) from None

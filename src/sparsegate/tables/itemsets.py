@@ -1,0 +1,110 @@
+"""Pairs and triples of items: every set of the public domain is a candidate, and none is pruned away.
+
+A user's *basket* is the set of their different domain items, cut to ``max_items`` by a fixed hash of the labels; the
+score of a set is the number of users whose basket holds it. One user moves each score by at most one and all in one
+direction, however many sets a basket holds, so the selection over all C(n, k) candidates is exactly epsilon-DP.
+Pruning, such as combining frequent items only, would be another look at the data that somebody must pay for.
+
+The engine counts only sets that occur. Items are numbered 0 to n-1 by label, and a set a < b < c by its place in
+the combinatorial number system,
+
+    code = C(a, 1) + C(b, 2) + C(c, 3),        from 0 to C(n, k) - 1, each number exactly once,
+
+so the candidates are a *sized* domain: sets that do not occur are one group, and are named by counting, not listing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.errors import ParameterError
+from sparsegate.tables.counting import Counted, different
+from sparsegate.tables.domain import MOST_CANDIDATES, Domain, Listed, Sized
+from sparsegate.tables.engines.engine import Engine
+
+if TYPE_CHECKING:
+    from sparsegate.tables.engines.engine import Frame
+
+
+def itemset_domain(domain: Domain, size: int) -> Sized:
+    """All sets of ``size`` different candidates, as codes."""
+    # The product before its division by 2 or 6 must be exact in every engine, too.
+    if domain.size**size > MOST_CANDIDATES:
+        most = math.floor(MOST_CANDIDATES ** (1 / size))
+        raise ParameterError(
+            "domain", f"must have at most {most} candidates for itemsets of {size}", domain.size, "choose fewer"
+        )
+    return Sized(size=math.comb(domain.size, size))
+
+
+def count_itemsets(
+    engine: Engine, rows: Frame, domain: Domain, *, size: int, most: int
+) -> tuple[Counted, Frame | None]:
+    """Count the sets in the baskets of rows (item, user), as codes; and the public frame that numbers the items.
+
+    The frame is (item, index), or None where items are their own numbers.
+    """
+    import narwhals as nw
+
+    pairs = different(domain.restrict(rows), "user", "item")
+    numbers = None
+    if isinstance(domain, Listed):
+        numbers = engine.keep(engine.numbered(domain.frame, ["item"]).select("item", "index"))
+        hashed = numbers.join(engine.digests(domain.frame), on="item", how="inner")
+        pairs = pairs.join(hashed, on="item", how="inner")
+    else:
+        pairs = engine.keep(pairs)
+        pairs = pairs.join(engine.digests(different(pairs, "item")), on="item", how="inner")
+        pairs = pairs.with_columns(nw.col("item").alias("index"))
+    numbered = pairs.select("user", nw.col("index").cast(nw.Int64).alias("item"), "digest")
+    baskets = engine.keep(engine.first_per_user(numbered, most).select("user", "item"))
+    codes = _codes(baskets, size)
+    return Counted.of(engine, codes.group_by("item").agg(nw.len().alias("score"))), numbers
+
+
+def _codes(baskets: Frame, size: int) -> Frame:
+    """One row for each set in each basket: its code, as "item"."""
+    import narwhals as nw
+
+    joined = baskets.rename({"item": "a"})
+    for smaller, larger in zip("ab", "bc"[: size - 1], strict=False):
+        more = baskets.rename({"item": larger})
+        joined = joined.join(more, on="user", how="inner").filter(nw.col(smaller) < nw.col(larger))
+    a, b, c = (nw.col(name) for name in "abc")
+    code = a + b * (b - 1) // 2
+    if size == 3:
+        code = code + c * (c - 1) * (c - 2) // 6
+    return joined.select(code.cast(nw.Int64).alias("item"))
+
+
+def decode(code: int, size: int) -> tuple[int, ...]:
+    """The numbers of the items in a set, rising.
+
+    >>> [decode(code, 2) for code in range(4)], decode(math.comb(41_270, 3) - 1, 3)
+    ([(0, 1), (0, 2), (1, 2), (0, 3)], (41267, 41268, 41269))
+    """
+    numbers: list[int] = []
+    for k in range(size, 0, -1):
+        low, high = k - 1, k
+        while math.comb(high, k) <= code:
+            low, high = high, 2 * high
+        while high - low > 1:  # C(low, k) <= code < C(high, k)
+            middle = (low + high) // 2
+            low, high = (middle, high) if math.comb(middle, k) <= code else (low, middle)
+        numbers.append(low)
+        code -= math.comb(low, k)
+    return tuple(reversed(numbers))
+
+
+def name_itemsets(engine: Engine, numbers: Frame | None, codes: Sequence[int], size: int) -> list[tuple[Any, ...]]:
+    """The sets with the given codes, each as a tuple of its labels in their order."""
+    import narwhals as nw
+
+    sets = [decode(code, size) for code in codes]
+    if numbers is None:
+        return list(sets)
+    wanted = sorted({number for members in sets for number in members})
+    labels = dict(engine.rows(numbers.filter(nw.col("index").is_in(wanted)).select("index", "item")))
+    return [tuple(labels[number] for number in members) for members in sets]

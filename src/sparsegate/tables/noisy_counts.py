@@ -1,0 +1,47 @@
+"""Noisy counts of the items that were selected, and how far off they may be.
+
+Each count gets fresh discrete Laplace noise of scale L / eps3, where L is the most that one person can move the counts
+of all c selected items together: 1 where a person is a row, which is of one item; otherwise c, or the most candidates a
+person can have where that is bounded below c. *Theorem* (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden,
+Sundararajan 2009): for any fixed items this is eps3-differentially private, and so the selection and the answers
+together are (epsilon + eps3, delta)-DP by composition. Noise that took part in the selection is not used again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from sparsegate.noise import Source, discrete_laplace, exact_scale
+
+
+def answer_scale(*, count: int, touched: int | None, epsilon: Fraction) -> Fraction:
+    """The scale L / eps3 of the noise of each count.
+
+    >>> answer_scale(count=50, touched=None, epsilon=Fraction(1, 2))
+    Fraction(100, 1)
+    >>> answer_scale(count=50, touched=1, epsilon=Fraction(1, 2))
+    Fraction(2, 1)
+    """
+    moved = count if touched is None else min(count, touched)
+    return exact_scale(moved / epsilon)
+
+
+def noisy_counts(source: Source, scores: Sequence[int], scale: Fraction) -> tuple[int, ...]:
+    """The scores with fresh noise; cut at zero afterwards, which reveals nothing more."""
+    noise = discrete_laplace(source, scale, len(scores)).tolist()
+    return tuple(max(0, score + extra) for score, extra in zip(scores, noise, strict=True))
+
+
+def error_bar(scale: Fraction, confidence: float) -> int:
+    """The smallest t such that discrete Laplace noise lies within t of zero with at least this probability.
+
+    P[abs(X) > t] = 2 q**(t+1) / (1 + q) with q = exp(-1/scale).
+
+    >>> error_bar(Fraction(100), 0.95), error_bar(Fraction(1, 10), 0.95)
+    (300, 0)
+    """
+    rate = 1 / float(scale)
+    needed = math.log(2 / ((1 - confidence) * (1 + math.exp(-rate)))) / rate
+    return max(0, math.ceil(needed) - 1)

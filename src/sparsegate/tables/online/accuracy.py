@@ -1,0 +1,111 @@
+"""How far online answers may be off, and how many of them must be paid for: functions of public numbers alone.
+
+Scales are in people: rho has scale b1, the noise nu of a comparison b2, a paid answer b3; T is the tolerance. A
+discrete Laplace variable of scale b exceeds t in absolute value with probability at most exp(-t/b). So with probability
+1 - beta all of the following holds for k questions and c paid answers:
+
+    every comparison is off by at most    m = b1 ln(3/beta) + b2 ln(3k/beta) + 2g  (g: the lattice step),
+    every paid answer by at most          z = b3 ln(3c/beta).
+
+Then an unpaid answer is within T + m of the truth, and a positive has an error of at least d = T - m. Let d > z. For a
+gap y between the estimate and the released answer the histogram is moved by max(y d/(d+z), y - z): not past the truth,
+which is at least max(d, y - z) away, and by at least x = d (d-z)/(d+z). By the theorem in ``weights`` there are then
+at most n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff above that is never reached.
+
+Such a tolerance is large, because it must serve any data and any questions. For a smaller one, where d <= z, nothing is
+proved about the number of positives, and the step takes for d the tolerance, and for z what a paid answer is off by at
+most with probability 0.95. Privacy hangs on neither.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.variants import Scales
+
+BETA: Final = 0.05
+"""The probability with which the bounds above may fail."""
+
+PLANNED: Final = 10_000
+"""k: the number of questions that a cutoff is derived for. Privacy has no such limit."""
+
+STEP: Final = Fraction(1, 1024)
+"""The lattice that answers, estimates, the tolerance and all noise live on, in people."""
+
+_MOST_CUTOFF: Final = 10**6
+
+Noise = Callable[[int], Scales]
+"""From a cutoff to the scales of its gate, in people."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far an update goes: ``error`` is d, ``certain`` is z, ``proved`` whether d > z holds as in the theorem."""
+
+    error: float
+    certain: float
+    proved: bool
+
+    @classmethod
+    def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> Step:
+        """The step for noise of such scales, in people."""
+        b1, b2, b3 = (float(scale or 0) for scale in scales)
+        comparison = b1 * math.log(3 / BETA) + b2 * math.log(3 * PLANNED / BETA) + 2 * float(STEP)
+        error, certain = tolerance - comparison, b3 * math.log(3 * cutoff / BETA)
+        if error > certain:
+            return cls(error, certain, True)
+        return cls(tolerance, b3 * math.log(1 / BETA), False)
+
+    def toward(self, gap: float) -> float:
+        """By how much to move for a gap between the estimate and a released answer.
+
+        >>> Step(300.0, 100.0, True).toward(-400.0), Step(300.0, 100.0, True).toward(1000.0)
+        (-300.0, 900.0)
+        """
+        return math.copysign(max(abs(gap) * self.error / (self.error + self.certain), abs(gap) - self.certain), gap)
+
+    def updates(self, *, cells: int, population: int) -> float:
+        """The most positives there can be, with probability 1 - beta; infinity where nothing is proved."""
+        if not self.proved:
+            return math.inf
+        least = self.error * (self.error - self.certain) / (self.error + self.certain)
+        return population**2 * math.log(cells + 1) / (2 * least**2)
+
+
+def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Noise) -> int:
+    """The smallest cutoff that is never reached; a ParameterError that names a feasible tolerance where there is none.
+
+    More positives mean more noise, and more noise means more positives: the smallest fixed point, from below.
+    """
+    found = _fixed_point(cells=cells, population=population, tolerance=tolerance, scales=scales)
+    if found is None:
+        low, high = tolerance, max(tolerance, 1.0)
+        while _fixed_point(cells=cells, population=population, tolerance=high, scales=scales) is None:
+            low, high = high, 2 * high
+        while high > 1.01 * low:
+            middle = math.sqrt(low * high)
+            feasible = _fixed_point(cells=cells, population=population, tolerance=middle, scales=scales) is not None
+            low, high = (low, middle) if feasible else (middle, high)
+        rule = (
+            f"must be given, or else a tolerance of at least {math.ceil(high):,}: below that no cutoff is sure to last"
+        )
+        raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50; most data need far fewer updates")
+    return found
+
+
+def _fixed_point(*, cells: int, population: int, tolerance: float, scales: Noise) -> int | None:
+    cutoff = 1
+    while cutoff <= _MOST_CUTOFF:
+        step = Step.of(tolerance=tolerance, cutoff=cutoff, scales=scales(cutoff))
+        most = step.updates(cells=cells, population=population)
+        if most < cutoff:
+            return cutoff
+        if math.isinf(most):
+            return None
+        cutoff = max(cutoff + 1, math.floor(most) + 1)
+    return None

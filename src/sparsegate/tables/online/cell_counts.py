@@ -1,0 +1,59 @@
+"""How many people are in each cell of a public domain, counted in the table's own engine: each person in one cell.
+
+A row lies in a cell where each of its columns holds a public category; other rows, also those with a null, lie in none.
+A person with rows in several cells counts in the first of them, in the order in which the categories were listed. That
+looks at the person's own rows and at public lists alone, so adding or removing one person, with all their rows, moves
+one cell by one, or none, and nobody else's cell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparsegate.errors import ParameterError
+from sparsegate.tables.columns import as_labels, label_kind, read_columns
+from sparsegate.tables.engines.engine import Engine
+from sparsegate.tables.online.categories import Cells, Integers
+
+if TYPE_CHECKING:
+    from sparsegate.tables.engines.engine import Frame
+
+
+def count_cells(engine: Engine, cells: Cells, user: str | None) -> Integers:
+    """The number of people in each cell; private. ``user`` None: every row is another person."""
+    import narwhals as nw
+
+    rows = _read(engine, cells, user)
+    cell, stride = None, cells.size
+    for place, labels in enumerate(cells.categories):
+        stride //= len(labels)
+        codes: dict[str, Any] = {f"c{place}": labels, f"k{place}": [code * stride for code in range(len(labels))]}
+        rows = rows.join(engine.bring(codes), on=f"c{place}", how="inner")
+        cell = nw.col(f"k{place}") if cell is None else cell + nw.col(f"k{place}")
+    assert cell is not None
+    rows = rows.with_columns(cell.alias("cell"))
+    if user is not None:
+        rows = rows.group_by("user").agg(nw.col("cell").min())
+    counted = engine.rows(rows.group_by("cell").agg(nw.len().alias("people")))
+    histogram = np.zeros(cells.size, dtype=np.int64)
+    for index, people in counted:
+        histogram[int(index)] = int(people)
+    return histogram
+
+
+def _read(engine: Engine, cells: Cells, user: str | None) -> Frame:
+    """The columns as c0, c1, ... and "user", without nulls, in the types of the categories."""
+    for place, name in enumerate(cells.names):
+        _, kind = read_columns(engine, name, user)  # for its checks of names and types
+        if kind != cells.kind(place):
+            rule = f"must list {kind} as categories of {name!r}, as the table's column holds"
+            raise ParameterError("columns", rule, list(cells.categories[place]), "cast one of the two")
+    named = {f"c{place}": name for place, name in enumerate(cells.names)}
+    rows = engine.select(named if user is None else named | {"user": user}).drop_nulls()
+    for place, name in enumerate(cells.names):
+        renamed = rows.rename({f"c{place}": "item"})
+        kind = label_kind(renamed.collect_schema()["item"], name)
+        rows = as_labels(renamed, kind).rename({"item": f"c{place}"})
+    return rows

@@ -1,0 +1,268 @@
+"""Online answers: counting queries answered from what earlier answers taught, and paid for only where that fails."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Budget, Number
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.mechanisms.calibration import trusted_source
+from sparsegate.mechanisms.gate import Gate
+from sparsegate.mechanisms.laplace import laplace
+from sparsegate.mechanisms.margin import steps_to_confidence
+from sparsegate.mechanisms.variants import VARIANTS, Released
+from sparsegate.noise import Source
+from sparsegate.tables.engines.engine import guarded, open_engine
+from sparsegate.tables.noisy_counts import error_bar
+from sparsegate.tables.online.accuracy import STEP
+from sparsegate.tables.online.answer import OnlineAnswer
+from sparsegate.tables.online.categories import WEIGHT_BITS, Cells, Integers
+from sparsegate.tables.online.cell_counts import count_cells
+from sparsegate.tables.online.histogram import Histogram, Lesson
+from sparsegate.tables.online.terms import Terms
+
+ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER)
+"""The gate: |estimate - truth| + nu >= T + rho, where a positive also carries a fresh noisy answer."""
+
+CONFIDENCE: Final = 0.95
+
+_COUNT_CONFIDENCE = 0.999
+_REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
+
+
+class OnlineAnswers:
+    """Answers any number of counting queries over a categorical domain, and pays only where history does not help.
+
+    A public histogram p over the cells (``weights``), made from nothing but earlier releases, gives each query a
+    free estimate e. With q the true answer, rho ~ Lap(1/eps1) drawn once, nu ~ Lap(2c/eps2) fresh for every query,
+
+        |e - q| + nu < T + rho:   the answer is e, and costs nothing more;
+        otherwise:                the answer is a = q + Lap(c/eps3), and p moves towards a; c times at most.
+
+    **Theorem** (privacy: Hardt, Rothblum 2010 with the noise outside of the absolute value, as Lyu, Su, Li 2017 repair
+    it). For neighbours that differ in one person, with all their rows, everything that ever leaves this object is
+    (eps0+eps1+eps2+eps3)-DP together, for any number of queries, chosen adaptively; eps0 pays for a noisy count of the
+    people, and is 0 where ``population`` is given. *Proof.* A person is in one cell (``histogram``) and has a weight in
+    [0, 1], so each q, and the number of people, moves by at most 1. Fix a transcript: e is a function of the releases
+    before it, and so the same for both neighbours, and |e - q| moves by at most 1. Aligning rho with rho + 1 costs
+    eps1, keeps every negative, and takes each of the at most c positives a shift of nu by at most 2: eps2/c. Its answer
+    costs eps3/c. Everything else is computed from releases: which way p moves is read off a, never off q. The scale of
+    nu is the general one, 2c/eps2: when a person comes, |e - q| rises for one query and falls for another, so an error
+    is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2 eps2.
+
+    **Theorem** (accuracy; proof in ``accuracy`` and ``weights``). Whatever the data, if n is no less than the number of
+    people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid for,
+    x = d (d-z)/(d+z), where d is T less the noise of the comparisons and z < d the noise of the answers; and while the
+    gate is open every estimate it lets through lies within T plus the noise of the comparisons.
+
+    Parameters
+    ----------
+    table: a pandas, Polars or PyArrow table, a DuckDB relation, or a PySpark DataFrame; counted once, here.
+    columns: name of a column -> its PUBLIC list of categories, whole numbers or strings; their product is the domain,
+        of at most 2**22 cells. Rows with another value or a null are in no cell: no query counts them.
+    user: the column that says whose row it is. A person with rows in several cells is in the first of them by the order
+        of the lists. Or unit="row", where every row is another person.
+    epsilon: the privacy loss of everything, split as 1/20 for the count of people where one is needed, and of the rest
+        1/3 for answers and 2/3 for the gate, there as 1:(2c)**(2/3). Or
+    budget: a ``Budget`` with three shares of your own; it needs ``population``.
+    tolerance: T > 0 in people, a public number: how far off an estimate may be and still be good enough.
+    cutoff: c, how many answers can be paid for. By default the smallest that is never reached, whatever the data, with
+        probability 0.95; it needs ``population``. Most data need far fewer than that.
+    population: n, a public number of people or an upper bound on it; by default a noisy count, paid from epsilon.
+    source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
+
+    >>> import pandas
+    >>> from sparsegate.noise import Seeded
+    >>> people = pandas.DataFrame({"country": ["DE"] * 6000 + ["FR"] * 3000, "smokes": [0, 0, 1] * 3000})
+    >>> online = OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
+    ...                        tolerance=500, cutoff=10, population=9000, source=Seeded(1), not_private=True)
+    >>> online.ask({"country": "DE"})
+    OnlineAnswer(estimate=5997.1875, paid=True, checked=True, margin=89.873046875)
+    >>> online.ask({"country": ["DE", "FR"], "smokes": 1}).paid, online
+    (True, <OnlineAnswers: 6 cells, 2 of 10 answers paid for, open>)
+    """
+
+    __slots__ = (
+        "_calibration",
+        "_cells",
+        "_counts",
+        "_epsilon",
+        "_gate",
+        "_histogram",
+        "_lessons",
+        "_lock",
+        "_margins",
+        "_population",
+        "_step",
+    )
+
+    def __init__(
+        self,
+        table: Any,
+        columns: Any,
+        *,
+        tolerance: Number,
+        user: str | None = None,
+        unit: str | None = None,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        cutoff: int | None = None,
+        population: int | None = None,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        cells = Cells.of(columns)
+        terms = Terms(
+            ROW,
+            cells=cells.size,
+            user=user,
+            unit=unit,
+            tolerance=tolerance,
+            epsilon=epsilon,
+            budget=budget,
+            cutoff=cutoff,
+            population=population,
+            not_private=not_private,
+        )
+        noise = trusted_source(source, not_private)
+        with guarded("the engine of the table", lambda: open_engine(table)) as engine:
+            counts = guarded(engine.name, lambda: count_cells(engine, cells, user))
+        scales = terms.calibration.scales
+        assert scales.answer is not None
+        below = STEP * (1 + steps_to_confidence(CONFIDENCE, scales.threshold, scales.query))
+        self._margins = float(terms.tolerance + below), float(STEP * (1 + error_bar(scales.answer, CONFIDENCE)))
+        self._step = terms.step
+        self._cells, self._counts = cells, counts
+        self._calibration, self._epsilon = terms.calibration, terms.total
+        self._histogram = Histogram.uniform(cells.size)
+        self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
+        self._lock = threading.Lock()
+        # From here on epsilon is spent.
+        self._population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
+        self._gate = Gate(terms.calibration, threshold=terms.tolerance, source=noise, not_private=not_private)
+
+    def ask(self, query: Any, *, unchecked: bool = False) -> OnlineAnswer:
+        """How many people does the query count?
+
+        ``query`` maps columns to one category or several, as {"country": ["DE", "FR"], "age": 30}; columns left out
+        may hold any category. Or it is an array of weights from 0 to 1, one for each cell, rounded to 2**-24; flat or
+        with one axis for each column. Once the checks are used up this raises ``GateClosed``, unless
+        ``unchecked=True``: then the histogram answers as it stands, and the answer says so.
+        """
+        if not isinstance(unchecked, bool | np.bool_):
+            raise ParameterError("unchecked", "must be True or False", unchecked)
+        steps = self._cells.steps(query)
+        if self._gate.closed:  # before the lock: a fork may have left it held for ever
+            return self._alone(steps, bool(unchecked))
+        with self._lock:
+            if self._gate.closed:
+                return self._alone(steps, bool(unchecked))
+            estimate = self._estimate(steps)
+            outcome = self._gate.ask(self._truth(steps), estimate=estimate)
+            if outcome.estimate is None:
+                return OnlineAnswer(estimate=estimate, paid=False, checked=True, margin=self._margins[0])
+            released = min(max(float(outcome.estimate), 0.0), float(self._population))
+            self._learn(steps, estimate, released)
+            return OnlineAnswer(estimate=released, paid=True, checked=True, margin=self._margins[1])
+
+    def _learn(self, steps: Integers, estimate: float, released: float) -> None:
+        """Move the histogram; no argument but the released answer was made from data."""
+        people, certain = self._population, self._step.certain
+        target = (estimate + self._step.toward(released - estimate)) / people
+        lesson = Lesson.of(steps, low=(released - certain) / people, high=(released + certain) / people)
+        self._histogram = self._histogram.taught(lesson, target, self._lessons)
+        self._lessons.append(lesson)
+
+    def _estimate(self, steps: Integers) -> float:
+        return self._population * self._histogram.share(steps)
+
+    def _truth(self, steps: Integers) -> float:
+        """The true answer rounded down to the lattice, in integers up to there: it moves by at most 1, exactly."""
+        return math.ldexp(int(steps @ self._counts) >> (WEIGHT_BITS - 10), -10)
+
+    def _alone(self, steps: Integers, unchecked: bool) -> OnlineAnswer:
+        if unchecked:
+            return OnlineAnswer(estimate=self._estimate(steps), paid=False, checked=False, margin=None)
+        spent = f"all {self.cutoff} answers are paid for"
+        reason = "they were closed by hand, or belong to another process" if self.remaining else spent
+        raise GateClosed(
+            f"these online answers are closed: {reason}; pass unchecked=True for answers from the histogram as it "
+            "stands, or make new ones, which spend a new budget"
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether the checks are over."""
+        return self._gate.closed
+
+    @property
+    def remaining(self) -> int:
+        """How many answers can still be paid for."""
+        remaining = self._gate.remaining
+        assert remaining is not None
+        return remaining
+
+    @property
+    def cutoff(self) -> int:
+        """How many answers could be paid for at the start."""
+        return self._calibration.cutoff
+
+    @property
+    def budget(self) -> Budget:
+        """The shares of the gate and of the answers, all of them committed when this was made."""
+        return self._calibration.budget
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss of everything: the budget's total, and the count of people where that was paid for."""
+        return self._epsilon
+
+    @property
+    def population(self) -> int:
+        """The n that shares are multiplied with: the public number, or the noisy count with its error bar added."""
+        return self._population
+
+    @property
+    def synthetic(self) -> NDArray[np.float64]:
+        """The public histogram, in people: one axis for each column, in the order of its categories."""
+        return (self._histogram.shares[:-1] * self._population).reshape(self._cells.shape)
+
+    def close(self) -> None:
+        """Stop checking. Nothing is refunded."""
+        if not self._gate.closed:
+            with self._lock:
+                self._gate.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SparsegateError(
+            "online answers can be neither copied nor pickled: two copies would answer with the same noise; "
+            "make new ones"
+        )
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        paid = f"{self._gate.positives} of {self.cutoff} answers paid for"
+        return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {state}>"
+
+
+def _noisy_population(counts: Integers, epsilon: Fraction, noise: Source, not_private: bool) -> int:
+    """A noisy count of the people in the cells, raised by its error bar, so that it is hardly ever too small."""
+    noisy = laplace(int(counts.sum()), epsilon=epsilon, sensitivity=1, source=noise, not_private=not_private)
+    return max(1, int(noisy) + error_bar(1 / epsilon, _COUNT_CONFIDENCE))

@@ -1,0 +1,160 @@
+"""What is asked of a table: every parameter but the table and its domain, checked before either is touched."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import METHODS, Request
+from sparsegate.tables.observed_domain import bottom_margin
+
+BASKET: Final = {1: None, 2: 100, 3: 40}
+"""Items that a user's basket keeps unless told otherwise, for each size of an itemset."""
+
+DBAR: Final = 10
+"""With ``domain="observed"``, how many times ``count`` the list of candidates is long unless told otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """The public parameters of ``top_items``; see there for what they mean. Options that are not used are None."""
+
+    item: str
+    user: str | None
+    unit: str | None
+    count: int
+    epsilon: Number
+    observed: bool
+    delta: Number
+    method: str
+    threshold: Number | None
+    answers_epsilon: Number
+    max_items_per_user: int | None
+    itemset_size: int
+    max_items: int | None
+    dbar: int | None
+
+    def __post_init__(self) -> None:
+        request = self.request  # checks count, epsilon, method and threshold
+        METHODS[request.method].prepare(request, Scores.histogram({0: 1}))  # and that such noise can be made
+        object.__setattr__(self, "count", request.count)
+        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
+        object.__setattr__(self, "answers_epsilon", exact_epsilon(self.answers_epsilon, "answers_epsilon", zero=True))
+        self._check_unit()
+        self._check_itemsets()
+        self._check_observed()
+
+    @property
+    def request(self) -> Request:
+        """The selection, for counts: one person moves each by at most one, and all of them in one direction."""
+        return Request(
+            count=self.count,
+            epsilon=self.epsilon,
+            sensitivity=1,
+            monotonic=True,
+            method=self.method,
+            threshold=self.threshold,
+        )
+
+    @property
+    def touched(self) -> int | None:
+        """The most candidates that one unit can raise; None where only the number of candidates bounds it."""
+        if self.user is None:
+            return 1
+        if self.max_items is not None:
+            return math.comb(self.max_items, self.itemset_size)
+        return self.max_items_per_user
+
+    def _check_unit(self) -> None:
+        for name in ("item", "user"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and (name == "item" or value is not None):
+                raise ParameterError(name, "must be the name of a column", value, f"pass for instance {name}={name!r}")
+        if self.user == self.item:
+            raise ParameterError(
+                "user",
+                "must not be the column of the items: each item would then be one person",
+                self.user,
+                "name the column that says whose row it is",
+            )
+        if self.unit not in (None, "user", "row"):
+            raise ParameterError("unit", 'must be "row", or left out where user= names a column', self.unit)
+        if self.user is None and self.unit != "row":
+            raise ParameterError(
+                "user",
+                "must name the column that says whose row it is, because the guarantee is for a person and one "
+                "person may have many rows",
+                next_step='if every row is another person, say so with unit="row"',
+            )
+        if self.user is not None and self.unit == "row":
+            raise ParameterError("unit", 'must not be "row" where user= is given', self.unit, "leave one of them out")
+        object.__setattr__(self, "unit", "row" if self.user is None else "user")
+        if self.max_items_per_user is not None:
+            object.__setattr__(self, "max_items_per_user", exact_count(self.max_items_per_user, "max_items_per_user"))
+            self._needs_user("max_items_per_user", self.max_items_per_user)
+
+    def _check_itemsets(self) -> None:
+        size = self.itemset_size
+        if isinstance(size, bool) or size not in tuple(BASKET):
+            raise ParameterError("itemset_size", "must be 1, 2 or 3", size)
+        if size == 1:
+            if self.max_items is not None:
+                rule = "must not be given for single items: it cuts the baskets of itemsets"
+                raise ParameterError("max_items", rule, self.max_items, "pass max_items_per_user= to bound a user")
+            return
+        self._needs_user("itemset_size", size)
+        most = exact_count(BASKET[size] if self.max_items is None else self.max_items, "max_items")
+        if most < size:
+            raise ParameterError("max_items", f"must be at least itemset_size = {size}", most)
+        object.__setattr__(self, "max_items", most)
+        if self.max_items_per_user is not None:
+            rule = "must not be given for itemsets"
+            raise ParameterError("max_items_per_user", rule, self.max_items_per_user, "pass max_items=")
+
+    def _needs_user(self, name: str, value: object) -> None:
+        if self.user is None:
+            raise ParameterError(name, "needs a user column", value, "pass user=, or leave it out")
+
+    def _check_observed(self) -> None:
+        delta = exact_epsilon(self.delta, "delta", zero=True)
+        object.__setattr__(self, "delta", delta)
+        if not self.observed:
+            for name, given in (("delta", delta != 0), ("dbar", self.dbar is not None)):
+                if given:
+                    raise ParameterError(
+                        name,
+                        'must not be given with a public domain, which needs none; it is for domain="observed"',
+                        _shown(getattr(self, name)),
+                        "leave it out",
+                    )
+            return
+        if not 0 < delta < 1:
+            raise ParameterError(
+                "delta",
+                'must lie strictly between 0 and 1 for domain="observed": which items exist is private, and '
+                "a person who alone has an item can only be hidden up to a small probability",
+                _shown(delta),
+                "pass for instance delta=1e-8, or a public domain, which needs no delta",
+            )
+        if self.itemset_size != 1:
+            raise ParameterError("itemset_size", 'must be 1 for domain="observed"', self.itemset_size)
+        if self.method != "exponential":
+            rule = 'must be "exponential" for domain="observed"'
+            raise ParameterError("method", rule, self.method, "pass a public domain for the other methods")
+        dbar = exact_count(DBAR * self.count if self.dbar is None else self.dbar, "dbar")
+        if dbar < self.count:
+            raise ParameterError(
+                "dbar", f"must be at least count = {self.count}", dbar, "leave it out for ten times that"
+            )
+        object.__setattr__(self, "dbar", dbar)
+        # An epsilon too small for this delta is refused here, before anything is spent.
+        bottom_margin(rate=Fraction(self.epsilon) / self.count, delta=delta, touched=dbar)
+
+
+def _shown(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value

@@ -1,0 +1,67 @@
+"""What a table gives away: the chosen items, their noisy counts if asked for, and a record to publish beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from sparsegate.budget import Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """How a release was made. Every entry is a public parameter: none was computed from the private table.
+
+    ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
+    that paid for the estimates. ``domain_size`` is the number of public candidates (of itemsets, where they were
+    asked for), None for ``domain="observed"``. ``unit`` is what the neighbours of the theorem add or remove:
+    "user" or "row". Options that the release did not use are None. ``private`` is False where the noise came from
+    a seed.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    answers_epsilon: Fraction
+    method: str
+    unit: str
+    count: int
+    domain: str
+    domain_size: int | None
+    threshold: Number | None
+    itemset_size: int
+    max_items: int | None
+    max_items_per_user: int | None
+    dbar: int | None
+    private: bool
+    version: str
+
+    def as_dict(self) -> dict[str, str | int | float | bool | None]:
+        """The record as JSON takes it; a fraction becomes the nearest float, and what was not used is left out."""
+        entries = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: float(value) if isinstance(value, Fraction | Decimal | np.generic) else value
+            for name, value in entries.items()
+            if value is not None
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopItems:
+    """The chosen items in the order selected, which is part of what may be released; an itemset is a tuple of items.
+
+    ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each
+    lies within ``error_bar`` of the true count with probability ``confidence``, before it was cut at zero.
+    """
+
+    items: tuple[Hashable, ...]
+    record: Record
+    estimates: tuple[int, ...] | None = None
+    error_bar: int | None = None
+    confidence: float = 0.95
+
+    def __len__(self) -> int:
+        return len(self.items)

@@ -1,0 +1,221 @@
+"""Private top-c of a table: one call, from the user's dataframe to what may be published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.budget import Number
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.calibration import trusted_source
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.noise import Source
+from sparsegate.tables.columns import read_columns
+from sparsegate.tables.counting import Pick, count_items, name_picks
+from sparsegate.tables.domain import EXPLAINED, Domain, public_domain
+from sparsegate.tables.engines.engine import Engine, guarded, open_engine
+from sparsegate.tables.itemsets import count_itemsets, itemset_domain, name_itemsets
+from sparsegate.tables.noisy_counts import answer_scale, error_bar, noisy_counts
+from sparsegate.tables.observed_domain import pick_observed
+from sparsegate.tables.question import Question
+from sparsegate.tables.release import Record, TopItems
+
+if TYPE_CHECKING:
+    from sparsegate.tables.engines.engine import Frame
+
+CONFIDENCE = 0.95
+
+
+def top_items(
+    table: Any,
+    *,
+    item: str,
+    user: str | None = None,
+    unit: str | None = None,
+    count: int,
+    epsilon: Number,
+    domain: Any = None,
+    delta: Number = 0,
+    method: str = "exponential",
+    threshold: Number | None = None,
+    answers_epsilon: Number = 0,
+    max_items_per_user: int | None = None,
+    itemset_size: int = 1,
+    max_items: int | None = None,
+    dbar: int | None = None,
+    spend: Callable[[Record], object] | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> TopItems:
+    """Select the ``count`` items that most users have; the release is (epsilon + answers_epsilon, delta)-DP.
+
+    *Theorem.* The score of an item is its number of different users. Adding or removing one user, with all their rows,
+    moves each score by at most one and all in one direction, so each method of ``select_top`` is epsilon-DP at
+    sensitivity 1, monotonic, over a public domain; without one see ``tables.unknown``. The counts are made in the
+    table's own engine. How long that takes depends on the data: publish the result, not the time.
+
+    Parameters
+    ----------
+    table: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame.
+    item, user: names of columns. Items are whole numbers or strings; rows with a null in either column are dropped.
+    unit: "row" instead of ``user`` where every row is another person.
+    count: c, how many to select.
+    epsilon: the privacy loss of the selection, > 0; a float is read as the decimal it prints as.
+    domain: the public candidates: a list, array, series, a dataframe (its only column, or the one called ``item``),
+        a file as Path("pages.csv") or Path("pages.csv:column"), or a number n for the labels 0, 1, ..., n-1. Those
+        that the table lacks have the score 0, and are selected as often as that deserves; items of the table that are
+        no candidates are ignored. Or "observed": whatever the table holds, at the price of ``delta``, and of fewer
+        items than asked for where counts are small.
+    delta: only with "observed": the probability, such as 1e-8, with which the guarantee may fail.
+    method, threshold: as in ``select_top``: "exponential"; "sparse-vector", all items above a PUBLIC threshold but
+        at most c; "retraversal".
+    answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows).
+    max_items_per_user: cut each user to so many items first, by a fixed hash of their labels. Less noise in the
+        answers where it is below c, and a lower bar for "observed".
+    itemset_size: 2 or 3 selects sets of items that users have together, out of all sets of the domain.
+    max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given.
+    dbar: with "observed", how many items take part; ten times ``count`` unless given.
+    spend: called once with the record of the release when everything is checked and counted and nothing is drawn yet;
+        a ledger charges there, and refuses by raising.
+    source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
+
+    >>> import pandas
+    >>> from sparsegate.noise import Seeded
+    >>> visits = pandas.DataFrame({"page": ["/home"] * 40 + ["/docs"] * 30, "visitor": [*range(40), *range(30)]})
+    >>> top = top_items(visits, item="page", user="visitor", count=2, epsilon=2, answers_epsilon=1,
+    ...                 domain=["/home", "/docs", "/blog"], source=Seeded(1), not_private=True)
+    >>> top.items, top.estimates, top.error_bar
+    (('/home', '/docs'), (40, 33), 6)
+    """
+    question = Question(
+        item=item,
+        user=user,
+        unit=unit,
+        count=count,
+        epsilon=epsilon,
+        observed=_observed(domain),
+        delta=delta,
+        method=method,
+        threshold=threshold,
+        answers_epsilon=answers_epsilon,
+        max_items_per_user=max_items_per_user,
+        itemset_size=itemset_size,
+        max_items=max_items,
+        dbar=dbar,
+    )
+    noise = trusted_source(source, not_private)
+    with guarded("the engine of the table", lambda: open_engine(table)) as engine:
+        prepared = guarded(engine.name, lambda: prepare(engine, question, domain))
+        record = prepared.record(private=noise.private)
+        if spend is not None:
+            spend(record)
+        return guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
+
+
+def _observed(domain: Any) -> bool:
+    if domain is None or (isinstance(domain, str) and domain != "observed"):
+        raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
+    return isinstance(domain, str)
+
+
+def prepare(engine: Engine, question: Question, domain: Any) -> Prepared:
+    """Read the columns, find the candidates and count."""
+    rows, kind = read_columns(engine, question.item, question.user)
+    public = None if question.observed else public_domain(engine, domain, item=question.item, kind=kind)
+    return Prepared(engine, question, public, rows)
+
+
+class Prepared:
+    """A release made ready: everything is checked and counted, and nothing is drawn."""
+
+    def __init__(self, engine: Engine, question: Question, domain: Domain | None, rows: Frame) -> None:
+        self._engine = engine
+        self._question = question
+        self._domain = domain
+        self._numbers: Frame | None = None
+        size, answers = question.itemset_size, Fraction(question.answers_epsilon)
+        self._scale: Fraction | None = None
+        if answers:
+            self._scale = answer_scale(count=question.count, touched=question.touched, epsilon=answers)
+        if domain is not None and size > 1:
+            self._domain = itemset_domain(domain, size)
+        if self._domain is not None and question.count > self._domain.size:
+            rule = f"must not exceed the size of the public domain, {self._domain.size}"
+            raise ParameterError("count", rule, question.count, "ask for fewer")
+        if domain is not None and question.max_items is not None:
+            most = question.max_items
+            self._counted, self._numbers = count_itemsets(engine, rows, domain, size=size, most=most)
+        else:
+            self._counted = count_items(engine, rows, domain, question.max_items_per_user)
+
+    def draw(self, noise: Source, record: Record) -> TopItems:
+        """Draw the selection, name its items, and add noise to their counts where that was asked for."""
+        picks = self.pick(noise)
+        labels = self.name(picks)
+        if self._scale is None:
+            return TopItems(items=tuple(labels), record=record)
+        return TopItems(
+            items=tuple(labels),
+            record=record,
+            estimates=noisy_counts(noise.stream(), [score for score, _ in picks], self._scale),
+            error_bar=error_bar(self._scale, CONFIDENCE),
+            confidence=CONFIDENCE,
+        )
+
+    def name(self, picks: Sequence[Pick]) -> list[Any]:
+        """The items, or sets of items, that were picked."""
+        labels = name_picks(self._engine, self._counted, self._domain, picks)
+        if self._question.itemset_size == 1:
+            return labels
+        return name_itemsets(self._engine, self._numbers, labels, self._question.itemset_size)
+
+    def pick(self, noise: Source) -> list[Pick]:
+        """Draw the selection. The score of a pick is private."""
+        question = self._question
+        if self._domain is None:
+            assert question.dbar is not None
+            return pick_observed(
+                noise,
+                self._counted.histogram,
+                request=question.request,
+                dbar=question.dbar,
+                delta=Fraction(question.delta),
+                touched=question.touched,
+            )
+        absent = self._domain.size - self._counted.total
+        histogram = ({0: absent} if absent else {}) | dict(self._counted.histogram)
+        picks = question.request.pick(Scores.histogram(histogram), source=noise, not_private=True)
+        scores = list(histogram)
+        groups, members = picks.groups.tolist(), picks.members.tolist()
+        return [(scores[group], member) for group, member in zip(groups, members, strict=True)]
+
+    def record(self, *, private: bool) -> Record:
+        """What may be said about the release."""
+        question = self._question
+        answers = Fraction(question.answers_epsilon)
+        return Record(
+            epsilon=Fraction(question.epsilon) + answers,
+            delta=Fraction(question.delta),
+            answers_epsilon=answers,
+            method=question.method,
+            unit="row" if question.user is None else "user",
+            count=question.count,
+            domain="observed" if self._domain is None else "public",
+            domain_size=None if self._domain is None else self._domain.size,
+            threshold=question.threshold,
+            itemset_size=question.itemset_size,
+            max_items=question.max_items,
+            max_items_per_user=question.max_items_per_user,
+            dbar=question.dbar,
+            private=private,
+            version=_version(),
+        )
+
+
+def _version() -> str:
+    try:
+        return version("sparsegate")
+    except PackageNotFoundError:  # run from its sources, without being installed
+        return "unknown"

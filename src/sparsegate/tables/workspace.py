@@ -1,0 +1,241 @@
+"""Opening the owner's files through DuckDB, and nothing else: Parquet, CSV, JSON, FIMI, and databases.
+
+How a file is read must not depend on what people did in it, so nothing is guessed from rows. Every column of a CSV,
+JSON, FIMI or SQLite source is text (a guessed type would change with one person's row), the columns of JSON are those
+that are asked for (the keys of its records would change with one person's record), the delimiter is read from the
+header line alone, and a row that does not fit is an error for the owner, never skipped. Parquet files and DuckDB
+databases keep the types of their schema.
+
+No error from an engine leaves this module with its own words: see ``tables.quiet``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.engine_errors import quiet, refused
+from sparsegate.tables.files import DATABASES, expand, header_of, kind_of, listed
+from sparsegate.tables.parsing import names_in
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+LINE = "delim='\x01', quote='', escape='', header=false, auto_detect=false, columns={'line': 'VARCHAR'}"
+BATCH = 50_000
+Result = TypeVar("Result")
+
+
+class Workspace:
+    """A DuckDB of its own, in memory, that spills to a private folder which goes when the engine is closed."""
+
+    kind: str = ""
+    """What was opened last: "Parquet", "CSV", "JSON", "FIMI", "lines", "DuckDB" or "SQLite"."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        import duckdb
+
+        folder = self._stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
+        )
+        settings: dict[str, Any] = {
+            "temp_directory": folder,
+            "preserve_insertion_order": False,
+            # A query names what is in the files, never our own variables; and no code is fetched from the network.
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+        }
+        self._connection: DuckDBPyConnection = self._stack.enter_context(duckdb.connect(config=settings))
+        # The engine's own bar would be drawn into the output, and would tell how much there is to read.
+        self._connection.execute("SET enable_progress_bar = false")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do ``work`` while this thread waits, so that a signal stops the engine at once instead of after its query."""
+        outcome: list[Result] = []
+        trouble: list[BaseException] = []
+        done = threading.Event()
+
+        def body() -> None:
+            try:
+                outcome.append(work())
+            except BaseException as error:
+                trouble.append(error)
+            finally:
+                done.set()
+
+        threading.Thread(target=body, daemon=True).start()
+        try:
+            done.wait()
+        except (KeyboardInterrupt, SystemExit):
+            # Again and again: between two queries there is nothing to interrupt, and the second would run to its end.
+            while not done.wait(0.05):
+                self._connection.interrupt()
+            raise
+        if trouble:
+            raise trouble[0]
+        return outcome[0]
+
+    def open(
+        self,
+        patterns: Sequence[str],
+        *,
+        table: str | None = None,
+        sql: str | None = None,
+        copy: bool = False,
+        columns: Sequence[str] | None = None,
+    ) -> DuckDBPyRelation:
+        """One relation over all the files, which must be of one kind.
+
+        ``table`` names a table of a database, as ``name`` or ``schema.name``. ``sql`` is one SELECT, over the tables
+        of a database, or over the files under the name ``data``. ``copy`` reads everything once, into the engine,
+        for a caller who asks many questions. ``columns`` are the names that will be asked for: for JSON they are the
+        columns, and a key that a record, or every record, lacks is null there.
+        """
+        files = expand(patterns)
+        kinds = {kind_of(file) for file in files}
+        if len(kinds) > 1:
+            raise TableError(f"the files must be of one kind, and these are {', '.join(sorted(kinds))}; read one kind")
+        (kind,) = kinds
+        self.kind = kind
+        with quiet(f"{listed(files)} cannot be read as {kind}"):
+            if kind in DATABASES:
+                if len(files) > 1 or (table is None) == (sql is None):
+                    raise TableError(
+                        "a database is read alone, with the name of a table or with a query: give --table or --sql"
+                    )
+                read = self._duckdb if kind == "DuckDB" else self._sqlite
+                opened = read(files[0], table, sql)
+                return self._copied(opened) if copy and kind == "DuckDB" else opened
+            if table is not None:
+                raise TableError(
+                    f"--table is for a database, and {listed(files)} is {kind}; leave it out, or give --sql"
+                )
+            if kind == "JSON":
+                opened = self._json(files, columns if sql is None else names_in(self._connection, sql))
+            else:
+                readers = {"CSV": self._csv, "FIMI": self._fimi, "lines": self._lines, "Parquet": self._parquet}
+                opened = readers[kind](files)
+            chosen = opened if sql is None else self._select(sql, opened)
+            return self._copied(chosen) if copy else chosen
+
+    def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
+        relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")
+        return self._connection.sql("SELECT * FROM memory.main.copied")
+
+    def _parquet(self, files: Sequence[str]) -> DuckDBPyRelation:
+        return self._connection.sql("SELECT * FROM read_parquet($files, union_by_name=true)", params={"files": files})
+
+    def _csv(self, files: Sequence[str]) -> DuckDBPyRelation:
+        """One reader for each header, so that files whose columns differ in order or number are matched by name."""
+        groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for file in files:
+            first = self._connection.sql(f"FROM read_csv({_quoted(file)}, {LINE}) LIMIT 1").fetchall()
+            groups.setdefault(header_of(file, first[0][0] if first else ""), []).append(file)
+        parts = [
+            f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', "
+            f"escape='\"', delim={_quoted(delimiter)}, columns={{{_text_columns(names)}}})"
+            for (delimiter, names), members in groups.items()
+        ]
+        return self._connection.sql(" UNION ALL BY NAME ".join(f"({part})" for part in parts))
+
+    def _json(self, files: Sequence[str], asked: Sequence[str] | None) -> DuckDBPyRelation:
+        """The columns are those asked for; if nobody can say, the keys of the first records. All are text."""
+        records = f"read_json({_quoted_list(files)}, records=true"
+        if asked is not None:
+            return self._connection.sql(f"FROM {records}, columns={{{_text_columns(asked or ['record'])}}})")
+        # Left to itself the engine takes records with many different keys for a map, and refuses them.
+        keys = f"{records}, union_by_name=true, maximum_depth=1, map_inference_threshold=-1)"
+        names = self._connection.sql(f"FROM {keys}").columns
+        return self._connection.sql(f"FROM {records}, columns={{{_text_columns(names)}}})")
+
+    def _fimi(self, files: Sequence[str]) -> DuckDBPyRelation:
+        """One transaction a line: ``user`` is a number for the line, ``item`` each token on it."""
+        return self._connection.sql(
+            rf"""SELECT "user", unnest(regexp_extract_all(line, '\S+')) AS item
+            FROM (SELECT row_number() OVER () AS "user", line FROM read_csv({_quoted_list(files)}, {LINE}))"""
+        )
+
+    def _lines(self, files: Sequence[str]) -> DuckDBPyRelation:
+        return self._connection.sql(f"SELECT line AS item FROM read_csv({_quoted_list(files)}, {LINE})")
+
+    def _duckdb(self, file: str, table: str | None, sql: str | None) -> DuckDBPyRelation:
+        self._connection.execute(f"ATTACH {_quoted(file)} AS source (READ_ONLY)")
+        self._connection.execute("USE source")
+        if table is not None:
+            rows = self._connection.execute(
+                "SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE table_catalog = 'source'"
+            ).fetchall()
+            known = [name.removeprefix("main.") for (name,) in rows]
+            _require_table(table, known)
+            sql = f"SELECT * FROM {'.'.join(map(identifier, table.split('.', 1)))}"
+        return self._select(sql or "")
+
+    def _select(self, sql: str, data: DuckDBPyRelation | None = None) -> DuckDBPyRelation:
+        import duckdb
+
+        with refused("sql"):
+            statements = self._connection.extract_statements(sql)
+            if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+                raise ParameterError("sql", "must be one SELECT statement", sql)
+            query = statements[0].query.rstrip().rstrip(";")
+            if data is not None:
+                data.to_view("data")
+            return self._connection.sql(query)
+
+    def _sqlite(self, file: str, table: str | None, sql: str | None) -> DuckDBPyRelation:
+        """Copied through Python's own SQLite, batch by batch: DuckDB's extension for it would be a download."""
+        import numpy as np
+
+        with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as database:
+            if table is not None:
+                rows = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+                _require_table(table, [name for (name,) in rows])
+                sql = f"SELECT * FROM {identifier(table)}"
+            with refused("sql"):
+                names = [column[0] for column in database.execute(f"SELECT * FROM ({sql}\n) LIMIT 0").description]
+            texts = ", ".join(f"CAST({identifier(name)} AS TEXT)" for name in names)
+            cursor = database.execute(f"SELECT {texts} FROM ({sql}\n)")
+            columns = ", ".join(f"{identifier(name)} VARCHAR" for name in names)
+            self._connection.execute(f"CREATE TABLE copied ({columns})")
+            while batch := cursor.fetchmany(BATCH):
+                arrays = zip(names, np.array(batch, dtype=object).T, strict=True)
+                self._connection.register("batch", {name: np.ascontiguousarray(column) for name, column in arrays})
+                self._connection.execute("INSERT INTO copied FROM batch")
+        return self._connection.sql("SELECT * FROM copied")
+
+
+def _require_table(table: str, known: Sequence[str]) -> None:
+    if table.lower() not in {name.lower() for name in known}:
+        near = difflib.get_close_matches(table, known, n=5, cutoff=0.4) or known[:5]
+        raise ParameterError("table", "must be a table of the database", table, f"there are: {', '.join(near)}")
+
+
+def _text_columns(names: Sequence[str]) -> str:
+    return ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted_list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"
+
+
+def identifier(name: str) -> str:
+    """A name as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,65 @@
+"""A resumed gate is the same gate: its threshold noise, its count of positives, and fresh noise for each question."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.mechanisms.resume import resume, threshold_noise
+from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.noise import Seeded
+
+PUBLIC = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1, "monotonic": True}
+
+
+def test_a_resumed_gate_has_the_threshold_noise_of_the_first() -> None:
+    gates = [SparseVector(**PUBLIC) for _ in range(20)]
+    resumed = [resume(threshold_noise(gate), asked=0, positives=0, **PUBLIC) for gate in gates]
+    assert [gate._rho for gate in resumed] == [gate._rho for gate in gates]
+    assert len({gate._rho for gate in gates}) > 1
+
+
+def test_its_answers_turn_exactly_where_the_threshold_noise_says() -> None:
+    # Without query noise (an epsilon this large makes it 0 but for a chance of 1e-40) rho alone decides.
+    public = PUBLIC | {"cutoff": 50, "epsilon": 10_000, "allocation": 1e6}
+    for rho in (-3, 0, 7):
+        secret = rho.to_bytes(9, "big", signed=True)
+        gate = resume(secret, asked=0, positives=0, **public)
+        assert [gate.ask(100 + rho + step).above for step in (-2, -1, 0, 1)] == [False, False, True, True]
+
+
+def test_positives_that_were_given_count() -> None:
+    gate = resume(threshold_noise(SparseVector(**PUBLIC)), asked=9, positives=2, **PUBLIC)
+    assert (gate.positives, gate.remaining, gate.closed) == (2, 1, False)
+    assert gate.ask(10**6)
+    with pytest.raises(GateClosed):
+        gate.ask(0)
+
+
+def test_a_gate_that_was_through_stays_closed() -> None:
+    for public, asked, positives in ((PUBLIC, 3, 3), (PUBLIC | {"queries": 4}, 4, 0)):
+        gate = resume(threshold_noise(SparseVector(**public)), asked=asked, positives=positives, **public)
+        assert gate.closed
+
+
+@pytest.mark.parametrize(("asked", "positives"), [(3, 4), (9, 4), (1, -1)])
+def test_counts_that_cannot_be_are_refused(asked: int, positives: int) -> None:
+    with pytest.raises(ParameterError, match="positives"):
+        resume(bytes(9), asked=asked, positives=positives, **PUBLIC)
+
+
+def test_all_secrets_have_one_length() -> None:
+    scales = [PUBLIC | {"epsilon": epsilon} for epsilon in (100, 1, 1e-6)]
+    lengths = {
+        len(threshold_noise(SparseVector(**public, source=Seeded(seed), not_private=True)))
+        for public in scales
+        for seed in range(20)
+    }
+    assert lengths == {9}
+
+
+def test_questions_after_the_restart_have_noise_of_their_own() -> None:
+    public = PUBLIC | {"cutoff": 2000}
+    secret = threshold_noise(SparseVector(**public))
+    answers = [[resume(secret, asked=0, positives=0, **public).ask(100).above for _ in range(40)] for _ in range(2)]
+    assert answers[0] != answers[1]

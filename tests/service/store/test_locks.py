@@ -1,0 +1,113 @@
+"""Turns: one at a time at each gate, in one process and between processes, and given back when a process dies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from sparsegate.errors import LedgerError
+from sparsegate.service.gates import GateBusy
+from sparsegate.service.store.database import open_database
+from sparsegate.service.store.locks import FileTurns, turns_of
+
+HOLDER = """
+import sys, time
+from sparsegate.service.store.database import open_database
+from sparsegate.service.store.locks import turns_of
+with turns_of(open_database(sys.argv[1])).at(int(sys.argv[2])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "visits.ledger"
+
+
+def test_threads_take_turns_at_one_gate_and_not_at_two(ledger: Path) -> None:
+    turns, inside, most = FileTurns(ledger), [0, 0], [0, 0]
+
+    def work(gate: int) -> None:
+        for _ in range(10):
+            with turns.at(gate):
+                inside[gate] += 1
+                most[gate] = max(most[gate], inside[gate])
+                time.sleep(0.001)
+                inside[gate] -= 1
+
+    threads = [threading.Thread(target=work, args=(place % 2,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1]
+    with turns.at(0), turns.at(1):
+        pass
+
+
+def test_another_process_is_waited_for_until_it_dies(place: str) -> None:
+    command = [sys.executable, "-c", HOLDER, place, "3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        turns = turns_of(open_database(place), patience=0.2)
+        with pytest.raises(GateBusy), turns.at(3):
+            pass
+        with turns.at(4), turns.for_key("a request"):
+            pass
+        holder.kill()
+    with turns_of(open_database(place), patience=5).at(3):
+        pass
+
+
+def test_two_keepers_in_one_process_exclude_one_another(place: str) -> None:
+    first, second = (turns_of(open_database(place), patience=0.2) for _ in range(2))
+    with first.at(1), first.for_key("a request"):
+        with pytest.raises(GateBusy), second.at(1):
+            pass
+        with pytest.raises(GateBusy), second.for_key("a request"):
+            pass
+    with second.at(1), second.for_key("a request"):
+        pass
+
+
+def test_a_database_that_is_gone_is_an_error_in_our_words(tmp_path: Path) -> None:
+    database = open_database(f"postgresql://nobody@/none?host={tmp_path}")
+    with pytest.raises(LedgerError, match="cannot be reached") as refused, turns_of(database).at(1):
+        pass
+    assert refused.value.__context__ is None
+
+
+def test_a_turn_is_given_back_after_an_error(ledger: Path) -> None:
+    turns = FileTurns(ledger, patience=0.5)
+    with pytest.raises(RuntimeError), turns.at(1):
+        raise RuntimeError
+    with turns.at(1):
+        pass
+
+
+def test_a_queue_has_an_end(ledger: Path) -> None:
+    turns = FileTurns(ledger, waiting=2, patience=5)
+    leave = threading.Event()
+
+    def hold() -> None:
+        with turns.at(1):
+            leave.wait()
+
+    threads = [threading.Thread(target=hold) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)
+    with pytest.raises(GateBusy, match="nothing was spent"), turns.at(1):
+        pass
+    leave.set()
+    for thread in threads:
+        thread.join()
+    with turns.at(1):
+        pass

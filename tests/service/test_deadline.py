@@ -1,0 +1,112 @@
+"""One ask and its deadline: whatever comes of it leaves at arrival + D, and what is late is stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from sparsegate.errors import GateClosed
+from sparsegate.service.deadline import Asking, lost
+from sparsegate.service.gates import OutcomeLost
+
+D = 0.3
+
+
+def course(asking: Asking[str], *, work: float, outcome=lambda: "done") -> bool:
+    """The steps of an ask whose work takes so long; whether it was delivered in time."""
+    asking.arrive()
+    asking.intend()
+    time.sleep(work)
+    delivered = asking.deliver(outcome)
+    asking.leave()
+    return delivered
+
+
+@pytest.mark.parametrize("work", [0.0, 0.1, 0.25])
+@pytest.mark.parametrize("outcome", [lambda: "done", lost])
+def test_what_is_delivered_in_time_leaves_at_the_delay(work: float, outcome) -> None:
+    asking: Asking[str] = Asking(D)
+    begun = time.monotonic()
+    try:
+        assert asking.run(lambda: course(asking, work=work, outcome=outcome) and None) == "done"
+    except OutcomeLost:
+        assert outcome is lost
+    assert D <= time.monotonic() - begun < D + 1.5
+
+
+def test_what_is_late_is_lost_at_the_delay_and_stopped() -> None:
+    asking: Asking[str] = Asking(D)
+    stopped, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        asking.arrive()
+        asking.intend()
+        asking.can_stop(stopped.set)
+        assert stopped.wait(5)
+        assert asking.late
+        assert not asking.deliver(lambda: "too late")
+        ended.set()
+
+    begun = time.monotonic()
+    with pytest.raises(OutcomeLost):
+        asking.run(work)
+    assert D <= time.monotonic() - begun < D + 1.5
+    assert ended.wait(5)
+
+
+def test_a_count_that_begins_after_the_delay_is_stopped_at_once() -> None:
+    asking: Asking[str] = Asking(0.05)
+    stopped = threading.Event()
+
+    def work() -> None:
+        asking.arrive()
+        asking.intend()
+        time.sleep(0.3)
+        asking.can_stop(stopped.set)
+
+    with pytest.raises(OutcomeLost):
+        asking.run(work)
+    assert stopped.wait(5)
+
+
+def test_waiting_for_the_turn_does_not_count() -> None:
+    asking: Asking[str] = Asking(D)
+
+    def work() -> None:
+        time.sleep(2 * D)
+        course(asking, work=0)
+
+    begun = time.monotonic()
+    assert asking.run(work) == "done"
+    assert 3 * D <= time.monotonic() - begun < 3 * D + 1.5
+
+
+@pytest.mark.parametrize("delay", [0.0, 3.0])
+def test_what_is_refused_before_the_intent_is_raised_at_once(delay: float) -> None:
+    asking: Asking[str] = Asking(delay)
+
+    def work() -> None:
+        asking.arrive()
+        raise GateClosed("closed")
+
+    begun = time.monotonic()
+    with pytest.raises(GateClosed):
+        asking.run(work)
+    assert time.monotonic() - begun < max(delay, 1.0)
+
+
+def test_without_a_delay_the_work_is_done_here_and_now() -> None:
+    asking: Asking[int] = Asking(0.0)
+    threads: list[int] = []
+
+    def work() -> None:
+        asking.arrive()
+        asking.intend()
+        threads.append(threading.get_ident())
+        assert asking.deliver(lambda: 7)
+        asking.leave()
+
+    assert asking.run(work) == 7
+    assert threads == [threading.get_ident()]

@@ -1,0 +1,114 @@
+"""Selections item by item, to hold the grouped simulator against: by the library's own runners, and by plain numpy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+from scipy import stats
+
+import sparsegate as sg
+from sparsegate.evaluation import Ladder, Method
+
+Outcome = tuple[int, ...]
+
+
+def outcomes(rungs: np.ndarray, ladder: Ladder) -> Counter[Outcome]:
+    """How many items of each rung a run selected, counted over runs."""
+    return Counter(tuple(np.bincount(row[row >= 0], minlength=ladder.values.size).tolist()) for row in rungs)
+
+
+def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, runs: int, seed: int) -> Counter[Outcome]:
+    """The same from the runners for private data: exact noise, on a lattice so fine (2**-10) that no test can tell."""
+    scores = np.repeat(ladder.values, ladder.sizes)
+    rungs = np.repeat(np.arange(ladder.values.size), ladder.sizes)
+    order, source = np.random.default_rng(seed), sg.Seeded(seed)
+    common = {
+        "epsilon": epsilon,
+        "sensitivity": 1.0,
+        "monotonic": True,
+        "source": source,
+        "not_private": True,
+    }
+    threshold = ladder.oracle_threshold(count)
+    seen: Counter[Outcome] = Counter()
+    for _ in range(runs):
+        if method.row is None:
+            chosen = sg.select_top(scores, count=count, **common).indices
+        elif method.passes > 1:
+            chosen = sg.select_top(
+                scores,
+                count=count,
+                method="retraversal",
+                threshold=threshold,
+                raise_by=method.raise_by,
+                max_passes=method.passes,
+                allocation=method.allocation,
+                **common,
+            ).indices
+        else:
+            shuffled = order.permutation(scores.size)
+            answers = sg.run(
+                method.row, scores[shuffled], threshold=threshold, cutoff=count, allocation=method.allocation, **common
+            )
+            chosen = shuffled[[place for place, answer in enumerate(answers) if answer]]
+        seen[tuple(np.bincount(rungs[chosen], minlength=ladder.values.size).tolist())] += 1
+    return seen
+
+
+def two_sample_p(one: Counter[Outcome], other: Counter[Outcome]) -> float:
+    """The p-value of a chi-square test that two samples have one law; outcomes too rare to expect 10 are pooled."""
+    sizes = np.array([one.total(), other.total()])
+    cells = np.array([[one[outcome], other[outcome]] for outcome in one | other])
+    rare = cells.sum(axis=1) * sizes.min() < 10 * sizes.sum()
+    if rare.any():
+        cells = np.vstack([cells[~rare], cells[rare].sum(axis=0)])
+    expected = cells.sum(axis=1)[:, None] * sizes / sizes.sum()
+    return float(stats.chi2.sf(((cells - expected) ** 2 / expected).sum(), len(cells) - 1))
+
+
+def numpy_score_errors(
+    method: Method, ladder: Ladder, *, count: int, epsilon: float, runs: int, seed: int
+) -> np.ndarray:
+    """The score error rate of each run of a simulation that visits every item, with nothing clever about it."""
+    rng, scores = np.random.default_rng(seed), np.repeat(ladder.values, ladder.sizes)
+    best = np.sort(scores)[-count:].mean()
+    return np.array(
+        [1 - _mean(scores[_select(rng, method, ladder, scores, count, epsilon)]) / best for _ in range(runs)]
+    )
+
+
+def _mean(scores: np.ndarray) -> float:
+    return float(scores.mean()) if scores.size else 0.0
+
+
+def _select(
+    rng: np.random.Generator, method: Method, ladder: Ladder, scores: np.ndarray, count: int, epsilon: float
+) -> np.ndarray:
+    rho_scale, nu_scale = method.noise(count=count, epsilon=epsilon)
+    if method.row is None:
+        return np.argsort(scores / nu_scale + rng.gumbel(size=scores.size))[-count:]
+    threshold = ladder.oracle_threshold(count) + method.raise_by * np.sqrt(2) * nu_scale
+    order, rho, chosen = rng.permutation(scores.size), rng.laplace(0, rho_scale), np.empty(0, dtype=np.int64)
+    for _ in range(method.passes):
+        noisy = scores[order] + rng.laplace(0, nu_scale, order.size)
+        if method.row.redraws_threshold:
+            found = order[list(_redrawn(rng, noisy - threshold, rho, rho_scale, count))]
+        else:
+            found = order[noisy >= threshold + rho][: count - chosen.size]
+        chosen, order = np.concatenate((chosen, found)), order[~np.isin(order, found)]
+        if chosen.size == count:
+            break
+    return chosen
+
+
+def _redrawn(rng: np.random.Generator, surplus: np.ndarray, rho: float, rho_scale: float, count: int) -> Iterable[int]:
+    found = 0
+    for place, value in enumerate(surplus.tolist()):
+        if value >= rho:
+            yield place
+            found += 1
+            if found == count:
+                return
+            rho = rng.laplace(0, rho_scale)

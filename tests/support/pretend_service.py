@@ -1,0 +1,94 @@
+"""A served dataset that is made up: counts, trouble and slowness on demand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sparsegate.service.assembly import keeper_on
+from sparsegate.service.caller import Caller
+from sparsegate.service.gates import OutcomeLost
+from sparsegate.service.keeper import Keeper
+from sparsegate.service.predicates import Column, Kind, Predicate, PublicSchema
+from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.store.sql_ledger import SqlLedger
+
+HIGH, LOW = "page = 'high'", "page = 'low'"
+"""Conditions whose counts are so far from any threshold here that noise decides nothing."""
+
+COUNTS = {HIGH: 1_000_000, LOW: -1_000_000}
+
+
+class Pretend:
+    """What a keeper needs of a dataset."""
+
+    user, unit, unit_options = "visitor", "user", {"user": "visitor"}
+
+    def __init__(self, fingerprint: str = "first", counted: Callable[[], None] = lambda: None) -> None:
+        self.fingerprint, self.counted = fingerprint, counted
+        self.schema = PublicSchema((Column("page", Kind.TEXT),))
+        self.altered = False
+
+    def changed(self) -> bool:
+        return self.altered
+
+    def count(self, predicate: Predicate, *, started: Any = None) -> int:
+        self.counted()
+        return COUNTS[predicate.text]
+
+    def relation(self) -> Any:
+        import pandas
+
+        return pandas.DataFrame({"page": ["a"] * 50 + ["b"] * 5, "visitor": [*range(50), *range(5)]})
+
+
+class Shop:
+    """A ledger, its key, and keepers on them, one after another: as a server that is stopped and started."""
+
+    def __init__(self, folder: Path, *, place: str | None = None, budget: float = 10) -> None:
+        self.place = place or str(folder / "visits.ledger")
+        self.key = folder / "visits.key"
+        SqlLedger.create(self.place, dataset="visits", epsilon=budget).close()
+        SealingKey.create(self.key)
+        self._keys = 0
+        self._open: list[Any] = []
+
+    def keeper(self, dataset: Pretend | None = None, *, delay: float = 0.0, **options: Any) -> Keeper:
+        ledger = SqlLedger(self.place, pooled=True)
+        made = keeper_on(ledger, dataset or Pretend(), SealingKey.load(self.key), delay=delay, **options)
+        self._open += [ledger, made]
+        return made
+
+    def shut(self) -> None:
+        for made in reversed(self._open):
+            made.close()
+
+    def caller(self, key: str | None = None, token: int = 1) -> Caller:
+        self._keys += 1
+        return Caller(token=token, key=key or f"key-{self._keys}")
+
+    def open(self, keeper: Keeper, *, cutoff: int = 3, epsilon: object = 1, **more: Any) -> str:
+        return str(keeper.open_gate(self.caller(), threshold=0, cutoff=cutoff, epsilon=epsilon, **more)["id"])
+
+
+def slow(seconds: float) -> Callable[[], None]:
+    return lambda: time.sleep(seconds)
+
+
+def broken() -> None:
+    raise RuntimeError("Conversion Error: could not convert 'SECRET-CELL'")
+
+
+def swallow(keeper: Keeper, shop: Shop, gate: str, where: str) -> None:
+    with suppress(OutcomeLost):
+        keeper.ask(shop.caller(), gate, where)
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,77 @@
+"""Exact laws of small selections, and the test that holds observed selections against them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+
+from scipy import stats
+
+Law = Mapping[Hashable, float]
+
+
+def peeled(weights: Sequence[float], count: int) -> Law:
+    """The exponential mechanism peeled ``count`` times: the probability of every ordered selection."""
+    law = {}
+    for order in itertools.permutations(range(len(weights)), count):
+        left, probability = sum(weights), 1.0
+        for item in order:
+            probability *= weights[item] / left
+            left -= weights[item]
+        law[order] = probability
+    return law
+
+
+def traversed(
+    scores: Sequence[int], *, threshold: int, rho_scale: float, nu_scale: float, count: int, passes: int
+) -> Law:
+    """Sparse vector in random order with retraversal: the probability of every ordered selection, by enumeration."""
+    law: Counter[Hashable] = Counter()
+    reach = math.ceil(40 * rho_scale)  # exp(-40) of the mass is left out
+    for rho in range(-reach, reach + 1):
+        positive = [laplace_tail(threshold + rho - score, nu_scale) for score in scores]
+        _pass(law, laplace_mass(rho, rho_scale), (), positive, count, passes)
+    return law
+
+
+def _pass(
+    law: Counter[Hashable], mass: float, chosen: tuple[int, ...], positive: Sequence[float], count: int, passes: int
+) -> None:
+    if passes == 0 or len(chosen) == count:
+        law[chosen] += mass
+        return
+    left = [item for item in range(len(positive)) if item not in chosen]
+    for signs in itertools.product((False, True), repeat=len(left)):
+        probability = mass
+        for item, sign in zip(left, signs, strict=True):
+            probability *= positive[item] if sign else 1 - positive[item]
+        above = list(itertools.compress(left, signs))
+        orders = list(itertools.permutations(above, min(len(above), count - len(chosen))))
+        for order in orders:
+            _pass(law, probability / len(orders), chosen + order, positive, count, passes - 1)
+
+
+def laplace_mass(k: int, scale: float) -> float:
+    """P[X = k] of a discrete Laplace variable."""
+    return math.tanh(0.5 / scale) * math.exp(-abs(k) / scale)
+
+
+def laplace_tail(k: int, scale: float) -> float:
+    """P[X >= k] of a discrete Laplace variable."""
+    q = math.exp(-1 / scale)
+    return q**k / (1 + q) if k >= 1 else 1 - q ** (1 - k) / (1 + q)
+
+
+def p_value(observed: Mapping[Hashable, int], law: Law) -> float:
+    """Chi-square p-value of observed selections; cells that expect fewer than 10 are pooled."""
+    assert set(observed) <= set(law), "something of probability zero was selected"
+    draws = sum(observed.values())
+    cells = [(observed.get(key, 0), draws * probability) for key, probability in law.items()]
+    common = [cell for cell in cells if cell[1] >= 10]
+    rare = [cell for cell in cells if cell[1] < 10]
+    if sum(expected for _, expected in rare) >= 10:
+        common.append((sum(seen for seen, _ in rare), sum(expected for _, expected in rare)))
+    statistic = sum((seen - expected) ** 2 / expected for seen, expected in common)
+    return float(stats.chi2.sf(statistic, len(common) - 1))

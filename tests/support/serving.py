@@ -1,0 +1,142 @@
+"""A service for tests: a small table, a ledger in a folder, and an application that is called in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from sparsegate.service.assembly import keeper_on
+from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.keeper import Keeper
+from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.service.tokens import Role, Tokens
+from sparsegate.service.web.http import create_app
+from sparsegate.service.web.limits import Limits
+from sparsegate.service.web.server import listen
+
+UNLIMITED = Limits(rate=1e9, burst=10**9, failure_rate=1e9, failure_burst=10**9)
+CERTAIN = {"threshold": 100, "cutoff": 3, "epsilon": "100", "queries": None}
+"""A gate with so little noise that 300 people are ABOVE and nobody is BELOW, up to a chance of less than 1e-300."""
+
+TOP = {"item": "page", "count": 1, "epsilon": "100", "domain": ["/home", "/pay", "/blog"]}
+MANY, NOBODY = "country = 'DE'", "country = 'XX'"
+
+
+def write_visits(folder: Path) -> Path:
+    """300 people in DE, who all see /home and every third of whom sees /pay."""
+    file = folder / "visits.csv"
+    rows = [f"{person},DE,/home,5" for person in range(300)] + [f"{person},DE,/pay,7" for person in range(0, 300, 3)]
+    file.write_text("\n".join(["visitor,country,page,seconds", *rows]) + "\n")
+    return file
+
+
+@dataclass
+class Service:
+    """A keeper with its tokens, and an application around it in an event loop of its own."""
+
+    keeper: Keeper
+    tokens: Tokens
+    portal: BlockingPortal
+    owner: str
+    analyst: str
+    limits: Limits = UNLIMITED
+    app: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.app = create_app(self.keeper, self.tokens, limits=self.limits)
+        self._keys = 0
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: str | None = "owner",
+        key: str | None = "",
+        **more: Any,
+    ) -> httpx.Response:
+        """One request. ``token`` is a role, a text or None; a POST gets a new key unless one is given."""
+        headers = dict(more.pop("headers", {}))
+        if token is not None:
+            headers["Authorization"] = f"Bearer {getattr(self, token, token)}"
+        if method == "POST" and key is not None:
+            self._keys += 1
+            headers["Idempotency-Key"] = key or f"key {self._keys}"
+        if body is not None:
+            more["json"] = body
+        return self.portal.call(partial(self._send, method, path, headers, more))
+
+    async def _send(self, method: str, path: str, headers: dict[str, str], more: dict[str, Any]) -> httpx.Response:
+        transport = httpx.ASGITransport(app=self.app, client=("192.0.2.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+            return await client.request(method, path, headers=headers, timeout=30, **more)
+
+    def open_gate(self, **changes: Any) -> str:
+        """The name of a new gate."""
+        response = self.send("POST", "/v1/gates", CERTAIN | changes)
+        assert response.status_code == 201, response.text
+        return str(response.json()["id"])
+
+    def ask(self, gate: str, where: str, **more: Any) -> httpx.Response:
+        """A question, of the analyst unless told otherwise."""
+        return self.send("POST", f"/v1/gates/{gate}/ask", {"where": where}, **{"token": "analyst"} | more)
+
+
+@contextmanager
+def visits(folder: Path) -> Iterator[Dataset]:
+    """``write_visits``, opened."""
+    with Dataset.open([str(write_visits(folder))], user="visitor") as data:
+        yield data
+
+
+@contextmanager
+def serving(
+    folder: Path, data: Dataset, *, epsilon: float = 1000, delay: float = 0.0, limits: Limits = UNLIMITED
+) -> Iterator[Service]:
+    """A service with one token for each role, on a ledger of its own in a folder."""
+    ledger = SqlLedger.create(folder / "visits.ledger", dataset="visits", epsilon=epsilon)
+    tokens = Tokens(ledger, remembered=0)
+    owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", Role.ANALYST)
+    with start_blocking_portal() as portal:
+        keeper = keeper_on(ledger, data, SealingKey.create(folder / "visits.key"), delay=delay)
+        try:
+            yield Service(keeper, tokens, portal, owner, analyst, limits)
+        finally:
+            keeper.close()
+            ledger.close()
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[str]:
+    """The URL of an application behind a real uvicorn, in a thread."""
+    sock = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        sock.close()
+
+
+def assert_problem(response: httpx.Response, status: int, kind: str) -> dict[str, Any]:
+    """The problem that a response is, which must be of this sort."""
+    assert (response.status_code, response.json()["type"]) == (status, kind), response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json()["status"] == status
+    assert response.json()["title"]
+    assert response.json()["detail"]
+    return dict(response.json())

@@ -1,0 +1,51 @@
+"""The same release by another road: plain Python over all rows, every candidate listed. Only for small tables."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import Request
+from sparsegate.noise import Source
+from sparsegate.tables.engines.engine import digest
+
+Row = tuple[Any, Any]
+
+
+def baskets(rows: Iterable[Row], domain: Iterable[Hashable], most: int | None) -> list[set[Any]]:
+    """Each user's different candidates, cut to ``most`` by the hash of the label."""
+    candidates, users = set(domain), defaultdict(set)
+    for item, user in rows:
+        if item is not None and user is not None and item in candidates:
+            users[user].add(item)
+    return [set(sorted(items, key=lambda label: (digest(label), label))[:most]) for items in users.values()]
+
+
+def scores(
+    rows: Iterable[Row], domain: Sequence[Any], *, most: int | None = None, size: int = 1
+) -> dict[Hashable, int]:
+    """The score of every candidate, in the order of the labels; sets in the order of their codes."""
+    counted: Counter[Hashable] = Counter()
+    for basket in baskets(rows, domain, most):
+        counted.update(basket if size == 1 else itertools.combinations(sorted(basket), size))
+    labels = sorted(set(domain))
+    if size == 1:
+        return {label: counted[label] for label in labels}
+    sets = itertools.combinations(range(len(labels)), size)
+    ordered = sorted(sets, key=lambda numbers: numbers[::-1])
+    return {names: counted[names] for names in (tuple(labels[n] for n in numbers) for numbers in ordered)}
+
+
+def select(scored: dict[Hashable, int], request: Request, source: Source) -> tuple[Hashable, ...]:
+    """Pick from the histogram and name each member by counting through the candidates of its score."""
+    groups: dict[int, list[Hashable]] = {}
+    for score in sorted(set(scored.values())):
+        groups[score] = [label for label, value in scored.items() if value == score]
+    picks = request.pick(
+        Scores.histogram({score: len(members) for score, members in groups.items()}), source=source, not_private=True
+    )
+    members = list(groups.values())
+    return tuple(members[g][m] for g, m in zip(picks.groups.tolist(), picks.members.tolist(), strict=True))

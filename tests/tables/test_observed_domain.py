@@ -1,0 +1,158 @@
+"""The unknown-domain mechanism: its law, and its guarantee by enumeration over tiny neighbours."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.goodness import FALSE_ALARM
+from tests.support.selection_laws import p_value
+
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.selection import Request
+from sparsegate.noise import Seeded
+from sparsegate.tables.observed_domain import bottom_margin, candidates, pick_observed
+
+Counts = Mapping[str, int]
+Order = Callable[[str], Hashable]
+
+
+def by_label(label: str) -> str:
+    return label
+
+
+def kept(counts: Counts, dbar: int, order: Order = by_label) -> tuple[dict[str, int], int]:
+    """The candidates of a table by another road, by sorting it: labels with their scores, and h_(dbar+1)."""
+    ranked = sorted((label for label in counts if counts[label] > 0), key=lambda label: (-counts[label], order(label)))
+    largest = {label: counts[label] for label in ranked[:dbar]}
+    largest |= {f"dummy {number}": 0 for number in range(dbar - len(largest))}
+    return largest, counts[ranked[dbar]] if len(ranked) > dbar else 0
+
+
+def law(
+    counts: Counts, *, count: int, epsilon: float, dbar: int, margin: float, order: Order = by_label
+) -> dict[Hashable, float]:
+    """The probability of everything that may be released, by enumeration of all transcripts."""
+    largest, following = kept(counts, dbar, order)
+    rate = epsilon / count
+    weights = {label: math.exp(rate * score) for label, score in largest.items()}
+    bottom = math.exp(rate * (following + 1 + margin))
+    released: Counter[Hashable] = Counter()
+    for length in range(count + 1):
+        for labels in itertools.permutations(weights, length):
+            left, probability = sum(weights.values()) + bottom, 1.0
+            for label in labels:
+                probability *= weights[label] / left
+                left -= weights[label]
+            if length < count:
+                probability *= bottom / left
+            released[tuple(label for label in labels if not label.startswith("dummy"))] += probability
+    return released
+
+
+def excess(one: Mapping[Hashable, float], other: Mapping[Hashable, float], epsilon: float) -> float:
+    """The smallest delta for which ``one`` is within epsilon of ``other``: sum of max(0, P - exp(epsilon) Q)."""
+    return sum(max(0.0, p - math.exp(epsilon) * other.get(outcome, 0.0)) for outcome, p in one.items())
+
+
+def worst_excess(table: Counts, person: set[str], *, order: Order = by_label, less: int = 0, **options: float) -> float:
+    """The larger of both directions, for a table with and without one person, at bottom's margin less so much."""
+    count, dbar = int(options["count"]), int(options["dbar"])
+    epsilon, delta, touched = options["epsilon"], options["delta"], int(options["touched"])
+    margin = bottom_margin(rate=Fraction(epsilon) / count, delta=Fraction(delta), touched=min(dbar, touched)) - less
+    more = {label: table.get(label, 0) + (label in person) for label in {*table, *person}}
+    one, other = (
+        law(counts, count=count, epsilon=epsilon, dbar=dbar, margin=margin, order=order) for counts in (table, more)
+    )
+    return max(excess(one, other, epsilon), excess(other, one, epsilon))
+
+
+tables = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3), max_size=6)
+
+
+@given(
+    table=tables,
+    person=st.sets(st.sampled_from("abcdefg"), min_size=1, max_size=3),
+    dbar=st.integers(2, 4),
+    epsilon=st.sampled_from([1.0, 3.0, 6.0]),
+    delta=st.sampled_from([0.3, 0.05, 0.001]),
+)
+def test_neighbours_are_within_epsilon_and_delta(
+    table: Counts, person: set[str], dbar: int, epsilon: float, delta: float
+) -> None:
+    options = {"count": 2, "dbar": dbar, "epsilon": epsilon, "delta": delta, "touched": len(person)}
+    assert worst_excess(table, person, **options) <= delta * (1 + 1e-9)
+
+
+BOUNDARY = dict.fromkeys("abcdef", 2)
+
+
+def test_the_guarantee_is_used_up_where_one_item_pushes_another_out() -> None:
+    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "touched": 1}
+    assert 0.002 < worst_excess(BOUNDARY, {"f"}, **options) <= 0.01
+
+
+def test_a_bottom_that_is_one_count_lower_breaks_it() -> None:
+    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "touched": 1}
+    assert worst_excess(BOUNDARY, {"f"}, less=1, **options) > 0.01
+
+
+def test_ties_in_an_order_that_changes_with_the_table_break_it() -> None:
+    """As an engine's order may: here the labels at the boundary come in another order once there are more rows."""
+    options = {"count": 1, "epsilon": 3.0, "dbar": 200, "delta": 0.01, "touched": 1}
+    table = {**{f"{number:03}": 2 for number in range(400)}, "999": 3}
+    margin = bottom_margin(rate=Fraction(3), delta=Fraction("0.01"), touched=1)
+    one = law(table, count=1, epsilon=3, dbar=200, margin=margin)
+    same = law({**table, "999": 4}, count=1, epsilon=3, dbar=200, margin=margin)
+    shuffled = law({**table, "999": 4}, count=1, epsilon=3, dbar=200, margin=margin, order=lambda label: -int(label))
+    assert excess(one, same, 3) == 0
+    assert excess(one, shuffled, 3) > 0.02
+    assert worst_excess(table, {"999"}, **options) <= 0.01
+
+
+@given(table=tables, dbar=st.integers(1, 7))
+def test_the_candidates_are_the_largest_scores_made_up_with_dummies(table: Counts, dbar: int) -> None:
+    histogram = Counter(score for score in table.values() if score > 0)
+    largest, following = kept(table, dbar)
+    assert candidates(histogram, dbar) == (Counter(largest.values()), following)
+
+
+TABLE = {"a": 4, "b": 3, "c": 1, "d": 1, "e": 1}
+OPTIONS = {"count": 2, "epsilon": Fraction(4), "dbar": 3, "delta": Fraction(1, 4), "touched": 1}
+
+
+def test_the_draw_follows_its_law_and_no_other() -> None:
+    request = Request(count=2, epsilon=4, sensitivity=1, monotonic=True)
+    histogram = {1: 3, 3: 1, 4: 1}
+    names = {(4, 0): "a", (3, 0): "b", (1, 0): "c"}  # of three items with the score 1, the first label takes part
+    source = Seeded(3)
+    seen = Counter(
+        tuple(
+            names[pick]
+            for pick in pick_observed(source, histogram, request=request, dbar=3, delta=Fraction(1, 4), touched=1)
+        )
+        for _ in range(3000)
+    )
+    margin = bottom_margin(rate=Fraction(2), delta=Fraction(1, 4), touched=1)
+    assert p_value(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin)) > FALSE_ALARM
+    assert p_value(seen, law(TABLE, count=2, epsilon=4.8, dbar=3, margin=margin)) < FALSE_ALARM
+    assert p_value(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin + 1)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(7)])
+@pytest.mark.parametrize("delta", [Fraction(1, 2), Fraction(1, 10**6), Fraction(1, 10**30)])
+@pytest.mark.parametrize("touched", [1, 50])
+def test_the_margin_is_the_logarithm_rounded_up(rate: Fraction, delta: Fraction, touched: int) -> None:
+    exact = (math.log(touched) - math.log(delta)) / float(rate)
+    assert 0 <= bottom_margin(rate=rate, delta=delta, touched=touched) - exact <= 1 + 1e-9
+
+
+def test_a_bottom_beyond_every_count_is_refused() -> None:
+    with pytest.raises(ParameterError, match="epsilon is too small for this delta"):
+        bottom_margin(rate=Fraction(1, 10**20), delta=Fraction(1, 10**6), touched=1)

@@ -1,0 +1,248 @@
+"""Opening files: every kind, nothing guessed from rows, and no error that quotes a cell."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sqlite3
+import traceback
+from pathlib import Path
+
+import pytest
+
+from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.tables.engine_errors import quiet, refused
+from sparsegate.tables.workspace import Workspace
+
+duckdb = pytest.importorskip("duckdb")
+
+ROWS = [("/home", "1"), ("/home", "2"), ("/pay", "1")]
+TEXT = "page,visitor\n/home,1\n/home,2\n/pay,1\n"
+BROKEN = {
+    "too-long.csv": "page,visitor\n/home,1\nSECRET,2,3,4\n",
+    "too-short.csv": "page,visitor\n/home,1\nSECRET\n",
+    "open-quote.csv": 'page,visitor\n/home,1\n"SECRET,2\n',
+    "no-header.csv": "SECRET,1\n/home,2\n",
+    "twice.csv": "SECRET,SECRET\n1,2\n",
+    "empty.csv": "",
+    "cut.json": '{"page": "/home", "visitor": 1}\n{"page": "SECRET", "visi',
+    "no-record.json": '{"page": "/home"}\n"SECRET"\n',
+    "not.parquet": "SECRET\n" * 100,
+    "SECRET.gz": "x",
+    "x.doc": "SECRET",
+}
+
+
+def read(*patterns: object, columns: str = "page, visitor", **options: str) -> list[tuple[object, ...]]:
+    with Workspace() as workspace:
+        return sorted(workspace.open([str(pattern) for pattern in patterns], **options).select(columns).fetchall())
+
+
+def write_database(path: Path) -> None:
+    if path.suffix == ".sqlite":
+        with sqlite3.connect(path) as database:
+            database.execute("CREATE TABLE visits (page, visitor)")
+            database.executemany("INSERT INTO visits VALUES (?, ?)", ROWS)
+        database.close()
+    else:
+        with duckdb.connect(str(path)) as database:
+            database.execute("CREATE TABLE visits (page VARCHAR, visitor VARCHAR)")
+            database.executemany("INSERT INTO visits VALUES (?, ?)", ROWS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The same three rows in every kind of file."""
+    (tmp_path / "comma.csv").write_text(TEXT)
+    (tmp_path / "mark.csv").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
+    (tmp_path / "semicolon.csv").write_text(TEXT.replace(",", ";"))
+    (tmp_path / "tab.tsv").write_text(TEXT.replace(",", "\t"))
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(TEXT.encode()))
+    (tmp_path / "array.json").write_text(
+        '[{"page": "/home", "visitor": 1}, {"page": "/home", "visitor": "2"}, {"visitor": 1, "page": "/pay", "x": {}}]'
+    )
+    (tmp_path / "lines.ndjson").write_text("".join(f'{{"page": "{page}", "visitor": {who}}}\n' for page, who in ROWS))
+    duckdb.read_csv(str(tmp_path / "comma.csv"), all_varchar=True).write_parquet(str(tmp_path / "typed.parquet"))
+    for name in ("base.sqlite", "base.duckdb"):
+        write_database(tmp_path / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("comma.csv", "mark.csv", "semicolon.csv", "tab.tsv", "packed.csv.gz"),
+        *("array.json", "lines.ndjson", "typed.parquet", "comm*.csv"),
+    ],
+)
+def test_every_kind_of_file_gives_the_same_rows(folder: Path, name: str) -> None:
+    assert read(folder / name) == ROWS
+
+
+@pytest.mark.parametrize("name", ["base.sqlite", "base.duckdb"])
+def test_a_database_is_read_by_table_or_by_query(folder: Path, name: str) -> None:
+    assert read(folder / name, table="visits") == ROWS
+    assert read(folder / name, sql="SELECT page, visitor FROM visits WHERE page = '/pay' -- one") == ROWS[2:]
+
+
+def test_a_query_over_files_reads_the_table_data(folder: Path) -> None:
+    assert read(folder / "comma.csv", sql="SELECT page, visitor FROM data WHERE visitor = '2';") == ROWS[1:2]
+
+
+def test_files_whose_columns_stand_in_another_order_are_matched_by_name(folder: Path) -> None:
+    (folder / "turned.csv").write_text("visitor,country,page\n9,DE,/z\n")
+    assert read(folder / "comma.csv", folder / "turned.csv") == [*ROWS, ("/z", "9")]
+
+
+def test_one_row_cannot_change_the_type_of_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.csv"
+    for last in ("4", "four", "2024-01-01"):
+        path.write_text(f"page,visitor\n07,1\n7,2\n{last},3\n")
+        assert {page for page, _ in read(path)} == {"07", "7", last}
+
+
+def test_a_fimi_line_is_a_user_and_its_tokens_are_items(tmp_path: Path) -> None:
+    text = "1 2 3\n\n 7\t1 \n  \n\t\n"
+    (tmp_path / "x.dat").write_text(text)
+    (tmp_path / "y.dat.gz").write_bytes(gzip.compress(text.encode()))
+    for names in (["x.dat"], ["y.dat.gz"], ["x.dat", "y.dat.gz"]):
+        rows = read(*(tmp_path / name for name in names), columns='"user", item')
+        baskets = {user: sorted(item for who, item in rows if who == user) for user, _ in rows}
+        assert sorted(baskets.values()) == sorted([["1", "2", "3"], ["1", "7"]] * len(names))
+
+
+def test_records_with_very_many_keys_are_read_like_others(tmp_path: Path) -> None:
+    """One person's keys must not turn the file into something that is refused."""
+    odd = "".join(f'{{"page": "/odd", "visitor": 9, "key{n}": {{"x": {n}}}}}\n' for n in range(500))
+    (tmp_path / "x.json").write_text('{"page": "/home", "visitor": 1}\n' + odd)
+    assert set(read(tmp_path / "x.json")) == {("/home", "1"), ("/odd", "9")}
+
+
+JSON_FILES = {
+    "lacks.jsonl": '{"x": 1}\n{"x": 2}\n',
+    "has.jsonl": '{"x": 1}\n{"x": 2}\n{"page": "/home", "visitor": 7}\n',
+    "empty.jsonl": "",
+    "empty.json": "[]",
+}
+
+
+@pytest.mark.parametrize("name", JSON_FILES)
+@pytest.mark.parametrize("sql", [None, "SELECT d.page, visitor FROM data AS d WHERE true"])
+def test_the_columns_of_json_are_those_asked_for_whatever_its_records_have(
+    tmp_path: Path, name: str, sql: str | None
+) -> None:
+    (tmp_path / name).write_text(JSON_FILES[name])
+    with Workspace() as workspace:
+        rows = workspace.open([str(tmp_path / name)], columns=["page", "visitor"], sql=sql)
+        assert rows.columns == ["page", "visitor"]
+        found = [row for row in rows.fetchall() if row != (None, None)]
+        assert found == ([("/home", "7")] if name == "has.jsonl" else [])
+
+
+def test_a_query_over_json_may_give_names_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"page": "/Home", "visitor": 7}\n')
+    query = "SELECT lower(page) AS page, visitor AS who FROM data ORDER BY who"
+    with Workspace() as workspace:
+        assert workspace.open([str(tmp_path / "x.jsonl")], sql=query).fetchall() == [("/home", "7")]
+
+
+def test_sqlite_nulls_stay_null_and_batches_join(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as database:
+        database.execute("CREATE TABLE t (page, visitor)")
+        database.executemany("INSERT INTO t VALUES (?, ?)", ((None if n % 2 else "a", n) for n in range(60_001)))
+    database.close()
+    with Workspace() as workspace:
+        rows = workspace.open([str(tmp_path / "x.db")], table="t")
+        assert rows.aggregate("count(*), count(page), count(DISTINCT visitor)").fetchall() == [(60_001, 30_001, 60_001)]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_an_error_that_quotes_nothing(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(BROKEN[name])
+    with pytest.raises(TableError) as caught, quiet("the table cannot be counted"):
+        read(path)
+    assert "SECRET" not in str(caught.value).replace(name, "")
+    assert "SECRET" not in "".join(traceback.format_exception(caught.value)).replace(str(path), "")
+
+
+def test_an_error_has_no_link_to_the_words_of_the_engine() -> None:
+    """Hidden from a traceback is not enough: a logger may follow the chain by itself."""
+    with pytest.raises(TableError, match="a row does not fit") as caught, quiet("the table cannot be counted"):
+        duckdb.sql("SELECT CAST('SECRET' AS INTEGER)").fetchall()
+    assert caught.value.__context__ is caught.value.__cause__ is None
+    with pytest.raises(ParameterError, match="is refused by the engine") as other, refused("sql"):
+        duckdb.sql("SELECT secret")
+    assert other.value.__context__ is other.value.__cause__ is None
+
+
+def test_a_file_in_another_encoding_is_an_error_that_quotes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("page,visitor\n/home,1\nSECRETé,2\n".encode("latin-1"))
+    with pytest.raises(TableError) as caught, quiet("the table cannot be counted"):
+        read(path)
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "hint"),
+    [
+        ("missing.csv", {}, "no file matches"),
+        ("*.nothing", {}, "no file matches"),
+        ("", {}, "is a folder"),
+        ("base.duckdb", {}, "--table or --sql"),
+        ("base.sqlite", {"table": "visits", "sql": "SELECT 1"}, "--table or --sql"),
+        ("base.duckdb", {"table": "visit"}, "there are: visits"),
+        ("base.sqlite", {"table": "visit"}, "there are: visits"),
+        ("base.duckdb", {"sql": "SELECT pag FROM visits"}, 'column "pag" not found'),
+        ("base.sqlite", {"sql": "SELECT pag FROM visits"}, "no such column: pag"),
+        ("base.duckdb", {"sql": "DROP TABLE visits"}, "one SELECT"),
+        ("base.duckdb", {"sql": "SELECT 1; SELECT 2"}, "one SELECT"),
+        ("comma.csv", {"sql": "COPY data TO 'stolen.csv'"}, "one SELECT"),
+        ("comma.csv", {"table": "visits"}, "--table is for a database"),
+    ],
+)
+def test_a_wrong_request_is_explained(folder: Path, name: str, options: dict[str, str], hint: str) -> None:
+    with pytest.raises(SparsegateError, match=hint):
+        read(folder / name if name else folder, **options)
+
+
+def test_kinds_are_not_mixed(folder: Path) -> None:
+    with pytest.raises(TableError, match="CSV, JSON"):
+        read(folder / "comma.csv", folder / "array.json")
+
+
+def test_a_query_sees_no_variable_of_ours(folder: Path) -> None:
+    with pytest.raises(ParameterError, match="sql"):
+        read(folder / "comma.csv", sql="SELECT * FROM patterns")
+
+
+@pytest.mark.parametrize("name", ["comma.csv", "typed.parquet", "base.duckdb", "base.sqlite"])
+def test_a_copy_reads_the_file_once(folder: Path, name: str) -> None:
+    with Workspace() as workspace:
+        rows = workspace.open([str(folder / name)], copy=True, table="visits" if name.startswith("base") else None)
+        (folder / name).write_bytes(b"")
+        (folder / name).unlink()
+        assert sorted(rows.fetchall()) == ROWS
+        assert "READ_PARQUET" not in rows.explain()
+
+
+def test_the_folder_to_spill_to_goes_with_the_engine(folder: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with Workspace() as workspace:
+        workspace.open([str(folder / "comma.csv")])
+        (spill,) = folder.glob("sparsegate-*")
+        assert spill.stat().st_mode & 0o777 == 0o700
+    assert not spill.exists()
+
+
+def test_work_that_fails_in_the_engine_fails_here() -> None:
+    with Workspace() as workspace, pytest.raises(ZeroDivisionError):
+        workspace.run(lambda: 1 // 0)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_an_error(folder: Path) -> None:
+    (folder / "comma.csv").chmod(0)
+    with pytest.raises(TableError, match="permissions"):
+        read(folder / "comma.csv")
