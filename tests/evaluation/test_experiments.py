@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run
+from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run, workers
 from sparsegate.evaluation.experiments import DEFAULT_COUNTS
 from sparsegate.evaluation.provenance import commit
 from sparsegate.evaluation.results import COLUMNS
