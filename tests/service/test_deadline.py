@@ -56,6 +56,39 @@ def test_what_is_late_is_lost_at_the_delay_and_stopped() -> None:
     assert ended.wait(5)
 
 
+def test_a_count_that_has_ended_by_itself_and_cannot_be_stopped_any_more_is_lost_like_any_other() -> None:
+    asking: Asking[str] = Asking(0.1)
+
+    def ended() -> None:
+        raise ConnectionError("the cursor is closed")
+
+    def work() -> None:
+        asking.arrive()
+        asking.intend()
+        asking.can_stop(ended)
+        time.sleep(0.3)
+        asking.deliver(lambda: "too late")
+
+    with pytest.raises(OutcomeLost):
+        asking.run(work)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.2])
+def test_whatever_fails_after_the_intent_is_one_constant_outcome(delay: float) -> None:
+    asking: Asking[str] = Asking(delay)
+
+    def work() -> None:
+        asking.arrive()
+        asking.intend()
+        raise RuntimeError("SECRET")
+
+    begun = time.monotonic()
+    with pytest.raises(OutcomeLost) as lost:
+        asking.run(work)
+    assert lost.value.__cause__ is lost.value.__context__ is None
+    assert time.monotonic() - begun >= delay
+
+
 def test_a_count_that_begins_after_the_delay_is_stopped_at_once() -> None:
     asking: Asking[str] = Asking(0.05)
     stopped = threading.Event()

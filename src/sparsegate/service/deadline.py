@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
 from sparsegate.service.gates import OutcomeLost
@@ -31,11 +33,11 @@ class Asking(Generic[Answer]):
 
     def run(self, work: Callable[[], None]) -> Answer:
         """Do the work, which calls the methods below; return or raise what it delivers, when it may leave."""
-        if not self._delay:
-            work()
-        else:
+        if self._delay:
             threading.Thread(target=self._body, args=(work,), daemon=True).start()
             self._wait()
+        else:
+            self._body(work)
         outcome = self._outcome
         if self._intended and self._arrival is not None:
             wait_until(self._arrival + self._delay)
@@ -46,13 +48,11 @@ class Asking(Generic[Answer]):
     def _body(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except BaseException as error:
-            failed = error
-
-            def fail() -> NoReturn:
-                raise failed
-
-            self.deliver(fail)
+        except Exception as error:
+            # Before the intent a refusal says why; after it there is one outcome, whatever happened.
+            self.deliver(lost if self._intended else partial(_refuse, error))
+        finally:
+            self.deliver(lost)  # where nothing else was
 
     def _wait(self) -> None:
         """Until something is delivered, or D is over."""
@@ -65,7 +65,9 @@ class Asking(Generic[Answer]):
                 self._changed.wait(left)
             stop = self._stop if self._expired else None
         if stop is not None:
-            stop()
+            # A count that has just ended by itself cannot be stopped any more, and nobody may be told so.
+            with suppress(Exception):
+                stop()
 
     def arrive(self) -> None:
         """The turn has come: D runs from here."""
@@ -115,6 +117,10 @@ class Asking(Generic[Answer]):
 def lost() -> NoReturn:
     """The one text for every cause."""
     raise OutcomeLost
+
+
+def _refuse(error: Exception) -> NoReturn:
+    raise error
 
 
 def wait_until(moment: float) -> None:

@@ -75,6 +75,39 @@ def test_above_and_below_look_the_same_where_the_outcome_cannot_be_written(servi
     assert lost[0].headers == lost[1].headers
 
 
+def test_an_answer_is_lost_in_the_same_words_whether_it_was_still_counted_or_only_not_yet_written(
+    tmp_path, data, monkeypatch
+):
+    def slowly(method, before, after):
+        def slow(*arguments, **options):
+            time.sleep(before)
+            try:
+                return method(*arguments, **options)
+            finally:
+                time.sleep(after)
+
+        return slow
+
+    with serving(tmp_path, data, delay=0.3) as service:
+        store, count, settle = service.keeper._store, data.count, service.keeper._store.settle
+        told = []
+        for where in (MANY, NOBODY):
+            for owner, name, method, before, after in [
+                (data, "count", count, 0.6, 0),  # begins when D is over: it is stopped at once
+                (data, "count", count, 0, 0.6),  # the engine is done, and D ends before the count is handed on
+                (store, "settle", settle, 0.6, 0),
+                (store, "settle", settle, 0, 0.6),
+            ]:
+                gate = service.open_gate()
+                with monkeypatch.context() as patch:
+                    patch.setattr(owner, name, slowly(method, before, after))
+                    response = service.ask(gate, where)
+                    assert_problem(response, 503, "outcome-lost")
+                    told.append((response.content, dict(response.headers)))
+                    time.sleep(0.5)  # until its thread has cleaned up
+    assert all(each == told[0] for each in told)
+
+
 @contextmanager
 def held_question(service: Service, gate: str, monkeypatch) -> Iterator[tuple[Future[httpx.Response], list[str]]]:
     """A question that is being counted for as long as the block lasts, and the gates that are asked meanwhile."""
