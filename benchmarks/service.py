@@ -51,19 +51,19 @@ def predicates() -> list[str]:
 def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, Any]]:
     """A service on the table, a client's open gate, and the keeper behind both."""
     import uvicorn
+    from sparsegate.service.store.sql_ledger import SqlLedger
 
     from sparsegate.service.assembly import keeper_on
     from sparsegate.service.client.client import connect
     from sparsegate.service.data.dataset import Dataset
     from sparsegate.service.sealed_noise import SealingKey
-    from sparsegate.service.store.sql_ledger import SqlLedger
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web.http import create_app
     from sparsegate.service.web.limits import Limits
     from sparsegate.service.web.server import listen
 
     place = folder / f"{delay}.ledger"
-    SqlLedger.create(place, dataset="visits", epsilon=100).close()
+    SqlLedger.create(place, dataset="visits", budget=100).close()
     ledger = SqlLedger(place, pooled=True)
     with Dataset.open([str(table)], user="visitor") as data:
         keeper = keeper_on(ledger, data, SealingKey.create(folder / f"{delay}.key"), delay=delay)

@@ -27,12 +27,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mechanisms": {"errors", "budget", "noise"},
     "privacy": _CORE,
     "evaluation": _CORE,
-    "tables": _CORE,
-    "service": _CORE | {"privacy", "evaluation", "tables"},
-    "cli": _CORE | {"privacy", "evaluation", "tables", "service", "auditor", "testing", "root"},
+    "ledger": {"errors", "budget"},
+    "tables": _CORE | {"ledger"},
+    "service": _CORE | {"privacy", "evaluation", "tables", "ledger"},
+    "cli": _CORE | {"privacy", "evaluation", "tables", "ledger", "service", "auditor", "testing", "root"},
     "auditor": {"errors"},
     "testing": {"errors", "auditor"},
-    "root": _CORE | {"privacy", "evaluation", "tables", "service", "auditor", "testing"},
+    "root": _CORE | {"privacy", "evaluation", "tables", "ledger", "service", "auditor", "testing"},
 }
 
 HEAVY = {
@@ -134,6 +135,8 @@ def test_imports_point_one_way(file: Path) -> None:
         ("sparsegate/testing.py", "from sparsegate.privacy import loss"),
         ("sparsegate/service/page.py", "from sparsegate.cli import main"),
         ("sparsegate/__init__.py", "from .cli import main"),
+        ("sparsegate/ledger/ledger.py", "from sparsegate.service.gates import Tally"),
+        ("sparsegate/mechanisms/gate.py", "from sparsegate.ledger.ledger import Ledger"),
         ("sparsegate/attic.py", ""),
     ],
 )

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "visits.ledger"
-    ledger = SqlLedger.create(path, dataset="visits", epsilon=2, delta=1e-6)
+    ledger = Ledger.create(path, dataset="visits", budget=2, budget_delta=1e-6)
     ledger.spend(epsilon=0.5, what="top 50 of page, unit user, method exponential, domain list")
     ledger.spend(epsilon=Fraction(1, 3), delta=1e-7, what="[bold]not markup[/bold]")
     return path
@@ -52,14 +52,14 @@ def test_export_is_csv_and_json_is_the_same(command, path: Path) -> None:
 def test_raise_is_recorded_with_its_reason(command, path: Path) -> None:
     code, out, _ = command("ledger", "raise", path, "--budget", "3", "--why", "agreed on 3 May")
     assert (code, out) == (0, "visits: the budget is now epsilon 3, delta 0.000001\n")
-    assert SqlLedger(path).entries()[-1].what == "agreed on 3 May"
+    assert Ledger(path).entries()[-1].what == "agreed on 3 May"
 
 
 @pytest.mark.parametrize("budget", ["1", "2", "nan", "-1"])
 def test_a_budget_that_is_not_larger_is_refused(command, path: Path, budget: str) -> None:
     code, out, err = command("ledger", "raise", path, "--budget", budget, "--why", "a slip")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert len(SqlLedger(path).entries()) == 3
+    assert len(Ledger(path).entries()) == 3
 
 
 @pytest.mark.parametrize("verb", ["show", "export"])

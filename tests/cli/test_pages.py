@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Command
 
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.mechanisms.sparse_vector import SparseVector
-from sparsegate.service.store.sql_ledger import SqlLedger
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -30,12 +30,12 @@ def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: P
         code, out, err = command(*arguments)
         assert (name, code, err) == ("sparsegate", 0, ""), line
         assert out
-    assert SqlLedger("visits.ledger").statement().remaining.epsilon == 2 + Fraction(1, 4)
+    assert Ledger("visits.ledger").statement().remaining.epsilon == 2 + Fraction(1, 4)
     names = {"visits": duckdb.read_parquet("visits.parquet"), "pages": [f"/page/{number}" for number in range(90)]}
     for block in re.findall(r"```python\n(.*?)```", (DOCS / "top.md").read_text(encoding="utf-8"), re.DOTALL):
         exec(block, names)
     assert len(names["top"]) == 50
-    assert SqlLedger("visits.ledger").statement().remaining.epsilon == 1 + Fraction(3, 4)
+    assert Ledger("visits.ledger").statement().remaining.epsilon == 1 + Fraction(3, 4)
 
 
 def test_the_margins_on_the_page_are_those_of_the_gates() -> None:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.caller import Caller
 from sparsegate.service.client.client import connect
-from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 @pytest.fixture
@@ -102,10 +102,10 @@ def test_a_new_ledger_needs_a_budget(command, visits):
 
 def test_a_new_ledger_does_not_replace_one_that_is_there(command, visits):
     place = f"{visits}.ledger"
-    SqlLedger.create(place, dataset="visits.csv", epsilon=1).close()
+    Ledger.create(place, dataset="visits.csv", budget=1).close()
     err = refused(command, visits, "--user", "visitor", "--new-ledger", "--budget", "2")
     assert "is already there" in err
-    assert str(SqlLedger(place).statement().budget) == "epsilon 1"
+    assert str(Ledger(place).statement().budget) == "epsilon 1"
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ def test_a_new_ledger_does_not_replace_one_that_is_there(command, visits):
     ],
 )
 def test_what_is_wrong_is_one_line(command, visits, arguments, message):
-    SqlLedger.create(f"{visits}.ledger", dataset="visits.csv", epsilon=1).close()
+    Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=1).close()
     assert message in refused(command, visits, "--user", "visitor", *arguments)
 
 
 def test_a_key_that_others_can_read_is_refused(command, visits):
-    SqlLedger.create(f"{visits}.ledger", dataset="visits.csv", epsilon=1).close()
+    Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=1).close()
     key = visits.parent / "key"
     key.write_text("x")
     key.chmod(0o644)
@@ -166,11 +166,11 @@ def test_a_host_beyond_this_machine_is_warned_about(command, visits, started):
 
 def test_the_delay_is_ten_asks_and_at_least_a_quarter_of_a_second(command, visits, started, monkeypatch):
     arguments = ("serve", visits, "--user", "visitor", "--port", 0)
-    monkeypatch.setattr("sparsegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.0001)
+    monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.0001)
     monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.0001)
     _, out, _ = command(*arguments, "--new-ledger", "--budget", 2)
     assert "answers leave 0.25 s" in out
-    monkeypatch.setattr("sparsegate.service.store.sql_ledger.SqlLedger.commit_seconds", lambda self: 0.05)
+    monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.05)
     monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.2)
     _, out, _ = command(*arguments)
     assert "answers leave 3 s" in out

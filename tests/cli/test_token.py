@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.tokens import Role, Tokens
 
 
 @pytest.fixture
 def ledger(tmp_path):
     place = tmp_path / "visits.ledger"
-    SqlLedger.create(place, dataset="visits", epsilon=1).close()
+    Ledger.create(place, dataset="visits", budget=1).close()
     return place
 
 
@@ -21,14 +21,14 @@ def test_a_token_is_printed_once_and_lets_its_owner_in(command, ledger):
     code, out, _ = command("token", "add", "olga", "--role", "owner", "--ledger", ledger)
     assert code == 0
     assert re.fullmatch(r"ng_[\w-]{43}\n", out)
-    opened = SqlLedger(ledger)
+    opened = Ledger(ledger)
     assert Tokens(opened).authenticate(out.strip()).role is Role.OWNER
     opened.close()
 
 
 def test_a_token_is_an_analysts_unless_told_otherwise(command, ledger):
     command("token", "add", "anna", "--ledger", ledger)
-    opened = SqlLedger(ledger)
+    opened = Ledger(ledger)
     assert [record.role for record in Tokens(opened).list()] == [Role.ANALYST]
     opened.close()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import ASK, PAGES, Command
 
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -211,7 +211,7 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
     ],
 )
 def test_bad_input_is_one_line_and_spends_nothing(command: Command, folder: Path, change, hint: str) -> None:
-    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=99, delta=0.1)
+    ledger = Ledger.create("x.ledger", dataset="visits", budget=99, budget_delta=0.1)
     given = {**dict(zip(ASK[::2], ASK[1::2], strict=True)), "--domain": "pages.csv", "--ledger": "x.ledger", **change}
     options = [word for name, value in given.items() if value is not None for word in (name, value)]
     code, out, err = command("top", "visits.csv", *options)
@@ -231,7 +231,7 @@ def test_a_malformed_row_is_never_echoed_and_costs_nothing(
 ) -> None:
     good = "page,visitor,number\n" + "/home,u1,1\n" * lines
     Path("bad.csv").write_bytes((good + rows).encode("latin-1"))
-    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=99)
+    ledger = Ledger.create("x.ledger", dataset="visits", budget=99)
     code, out, err = command("top", "bad.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "SECRET" not in err

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.cli.conftest import ASK, Command
 
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 
 
 def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Path) -> None:
@@ -27,9 +27,9 @@ def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Pa
     code, out, err = command(*options)
     assert (code, out) == (2, "")
     assert "epsilon 65 is spent and epsilon 5 remains" in err
-    spent = SqlLedger("x.ledger").entries()[1]
+    spent = Ledger("x.ledger").entries()[1]
     assert spent.what == "top 3 of page, unit user, method exponential, domain public"
-    assert SqlLedger("x.ledger").total_spent().epsilon == 65
+    assert Ledger("x.ledger").total_spent().epsilon == 65
 
 
 def test_an_observed_domain_spends_delta_too(command: Command, folder: Path) -> None:
@@ -38,7 +38,7 @@ def test_an_observed_domain_spends_delta_too(command: Command, folder: Path) -> 
     assert command(*options, *budget)[0] == 2
     assert not Path("x.ledger").exists()
     assert command(*options, *budget, "--budget-delta", "1e-6")[0] == 0
-    assert SqlLedger("x.ledger").total_spent().delta * 10**6 == 1
+    assert Ledger("x.ledger").total_spent().delta * 10**6 == 1
 
 
 KILLED = """
@@ -56,7 +56,7 @@ cli.main()
 
 
 def test_a_kill_between_the_commit_and_the_output_leaves_it_spent(folder: Path) -> None:
-    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=70)
+    ledger = Ledger.create("x.ledger", dataset="visits", budget=70)
     options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger"]
     environment = {**os.environ, "TMPDIR": str(folder)}
     done = subprocess.run(
@@ -67,7 +67,7 @@ def test_a_kill_between_the_commit_and_the_output_leaves_it_spent(folder: Path) 
 
 
 def test_two_commands_at_once_cannot_both_have_the_last_of_a_budget(folder: Path) -> None:
-    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=30)
+    ledger = Ledger.create("x.ledger", dataset="visits", budget=30)
     options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger"]
     program = [sys.executable, "-c", "from sparsegate.cli import main; main()", *options]
     both = [subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(2)]
@@ -79,7 +79,7 @@ def test_two_commands_at_once_cannot_both_have_the_last_of_a_budget(folder: Path
 
 def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> None:
     """The query would count for hours; the test waits until it has spilled or counted for a moment."""
-    ledger = SqlLedger.create("x.ledger", dataset="visits", epsilon=30)
+    ledger = Ledger.create("x.ledger", dataset="visits", budget=30)
     endless = "SELECT page, visitor || range AS visitor FROM data, range(1000000000)"
     options = ["top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger", "--sql", endless]
     program = [sys.executable, "-c", "from sparsegate.cli import main; main()", *options]

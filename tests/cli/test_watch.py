@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sparsegate.errors import TableError
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.tables.conditions import Conditions
 
 GATE = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--user", "visitor")
@@ -101,11 +101,11 @@ def test_the_gate_is_charged_to_the_ledger_once_and_whole(command, visits: Path,
     ledger = tmp_path / "x.ledger"
     charge = ("--ledger", ledger, "--budget", "15", "--dataset", "visits")
     assert command("watch", visits, *GATE, *charge, "--where", "false")[0] == 0
-    assert SqlLedger(ledger).total_spent().epsilon == 10
+    assert Ledger(ledger).total_spent().epsilon == 10
     code, out, err = command("watch", visits, *GATE, "--ledger", ledger, "--where", "false")
     assert (code, out) == (2, "")
     assert "epsilon 5 remains" in err
-    assert SqlLedger(ledger).total_spent().epsilon == 10
+    assert Ledger(ledger).total_spent().epsilon == 10
 
 
 def test_a_file_that_is_damaged_inside_costs_nothing(command, tmp_path: Path) -> None:

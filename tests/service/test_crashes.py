@@ -22,8 +22,8 @@ import pytest
 from sqlalchemy import func, select
 from tests.support.serving import MANY, NOBODY, write_visits
 
-from sparsegate.service.store.schema import ASKS, GATES
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.database_schema import ASKS, GATES
+from sparsegate.ledger.ledger import Ledger
 
 CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000
 ASKERS = 3
@@ -179,7 +179,7 @@ def check(server: Server, load: Load, place: str) -> None:
         again = load.post(f"/v1/gates/{gate}/ask", {"where": where}, key)
         assert again is not None
         assert (again.status_code, again.json()["above"]) == (200, above)
-    ledger = SqlLedger(place)
+    ledger = Ledger(place)
     with ledger.database.reading() as connection:
         stored = {row.id: row for row in connection.execute(select(GATES))}
         counted = connection.execute(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.tokens import Role, Token, Tokens
 
 
 @pytest.fixture
 def ledger(place):
-    ledger = SqlLedger.create(place, dataset="visits", epsilon=1)
+    ledger = Ledger.create(place, dataset="visits", budget=1)
     yield ledger
     ledger.close()
 
@@ -24,7 +24,7 @@ def test_a_token_lets_in_whoever_it_was_made_for(ledger):
 
 
 def test_a_token_has_256_random_bits_and_the_ledger_holds_none_of_them(tmp_path):
-    ledger = SqlLedger.create(tmp_path / "visits.ledger", dataset="visits", epsilon=1)
+    ledger = Ledger.create(tmp_path / "visits.ledger", dataset="visits", budget=1)
     text = Tokens(ledger).add("olga", Role.OWNER)
     assert text.startswith("ng_")
     assert len(text) == 3 + 43
@@ -45,7 +45,7 @@ def test_a_text_that_is_no_token_lets_nobody_in(ledger, text):
 def test_a_digest_read_in_the_ledger_is_no_token(ledger):
     from sqlalchemy import select
 
-    from sparsegate.service.store.schema import TOKENS
+    from sparsegate.ledger.database_schema import TOKENS
 
     tokens = Tokens(ledger)
     tokens.add("olga", Role.OWNER)

@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.assembly import keeper_on
 from sparsegate.service.caller import Caller
 from sparsegate.service.gates import OutcomeLost
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.predicates import Column, Kind, Predicate, PublicSchema
 from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.service.store.sql_ledger import SqlLedger
 
 HIGH, LOW = "page = 'high'", "page = 'low'"
 """Conditions whose counts are so far from any threshold here that noise decides nothing."""
@@ -51,13 +51,13 @@ class Shop:
     def __init__(self, folder: Path, *, place: str | None = None, budget: float = 10) -> None:
         self.place = place or str(folder / "visits.ledger")
         self.key = folder / "visits.key"
-        SqlLedger.create(self.place, dataset="visits", epsilon=budget).close()
+        Ledger.create(self.place, dataset="visits", budget=budget).close()
         SealingKey.create(self.key)
         self._keys = 0
         self._open: list[Any] = []
 
     def keeper(self, dataset: Pretend | None = None, *, delay: float = 0.0, **options: Any) -> Keeper:
-        ledger = SqlLedger(self.place, pooled=True)
+        ledger = Ledger(self.place, pooled=True)
         made = keeper_on(ledger, dataset or Pretend(), SealingKey.load(self.key), delay=delay, **options)
         self._open += [ledger, made]
         return made

@@ -14,11 +14,11 @@ import httpx
 import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.assembly import keeper_on
 from sparsegate.service.data.dataset import Dataset
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.service.store.sql_ledger import SqlLedger
 from sparsegate.service.tokens import Role, Tokens
 from sparsegate.service.web.http import create_app
 from sparsegate.service.web.limits import Limits
@@ -105,7 +105,7 @@ def serving(
     folder: Path, data: Dataset, *, epsilon: float = 1000, delay: float = 0.0, limits: Limits = UNLIMITED
 ) -> Iterator[Service]:
     """A service with one token for each role, on a ledger of its own in a folder."""
-    ledger = SqlLedger.create(folder / "visits.ledger", dataset="visits", epsilon=epsilon)
+    ledger = Ledger.create(folder / "visits.ledger", dataset="visits", budget=epsilon)
     tokens = Tokens(ledger, remembered=0)
     owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", Role.ANALYST)
     with start_blocking_portal() as portal:

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sparsegate.service.ledger import Amount, Entry, Statement, exact_text
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.account import Amount, Entry, Statement, exact_text
+from sparsegate.ledger.ledger import Ledger
 
 app = typer.Typer(no_args_is_help=True, help="What was spent on a dataset, and what is left.")
 
@@ -25,7 +25,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with every entry.")] = False,
 ) -> None:
     """The budget, what is spent, what remains, and every entry."""
-    statement = SqlLedger(file).statement()
+    statement = Ledger(file).statement()
     if as_json:
         typer.echo(json.dumps(_statement(statement), indent=2, ensure_ascii=False))
         return
@@ -45,7 +45,7 @@ def export(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of CSV.")] = False,
 ) -> None:
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
-    records = [_record(entry) for entry in SqlLedger(file).entries()]
+    records = [_record(entry) for entry in Ledger(file).entries()]
     if as_json:
         typer.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
@@ -62,8 +62,8 @@ def raise_budget(
     budget_delta: Annotated[float | None, typer.Option(help="The new delta in all; as it is unless given.")] = None,
 ) -> None:
     """Raise the budget, on record. A budget is never lowered, and nothing spent is ever refunded."""
-    ledger = SqlLedger(file)
-    entry = ledger.raise_budget(epsilon=budget, delta=budget_delta, why=why)
+    ledger = Ledger(file)
+    entry = ledger.raise_budget(budget=budget, budget_delta=budget_delta, why=why)
     typer.echo(f"{ledger.dataset}: the budget is now {entry.amount}")
 
 

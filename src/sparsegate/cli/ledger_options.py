@@ -9,8 +9,8 @@ import typer
 
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.service.ledger import Amount, exact_amount, exact_text
-from sparsegate.service.store.sql_ledger import SqlLedger, ledger_exists
+from sparsegate.ledger.account import Amount, exact_amount, exact_text
+from sparsegate.ledger.ledger import Ledger, ledger_exists
 
 NOT_RECORDED = "not recorded"
 
@@ -80,14 +80,16 @@ class Spending:
     def _create(self) -> None:
         budget = self._budget()
         try:
-            SqlLedger.create(self.ledger or "", dataset=self.dataset or "", epsilon=budget.epsilon, delta=budget.delta)
+            Ledger.create(
+                self.ledger or "", dataset=self.dataset or "", budget=budget.epsilon, budget_delta=budget.delta
+            )
         except LedgerError:
             # Another process may have made it a moment ago; then it is opened, and checked, like any other.
             if not ledger_exists(self.ledger or ""):
                 raise
 
-    def _open(self) -> SqlLedger:
-        ledger = SqlLedger(self.ledger or "", dataset=self.dataset)
+    def _open(self) -> Ledger:
+        ledger = Ledger(self.ledger or "", dataset=self.dataset)
         if self.budget is not None:
             held, given = ledger.statement().budget, self._budget()
             if held.epsilon != given.epsilon or (self.budget_delta is not None and held.delta != given.delta):

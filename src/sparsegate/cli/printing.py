@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.service.ledger import exact_text
+from sparsegate.ledger.account import exact_text
 
 if TYPE_CHECKING:
     from sparsegate.tables.release import TopItems

@@ -59,10 +59,10 @@ def _tokens(ledger: str) -> Iterator[Tokens]:
     from sparsegate.evaluation.extras import load_extra
 
     load_extra("sqlalchemy", extra="serve")
-    from sparsegate.service.store.sql_ledger import SqlLedger
+    from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.tokens import Tokens
 
-    opened = SqlLedger(ledger)
+    opened = Ledger(ledger)
     try:
         yield Tokens(opened)
     finally:

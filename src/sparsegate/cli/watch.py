@@ -15,9 +15,9 @@ import typer
 from sparsegate.cli.ledger_options import Dataset, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table
 from sparsegate.cli.printing import ready_to_print, takes_unicode
 from sparsegate.errors import ParameterError, TableError
+from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.sparse_vector import SparseVector
-from sparsegate.service.ledger import exact_text
 
 
 def watch(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.ports import ServedTable
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.store.locks import turns_of
 from sparsegate.service.store.sql_gates import SqlGates
-from sparsegate.service.store.sql_ledger import SqlLedger
 
 
 def keeper_on(
-    ledger: SqlLedger, dataset: ServedTable, key: SealingKey, *, delay: float, waiting: int = 32, patience: float = 60.0
+    ledger: Ledger, dataset: ServedTable, key: SealingKey, *, delay: float, waiting: int = 32, patience: float = 60.0
 ) -> Keeper:
     """A keeper of the gates in a ledger; ``waiting`` and ``patience`` are those of the turns."""
     turns = turns_of(ledger.database, waiting=waiting, patience=patience)

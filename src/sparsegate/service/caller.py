@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
+from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.gates import GateSpec, Request, Tally
-from sparsegate.service.ledger import exact_text
 from sparsegate.tables.release import Record
 
 CONFIDENCE: Final = 0.95

@@ -28,12 +28,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sparsegate.errors import GateClosed, ParameterError, TableError
+from sparsegate.ledger.account import Amount, Statement, exact_amount, exact_text
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.caller import Caller, Reply, exact_shares, gate_view, margin, moment, parameters
 from sparsegate.service.deadline import Asking, lost, wait_until
 from sparsegate.service.gates import Asked, GateRow, GateSpec, OutcomeLost, Request, Tally
-from sparsegate.service.ledger import Amount, Statement, exact_amount, exact_text
 from sparsegate.service.ports import GateStore, ServedTable, Turns
 from sparsegate.service.predicates import Predicate, read_predicate
 from sparsegate.service.sealed_noise import SealingKey

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from sparsegate.ledger.account import Amount
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gates import Asked, GateRow, GateSpec, Request, Tally
-from sparsegate.service.ledger import Amount, Ledger
 from sparsegate.service.predicates import Predicate, PublicSchema
 
 

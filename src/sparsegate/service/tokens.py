@@ -23,8 +23,8 @@ from typing import Final
 from sqlalchemy import insert, select, update
 
 from sparsegate.errors import ParameterError
-from sparsegate.service.store.schema import TOKENS
-from sparsegate.service.store.sql_ledger import SqlLedger, now
+from sparsegate.ledger.database_schema import TOKENS
+from sparsegate.ledger.ledger import Ledger, now
 
 LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0
@@ -68,7 +68,7 @@ class Tokens:
     """The tokens of one ledger. Thread-safe."""
 
     def __init__(
-        self, ledger: SqlLedger, *, remembered: float = REMEMBERED, clock: Callable[[], float] = time.monotonic
+        self, ledger: Ledger, *, remembered: float = REMEMBERED, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._database = ledger.database
         self._remembered, self._clock = remembered, clock

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from sparsegate.errors import LedgerError
+from sparsegate.ledger.database import open_database
 from sparsegate.service.gates import GateBusy
-from sparsegate.service.store.database import open_database
 from sparsegate.service.store.locks import FileTurns, turns_of
 
 HOLDER = """
 import sys, time
-from sparsegate.service.store.database import open_database
+from sparsegate.ledger.database import open_database
 from sparsegate.service.store.locks import turns_of
 with turns_of(open_database(sys.argv[1])).at(int(sys.argv[2])):
     print("held", flush=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -36,7 +36,7 @@ def test_the_job_runs(spark: Any, tmp_path: Path, monkeypatch, capsys) -> None:
     query = "SELECT '/page/' || range % 90 AS page, range % 500 AS visitor FROM range(9000)"
     duckdb.sql(query).write_parquet("visits.parquet")
     duckdb.sql("SELECT '/page/' || range AS page FROM range(200)").write_parquet("pages.parquet")
-    SqlLedger.create("visits.ledger", dataset="visits", epsilon=1)
+    Ledger.create("visits.ledger", dataset="visits", budget=1)
     exec(job(tmp_path), {})
     assert "epsilon" in capsys.readouterr().out
-    assert SqlLedger("visits.ledger").statement().remaining.epsilon == Fraction(1, 2)
+    assert Ledger("visits.ledger").statement().remaining.epsilon == Fraction(1, 2)

@@ -9,6 +9,7 @@ import httpx
 
 from sparsegate.budget import Number
 from sparsegate.errors import SparsegateError
+from sparsegate.ledger.account import Statement
 from sparsegate.mechanisms.gate import Answer
 from sparsegate.service.client.calls import Call, Heard, Result, ServedData, Step, TopAnswer, exchange
 from sparsegate.service.client.remote import (
@@ -26,7 +27,6 @@ from sparsegate.service.client.remote import (
     open_gate,
     settings,
 )
-from sparsegate.service.ledger import Statement
 
 
 def connect_async(

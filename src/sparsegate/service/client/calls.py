@@ -25,8 +25,8 @@ from sparsegate.errors import (
     SparsegateError,
     TableError,
 )
+from sparsegate.ledger.account import Amount, Entry, Kind, Statement, exact_text
 from sparsegate.service.gates import KeyReused, OutcomeLost, RequestLost, UnknownGate
-from sparsegate.service.ledger import Amount, Entry, Kind, Statement, exact_text
 from sparsegate.service.predicates.schema import Column, PredicateError, PublicSchema
 from sparsegate.service.predicates.schema import Kind as ColumnKind
 

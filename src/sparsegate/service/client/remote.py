@@ -11,6 +11,7 @@ import httpx
 
 from sparsegate.budget import Number
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.ledger.account import Statement
 from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
 from sparsegate.service.client.calls import (
     Call,
@@ -22,7 +23,6 @@ from sparsegate.service.client.calls import (
     read_statement,
     read_top,
 )
-from sparsegate.service.ledger import Statement
 from sparsegate.service.web.loopback import is_loopback
 
 TIMEOUT: Final = 90.0

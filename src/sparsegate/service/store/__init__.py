@@ -1,1 +1,1 @@
-"""Where a ledger and its gates are kept: a SQLite file, or PostgreSQL."""
+"""Gates, asks and requests in the database of a ledger."""

@@ -26,10 +26,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from sparsegate.errors import LedgerError
+from sparsegate.ledger.database import Database
+from sparsegate.ledger.postgres import PostgresDatabase
+from sparsegate.ledger.sqlite_file import SqliteFile
 from sparsegate.service.gates import GateBusy
-from sparsegate.service.store.database import Database
-from sparsegate.service.store.postgres import PostgresDatabase
-from sparsegate.service.store.sqlite_file import SqliteFile
 
 _POLL: Final = 0.005
 _KEYS: Final = 1 << 31  # numbers from here on are those of keys, below are gates

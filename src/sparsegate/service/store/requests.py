@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
+from sparsegate.ledger.database_schema import REQUESTS
 from sparsegate.service.gates import KeyReused, Request, RequestLost
-from sparsegate.service.store.schema import REQUESTS
 
 
 def place(request: Request, path: str) -> tuple[Any, ...]:

@@ -12,6 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
+from sparsegate.ledger.account import Amount, exact_text, exact_value
+from sparsegate.ledger.database_schema import GATES, REQUESTS
+from sparsegate.ledger.ledger import Ledger, now
 from sparsegate.service.gates import (
     Asked,
     Event,
@@ -22,17 +25,14 @@ from sparsegate.service.gates import (
     Tally,
     UnknownGate,
 )
-from sparsegate.service.ledger import Amount, exact_text, exact_value
 from sparsegate.service.store import statements
 from sparsegate.service.store.requests import finish, place, recalled
-from sparsegate.service.store.schema import GATES, REQUESTS
-from sparsegate.service.store.sql_ledger import SqlLedger, now
 
 
 class SqlGates:
     """The gates of one ledger."""
 
-    def __init__(self, ledger: SqlLedger) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
     def recall(self, request: Request, path: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import and_, bindparam, insert, select, update
 
-from sparsegate.service.store.schema import ASKS, GATES
+from sparsegate.ledger.database_schema import ASKS, GATES
 
 # Asks take turns, so of a gate only the newest ask can be on its way.
 _WITH_LAST: Final = select(GATES, ASKS.c.visible_from, ASKS.c.above.label("last")).outerjoin(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sparsegate.service.ledger import Amount, Statement, exact_text
+from sparsegate.ledger.account import Amount, Statement, exact_text
 
 
 def example(**example: Any) -> ConfigDict:

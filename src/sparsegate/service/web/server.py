@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError
-from sparsegate.service.ledger import exact_amount
+from sparsegate.ledger.account import exact_amount
+from sparsegate.ledger.ledger import Ledger, ledger_exists
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.store.sql_gates import SqlGates
-from sparsegate.service.store.sql_ledger import SqlLedger, ledger_exists
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -44,19 +44,19 @@ LOGGING: Final[dict[str, Any]] = {
 
 def new_ledger(place: str, key: Path, *, dataset: str, epsilon: Number, delta: Number) -> None:
     """Make a ledger, and a key for it unless there is one; a ledger that is already there is refused."""
-    SqlLedger.create(place, dataset=dataset, epsilon=epsilon, delta=delta).close()
+    Ledger.create(place, dataset=dataset, budget=epsilon, budget_delta=delta).close()
     if not key.exists():
         SealingKey.create(key)
 
 
-def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delta: Number | None) -> SqlLedger:
+def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delta: Number | None) -> Ledger:
     """Open the ledger of a served dataset; a budget that is given must be the one that it has."""
     if not ledger_exists(place):
         raise LedgerError(
             f"there is no ledger {place}; if this data was never asked about, start with --new-ledger and --budget; if "
             "it was, restore the ledger: what it recorded stays spent"
         )
-    ledger = SqlLedger(place, dataset=dataset, pooled=True)
+    ledger = Ledger(place, dataset=dataset, pooled=True)
     held = ledger.statement().budget
     if delta is not None and epsilon is None:
         ledger.close()
@@ -74,7 +74,7 @@ def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delt
     return ledger
 
 
-def open_key(path: Path, ledger: SqlLedger, *, renew: bool) -> SealingKey:
+def open_key(path: Path, ledger: Ledger, *, renew: bool) -> SealingKey:
     """Load the key; or, where it was lost, make another. What the old one sealed nobody can read: those gates close."""
     if not renew:
         return SealingKey.load(path)

@@ -11,8 +11,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool
 
 from sparsegate.errors import LedgerError
-from sparsegate.service.store.database import POOL, Database
-from sparsegate.service.store.schema import LEDGER
+from sparsegate.ledger.database import POOL, Database
+from sparsegate.ledger.database_schema import LEDGER
 
 
 class PostgresDatabase(Database):

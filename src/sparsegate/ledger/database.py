@@ -115,7 +115,7 @@ class Database(ABC):
 def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = False) -> Database:
     """The database at a path, or at a postgresql:// URL. A pool is for a server: it keeps connections between calls."""
     if not isinstance(place, str) or "://" not in place:
-        from sparsegate.service.store.sqlite_file import SqliteFile
+        from sparsegate.ledger.sqlite_file import SqliteFile
 
         return SqliteFile(place, patience=patience, pooled=pooled)
     try:
@@ -124,7 +124,7 @@ def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = F
         url = None
     if url is None or url.get_backend_name() != "postgresql":
         raise LedgerError("a ledger must be the path of a file, or postgresql://user@host/database; nothing was spent")
-    from sparsegate.service.store.postgres import PostgresDatabase
+    from sparsegate.ledger.postgres import PostgresDatabase
 
     return PostgresDatabase(url, patience=patience, pooled=pooled)
 

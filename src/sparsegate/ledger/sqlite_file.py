@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from sparsegate.errors import LedgerError
-from sparsegate.service.store.database import DAMAGED, POOL, Database
+from sparsegate.ledger.database import DAMAGED, POOL, Database
 
 _REASONS: Final = MappingProxyType(
     {

@@ -12,7 +12,7 @@ import pytest
 from tests.support.processes import in_forked_child
 
 from sparsegate.errors import LedgerError
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ledger(path: Path) -> SqlLedger:
-    return SqlLedger.create(path, dataset="visits", epsilon=1)
+def ledger(path: Path) -> Ledger:
+    return Ledger.create(path, dataset="visits", budget=1)
 
 
 def edit(path: Path, *statements: str) -> None:
@@ -32,7 +32,7 @@ def edit(path: Path, *statements: str) -> None:
     connection.close()
 
 
-def test_the_file_is_its_owners_alone_and_survives_power_cuts_by_setting(path: Path, ledger: SqlLedger) -> None:
+def test_the_file_is_its_owners_alone_and_survives_power_cuts_by_setting(path: Path, ledger: Ledger) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -41,16 +41,16 @@ def test_the_file_is_its_owners_alone_and_survives_power_cuts_by_setting(path: P
         assert held.exec_driver_sql("PRAGMA synchronous").scalar() == 2
 
 
-def test_entries_can_be_neither_changed_nor_removed_by_a_slip(path: Path, ledger: SqlLedger) -> None:
+def test_entries_can_be_neither_changed_nor_removed_by_a_slip(path: Path, ledger: Ledger) -> None:
     ledger.spend(epsilon=0.5, what="half")
     for statement in ("DELETE FROM entries WHERE number = 2", "UPDATE entries SET epsilon = '0'"):
         with pytest.raises(sqlite3.IntegrityError):
             edit(path, statement)
 
 
-def test_a_missing_ledger_is_an_error_and_is_not_begun_anew(tmp_path: Path, path: Path, ledger: SqlLedger) -> None:
+def test_a_missing_ledger_is_an_error_and_is_not_begun_anew(tmp_path: Path, path: Path, ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="does not exist"):
-        SqlLedger(tmp_path / "typo.ledger")
+        Ledger(tmp_path / "typo.ledger")
     path.unlink()
     with pytest.raises(LedgerError, match="does not exist"):
         ledger.spend(epsilon=0.1, what="after it was removed")
@@ -59,31 +59,31 @@ def test_a_missing_ledger_is_an_error_and_is_not_begun_anew(tmp_path: Path, path
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="cannot be made"):
-        SqlLedger.create(tmp_path / "nowhere" / "x.ledger", dataset="visits", epsilon=1)
+        Ledger.create(tmp_path / "nowhere" / "x.ledger", dataset="visits", budget=1)
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n" * 200, b"SQLite format 3\0" + b"\xff" * 4000])
 def test_a_file_that_is_no_ledger_is_an_error(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(LedgerError, match="nothing was spent"):
-        SqlLedger(path)
+        Ledger(path)
     assert path.read_bytes() == content
 
 
 def test_another_sqlite_database_is_no_ledger(path: Path) -> None:
     edit(path, "CREATE TABLE visits (page, visitor)")
     with pytest.raises(LedgerError, match="is not a ledger"):
-        SqlLedger(path)
+        Ledger(path)
 
 
-def test_a_page_of_rubbish_is_found(path: Path, ledger: SqlLedger) -> None:
+def test_a_page_of_rubbish_is_found(path: Path, ledger: Ledger) -> None:
     for number in range(40):
         ledger.spend(epsilon=0.02, what=f"release {number}" + "." * 300)
     content = bytearray(path.read_bytes())
     content[-4096:] = os.urandom(4096)
     path.write_bytes(content)
     with pytest.raises(LedgerError, match="nothing was spent"):
-        SqlLedger(path)
+        Ledger(path)
 
 
 @pytest.mark.parametrize(
@@ -104,17 +104,17 @@ def test_a_page_of_rubbish_is_found(path: Path, ledger: SqlLedger) -> None:
         "PRAGMA journal_mode = DELETE",
     ],
 )
-def test_a_ledger_that_was_tampered_with_grants_nothing(path: Path, ledger: SqlLedger, damage: str) -> None:
+def test_a_ledger_that_was_tampered_with_grants_nothing(path: Path, ledger: Ledger, damage: str) -> None:
     ledger.spend(epsilon=0.1, what="first")
     ledger.spend(epsilon=0.1, what="second")
     edit(path, "DROP TRIGGER entries_stay", "DROP TRIGGER entries_last", damage)
     with pytest.raises(LedgerError):
         ledger.spend(epsilon=0.1, what="third")
     with pytest.raises(LedgerError):
-        SqlLedger(path)
+        Ledger(path)
 
 
-def test_a_full_disk_is_an_error_and_spends_nothing(path: Path, ledger: SqlLedger, monkeypatch) -> None:
+def test_a_full_disk_is_an_error_and_spends_nothing(path: Path, ledger: Ledger, monkeypatch) -> None:
     connect = sqlite3.connect
 
     def small(*arguments: object, **options: object) -> sqlite3.Connection:
@@ -139,7 +139,7 @@ def test_a_ledger_of_somebody_else_cannot_be_spent_from() -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         folder.chmod(0o755)
-        ledger = SqlLedger.create(folder / "x.ledger", dataset="visits", epsilon=1)
+        ledger = Ledger.create(folder / "x.ledger", dataset="visits", budget=1)
         ledger.path.chmod(0o444)
 
         def as_nobody() -> None:

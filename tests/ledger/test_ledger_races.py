@@ -15,7 +15,7 @@ import pytest
 from tests.support.processes import in_forked_child
 
 from sparsegate.errors import BudgetExceeded, LedgerError
-from sparsegate.service.store.sql_ledger import SqlLedger
+from sparsegate.ledger.ledger import Ledger
 
 
 @pytest.fixture
@@ -24,16 +24,16 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ledger(path: Path) -> SqlLedger:
-    return SqlLedger.create(path, dataset="visits", epsilon=1)
+def ledger(path: Path) -> Ledger:
+    return Ledger.create(path, dataset="visits", budget=1)
 
 
 def test_only_one_of_many_who_create_at_once_succeeds(path: Path) -> None:
-    made: list[SqlLedger] = []
+    made: list[Ledger] = []
 
     def create() -> None:
         with contextlib.suppress(LedgerError):
-            made.append(SqlLedger.create(path, dataset="visits", epsilon=1))
+            made.append(Ledger.create(path, dataset="visits", budget=1))
 
     threads = [threading.Thread(target=create) for _ in range(5)]
     for thread in threads:
@@ -41,14 +41,14 @@ def test_only_one_of_many_who_create_at_once_succeeds(path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(made) == 1
-    assert len(SqlLedger(path).entries()) == 1
+    assert len(Ledger(path).entries()) == 1
 
 
 SPENDER = """
 import sys
 from sparsegate.errors import BudgetExceeded
-from sparsegate.service.store.sql_ledger import SqlLedger
-ledger, granted = SqlLedger(sys.argv[1], patience=30), 0
+from sparsegate.ledger.ledger import Ledger
+ledger, granted = Ledger(sys.argv[1], patience=30), 0
 try:
     while True:
         ledger.spend(epsilon=0.01, what="one of many")
@@ -58,7 +58,7 @@ except BudgetExceeded:
 """
 
 
-def test_processes_that_spend_at_once_never_pass_the_budget(path: Path, ledger: SqlLedger) -> None:
+def test_processes_that_spend_at_once_never_pass_the_budget(path: Path, ledger: Ledger) -> None:
     spenders = [
         subprocess.Popen([sys.executable, "-c", SPENDER, str(path)], stdout=subprocess.PIPE, text=True)
         for _ in range(4)
@@ -68,7 +68,7 @@ def test_processes_that_spend_at_once_never_pass_the_budget(path: Path, ledger: 
     assert ledger.total_spent().epsilon == 1
 
 
-def test_threads_that_spend_at_once_never_pass_the_budget(ledger: SqlLedger) -> None:
+def test_threads_that_spend_at_once_never_pass_the_budget(ledger: Ledger) -> None:
     granted: list[int] = []
 
     def spend() -> None:
@@ -86,20 +86,20 @@ def test_threads_that_spend_at_once_never_pass_the_budget(ledger: SqlLedger) -> 
     assert sorted(granted) == list(range(2, 22))
 
 
-def test_a_fork_goes_on_with_the_same_ledger(ledger: SqlLedger) -> None:
+def test_a_fork_goes_on_with_the_same_ledger(ledger: Ledger) -> None:
     assert in_forked_child(lambda: ledger.spend(epsilon=0.5, what="by the child").number) == 2
     assert ledger.spend(epsilon=0.5, what="by the parent").number == 3
 
 
 KILLED = """
 import os, signal, sys
-from sparsegate.service.store.sql_ledger import SqlLedger
-SqlLedger(sys.argv[1]).spend(epsilon=0.5, what="lost in a crash")
+from sparsegate.ledger.ledger import Ledger
+Ledger(sys.argv[1]).spend(epsilon=0.5, what="lost in a crash")
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_was_committed_before_a_sigkill_stays_spent(path: Path, ledger: SqlLedger) -> None:
+def test_what_was_committed_before_a_sigkill_stays_spent(path: Path, ledger: Ledger) -> None:
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
         assert done.returncode == -signal.SIGKILL
@@ -108,7 +108,7 @@ def test_what_was_committed_before_a_sigkill_stays_spent(path: Path, ledger: Sql
         ledger.spend(epsilon=0.01, what="after the crashes")
 
 
-def test_a_transaction_that_was_cut_short_spends_nothing(path: Path, ledger: SqlLedger) -> None:
+def test_a_transaction_that_was_cut_short_spends_nothing(path: Path, ledger: Ledger) -> None:
     def die_inside() -> None:
         with ledger.database.writing() as connection:
             values = "2, '2025-01-01T00:00:00+00:00', 'spend', '1', '0', 'x'"
@@ -120,8 +120,8 @@ def test_a_transaction_that_was_cut_short_spends_nothing(path: Path, ledger: Sql
     assert ledger.total_spent().epsilon == 0
 
 
-def test_a_locked_ledger_is_an_error_and_spends_nothing(path: Path, ledger: SqlLedger) -> None:
-    impatient = SqlLedger(path, patience=0.05)
+def test_a_locked_ledger_is_an_error_and_spends_nothing(path: Path, ledger: Ledger) -> None:
+    impatient = Ledger(path, patience=0.05)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerError, match="locked by another process"):

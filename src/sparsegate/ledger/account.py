@@ -18,7 +18,6 @@ from datetime import datetime
 from decimal import Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
-from typing import Protocol
 
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
@@ -109,29 +108,6 @@ class Statement:
                 str(amount),
                 "a budget is raised, never lowered",
             )
-
-
-class Ledger(Protocol):
-    """A durable record of what was spent on one dataset; every method is one transaction."""
-
-    @property
-    def dataset(self) -> str:
-        """The name of the dataset, fixed when the ledger was made."""
-
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry:
-        """Commit the spending, or raise ``BudgetExceeded``. Draw nothing before this returns."""
-
-    def raise_budget(self, *, epsilon: Number, delta: Number | None = None, why: str) -> Entry:
-        """Commit a larger budget; delta stays as it is unless given."""
-
-    def statement(self) -> Statement:
-        """Everything, read at one moment."""
-
-    def total_spent(self) -> Amount:
-        """The sum of everything spent."""
-
-    def entries(self) -> tuple[Entry, ...]:
-        """Every entry, oldest first."""
 
 
 def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon", delta_name: str = "delta") -> Amount:

@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import Connection, inspect, select, text
 
 from sparsegate.errors import LedgerError
-from sparsegate.service.ledger import Amount, Kind
-from sparsegate.service.store import schema, sql_ledger
-from sparsegate.service.store.database import open_database
-from sparsegate.service.store.sql_ledger import SqlLedger, append
+from sparsegate.ledger import database_schema as schema
+from sparsegate.ledger import ledger as ledger_module
+from sparsegate.ledger.account import Amount, Kind
+from sparsegate.ledger.database import open_database
+from sparsegate.ledger.ledger import Ledger, append
 
 
 def make(place: str, version: int) -> None:
@@ -32,13 +33,13 @@ def make(place: str, version: int) -> None:
 @pytest.mark.parametrize("version", range(1, schema.VERSION))
 def test_an_older_ledger_is_migrated_and_keeps_its_entries(place: str, version: int) -> None:
     make(place, version)
-    ledger = SqlLedger(place)
+    ledger = Ledger(place)
     assert ledger.statement().remaining.epsilon == 1
     with ledger.database.reading() as connection:
         assert set(schema.METADATA.tables) <= set(inspect(connection).get_table_names())
         assert connection.execute(select(schema.LEDGER.c.schema_version)).scalar_one() == schema.VERSION
     ledger.spend(epsilon=1, what="the rest")
-    assert SqlLedger(place).total_spent().epsilon == 2
+    assert Ledger(place).total_spent().epsilon == 2
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,32 +54,32 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(schema, "STEPS", steps)
         with pytest.raises(LedgerError):
-            SqlLedger(place)
+            Ledger(place)
     database = open_database(place)
     with database.reading() as connection:
         assert not inspect(connection).has_table("gates")
         assert connection.execute(select(schema.LEDGER.c.schema_version)).scalar_one() == 1
     database.close()
-    assert SqlLedger(place).total_spent().epsilon == 1
+    assert Ledger(place).total_spent().epsilon == 1
 
 
 def test_a_ledger_of_a_newer_version_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    SqlLedger.create(place, dataset="visits", epsilon=1)
-    monkeypatch.setattr(sql_ledger, "VERSION", schema.VERSION - 1)
+    Ledger.create(place, dataset="visits", budget=1)
+    monkeypatch.setattr(ledger_module, "VERSION", schema.VERSION - 1)
     with pytest.raises(LedgerError, match="upgrade sparsegate"):
-        SqlLedger(place)
+        Ledger(place)
 
 
 def test_a_new_ledger_and_a_migrated_one_have_the_same_tables(
     place: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     make(place, 1)
-    SqlLedger(place)
+    Ledger(place)
     other = tmp_path_factory.mktemp("new") / "new.ledger"
-    SqlLedger.create(other, dataset="visits", epsilon=1)
+    Ledger.create(other, dataset="visits", budget=1)
     tables = []
     for where in (place, other):
-        ledger = SqlLedger(where)
+        ledger = Ledger(where)
         with ledger.database.reading() as connection:
             look = inspect(connection)
             tables.append(

@@ -1,4 +1,4 @@
-"""The ledger in a database: a SQLite file, or PostgreSQL for several server processes. See ``ledger`` for the rules.
+"""The ledger in a database: a SQLite file, or PostgreSQL for several server processes. See ``account`` for the rules.
 
 Every method is one transaction. A ledger that is missing, locked, read-only, damaged or full is a ``LedgerError``, and
 then nothing was spent.
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, insert, inspect, select, update
 
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError
-from sparsegate.service.ledger import (
+from sparsegate.ledger.account import (
     Amount,
     Entry,
     Kind,
@@ -26,13 +26,13 @@ from sparsegate.service.ledger import (
     exact_value,
     public_line,
 )
-from sparsegate.service.store.database import open_database
-from sparsegate.service.store.schema import ENTRIES, LEDGER, VERSION, create, migrate
+from sparsegate.ledger.database import open_database
+from sparsegate.ledger.database_schema import ENTRIES, LEDGER, VERSION, create, migrate
 
 _ORDER = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
 
 
-class SqlLedger:
+class Ledger:
     """A ledger in the SQLite file at a path, or in the PostgreSQL database at a URL.
 
     Make one with ``create`` and open it again with its place. ``dataset``, where given, must be the name that the
@@ -66,18 +66,18 @@ class SqlLedger:
 
     @classmethod
     def create(
-        cls, place: str | Path, *, dataset: str, epsilon: Number, delta: Number = 0, patience: float = 10.0
-    ) -> SqlLedger:
-        """Make a ledger for ``dataset`` with a budget of (epsilon, delta), whole or not at all.
+        cls, place: str | Path, *, dataset: str, budget: Number, budget_delta: Number = 0, patience: float = 10.0
+    ) -> Ledger:
+        """Make a ledger for ``dataset`` whose epsilons may add up to ``budget``, whole or not at all.
 
         One that is already there is refused.
         """
-        budget = exact_amount(epsilon, delta, epsilon_name="budget", delta_name="budget_delta")
+        amount = exact_amount(budget, budget_delta, epsilon_name="budget", delta_name="budget_delta")
         public_line(dataset, "dataset")
 
         def build(connection: Connection) -> None:
             create(connection, dataset)
-            append(connection, 1, Kind.BUDGET, budget, "the budget at the start")
+            append(connection, 1, Kind.BUDGET, amount, "the budget at the start")
 
         database = open_database(place, patience=patience)
         database.make(build)
@@ -107,13 +107,13 @@ class SqlLedger:
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, Kind.SPEND, amount, what)
 
-    def raise_budget(self, *, epsilon: Number, delta: Number | None = None, why: str) -> Entry:
-        """Commit a larger budget; delta stays as it is unless given."""
+    def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
+        """Commit a larger budget; that of delta stays as it is unless given."""
         public_line(why, "why")
-        exact_amount(epsilon, 0 if delta is None else delta, epsilon_name="budget", delta_name="budget_delta")
+        exact_amount(budget, budget_delta or 0, epsilon_name="budget", delta_name="budget_delta")
         with self.database.writing() as connection:
             statement = self.read(connection)
-            amount = exact_amount(epsilon, statement.budget.delta if delta is None else delta)
+            amount = exact_amount(budget, statement.budget.delta if budget_delta is None else budget_delta)
             statement.admit_raise(amount)
             return append(connection, len(statement.entries) + 1, Kind.BUDGET, amount, why)
 
