@@ -19,7 +19,7 @@ from sparsegate.mechanisms.scores import Scores
 SCORES = [30] * 3 + [12] * 5 + [6] * 12 + [0] * 20
 LADDER = Ladder.of(SCORES)
 COUNT, EPSILON = 6, 2.0
-REAL_RUNS, SIMULATED_RUNS = 900, 20_000
+REAL_RUNS, SIMULATED_RUNS = 2500, 40_000
 
 
 def short(key: str) -> Method:

@@ -15,8 +15,10 @@ from sparsegate.tables.top import top_items
 
 
 def test_counts_carry_fresh_discrete_laplace_noise_and_no_other() -> None:
-    """Seen through top_items: six items with a count of 1000 each, so that the cut at zero is far away."""
-    native = table("pyarrow", {"item": list(range(6)) * 1000, "user": [user for user in range(1000) for _ in range(6)]})
+    """Seen through top_items: 24 items with a count of 1000 each, so that the cut at zero is far away."""
+    native = table(
+        "pyarrow", {"item": list(range(24)) * 1000, "user": [user for user in range(1000) for _ in range(24)]}
+    )
     noise = np.array(
         [
             estimate - 1000
@@ -25,10 +27,10 @@ def test_counts_carry_fresh_discrete_laplace_noise_and_no_other() -> None:
                 native,
                 item="item",
                 user="user",
-                count=6,
+                count=24,
                 epsilon=1,
-                answers_epsilon=2,
-                domain=6,
+                answers_epsilon=8,
+                domain=24,
                 source=Seeded(seed),
                 not_private=True,
             ).estimates
