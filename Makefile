@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 BENCH := $(VENV)/.bench
 PYTEST_ARGS ?=
+MUTANTS_ARGS ?=
 REPRODUCTION := reproduction
 REPRODUCE_ARGS ?=
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak lint format bench demo reproduce clean
+.PHONY: help setup test soak mutants lint format bench demo reproduce clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -36,6 +37,9 @@ test: $(SETUP) ## run the tests and doctests (PYTEST_ARGS="-k name" to choose)
 
 soak: $(SETUP) ## run the long statistical tests
 	$(BIN)/python -m pytest -n auto -m soak $(PYTEST_ARGS)
+
+mutants: $(SETUP) ## put small mistakes into copies of the source: some test must notice each (MUTANTS_ARGS="--room noise")
+	$(BIN)/python -m tests.mutants --jobs 2 $(MUTANTS_ARGS)
 
 lint: $(SETUP) ## ruff check, ruff format --check, mypy strict
 	$(BIN)/ruff check .
