@@ -1,0 +1,83 @@
+"""What is wrong with the names in the house: `python -m tests.support.names` prints one line per offence.
+
+One name has one meaning. No two files of different rooms share a name, no two classes do, and the tests of
+`src/sparsegate/<room>/x.py` are in `tests/<room>/test_x.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parents[2]
+
+# A command is named for what it calls, so files of cli/ may mirror others.
+MAY_MIRROR = "cli"
+
+# Tests of a subject that more than one module serves.
+CROSS_MODULE = {
+    "tests/test_architecture.py",
+    "tests/test_names.py",
+    "tests/test_mutants.py",
+    "tests/test_readme.py",
+}
+
+
+def modules(root: Path = ROOT) -> list[PurePosixPath]:
+    """Every module of the package, relative to it, without the `__init__` files."""
+    package = root / "src" / "sparsegate"
+    found = (PurePosixPath(file.relative_to(package).as_posix()) for file in package.rglob("*.py"))
+    return sorted(path for path in found if path.name != "__init__.py")
+
+
+def repeated_files(paths: Iterable[PurePosixPath]) -> list[str]:
+    """Two files with one name, where neither is a command."""
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        if path.parts[0] != MAY_MIRROR:
+            by_name[path.name].append(str(path))
+    return [f"{name}: the name of {', '.join(there)}" for name, there in sorted(by_name.items()) if len(there) > 1]
+
+
+def repeated_classes(sources: Mapping[PurePosixPath, str]) -> list[str]:
+    """Two classes with one name, of those whose names do not start with an underscore."""
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for path, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                by_name[node.name].append(f"{path}:{node.lineno}")
+    return [f"{name}: the class of {', '.join(there)}" for name, there in sorted(by_name.items()) if len(there) > 1]
+
+
+def tests_without_module(tests: Iterable[PurePosixPath], paths: Iterable[PurePosixPath]) -> list[str]:
+    """Test files that mirror no module and are not on the list; entries of the list that are not needed."""
+    known = {*paths}
+    known |= {folder for path in known for folder in path.parents}
+    mirrored, unknown = set(), set()
+    for test in tests:
+        path = test.relative_to("tests")
+        subject = path.parent / path.name.removeprefix("test_")
+        (mirrored if {subject, subject.with_suffix("")} & known else unknown).add(str(test))
+    return [f"{test}: no module of this name" for test in sorted(unknown - CROSS_MODULE)] + [
+        f"{test}: needs no place in CROSS_MODULE" for test in sorted(CROSS_MODULE - unknown)
+    ]
+
+
+def offences(root: Path = ROOT) -> list[str]:
+    """Everything above, about this tree."""
+    paths = modules(root)
+    sources = {path: (root / "src" / "sparsegate" / path).read_text(encoding="utf-8") for path in paths}
+    tests = sorted(PurePosixPath(file.relative_to(root).as_posix()) for file in (root / "tests").rglob("test_*.py"))
+    return [
+        *repeated_files(paths),
+        *repeated_classes(sources),
+        *tests_without_module(tests, paths),
+        *(f"{path}: fmt: skip" for path, source in sources.items() if "fmt: skip" in source),
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write("".join(f"{line}\n" for line in offences()))
