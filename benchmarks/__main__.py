@@ -48,17 +48,9 @@ def show(results: list[Result], seconds: float) -> None:
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     load = "load average {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg())
     table = Table(caption=f"{machine}; {libraries}; {seconds:.0f} s; {load}", caption_justify="left")
-    for title, justify in {
-        "figure": "left",
-        "peer": "left",
-        "ours": "right",
-        "peer's": "right",
-        "unit": "left",
-        "ratio": "right",
-        "target": "left",
-        "met": "left",
-    }.items():
-        table.add_column(title, justify=justify, overflow="fold")
+    for title in ("figure", "peer", "ours", "peer's", "unit", "ratio", "target", "met"):
+        number = title in ("ours", "peer's", "ratio")
+        table.add_column(title, justify="right" if number else "left", overflow="fold")
     for result in results:
         target = f"{result.judged} {result.target}" if result.target else ""
         met = {True: "[green]yes", False: "[bold red]NO", None: ""}[result.met]

@@ -35,7 +35,7 @@ def private_answers(size: int) -> np.ndarray:
     return answers
 
 
-def one_by_one(asked: Any, answers: list, **options: object) -> None:
+def one_by_one(asked: Any, answers: list[Any], **options: object) -> None:
     ask = asked.ask
     if options:
         for answer in answers:

@@ -16,6 +16,7 @@ import numpy as np
 import sparsegate as sg
 from benchmarks import gate, noise, select
 from benchmarks.measure import Result, megabytes_above
+from sparsegate.noise import discrete_laplace
 
 TARGET = "<= 200"
 _ROOT = Path(__file__).parents[1]
@@ -37,7 +38,7 @@ CASES = {
     **{
         f"discrete Laplace, 10^6 draws, scale {name}": Case(
             _none,
-            lambda _, scale=scale: noise.discrete_laplace(sg.Secure(), scale, noise.BATCH),
+            lambda _, scale=scale: discrete_laplace(sg.Secure(), scale, noise.BATCH),
             lambda _, scale=scale: np.random.default_rng().laplace(0, scale, noise.BATCH),
         )
         for name, scale in noise.SCALES.items()

@@ -51,8 +51,8 @@ def predicates() -> list[str]:
 def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, Any]]:
     """A service on the table, a client's open gate, and the keeper behind both."""
     import uvicorn
-    from sparsegate.service.store.sql_ledger import SqlLedger
 
+    from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.assembly import keeper_on
     from sparsegate.service.client.client import connect
     from sparsegate.service.data.dataset import Dataset
@@ -63,8 +63,8 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
     from sparsegate.service.web.server import listen
 
     place = folder / f"{delay}.ledger"
-    SqlLedger.create(place, dataset="visits", budget=100).close()
-    ledger = SqlLedger(place, pooled=True)
+    Ledger.create(place, dataset="visits", budget=100).close()
+    ledger = Ledger(place, pooled=True)
     with Dataset.open([str(table)], user="visitor") as data:
         keeper = keeper_on(ledger, data, SealingKey.create(folder / f"{delay}.key"), delay=delay)
         tokens = Tokens(ledger)

@@ -13,7 +13,7 @@ Batch = Callable[[np.ndarray, int], Any]
 
 
 def too_many(failures: int, runs: int, rate: float) -> bool:
-    """Whether so many failures are more than chance at that rate, by an exact binomial test at level 1e-6."""
+    """Whether this many failures are more than chance at that rate, by an exact binomial test at level 1e-6."""
     return bool(stats.binom.sf(failures - 1, runs, rate) < FALSE_ALARM)
 
 
@@ -22,18 +22,18 @@ def randomized_response(epsilon: float, seed: int) -> Batch:
     rng = np.random.default_rng(seed)
     lie = 1 / (1 + np.exp(epsilon))
 
-    def mechanism(answers: np.ndarray, n: int) -> np.ndarray:
+    def mechanism(answers: np.ndarray, n: int) -> Any:
         return (answers[0] > 0) ^ (rng.random(n) < lie)
 
     return mechanism
 
 
 def responses(epsilon: float, bits: int, seed: int) -> Batch:
-    """So many independent randomized responses, epsilon in all: 2**bits outcomes, loss exactly epsilon."""
+    """This many (`bits`) independent randomized responses, epsilon in all: 2**bits outcomes, loss exactly epsilon."""
     rng = np.random.default_rng(seed)
     lie = 1 / (1 + np.exp(epsilon / bits))
 
-    def mechanism(answers: np.ndarray, n: int) -> np.ndarray:
+    def mechanism(answers: np.ndarray, n: int) -> Any:
         return (answers[0] > 0) ^ (rng.random((n, bits)) < lie)
 
     return mechanism
@@ -64,7 +64,7 @@ def words(epsilon: float, seed: int) -> Batch:
     names = np.array(["north", "east", "south", "west"])
     truth = np.exp(epsilon) / (np.exp(epsilon) + 3)
 
-    def mechanism(answers: np.ndarray, n: int) -> list[str]:
+    def mechanism(answers: np.ndarray, n: int) -> Any:
         right = int(answers[0]) % 4
         other = (right + rng.integers(1, 4, n)) % 4
         return names[np.where(rng.random(n) < truth, right, other)].tolist()

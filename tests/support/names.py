@@ -56,11 +56,12 @@ def tests_without_module(tests: Iterable[PurePosixPath], paths: Iterable[PurePos
     """Test files that mirror no module and are not on the list; entries of the list that are not needed."""
     known = {*paths}
     known |= {folder for path in known for folder in path.parents}
-    mirrored, unknown = set(), set()
+    unknown = set()
     for test in tests:
         path = test.relative_to("tests")
         subject = path.parent / path.name.removeprefix("test_")
-        (mirrored if {subject, subject.with_suffix("")} & known else unknown).add(str(test))
+        if not {subject, subject.with_suffix("")} & known:
+            unknown.add(str(test))
     return [f"{test}: no module of this name" for test in sorted(unknown - CROSS_MODULE)] + [
         f"{test}: needs no place in CROSS_MODULE" for test in sorted(CROSS_MODULE - unknown)
     ]

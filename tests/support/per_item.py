@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -24,7 +25,7 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
     scores = np.repeat(ladder.values, ladder.sizes)
     rungs = np.repeat(np.arange(ladder.values.size), ladder.sizes)
     order, source = np.random.default_rng(seed), sg.Seeded(seed)
-    common = {
+    common: Any = {
         "epsilon": epsilon,
         "sensitivity": 1.0,
         "monotonic": True,
@@ -44,7 +45,7 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
                 threshold=threshold,
                 raise_by=method.raise_by,
                 max_passes=method.passes,
-                allocation=method.allocation,
+                allocation=method.allocation or "optimal",
                 **common,
             ).indices
         else:

@@ -40,7 +40,9 @@ ROWS = some_rows()
 
 
 def write(path: Path, query: str) -> str:
-    duckdb.sql(query).write_parquet(str(path))
+    relation = duckdb.sql(query)
+    assert relation is not None
+    relation.write_parquet(str(path))
     return str(path)
 
 

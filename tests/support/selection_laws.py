@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 
 from scipy import stats
@@ -14,7 +14,7 @@ Law = Mapping[Hashable, float]
 
 def peeled(weights: Sequence[float], count: int) -> Law:
     """The exponential mechanism peeled ``count`` times: the probability of every ordered selection."""
-    law = {}
+    law: dict[Hashable, float] = {}
     for order in itertools.permutations(range(len(weights)), count):
         left, probability = sum(weights), 1.0
         for item in order:
@@ -28,7 +28,7 @@ def traversed(
     scores: Sequence[int], *, threshold: int, rho_scale: float, nu_scale: float, count: int, passes: int
 ) -> Law:
     """Sparse vector in random order with retraversal: the probability of every ordered selection, by enumeration."""
-    law: Counter[Hashable] = Counter()
+    law: defaultdict[Hashable, float] = defaultdict(float)
     reach = math.ceil(40 * rho_scale)  # exp(-40) of the mass is left out
     for rho in range(-reach, reach + 1):
         positive = [laplace_tail(threshold + rho - score, nu_scale) for score in scores]
@@ -37,7 +37,12 @@ def traversed(
 
 
 def _pass(
-    law: Counter[Hashable], mass: float, chosen: tuple[int, ...], positive: Sequence[float], count: int, passes: int
+    law: defaultdict[Hashable, float],
+    mass: float,
+    chosen: tuple[int, ...],
+    positive: Sequence[float],
+    count: int,
+    passes: int,
 ) -> None:
     if passes == 0 or len(chosen) == count:
         law[chosen] += mass

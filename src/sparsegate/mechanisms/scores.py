@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.noise import Source, uniform_subset
 
 Values: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
-ScoresLike: TypeAlias = "Scores | Mapping[Hashable, int | float] | ArrayLike"
+ScoresLike: TypeAlias = "Scores | Mapping[Any, int] | Mapping[Any, float] | ArrayLike"
 
 _MOST = 2**62  # items in all, so that every running total fits int64
 
