@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import pickle
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +16,38 @@ from sparsegate import errors
 from sparsegate.errors import ParameterError, SparsegateError
 
 TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+ROOT = Path(__file__).parents[1]
+
+
+def error_classes(sources: Iterable[str]) -> set[str]:
+    """The names of all classes that descend from SparsegateError, wherever they are defined."""
+    bases = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"SparsegateError"}
+    while more := {name for name, parents in bases.items() if parents & found} - found:
+        found |= more
+    return found
+
+
+def documented_errors(page: str) -> list[str]:
+    """The errors of the page's table that have a meaning and a next step."""
+    return re.findall(r"^\| `(\w+)` \| [^|]+\. \| [^|]+\. \|$", page, flags=re.MULTILINE)
+
+
+def test_the_page_of_errors_has_every_error_with_its_meaning_and_the_next_step() -> None:
+    sources = (file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert sorted(documented_errors(page)) == sorted(error_classes(sources))
+
+
+def test_an_error_without_a_next_step_or_far_from_the_root_is_caught() -> None:
+    assert documented_errors("| `Lost` | It is lost. |  |\n| `Found` | It is found. | Keep it. |\n") == ["Found"]
+    sources = ["class Far(Near): ...\nclass Other(Exception): ...", "class Near(SparsegateError, ValueError): ..."]
+    assert error_classes(sources) == {"SparsegateError", "Near", "Far"}
 
 
 def test_the_tree_is_complete() -> None:
