@@ -27,6 +27,7 @@ from sparsegate.noise import Secure, Seeded
 
 if TYPE_CHECKING:
     from sparsegate.auditor import Verdict, audit
+    from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
     from sparsegate.tables.online.answer import OnlineAnswer
@@ -44,6 +45,7 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "GateClosed",
+    "Ledger",
     "LedgerError",
     "OnlineAnswer",
     "OnlineAnswers",
@@ -74,6 +76,7 @@ __all__ = [
 # Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
 _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
 _NAMES = {
+    "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
     "TopItems": "sparsegate.tables.release",

@@ -8,18 +8,24 @@ exact value.)
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import LedgerError, ParameterError
 
 Number = int | float | Fraction | Decimal
 Allocation = str | Number
+Keep = Callable[[Mapping[str, Any]], None]
+"""Stores what a release gave; call it before anybody sees that."""
 
+_LONGEST_WHAT = 500  # a line of a ledger
 _RATIO_DENOMINATOR = 10**6  # an optimal ratio is irrational: six digits of it cost less than 1e-12 of the variance
 
 _RATIOS = {
@@ -164,6 +170,39 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
     composed = math.sqrt(2 * k * -math.log(delta)) * eps + k * eps * math.expm1(eps)
     # Eight roundings of half an ulp each went into the sum; one part in 10^14 covers them upward.
     return min(float(k * exact_epsilon(epsilon)), composed) * (1 + 1e-14)
+
+
+@runtime_checkable
+class Spender(Protocol):
+    """What ``ledger=`` takes: a ``sparsegate.Ledger``, a charge reserved on one, or an account of your own."""
+
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Any:
+        """Commit the charge and return its entry, or raise ``BudgetExceeded``. Nothing is drawn before this returns."""
+
+    def keep(self, entry: Any, gave: Mapping[str, Any]) -> None:
+        """Store what the release of that entry gave."""
+
+
+def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: str) -> Keep:
+    """Charge a release to its ledger, if it has one, and return the function that stores what it gives.
+
+    Call this when all parameters are checked and nothing is drawn; it refuses by raising. A result that cannot be
+    stored is paid for all the same, so it goes to its owner, with a warning.
+    """
+    if ledger is None:
+        return lambda gave: None
+    if not isinstance(ledger, Spender):
+        raise ParameterError("ledger", "must be an open ledger", ledger, 'pass for instance sg.Ledger("visits.ledger")')
+    shown = "".join(mark if mark.isprintable() else " " for mark in what)
+    entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:_LONGEST_WHAT])
+
+    def keep(gave: Mapping[str, Any]) -> None:
+        try:
+            ledger.keep(entry, gave)
+        except LedgerError as error:
+            warnings.warn(f"this release is paid for, and is not stored: {error}", RuntimeWarning, stacklevel=3)
+
+    return keep
 
 
 def _readable(share: Fraction) -> str:

@@ -45,11 +45,11 @@ KILLED = """
 import os, signal, sys
 from sparsegate import cli
 from sparsegate.cli.ledger_options import Spending
-commit = Spending.commit
-def dying(*arguments):
-    commit(*arguments)
+spend = Spending.spend
+def dying(*arguments, **named):
+    spend(*arguments, **named)
     os.kill(os.getpid(), signal.SIGKILL)
-Spending.commit = dying
+Spending.spend = dying
 sys.argv = ["sparsegate", *sys.argv[1:]]
 cli.main()
 """

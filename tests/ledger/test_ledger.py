@@ -34,9 +34,9 @@ def test_ten_tenths_are_one_and_not_a_bit_more(ledger: Ledger) -> None:
         ledger.spend(epsilon=1e-300, what="one too many")
 
 
-def test_an_entry_says_when_what_and_how_much(ledger: Ledger) -> None:
+def test_an_entry_says_when_what_and_how_much(path: Path, ledger: Ledger) -> None:
     entry = ledger.spend(epsilon=Fraction(1, 3), what="a third")
-    budget, spend = Ledger(ledger.path).entries()
+    budget, spend = Ledger(path).entries()
     assert spend == entry
     assert (budget.number, budget.kind, spend.number, spend.kind) == (1, Kind.BUDGET, 2, Kind.SPEND)
     assert (spend.amount.epsilon, spend.what) == (Fraction(1, 3), "a third")

@@ -140,7 +140,7 @@ def test_a_ledger_of_somebody_else_cannot_be_spent_from() -> None:
     try:
         folder.chmod(0o755)
         ledger = Ledger.create(folder / "x.ledger", dataset="visits", budget=1)
-        ledger.path.chmod(0o444)
+        (folder / "x.ledger").chmod(0o444)
 
         def as_nobody() -> None:
             os.setuid(65534)

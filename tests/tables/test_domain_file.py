@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.accounts import Noted
 from tests.tables.conftest import table
 
 from sparsegate.errors import ParameterError, SparsegateError
@@ -89,13 +90,11 @@ def test_a_string_opens_no_file(folder: Path) -> None:
 
 
 def test_nothing_is_charged_where_the_file_is_wrong(folder: Path) -> None:
-    charged: list[object] = []
+    account = Noted()
     native = table("duckdb", {"page": [1], "visitor": [1]})
     with pytest.raises(SparsegateError):
-        top_items(
-            native, item="page", user="visitor", count=1, epsilon=1, domain=Path("two.csv:x"), spend=charged.append
-        )
-    assert charged == []
+        top_items(native, item="page", user="visitor", count=1, epsilon=1, domain=Path("two.csv:x"), ledger=account)
+    assert account.charged == []
 
 
 def test_a_colon_in_the_name_of_a_file_that_is_there_is_part_of_the_name(folder: Path) -> None:

@@ -7,6 +7,7 @@ import traceback
 from typing import Any
 
 import pytest
+from tests.support.accounts import Noted
 from tests.support.untouchable import Untouchable
 from tests.tables.conftest import Maker, table
 
@@ -22,10 +23,6 @@ SECRET = "secret-cell-8675309"
 COLUMNS = {"page": ["/home", SECRET, "/docs"], "visitor": [1, 2, 3]}
 
 
-def charge(record: object) -> None:
-    raise AssertionError("charged")
-
-
 def ask(native: Any = None, **changes: Any) -> Any:
     options = {
         "item": "page",
@@ -35,7 +32,7 @@ def ask(native: Any = None, **changes: Any) -> Any:
         "domain": ["/home", "/docs", "/blog"],
         "source": Untouchable(1),
         "not_private": True,
-        "spend": charge,
+        "ledger": Noted(refuses=AssertionError("charged")),
     } | changes
     return top_items(table("pyarrow", COLUMNS) if native is None else native, **options)
 
@@ -146,25 +143,22 @@ def test_an_engine_that_fails_says_where_and_never_what() -> None:
 
 
 def test_a_failure_after_the_draw_says_that_it_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    charged: list[object] = []
+    account = Noted()
     rows = InMemory.rows
 
     def fail_once_charged(self: InMemory, frame: Any) -> Any:
-        if charged:
+        if account.charged:
             raise RuntimeError(SECRET)
         return rows(self, frame)
 
     monkeypatch.setattr(InMemory, "rows", fail_once_charged)
     with pytest.raises(TableError, match=r"\(RuntimeError\).*counts as spent"):
-        ask(spend=charged.append, source=Seeded(1))
+        ask(ledger=account, source=Seeded(1))
 
 
 def test_what_the_ledger_raises_is_not_put_down_to_the_engine() -> None:
-    def full(record: object) -> None:
-        raise OSError("disk full")
-
     with pytest.raises(OSError, match="disk full"):
-        ask(spend=full)
+        ask(ledger=Noted(refuses=OSError("disk full")))
 
 
 def test_temporary_tables_are_dropped_whatever_happens() -> None:
@@ -172,7 +166,7 @@ def test_temporary_tables_are_dropped_whatever_happens() -> None:
 
     connection = duckdb.connect()
     relation = connection.sql("SELECT 'a' AS page, 1 AS visitor")
-    ask(relation, spend=None, source=Seeded(1))
+    ask(relation, ledger=None, source=Seeded(1))
     with pytest.raises(AssertionError, match="charged"):
         ask(relation)
     assert connection.sql("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchall() == [(0,)]
@@ -184,7 +178,7 @@ def test_pandas_objects_are_read_as_strings_whatever_they_are(columns: list[Any]
     import pandas
 
     frame = pandas.DataFrame({"page": pandas.Series(columns, dtype=object), "visitor": [1, 2, 3, 4]})
-    release = ask(frame, domain=["a", "1", "2.5", "zz"], count=4, spend=None, source=Seeded(1))
+    release = ask(frame, domain=["a", "1", "2.5", "zz"], count=4, ledger=None, source=Seeded(1))
     assert set(release.items) == {"a", "1", "2.5", "zz"}
 
 
@@ -194,7 +188,7 @@ def test_categories_small_numbers_and_uuids_are_labels_and_users() -> None:
     import polars
 
     def winner(native: Any, domain: list[Any]) -> Any:
-        (item,) = ask(native, domain=domain, count=1, epsilon=9, spend=None, source=Seeded(1)).items
+        (item,) = ask(native, domain=domain, count=1, epsilon=9, ledger=None, source=Seeded(1)).items
         return item
 
     frame = polars.DataFrame({"page": ["a"] * 40 + ["b"], "visitor": [*range(41)]})

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support import table_reference as reference
+from tests.support.accounts import Noted
 from tests.support.untouchable import Untouchable
 from tests.tables.conftest import Maker, table
 
@@ -174,15 +175,14 @@ def test_the_record_holds_public_parameters_alone(options: dict[str, Any]) -> No
 
 
 def test_the_ledger_is_charged_after_the_checks_and_before_the_draw() -> None:
-    def refuse(record: Any) -> None:
-        assert record.epsilon == 1
-        raise BudgetExceeded("too much")
-
+    refusing, account = Noted(refuses=BudgetExceeded("too much")), Noted()
     with pytest.raises(BudgetExceeded):
-        top(table("pyarrow", columns(ROWS)), spend=refuse, source=Untouchable(1))
-    charged: list[Any] = []
+        top(table("pyarrow", columns(ROWS)), ledger=refusing, source=Untouchable(1))
     with pytest.raises(SparsegateError):
-        top(table("pyarrow", columns(ROWS)), spend=charged.append, user="visitors")
-    assert charged == []
-    release = top(table("pyarrow", columns(ROWS)), spend=charged.append)
-    assert charged == [release.record]
+        top(table("pyarrow", columns(ROWS)), ledger=account, user="visitors")
+    assert account.charged == []
+    release = top(table("pyarrow", columns(ROWS)), ledger=account)
+    what = "top 8 of page, unit user, method exponential, domain public"
+    assert account.charged == [(release.record.epsilon, release.record.delta, what)]
+    assert account.kept == [{"release": "top_items", "item": "page", **release.published()}]
+    assert refusing.kept == []

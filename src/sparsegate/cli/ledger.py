@@ -11,8 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sparsegate.ledger.account import Amount, Entry, Statement, exact_text
-from sparsegate.ledger.ledger import Ledger
+import sparsegate as sg
+from sparsegate.cli.ledger_options import recorded
+from sparsegate.cli.printing import PrintedTop, print_top, ready_to_print, takes_unicode
+from sparsegate.cli.watch import WatchReport
+from sparsegate.errors import ParameterError
+from sparsegate.ledger.account import Amount, Entry, Release, Statement, exact_text
 
 app = typer.Typer(no_args_is_help=True, help="What was spent on a dataset, and what is left.")
 
@@ -22,10 +26,20 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="The ledger, as in `sp
 @app.command()
 def show(
     file: File,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with every entry.")] = False,
+    release: Annotated[
+        int | None, typer.Option(metavar="N", help="Print again what entry N gave; it costs nothing.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every entry.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="With --release of a `top`: print CSV.")] = False,
 ) -> None:
-    """The budget, what is spent, what remains, and every entry."""
-    statement = Ledger(file).statement()
+    """The budget, what is spent, what remains, and every entry; or what one release gave."""
+    if release is not None:
+        with sg.Ledger(file) as ledger:
+            _print_release(ledger.release(release), ledger.dataset, as_json=as_json, as_csv=as_csv)
+        return
+    if as_csv:
+        raise ParameterError("csv", "needs a release to print", next_step="give --release, or use `ledger export`")
+    statement = sg.Ledger(file).statement()
     if as_json:
         typer.echo(json.dumps(_statement(statement), indent=2, ensure_ascii=False))
         return
@@ -45,7 +59,7 @@ def export(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of CSV.")] = False,
 ) -> None:
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
-    records = [_record(entry) for entry in Ledger(file).entries()]
+    records = [_record(entry) for entry in sg.Ledger(file).entries()]
     if as_json:
         typer.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
@@ -62,9 +76,31 @@ def raise_budget(
     budget_delta: Annotated[float | None, typer.Option(help="The new delta in all; as it is unless given.")] = None,
 ) -> None:
     """Raise the budget, on record. A budget is never lowered, and nothing spent is ever refunded."""
-    ledger = Ledger(file)
+    ledger = sg.Ledger(file)
     entry = ledger.raise_budget(budget=budget, budget_delta=budget_delta, why=why)
     typer.echo(f"{ledger.dataset}: the budget is now {entry.amount}")
+
+
+def _print_release(release: Release, dataset: str, *, as_json: bool, as_csv: bool) -> None:
+    """What `top` and `watch` gave is printed as they printed it; anything else as the entry and its parts."""
+    ready_to_print()
+    kind = release.gave[0].get("release") if release.gave else None
+    if as_csv and (kind != "top_items" or as_json):
+        raise ParameterError("csv", "must be alone, and is for what `top` gave", next_step="leave it out")
+    if kind == "top_items":
+        where = recorded(release.entry.number, dataset)
+        print_top(PrintedTop(kept=release.gave[0], recorded=where), as_json=as_json, as_csv=as_csv)
+    elif kind == "watch":
+        WatchReport(as_json=as_json).again(release.gave)
+    elif as_json:
+        found = {"entry": _record(release.entry), "gave": release.gave}
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=not takes_unicode()))
+    else:
+        typer.echo(f"{release.entry.what}, {release.entry.amount}, {recorded(release.entry.number, dataset)}")
+        for part in release.gave:
+            typer.echo(json.dumps(part, ensure_ascii=not takes_unicode()))
+        if not release.gave:
+            typer.echo("nothing is kept of it: it was cut short, or its answers went to its own process alone")
 
 
 def _table(statement: Statement) -> Table:

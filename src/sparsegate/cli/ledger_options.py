@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import typer
 
+import sparsegate as sg  # sg.Ledger is loaded when it is first used: SQLAlchemy is slow to load
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import Amount, exact_amount, exact_text
-from sparsegate.ledger.ledger import Ledger, ledger_exists
+from sparsegate.ledger.account import Amount, Entry, exact_amount, exact_text
 
 NOT_RECORDED = "not recorded"
 
@@ -31,9 +32,9 @@ Dataset = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Spending:
-    """Where a release is recorded, if anywhere. Nothing is written before ``commit``.
+    """What ``ledger=`` is given: where a release is recorded, if anywhere. Nothing is written before ``spend``.
 
     With a budget the ledger is made if it is missing, and must have that budget if it is there; without one it must
     be there. So leave the budget out of commands that run on a schedule: a ledger that was lost is then an error.
@@ -43,6 +44,9 @@ class Spending:
     budget: float | None
     budget_delta: float | None
     dataset: str | None
+    recorded: str = NOT_RECORDED
+    when_charged: Callable[[], object] = field(default=lambda: None)
+    _open_ledger: sg.Ledger | None = None
 
     def __post_init__(self) -> None:
         for name in ("budget", "budget_delta", "dataset"):
@@ -52,26 +56,33 @@ class Spending:
             raise ParameterError("budget_delta", "needs a budget beside it", next_step="give --budget too")
 
     def check(self, epsilon: Number, delta: Number = 0) -> None:
-        """Refuse early, before the data is read, what ``commit`` would refuse; write nothing."""
+        """Refuse early, before the data is read, what ``spend`` would refuse; write nothing."""
         amount = exact_amount(epsilon, delta)
         if self.ledger is None:
             return
-        if self.budget is None or ledger_exists(self.ledger):
+        if self.budget is None or sg.Ledger.exists(self.ledger):
             self._open().statement().admit(amount)
         elif self.dataset is None:
             raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
         elif not amount.within(self._budget()):
             raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
 
-    def commit(self, epsilon: Number, delta: Number, what: str) -> str:
-        """Charge the ledger, and say for the record where."""
-        if self.ledger is None:
-            return NOT_RECORDED
-        if self.budget is not None and not ledger_exists(self.ledger):
-            self._create()
-        ledger = self._open()
-        entry = ledger.spend(epsilon=epsilon, delta=delta, what=what)
-        return f"entry {entry.number} of the ledger of {ledger.dataset!r}"
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry | None:
+        """Charge the ledger, and note for the record where."""
+        entry = None
+        if self.ledger is not None:
+            if self.budget is not None and not sg.Ledger.exists(self.ledger):
+                self._create()
+            self._open_ledger = self._open()
+            entry = self._open_ledger.spend(epsilon=epsilon, delta=delta, what=what)
+            self.recorded = recorded(entry.number, self._open_ledger.dataset)
+        self.when_charged()
+        return entry
+
+    def keep(self, entry: Entry | None, gave: Mapping[str, Any]) -> None:
+        """Store what was released."""
+        if entry is not None and self._open_ledger is not None:
+            self._open_ledger.keep(entry, gave)
 
     def _budget(self) -> Amount:
         delta = 0 if self.budget_delta is None else self.budget_delta
@@ -80,16 +91,16 @@ class Spending:
     def _create(self) -> None:
         budget = self._budget()
         try:
-            Ledger.create(
+            sg.Ledger.create(
                 self.ledger or "", dataset=self.dataset or "", budget=budget.epsilon, budget_delta=budget.delta
             )
         except LedgerError:
             # Another process may have made it a moment ago; then it is opened, and checked, like any other.
-            if not ledger_exists(self.ledger or ""):
+            if not sg.Ledger.exists(self.ledger or ""):
                 raise
 
-    def _open(self) -> Ledger:
-        ledger = Ledger(self.ledger or "", dataset=self.dataset)
+    def _open(self) -> sg.Ledger:
+        ledger = sg.Ledger(self.ledger or "", dataset=self.dataset)
         if self.budget is not None:
             held, given = ledger.statement().budget, self._budget()
             if held.epsilon != given.epsilon or (self.budget_delta is not None and held.delta != given.delta):
@@ -100,6 +111,11 @@ class Spending:
                     "change it on record with `sparsegate ledger raise`",
                 )
         return ledger
+
+
+def recorded(number: int, dataset: str) -> str:
+    """Where a release is recorded, in words."""
+    return f"entry {number} of the ledger of {dataset!r}"
 
 
 def whole_number(text: str | None, parameter: str) -> int | float | None:

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from pathlib import Path
 
-from sparsegate.cli.printing import Published, printable
+from sparsegate.cli.printing import PrintedTop, printable
 from sparsegate.errors import ParameterError
 
 FORMATS = ("png", "svg", "pdf")
@@ -24,13 +24,12 @@ def drawable(file: str) -> None:
         raise ParameterError("plot", "needs matplotlib", next_step="install sparsegate[plots]")
 
 
-def draw_bars(file: str, published: Published) -> None:
+def draw_bars(file: str, top: PrintedTop) -> None:
     """Draw one bar for each item, in the order selected, at most 100 of them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    release = published.release
-    rows = published.rows[:MOST_BARS]
+    rows = top.rows[:MOST_BARS]
     names = [_short(" + ".join(map(str, parts))) for parts, _ in rows]
     counts = [estimate or 0 for _, estimate in rows]
     # A Figure of its own, not pyplot: no window, no state beyond this call.
@@ -41,7 +40,7 @@ def draw_bars(file: str, published: Published) -> None:
     axes.barh(
         places,
         counts,
-        xerr=release.error_bar,
+        xerr=top.kept["error_bar"],
         height=0.7,
         color="#4c78a8",
         ecolor="#222222",
@@ -54,11 +53,11 @@ def draw_bars(file: str, published: Published) -> None:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel(f"{release.record.unit}s, noisy; bars are {100 * release.confidence:g} % error bars")
-    record = published.record
+    record = top.record
+    axes.set_xlabel(f"{record['unit']}s, noisy; bars are {100 * top.kept['confidence']:g} % error bars")
     delta = "" if record["delta"] == "0" else f", δ = {record['delta']}"
     axes.set_title(
-        f"{_short(published.item)}: top {len(release)}, ε = {record['epsilon']}{delta}, {published.recorded}",
+        f"{_short(top.item)}: top {len(top.rows)}, ε = {record['epsilon']}{delta}, {top.recorded}",
         fontsize=10,
         loc="left",
         parse_math=False,

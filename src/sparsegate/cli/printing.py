@@ -9,103 +9,107 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.ledger.account import exact_text
-
-if TYPE_CHECKING:
-    from sparsegate.tables.release import TopItems
-
-
 UNREMARKABLE = (("itemset_size", 1), ("private", True), ("answers_epsilon", "0"))
 """Entries of a record that a table on a terminal leaves out, because they are what one expects."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
-    """A release, the name of the column that was ranked, and where the release was recorded."""
+class PrintedTop:
+    """A release of `top` as a ledger keeps it (``TopItems.published``, and the column that was ranked), to be printed.
 
-    release: TopItems
-    item: str
+    Fresh or from a ledger, it prints the same.
+    """
+
+    kept: Mapping[str, Any]
     recorded: str
+
+    @property
+    def item(self) -> str:
+        """The column that was ranked."""
+        return str(self.kept["item"])
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the items have noisy counts."""
+        return self.kept["estimates"] is not None
 
     @property
     def headings(self) -> list[str]:
         """One heading for each part of an item: a set of two has two."""
-        size = self.release.record.itemset_size
+        size = self.kept["record"]["itemset_size"]
         return [self.item] if size == 1 else [f"{self.item} {part}" for part in range(1, size + 1)]
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], int | None]]:
         """The parts of each item, and its noisy count where there is one, in the order selected."""
-        single = self.release.record.itemset_size == 1
-        parts = [(item,) if single else tuple(item) for item in self.release.items]  # type: ignore[arg-type]
-        return list(zip(parts, self.release.estimates or [None] * len(parts), strict=True))
+        single = self.kept["record"]["itemset_size"] == 1
+        parts = [(item,) if single else tuple(item) for item in self.kept["items"]]
+        return list(zip(parts, self.kept["estimates"] or [None] * len(parts), strict=True))
 
     @property
     def record(self) -> dict[str, Any]:
         """What may be published beside the items: public parameters, epsilon and delta as exact decimals."""
-        record = self.release.record
-        exact = {name: exact_text(getattr(record, name)) for name in ("epsilon", "delta", "answers_epsilon")}
-        return {**record.as_dict(), **exact, "recorded": self.recorded}
+        return {**self.kept["record"], "recorded": self.recorded}
 
 
-def print_table(published: Published) -> None:
+def print_top(top: PrintedTop, *, as_json: bool = False, as_csv: bool = False) -> None:
+    """Print a release, and leave none of it in the buffer."""
+    (_print_json if as_json else _print_csv if as_csv else _print_table)(top)
+    sys.stdout.flush()
+
+
+def _print_table(top: PrintedTop) -> None:
     """The items, then the record, as wide as the terminal at most."""
-    release = published.release
+    bar = top.kept["error_bar"]
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("#", justify="right", no_wrap=True)
-    for heading in published.headings:
+    for heading in top.headings:
         table.add_column(printable(heading), overflow="fold")
-    if release.estimates is not None:
-        unit = release.record.unit
-        table.add_column(f"{unit}s ± {release.error_bar:,}", justify="right", no_wrap=True)
-    for rank, (parts, estimate) in enumerate(published.rows, start=1):
+    if top.estimated:
+        table.add_column(f"{top.record['unit']}s ± {bar:,}", justify="right", no_wrap=True)
+    for rank, (parts, estimate) in enumerate(top.rows, start=1):
         cells = [Text(printable(part)) for part in parts]
         table.add_row(str(rank), *cells, *([] if estimate is None else [f"{estimate:,}"]))
     console = Console(markup=False, highlight=False)
-    if len(release):
-        console.print(table)
-    else:
-        console.print("no item was selected")
+    console.print(table if top.rows else "no item was selected")
     console.print()
     notes = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    for name, value in published.record.items():
+    for name, value in top.record.items():
         if (name, value) not in UNREMARKABLE:
             notes.add_row(name.replace("_", " "), Text(printable(_number(value))))
-    if release.estimates is not None:
-        notes.add_row("error bar", f"± {release.error_bar:,} for each count, {100 * release.confidence:g} % confidence")
+    if top.estimated:
+        notes.add_row("error bar", f"± {bar:,} for each count, {100 * top.kept['confidence']:g} % confidence")
     console.print(notes)
 
 
-def print_json(published: Published) -> None:
+def _print_json(top: PrintedTop) -> None:
     """One object: the items with rank and estimate, and the record."""
-    single = published.release.record.itemset_size == 1
+    single = len(top.headings) == 1
     items = [
         {"rank": rank, "item": parts[0] if single else parts} | ({} if estimate is None else {"estimate": estimate})
-        for rank, (parts, estimate) in enumerate(published.rows, start=1)
+        for rank, (parts, estimate) in enumerate(top.rows, start=1)
     ]
-    record = published.record
-    if published.release.estimates is not None:
-        record |= {"error_bar": published.release.error_bar, "confidence": published.release.confidence}
-    typer.echo(json.dumps({"items": items, "record": record}, indent=2, ensure_ascii=not takes_unicode(), default=str))
+    bars = {name: top.kept[name] for name in ("error_bar", "confidence")} if top.estimated else {}
+    found = {"items": items, "record": top.record | bars}
+    typer.echo(json.dumps(found, indent=2, ensure_ascii=not takes_unicode(), default=str))
 
 
-def print_csv(published: Published) -> None:
+def _print_csv(top: PrintedTop) -> None:
     """A row for each item; the record is repeated in every row, so that a file of them says how it was made."""
-    release, record = published.release, published.record
-    answers = [] if release.estimates is None else ["estimate", "error_bar", "confidence"]
+    bars = {name: top.kept[name] for name in ("error_bar", "confidence")} if top.estimated else {}
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["rank", *published.headings, *answers, *record])
-    for rank, (parts, estimate) in enumerate(published.rows, start=1):
-        numbers = [estimate, release.error_bar, release.confidence] if answers else []
-        writer.writerow([rank, *parts, *numbers, *record.values()])
+    writer.writerow(["rank", *top.headings, *(["estimate"] if bars else []), *bars, *top.record])
+    for rank, (parts, estimate) in enumerate(top.rows, start=1):
+        writer.writerow([rank, *parts, *([estimate] if bars else []), *bars.values(), *top.record.values()])
 
 
 def ready_to_print() -> None:

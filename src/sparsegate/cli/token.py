@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import sparsegate as sg
+
 if TYPE_CHECKING:
     from sparsegate.service.tokens import Tokens
 
@@ -56,17 +58,10 @@ def revoke(name: Name, ledger: Place) -> None:
 
 @contextmanager
 def _tokens(ledger: str) -> Iterator[Tokens]:
-    from sparsegate.evaluation.extras import load_extra
-
-    load_extra("sqlalchemy", extra="serve")
-    from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.tokens import Tokens
 
-    opened = Ledger(ledger)
-    try:
+    with sg.Ledger(ledger) as opened:
         yield Tokens(opened)
-    finally:
-        opened.close()
 
 
 def _minute(moment: str) -> str:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,11 +24,10 @@ from sparsegate.cli.ledger_options import (
     whole_number,
 )
 from sparsegate.cli.plot import draw_bars, drawable
-from sparsegate.cli.printing import Published, print_csv, print_json, print_table, ready_to_print
+from sparsegate.cli.printing import PrintedTop, print_top, ready_to_print
 from sparsegate.errors import ParameterError, TableError
 
 if TYPE_CHECKING:
-    from sparsegate.tables.release import Record
     from sparsegate.tables.workspace import Workspace
 
 
@@ -89,7 +89,6 @@ def top(
     # The same total as in the record, so that a refusal comes before the data is read.
     spending.check(exact_epsilon(epsilon) + exact_epsilon(answers_epsilon, "answers_epsilon", zero=True), delta)
     ready_to_print()
-    recorded: list[str] = []
     asked = list(dict.fromkeys(name for name in (item, user) if name is not None))
     with Workspace() as workspace, _busy() as stage, quiet("the files cannot be read"):
         rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked))
@@ -104,11 +103,6 @@ def top(
             raise ParameterError("item", "must name the column to rank", next_step=known)
         read_columns(open_engine(rows), item, user)  # refuses names and types before the domain is looked at
         candidates, rows = workspace.run(lambda: _candidates(workspace, domain, files, rows, item))
-
-        def spend(record: Record) -> None:
-            what = f"top {record.count} of {item}, unit {record.unit}, method {record.method}, domain {record.domain}"
-            recorded.append(spending.commit(record.epsilon, record.delta, " ".join(what.split())[:500]))
-            stage("drawing")
 
         def select() -> Any:
             with _hinted(kind):
@@ -128,18 +122,18 @@ def top(
                     itemset_size=itemset_size,
                     max_items=max_items,
                     dbar=dbar,
-                    spend=spend,
+                    ledger=spending,
                 )
 
         stage("counting")
+        spending.when_charged = partial(stage, "drawing")
         release = workspace.run(select)
-    published = Published(release=release, item=item, recorded=recorded[-1])
+    printed = PrintedTop(kept={"item": item, **release.published()}, recorded=spending.recorded)
     try:
-        (print_json if as_json else print_csv if as_csv else print_table)(published)
-        sys.stdout.flush()
+        print_top(printed, as_json=as_json, as_csv=as_csv)
     finally:  # it is paid for: a reader who left early must not cost the picture too
         if plot is not None:
-            draw_bars(plot, published)
+            draw_bars(plot, printed)
 
 
 def _candidates(workspace: Workspace, text: str, files: Sequence[str], rows: Any, item: str) -> tuple[Any, Any]:

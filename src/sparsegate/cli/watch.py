@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sparsegate.budget import Keep, charge
 from sparsegate.cli.ledger_options import Dataset, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table
 from sparsegate.cli.printing import ready_to_print, takes_unicode
 from sparsegate.errors import ParameterError, TableError
@@ -88,9 +89,9 @@ def watch(
             counts.check(condition)
         unit_text = "row" if user is None else "user"
         what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
-        recorded = spending.commit(epsilon, 0, what)
+        keep = charge(spending, epsilon=epsilon, what=what)
         with SparseVector(**public) as gate:
-            report = _Report(as_json=as_json)
+            report = WatchReport(as_json=as_json, keep=keep)
             report.start(
                 {
                     "threshold": threshold,
@@ -101,7 +102,7 @@ def watch(
                     "unit": unit_text,
                     "margin": gate.margin(),
                     "confidence": 0.95,
-                    "recorded": recorded,
+                    "recorded": spending.recorded,
                 }
             )
             for condition in listed if listed is not None else _standard_input():
@@ -120,39 +121,52 @@ def watch(
         raise typer.Exit(2)
 
 
-class _Report:
-    """What is said, a line at a time, and out of the buffer before the next condition is read."""
+class WatchReport:
+    """What is said, a line at a time, and out of the buffer before the next condition is read.
 
-    def __init__(self, *, as_json: bool) -> None:
-        self._json = as_json
+    Each line is kept on the ledger, where there is one, before it is said; ``again`` says what was kept.
+    """
+
+    def __init__(self, *, as_json: bool, keep: Keep = lambda gave: None) -> None:
+        self._json, self._keep = as_json, keep
         self.refused = False
 
     def start(self, record: dict[str, Any]) -> None:
-        if self._json:
-            self._say(json.dumps({"record": record}, ensure_ascii=not takes_unicode()))
-            return
-        self._say(
-            f"threshold {record['threshold']}, at most {record['cutoff']} above, epsilon {record['epsilon']}, delta 0, "
-            f"method {record['method']}, unit {record['unit']}, {record['recorded']}"
-        )
-        self._say(f"right 95 % of the time for counts {record['margin']} or more away from the threshold")
+        self._tell({"release": "watch", "record": record})
 
     def answer(self, condition: str, above: bool, remaining: int) -> None:
-        if self._json:
-            answer = {"condition": condition, "above": above, "remaining": remaining}
-            self._say(json.dumps(answer, ensure_ascii=not takes_unicode()))
-        else:
-            self._say(f"{'ABOVE' if above else 'below'}  {condition}")
+        self._tell({"condition": condition, "above": above, "remaining": remaining})
+
+    def close(self) -> None:
+        self._tell({"closed": True})
 
     def refuse(self, error: ParameterError) -> None:
         self.refused = True
         typer.echo(f"sparsegate: {' '.join(str(error).split())}", err=True)
 
-    def close(self) -> None:
-        self._say(json.dumps({"closed": True}) if self._json else "closed: the last ABOVE is given")
+    def again(self, kept: Iterable[Mapping[str, Any]]) -> None:
+        for part in kept:
+            self._say(part)
 
-    def _say(self, line: str) -> None:
-        typer.echo(line)
+    def _tell(self, part: Mapping[str, Any]) -> None:
+        self._keep(part)
+        self._say(part)
+
+    def _say(self, part: Mapping[str, Any]) -> None:
+        if self._json:
+            shown = {name: value for name, value in part.items() if name != "release"}
+            typer.echo(json.dumps(shown, ensure_ascii=not takes_unicode()))
+        elif "record" in part:
+            record = part["record"]
+            typer.echo(
+                f"threshold {record['threshold']}, at most {record['cutoff']} above, epsilon {record['epsilon']}, "
+                f"delta 0, method {record['method']}, unit {record['unit']}, {record['recorded']}\n"
+                f"right 95 % of the time for counts {record['margin']} or more away from the threshold"
+            )
+        elif "condition" in part:
+            typer.echo(f"{'ABOVE' if part['above'] else 'below'}  {part['condition']}")
+        else:
+            typer.echo("closed: the last ABOVE is given")
         sys.stdout.flush()
 
 

@@ -5,9 +5,17 @@ The rules, whatever the store:
 - A ledger names **one** dataset. Another name is refused, never a second account: the budget belongs to the people in
   the data, and an account that any new name opens would be a budget without end.
 - An entry is committed **before** anything is drawn. A crash afterwards leaves it spent; nothing is ever refunded.
-- Epsilons and deltas simply add (sequential and concurrent composition), as exact rationals, and neither sum ever
-  passes its budget. Raising the budget is itself an entry.
+- Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget. Raising the budget is an entry.
+- What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
 - The guarantee is for an unmodified ledger: a restored backup or a deleted file forgets what was spent.
+
+**Theorem.** Let each release on a ledger be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all
+earlier results in view. Then all of them together are (epsilon, delta)-DP for the budget. *Proof* for delta = 0:
+amounts and questions are functions of the transcript so far, so on a fixed transcript they are the same for both
+neighbours; the likelihood ratio of the transcript is the product of those of its releases, and at most
+exp(sum eps_i) <= exp(epsilon). With delta, where each sum is checked before its release, this is the basic privacy
+filter of Rogers, Roth, Ullman and Vadhan (2016). Gates that are open at the same time: concurrent composition (Vadhan,
+Wang 2021; Lyu 2022). A release that is read again is a function of what was released.
 """
 
 from __future__ import annotations
@@ -18,6 +26,7 @@ from datetime import datetime
 from decimal import Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
@@ -50,10 +59,14 @@ class Amount:
 
 
 class Kind(StrEnum):
-    """What an entry does: set the budget to an amount, or spend an amount of it."""
+    """What an entry does: set the budget to an amount, spend an amount of it, or reserve one for a later release.
+
+    What is reserved counts as spent from the start, whether it is ever used or not.
+    """
 
     BUDGET = "budget"
     SPEND = "spend"
+    RESERVE = "reserve"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +78,18 @@ class Entry:
     kind: Kind
     amount: Amount
     what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What an entry paid for. ``gave`` holds its parts in their order, as JSON brought them back.
+
+    A one-shot release has one part. It has none where it was cut short before anything left, where a gate gave its
+    answers to its own process alone, or where the entry was made before releases were kept.
+    """
+
+    entry: Entry
+    gave: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +106,8 @@ class Statement:
 
     @property
     def spent(self) -> Amount:
-        """The sum of everything spent."""
-        spends = (entry.amount for entry in self.entries if entry.kind is Kind.SPEND)
+        """The sum of everything spent or reserved."""
+        spends = (entry.amount for entry in self.entries if entry.kind is not Kind.BUDGET)
         return sum(spends, start=Amount(epsilon=Fraction(0)))
 
     @property

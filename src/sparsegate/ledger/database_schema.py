@@ -1,9 +1,10 @@
 """The tables of a ledger, and the steps that bring an older ledger up to date.
 
-``entries`` is the account: what was allowed and what was spent. ``gates`` and ``asks`` are what a service must know to
-go on after a crash; ``requests`` are answers to whoever asks twice; ``tokens`` say who may. Amounts are exact decimals
-in text. A gate's counters and its asks say the same thing twice: the counters make a look at a gate cheap, and a test
-holds that they agree.
+``entries`` is the account: what was allowed and what was spent. ``releases`` holds what an entry gave, in parts: part 0
+says that a reserved entry is used, and the others are what was released. ``gates`` and ``asks`` are what a service must
+know to go on after a crash; ``requests`` are answers to whoever asks twice; ``tokens`` say who may. Amounts are exact
+decimals in text. A gate's counters and its asks say the same thing twice: the counters make a look at a gate cheap, and
+a test holds that they agree.
 """
 
 from __future__ import annotations
@@ -48,6 +49,14 @@ ENTRIES = Table(
     Column("epsilon", Text, nullable=False),
     Column("delta", Text, nullable=False),
     Column("what", Text, nullable=False),
+)
+
+RELEASES = Table(
+    "releases",
+    METADATA,
+    Column("entry", Integer, ForeignKey("entries.number"), primary_key=True, autoincrement=False),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("gave", Text, nullable=False),
 )
 
 TOKENS = Table(
@@ -138,7 +147,11 @@ def _service(connection: Connection) -> None:
     METADATA.create_all(connection, tables=[TOKENS, GATES, ASKS, REQUESTS], checkfirst=False)
 
 
-STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service)
+def _kept(connection: Connection) -> None:
+    METADATA.create_all(connection, tables=[RELEASES], checkfirst=False)
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service, _kept)
 """From nothing to version 1, from 1 to 2, and so on; a step that has been released is never edited."""
 
 VERSION: Final = len(STEPS)

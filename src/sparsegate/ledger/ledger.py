@@ -6,20 +6,24 @@ then nothing was spent.
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Self
 
-from sqlalchemy import Connection, insert, inspect, select, update
+from sqlalchemy import Connection, func, insert, inspect, select, update
 
 from sparsegate.budget import Number
-from sparsegate.errors import LedgerError
+from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import (
     Amount,
     Entry,
     Kind,
+    Release,
     Statement,
     exact_amount,
     exact_text,
@@ -27,17 +31,41 @@ from sparsegate.ledger.account import (
     public_line,
 )
 from sparsegate.ledger.database import open_database
-from sparsegate.ledger.database_schema import ENTRIES, LEDGER, VERSION, create, migrate
+from sparsegate.ledger.database_schema import ENTRIES, LEDGER, RELEASES, VERSION, create, migrate
+from sparsegate.ledger.reserved import Reserved, Together
 
 _ORDER = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
 
 
 class Ledger:
-    """A ledger in the SQLite file at a path, or in the PostgreSQL database at a URL.
+    """What was spent on one dataset, and what each release gave: a SQLite file, or a PostgreSQL database.
 
-    Make one with ``create`` and open it again with its place. ``dataset``, where given, must be the name that the
-    ledger holds. ``patience`` is how many seconds to wait for another process to finish writing. ``pooled`` keeps
-    connections between calls. A ledger of an older version is brought up to date when it is opened.
+    Make one with ``create``, open it again with its path or its postgresql:// URL, and pass it as ``ledger=`` to
+    whatever releases something: the charge is on disk before anything is drawn, and the result before it is returned.
+    Many processes and threads may share a ledger.
+
+    Parameters
+    ----------
+    place : the path, or postgresql://user@host/database.
+    dataset : where given, it must be the name that the ledger holds.
+    patience : how many seconds to wait for another process to finish writing.
+    pooled : keep connections between calls, as a server does.
+
+    A ledger of an older version is brought up to date when it is opened.
+
+    >>> import tempfile, sparsegate as sg
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = sg.Ledger.create(f"{folder.name}/visits.ledger", dataset="visits", budget=1)
+    >>> sg.laplace(1234, epsilon=0.25, sensitivity=1, ledger=ledger, source=sg.Seeded(7), not_private=True)
+    1234
+    >>> print(ledger.statement().remaining)
+    epsilon 0.75
+    >>> ledger.release(2).gave
+    ({'release': 'laplace', 'value': 1234},)
+    >>> ledger.spend(epsilon=0.8, what="a mean, by another library")
+    Traceback (most recent call last):
+    sparsegate.errors.BudgetExceeded: epsilon 0.8 is more than the ledger of 'visits' has left: ...
+    >>> ledger.close(); folder.cleanup()
     """
 
     def __init__(
@@ -84,10 +112,14 @@ class Ledger:
         database.close()
         return cls(place, dataset=dataset, patience=patience)
 
-    @property
-    def path(self) -> Path:
-        """Where the file is, of a ledger that is one."""
-        return Path(self.database.shown)
+    @staticmethod
+    def exists(place: str | Path) -> bool:
+        """Whether there is a ledger at a path, or in the database at a URL."""
+        database = open_database(place)
+        try:
+            return database.exists()
+        finally:
+            database.close()
 
     @property
     def dataset(self) -> str:
@@ -101,11 +133,83 @@ class Ledger:
         with self.database.writing() as connection:
             return self.charge(connection, amount, what)
 
-    def charge(self, connection: Connection, amount: Amount, what: str) -> Entry:
+    def charge(self, connection: Connection, amount: Amount, what: str, kind: Kind = Kind.SPEND) -> Entry:
         """Add a spending to a transaction that writes more than that."""
         statement = self.read(connection)
         statement.admit(amount)
-        return append(connection, len(statement.entries) + 1, Kind.SPEND, amount, what)
+        return append(connection, len(statement.entries) + 1, kind, amount, what)
+
+    def keep(self, entry: Entry | int, gave: Mapping[str, Any]) -> None:
+        """Store what the release of an entry gave, as JSON; may be called again to add to it."""
+        number = entry if isinstance(entry, int) else entry.number
+        with self.database.writing() as connection:
+            self._spent_entry(connection, number)
+            add_part(connection, number, gave)
+
+    def release(self, number: int) -> Release:
+        """What the entry of that number gave, again, and at no cost."""
+        with self.database.reading() as connection:
+            entry = self._spent_entry(connection, number)
+            parts = select(RELEASES.c.gave).where(RELEASES.c.entry == number, RELEASES.c.part > 0)
+            texts = connection.execute(parts.order_by(RELEASES.c.part)).scalars().all()
+        try:
+            return Release(entry=entry, gave=tuple(json.loads(text) for text in texts))
+        except ValueError:
+            raise self._damaged(f"what entry {number} gave does not read") from None
+
+    @contextmanager
+    def together(self) -> Iterator[Together]:
+        """Reserve several charges, all or none: they are one transaction, committed when the block ends.
+
+        Nothing can be drawn inside the block. After it, pass each reserved charge as ``ledger=`` to its release, once.
+
+        >>> import tempfile, sparsegate as sg
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ledger = sg.Ledger.create(f"{folder.name}/visits.ledger", dataset="visits", budget=1)
+        >>> with ledger.together() as report:
+        ...     people = report.reserve(epsilon=0.25, what="June: people")
+        ...     visits = report.reserve(epsilon=0.25, what="June: visits")
+        >>> sg.laplace(1234, epsilon=0.25, sensitivity=1, ledger=people, source=sg.Seeded(7), not_private=True)
+        1234
+        >>> ledger.close(); folder.cleanup()
+        """
+        group = Together()
+        yield group
+        with self.database.writing() as connection:
+            entries = [self.charge(connection, one.amount, one.what, Kind.RESERVE) for one in group.reserved]
+        for one, entry in zip(group.reserved, entries, strict=True):
+            one.commit(self, entry)
+
+    def reserved(self, number: int) -> Reserved:
+        """The reserved charge of that number again, in another process or after a crash. It serves one release."""
+        with self.database.reading() as connection:
+            entry = self._spent_entry(connection, number)
+        if entry.kind is not Kind.RESERVE:
+            raise ParameterError("number", "must be that of a reserved entry", number, "see `sparsegate ledger show`")
+        again = Reserved(entry.amount, entry.what)
+        again.commit(self, entry)
+        return again
+
+    def begin_release(self, number: int, what: str) -> None:
+        """Write that a reserved entry is used: the store decides, so that of two releases one is refused."""
+        with self.database.writing() as connection:
+            self._spent_entry(connection, number)
+            taken = select(RELEASES.c.part).where(RELEASES.c.entry == number)
+            if connection.execute(taken.limit(1)).first() is not None:
+                raise self.database.trouble(
+                    f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
+                    f"with release({number})"
+                )
+            add_part(connection, number, {"release": what}, part=0)
+
+    def _spent_entry(self, connection: Connection, number: int) -> Entry:
+        entries = self.read(connection).entries
+        found = entries[number - 1] if isinstance(number, int) and 0 < number <= len(entries) else None
+        if found is None or found.kind is Kind.BUDGET:
+            raise ParameterError(
+                "number", "must be that of an entry that spent", number, "see the entries with `sparsegate ledger show`"
+            )
+        return found
 
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
         """Commit a larger budget; that of delta stays as it is unless given."""
@@ -141,8 +245,17 @@ class Ledger:
         return statistics.median(taken)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database. What was spent stays; a ledger can be opened again."""
         self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger of {self.dataset!r} in {self.database.shown}>"
 
     def read(self, connection: Connection) -> Statement:
         """Everything, read in a transaction of the caller's; anything that does not fit means a damaged ledger."""
@@ -197,15 +310,20 @@ def append(connection: Connection, number: int, kind: Kind, amount: Amount, what
     return Entry(number=number, at=at, kind=kind, amount=amount, what=what)
 
 
+def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
+    """Add to what an entry gave. ASCII alone, because PostgreSQL stores no NUL and neither a lone surrogate."""
+    if part is None:
+        last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
+        part = connection.execute(last).scalar_one() + 1
+    text = json.dumps(dict(gave), default=_plain)
+    connection.execute(insert(RELEASES).values(entry=entry, part=part, gave=text))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know: an array as its numbers, anything else as its text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
 def now() -> datetime:
     """The time for the record, to the second: more would tell how long things took."""
     return datetime.now(UTC).replace(microsecond=0)
-
-
-def ledger_exists(place: str | Path) -> bool:
-    """Whether there is a ledger at a path, or in the database at a URL."""
-    database = open_database(place)
-    try:
-        return database.exists()
-    finally:
-        database.close()

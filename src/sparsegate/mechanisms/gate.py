@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsegate.budget import Spender, charge
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.mechanisms.lattice import LIMIT
@@ -57,7 +58,13 @@ class Gate:
     )
 
     def __init__(
-        self, calibration: Calibration, *, threshold: object, source: Source | None, not_private: bool
+        self,
+        calibration: Calibration,
+        *,
+        threshold: object,
+        source: Source | None,
+        not_private: bool,
+        ledger: Spender | None = None,
     ) -> None:
         scales = calibration.scales
         steps = calibration.lattice.steps(threshold, "threshold")
@@ -74,6 +81,8 @@ class Gate:
         self._rho_source = source.stream()
         self._nu = Reservoir(source.stream(), scales.query) if scales.query else None
         self._answer_noise = Reservoir(source.stream(), scales.answer) if scales.answer else None
+        what = f"gate: threshold {threshold}, cutoff {calibration.cutoff}, {calibration.row.key}"
+        charge(ledger, epsilon=calibration.budget.total, what=what)
         self._rho = self._draw_rho()
 
     def _draw_rho(self) -> int:

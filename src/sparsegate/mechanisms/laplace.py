@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsegate.budget import Number, exact_epsilon
+from sparsegate.budget import Number, Spender, charge, exact_epsilon
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.lattice import Lattice
 from sparsegate.noise import Source, discrete_laplace, exact_scale
@@ -14,6 +14,7 @@ def laplace(
     epsilon: Number,
     sensitivity: Number,
     granularity: Number | None = None,
+    ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
 ) -> int | float:
@@ -25,7 +26,8 @@ def laplace(
     factor of at most e**epsilon.
 
     An int with an int sensitivity gives an int. A float is rounded down to a lattice of step at most Delta/1024
-    first; the type of ``sensitivity``, a public number, decides which, never the private number.
+    first; the type of ``sensitivity``, a public number, decides which, never the private number. A ``ledger`` is
+    charged before the noise is drawn, and keeps the result.
 
     >>> import sparsegate as sg
     >>> sg.laplace(1234, epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)
@@ -35,4 +37,7 @@ def laplace(
     scale = exact_scale(lattice.sensitivity / exact_epsilon(epsilon))
     steps = lattice.steps(count, "count")
     noise = trusted_source(source, not_private)
-    return lattice.value(steps + discrete_laplace(noise, scale))
+    keep = charge(ledger, epsilon=epsilon, what=f"one number with Laplace noise, sensitivity {sensitivity}")
+    value = lattice.value(steps + discrete_laplace(noise, scale))
+    keep({"release": "laplace", "value": value})
+    return value

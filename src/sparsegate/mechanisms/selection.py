@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count, exact_epsilon
+from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import calibrate, trusted_source
 from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
@@ -53,10 +53,12 @@ class Selection:
 class Picks:
     """Selected members of groups: member ``members[j]`` of group ``groups[j]``, in the order selected.
 
-    A group's number tells its score, which is private. Name the items, and release only the names.
+    A group's number tells its score, which is private. Name the items, ``keep`` the names on the ledger, and release
+    only them.
     """
 
     budget: Budget
+    keep: Keep
     groups: NDArray[np.int64]
     members: NDArray[np.int64]
 
@@ -103,7 +105,14 @@ class Request:
                 next_step="choose it without looking at these scores, or use method='exponential', which needs none",
             )
 
-    def pick(self, scores: Scores, *, source: Source | None = None, not_private: bool = False) -> Picks:
+    def pick(
+        self,
+        scores: Scores,
+        *,
+        ledger: Spender | None = None,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> Picks:
         """Draw the selection as members of groups, for a caller who names the items of a histogram.
 
         >>> from sparsegate.noise import Seeded
@@ -116,8 +125,9 @@ class Request:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
         budget, draw = METHODS[self.method].prepare(self, scores)
         drawn_from = trusted_source(source, not_private)
+        keep = charge(ledger, epsilon=budget.total, what=f"top {self.count}, method {self.method}")
         groups = draw(drawn_from)
-        return Picks(budget=budget, groups=groups, members=scores.draw_members(drawn_from, groups))
+        return Picks(budget=budget, keep=keep, groups=groups, members=scores.draw_members(drawn_from, groups))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +210,7 @@ def select_top(
     max_passes: int | None = None,
     allocation: Allocation = "optimal",
     granularity: Number | None = None,
+    ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
 ) -> Selection:
@@ -224,6 +235,7 @@ def select_top(
     max_passes: passes that "retraversal" makes at most, 100 unless given; it may select fewer than c.
     allocation: how the last two split epsilon between threshold and comparisons, see ``Budget.allocate``.
     granularity: step of their lattice, a power of two; 1 for whole numbers, at most Delta/1024 otherwise.
+    ledger: an open ``sparsegate.Ledger``: charged before anything is drawn, and it keeps what was selected.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     >>> from sparsegate.noise import Seeded
@@ -251,9 +263,11 @@ def select_top(
             "must know its items; a histogram only says how many items have each score",
             next_step="pass an array or a mapping, or call Request.pick and name the members of its groups",
         )
-    picks = request.pick(candidates, source=source, not_private=not_private)
+    picks = request.pick(candidates, ledger=ledger, source=source, not_private=not_private)
     numbers = candidates.numbers(picks.groups, picks.members)
     if candidates.items is None:
+        picks.keep({"release": "select_top", "indices": numbers})
         return Selection(method=method, budget=picks.budget, indices=numbers)
     items = tuple(candidates.items[number] for number in numbers.tolist())
+    picks.keep({"release": "select_top", "items": items})
     return Selection(method=method, budget=picks.budget, items=items)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count, exact_epsilon
+from sparsegate.budget import Allocation, Budget, Number, Spender, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.gate import Answer, Gate
@@ -40,6 +40,7 @@ class SparseVector(Gate):
     queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
         Of a ``budget`` the plan keeps the total and the answers share; the rest it splits by itself.
     granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
+    ledger : where the whole epsilon is charged, before any noise is drawn: an open ``sparsegate.Ledger``.
     source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
 
     >>> import sparsegate as sg
@@ -65,6 +66,7 @@ class SparseVector(Gate):
         allocation: Allocation | None = None,
         queries: int | None = None,
         granularity: Number | None = None,
+        ledger: Spender | None = None,
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
@@ -97,7 +99,7 @@ class SparseVector(Gate):
             scales=scales,
             queries=limit,
         )
-        super().__init__(calibration, threshold=threshold, source=source, not_private=not_private)
+        super().__init__(calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger)
 
     @property
     def budget(self) -> Budget:

@@ -13,7 +13,6 @@ from typing import Any, Final
 from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.gates import GateSpec, Request, Tally
-from sparsegate.tables.release import Record
 
 CONFIDENCE: Final = 0.95
 
@@ -79,11 +78,6 @@ def parameters(spec: GateSpec) -> dict[str, Any]:
         "sensitivity": 1,
         "monotonic": True,
     }
-
-
-def exact_shares(record: Record) -> dict[str, str]:
-    """The epsilons and the delta of a release as they travel: exact, in text."""
-    return {name: exact_text(getattr(record, name)) for name in ("epsilon", "delta", "answers_epsilon")}
 
 
 def moment() -> str:

@@ -25,13 +25,15 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from sparsegate.budget import Number
 from sparsegate.errors import GateClosed, ParameterError, TableError
-from sparsegate.ledger.account import Amount, Statement, exact_amount, exact_text
+from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
-from sparsegate.service.caller import Caller, Reply, exact_shares, gate_view, margin, moment, parameters
+from sparsegate.service.caller import Caller, Reply, gate_view, margin, moment, parameters
 from sparsegate.service.deadline import Asking, lost, wait_until
 from sparsegate.service.gates import Asked, GateRow, GateSpec, OutcomeLost, Request, Tally
 from sparsegate.service.ports import GateStore, ServedTable, Turns
@@ -223,17 +225,9 @@ class Keeper:
     def _released(self, request: Request, question: Mapping[str, Any]) -> dict[str, Any]:
         from sparsegate.tables.top import top_items
 
-        def spend(record: Any) -> None:
-            amount = Amount(epsilon=record.epsilon, delta=record.delta)
-            self._store.begin(request, TOP, amount, f"top {record.count}: {record.method}, unit {record.unit}")
-
-        found = top_items(self.dataset.relation(), **self.dataset.unit_options, spend=spend, **question)
-        view = {
-            "items": list(found.items),
-            "estimates": None if found.estimates is None else list(found.estimates),
-            "error_bar": found.error_bar,
-            "record": {**found.record.as_dict(), **exact_shares(found.record)},
-        }
+        paid = _OneRequest(self._store, request)
+        found = top_items(self.dataset.relation(), **self.dataset.unit_options, ledger=paid, **question)
+        view = {name: value for name, value in found.published().items() if name != "confidence"}
         self._store.finish(request, TOP, json.dumps(view))
         return view
 
@@ -255,3 +249,17 @@ class Keeper:
         """What the sealed noise belongs to: noise of one gate is none for another."""
         shares = f"{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}"
         return f"{self.ledger.dataset}\n{self.dataset.unit}\n{id}\n{shares}"
+
+
+@dataclass(frozen=True)
+class _OneRequest:
+    """The ledger as a release sees it: the charge and the note of the request are one transaction."""
+
+    store: GateStore
+    request: Request
+
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> None:
+        self.store.begin(self.request, TOP, exact_amount(epsilon, delta), what)
+
+    def keep(self, entry: object, gave: object) -> None:
+        """What is answered is stored with the request, by ``finish``."""

@@ -6,10 +6,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from sparsegate.budget import Number
+from sparsegate.ledger.account import exact_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,11 @@ class Record:
             if value is not None
         }
 
+    def published(self) -> dict[str, str | int | float | bool | None]:
+        """The same with epsilon and delta as exact decimals, in text: what is printed, served and stored."""
+        exact = {name: exact_text(getattr(self, name)) for name in ("epsilon", "delta", "answers_epsilon")}
+        return {**self.as_dict(), **exact}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TopItems:
@@ -65,3 +72,13 @@ class TopItems:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def published(self) -> dict[str, Any]:
+        """The release as JSON takes it."""
+        return {
+            "items": list(self.items),
+            "estimates": None if self.estimates is None else list(self.estimates),
+            "error_bar": self.error_bar,
+            "confidence": self.confidence,
+            "record": self.record.published(),
+        }

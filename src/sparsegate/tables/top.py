@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from sparsegate.budget import Number
+from sparsegate.budget import Number, Spender, charge
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.scores import Scores
@@ -45,7 +45,7 @@ def top_items(
     itemset_size: int = 1,
     max_items: int | None = None,
     dbar: int | None = None,
-    spend: Callable[[Record], object] | None = None,
+    ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
 ) -> TopItems:
@@ -77,8 +77,8 @@ def top_items(
     itemset_size: 2 or 3 selects sets of items that users have together, out of all sets of the domain.
     max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
-    spend: called once with the record of the release when everything is checked and counted and nothing is drawn yet;
-        a ledger charges there, and refuses by raising.
+    ledger: an open ``sparsegate.Ledger``: charged when everything is checked and counted and nothing is drawn yet; it
+        keeps the release with its record.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     >>> import pandas
@@ -109,9 +109,11 @@ def top_items(
     with guarded("the engine of the table", lambda: open_engine(table)) as engine:
         prepared = guarded(engine.name, lambda: prepare(engine, question, domain))
         record = prepared.record(private=noise.private)
-        if spend is not None:
-            spend(record)
-        return guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
+        what = f"top {record.count} of {item}, unit {record.unit}, method {record.method}, domain {record.domain}"
+        keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what)
+        release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
+        keep({"release": "top_items", "item": item, **release.published()})
+    return release
 
 
 def _observed(domain: Any) -> bool:

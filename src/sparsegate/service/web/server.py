@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError
 from sparsegate.ledger.account import exact_amount
-from sparsegate.ledger.ledger import Ledger, ledger_exists
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.store.sql_gates import SqlGates
 
@@ -51,7 +51,7 @@ def new_ledger(place: str, key: Path, *, dataset: str, epsilon: Number, delta: N
 
 def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delta: Number | None) -> Ledger:
     """Open the ledger of a served dataset; a budget that is given must be the one that it has."""
-    if not ledger_exists(place):
+    if not Ledger.exists(place):
         raise LedgerError(
             f"there is no ledger {place}; if this data was never asked about, start with --new-ledger and --budget; if "
             "it was, restore the ledger: what it recorded stays spent"

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Number
+from sparsegate.budget import Budget, Number, Spender, charge
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
@@ -77,6 +77,7 @@ class OnlineAnswers:
     cutoff: c, how many answers can be paid for. By default the smallest that is never reached, whatever the data, with
         probability 0.95; it needs ``population``. Most data need far fewer than that.
     population: n, a public number of people or an upper bound on it; by default a noisy count, paid from epsilon.
+    ledger: an open ``sparsegate.Ledger``, charged with the whole epsilon before anything is drawn.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     >>> import pandas
@@ -116,6 +117,7 @@ class OnlineAnswers:
         budget: Budget | None = None,
         cutoff: int | None = None,
         population: int | None = None,
+        ledger: Spender | None = None,
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
@@ -145,7 +147,8 @@ class OnlineAnswers:
         self._histogram = Histogram.uniform(cells.size)
         self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
         self._lock = threading.Lock()
-        # From here on epsilon is spent.
+        what = f"online answers: tolerance {float(terms.tolerance):g}, cutoff {self.cutoff}, {cells.size} cells"
+        charge(ledger, epsilon=terms.total, what=what)
         self._population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
         self._gate = Gate(terms.calibration, threshold=terms.tolerance, source=noise, not_private=not_private)
 
