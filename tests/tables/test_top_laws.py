@@ -12,27 +12,13 @@ from typing import Any
 import pytest
 from tests.support.goodness import FALSE_ALARM
 from tests.support.selection_laws import p_value, peeled
-from tests.tables.conftest import table
+from tests.support.table_releases import prepared
 
 from sparsegate.budget import exact_epsilon
 from sparsegate.noise import Seeded
-from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.question import Question
-from sparsegate.tables.top import Prepared, prepare
+from sparsegate.tables.top import Prepared
 
 DRAWS = 2_500
-
-
-def prepared(rows: list[tuple[Any, Any]], domain: Any, **options: Any) -> Prepared:
-    """A release that is counted once, to be drawn from many times."""
-    parameters = dict.fromkeys(("unit", "threshold", "max_items_per_user", "max_items", "dbar"))
-    parameters |= {"delta": 0, "method": "exponential", "answers_epsilon": 0, "itemset_size": 1} | options
-    question = Question(item="page", user="visitor", observed=domain == "observed", **parameters)
-    return prepare(
-        open_engine(table("polars", {"page": [page for page, _ in rows], "visitor": [user for _, user in rows]})),
-        question,
-        domain,
-    )
 
 
 def named(release: Prepared, picks: set[tuple[int, int]]) -> dict[tuple[int, int], Hashable]:

@@ -1,0 +1,151 @@
+"""The exact (epsilon, delta) of a release, from the rows to the names: every line of production but the draw itself.
+
+A selection draws once, in ``Request.pick``. Here that draw is replaced by each of its possible outcomes in turn, with
+the probability that the exponential mechanism gives it for the scores that production handed over. What production
+makes of the outcome is the release, so the law of a whole release comes out exactly, and neighbours are compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.table_reference import Row
+from tests.support.table_releases import prepared
+
+from sparsegate.budget import Budget
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import Picks, Request
+from sparsegate.noise import Seeded
+from sparsegate.tables import top
+from sparsegate.tables.question import Question
+from sparsegate.tables.top import Prepared
+
+
+def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Picks, float]]:
+    """Every ordered selection of members, and its probability when scores are peeled at rate epsilon / count."""
+    rate = float(Fraction(request.epsilon) / request.count)
+    sizes = scores.multiplicities.tolist()
+    members = [(group, member) for group, size in enumerate(sizes) for member in range(size)]
+    weight = [math.exp(rate * (score - int(scores.values.max()))) for score in scores.values.tolist()]
+    for order in itertools.permutations(members, request.count):
+        left, probability = sum(weight[group] for group, _ in members), 1.0
+        for group, _ in order:
+            probability *= weight[group] / left
+            left -= weight[group]
+        groups, ranks = np.array(order, dtype=np.int64).T
+        yield Picks(budget=Budget(threshold=0, queries=1), groups=groups, members=ranks), probability
+
+
+def law(release: Prepared) -> dict[Hashable, float]:
+    """The probability of every list of names that the release may give."""
+    seen: list[tuple[Scores, Request]] = []
+    drawn: list[Picks] = []
+
+    def pick(request: Request, scores: Scores, **_: Any) -> Picks:
+        seen.append((scores, request))
+        return drawn[-1] if drawn else next(outcomes(scores, request))[0]
+
+    claimed: Counter[Hashable] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Request, "pick", pick)
+        release.pick(Seeded(1))  # to see the scores
+        for outcome, probability in outcomes(*seen[0]):
+            drawn.append(outcome)
+            claimed[tuple(release.name(release.pick(Seeded(1))))] += probability
+    return claimed
+
+
+def excess(one: Mapping[Hashable, float], other: Mapping[Hashable, float], epsilon: float) -> float:
+    """The smallest delta for which ``one`` is within epsilon of ``other``."""
+    return sum(max(0.0, p - math.exp(epsilon) * other.get(outcome, 0.0)) for outcome, p in one.items())
+
+
+def worst_excess(rows: list[Row], has: Iterable[str], domain: Any, *, at: float, **options: Any) -> float:
+    """The larger delta of both directions, with and without one person who has these items, at epsilon = ``at``."""
+    person = [(item, "new") for item in has]
+    one, other = (law(prepared(table, domain, **options)) for table in (rows, [*rows, *person]))
+    return max(excess(one, other, at), excess(other, one, at))
+
+
+def crowd(counts: Mapping[str, int]) -> list[Row]:
+    return [(label, f"{label}{number}") for label, count in counts.items() for number in range(count)]
+
+
+RATE, DELTA = 4.7, 0.01
+TIED = crowd(dict.fromkeys("abcdefgh", 2))
+
+
+@pytest.mark.parametrize(
+    ("has", "options"),
+    [
+        ("efgh", {}),
+        ("efgh", {"max_items_per_user": 2}),
+        ("h", {"max_items_per_user": 1}),
+        ("abcdefgh", {"max_items_per_user": 3}),
+        ("efgh", {"dbar": 2}),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_observed_domain_keeps_delta_for_a_person_with_many_items(
+    has: str, options: dict[str, Any], count: int
+) -> None:
+    given = {"count": count, "epsilon": RATE * count, "delta": DELTA, "dbar": 4} | options
+    assert 0 < worst_excess(TIED, has, "observed", at=RATE * count, **given) <= DELTA
+
+
+def test_a_bar_for_one_item_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same check sees what a person with four items does to a bar that is meant for persons with one."""
+    monkeypatch.setattr(Question, "touched", 1)
+    given = {"count": 1, "epsilon": RATE, "delta": DELTA, "dbar": 4}
+    assert worst_excess(TIED, "efgh", "observed", at=RATE, **given) > 2 * DELTA
+
+
+@pytest.mark.parametrize(
+    ("options", "domain"),
+    [
+        ({}, "abcdefghi"),
+        ({"max_items_per_user": 2}, "abcdefghi"),
+        ({"itemset_size": 2, "max_items": 3}, "abcd"),
+    ],
+)
+def test_a_public_domain_needs_no_delta_and_uses_its_epsilon(options: dict[str, Any], domain: str) -> None:
+    given = {"count": 2, "epsilon": 2, **options}
+    assert worst_excess(TIED, domain[-2:], list(domain), at=2, **given) < 1e-12
+    assert worst_excess(TIED, domain[-2:], list(domain), at=0.5, **given) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "moved"),
+    [
+        ({}, 8),
+        ({"max_items_per_user": 3}, 3),
+        ({"max_items_per_user": 20}, 8),
+        ({"itemset_size": 2, "max_items": 4}, 6),
+        ({"itemset_size": 2, "max_items": 2}, 1),
+        ({"itemset_size": 3, "max_items": 4}, 4),
+    ],
+)
+def test_the_noise_of_the_answers_covers_exactly_what_one_person_can_move(
+    options: dict[str, Any], moved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scales: list[Fraction] = []
+
+    def spy(source: object, scores: list[int], scale: Fraction) -> tuple[int, ...]:
+        scales.append(scale)
+        return tuple(scores)
+
+    def counted(rows: list[Row]) -> int:
+        release = prepared(rows, list("abcdefgh"), count=8, epsilon=1, answers_epsilon=Fraction(1, 2), **options)
+        release.draw(Seeded(1), release.record(private=False))
+        return sum(score * items for score, items in release._counted.histogram.items())
+
+    monkeypatch.setattr(top, "noisy_counts", spy)
+    assert counted([*TIED, *((item, "new") for item in "abcdefgh")]) - counted(TIED) == moved
+    assert scales == [2 * moved] * 2
