@@ -1,0 +1,66 @@
+"""One language for the rows of a table: a text is read into a closed tree, and SQL is written from the tree.
+
+    >>> schema = Schema((Column("ward", Kind.TEXT), Column("age", Kind.INTEGER)))
+    >>> condition = read_condition("ward = 'ICU' AND (age > 60 OR age IS NULL)", schema)
+    >>> print(condition.sql())
+    (("ward" = 'ICU') AND (("age" > 60) OR ("age" IS NULL)))
+
+**The language.** Columns, by name or in double quotes; 'text', numbers, TRUE, FALSE, NULL, DATE '...', TIMESTAMP '...';
+= <> < <= > >=, [NOT] IN, BETWEEN, LIKE, ILIKE and SIMILAR TO, IS [NOT] NULL, TRUE, FALSE and DISTINCT FROM; AND, OR,
+NOT; CASE, coalesce; CAST, TRY_CAST and ::, which give null where a value does not convert; + - * / of doubles; and the
+functions of ``operations``. Nothing else: no subquery, aggregate, window, parameter, or function that could fail.
+
+**Theorem.** *For every row a condition has a value, true, false or unknown, and it is a function of that row alone.* So
+whether a person has a row that matches does not depend on anybody else, and adding or removing one person changes the
+number of people who match by at most 1, always in one direction: sensitivity 1, monotonic.
+
+*Proof.* By induction over the tree (``tree``). A column has the value of the row, a literal its own. Every operation of
+``operations`` is total: comparisons, IN, BETWEEN, IS and patterns are defined for all values of one kind, and
+``checking`` brings their arguments to one kind; arithmetic is that of doubles, with infinities and NaN where integers
+overflow; the functions on texts and dates are defined everywhere; a cast is a TRY_CAST, which is null where there is no
+value, and a constant that does not convert is refused before there is data. CASE and coalesce choose among values that
+are there. AND, OR and NOT are Kleene's, defined on three values. No node reads anything but its arguments: there is no
+name in the lexicon for another row, the clock, a random number or a setting. An expression of total functions of one
+row has the same value in every order of evaluation, whatever is left out or done twice, so a correct optimizer, whose
+choices depend on everybody's rows, cannot change it. (An expression that can fail is another matter: ``CAST(age AS
+TINYINT) > 3 OR age > 5`` would fail on the age 200, or not, depending on whether other rows make the second part worth
+asking first.) QED
+
+**Work.** A value that everybody's rows cannot change may still take a time that they can. ``leaves`` are the atomic
+tests of a condition: each is worked out for every row by ``SELECT leaf, leaf, ... FROM table`` *without a WHERE and
+with the engine's optimizer off* (it would answer ``age = 500`` from the greatest age there is), and ``combine``
+(arrays) or ``combined_sql`` (a second SELECT over the first) puts them together in the same steps for every row.
+``cost`` is a public upper bound of the work on one row, in about nanoseconds, if text cells have at most
+``Schema.max_cell`` characters: see ``costs``. A condition without such a bound (regular expressions, some patterns with
+_) raises ConditionError there; ``sql()`` is for callers who show nobody how long it took.
+
+    >>> print(*(leaf.sql() for leaf in condition.leaves), sep="\\n")
+    coalesce(2 * CAST(("ward" = 'ICU') AS TINYINT), 1)
+    coalesce(2 * CAST(("age" > 60) AS TINYINT), 1)
+    coalesce(2 * CAST(("age" IS NULL) AS TINYINT), 1)
+    >>> import numpy as np
+    >>> F, U, T = FALSE, UNKNOWN, TRUE  # 0, 1, 2
+    >>> condition.combine([np.array([T, T, F]), np.array([F, U, U]), np.array([F, T, T])]) == TRUE
+    array([False,  True, False])
+    >>> condition.combined_sql(["a", "b", "c"])
+    'least(a, greatest(b, c))'
+"""
+
+from sparsegate.conditions.condition import FALSE, TRUE, UNKNOWN, Condition, Leaf
+from sparsegate.conditions.reading import names_in, read_condition
+from sparsegate.conditions.schema import MAX_CELL, Column, ConditionError, Kind, Schema
+
+__all__ = [
+    "FALSE",
+    "MAX_CELL",
+    "TRUE",
+    "UNKNOWN",
+    "Column",
+    "Condition",
+    "ConditionError",
+    "Kind",
+    "Leaf",
+    "Schema",
+    "names_in",
+    "read_condition",
+]

@@ -1,0 +1,117 @@
+"""SQL from a tree, by dialect. Nothing of the text that was read is in it: names and texts are quoted here.
+
+Every conversion is a TRY_CAST, so no cell makes a query fail, and a comparison has sides of one type already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from sparsegate.conditions.operations import PARTS, REGEXPS
+from sparsegate.conditions.schema import Column, Kind
+from sparsegate.conditions.tree import All, Apply, Case, Cast, Coalesce, Literal, Node, Not
+from sparsegate.errors import ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How one engine writes types and operations; what is not in ``forms`` is an operator between its arguments."""
+
+    types: Mapping[Kind, str]
+    """The widest type of each kind, in which values are compared."""
+    casts: Mapping[str, str] = field(default_factory=dict)
+    """How a value is cast to a type that needs more than TRY_CAST."""
+    forms: Mapping[str, str] = field(default_factory=dict)
+
+
+DIALECTS: Final = {
+    "duckdb": Dialect(
+        types={
+            **dict(zip(Kind, ("VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"), strict=True)),
+        },
+        # A cast to a timestamp would take the time zone of the machine.
+        casts={
+            "TIMESTAMP WITH TIME ZONE": "TRY(make_timestamp(epoch_us(TRY_CAST({} AS TIMESTAMP WITH TIME ZONE))))",
+            "HUGEINT": "TRY_CAST({} AS HUGEINT)",
+            "UBIGINT": "TRY_CAST(TRY_CAST({} AS UBIGINT) AS HUGEINT)",
+        },
+        forms={
+            **{name: f"{name}({{}})" for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length")},
+            **{part: f"date_part('{part}', {{}})" for part in PARTS},
+            **{name: f"{name}({{}}, {{}})" for name in ("starts_with", "ends_with", *REGEXPS)},
+            # The engine's contains takes 5 ns for each place where the first character is found; this takes 0.4.
+            "contains": "regexp_matches({}, regexp_escape({}))",
+            **dict.fromkeys(("segments", "wildcards"), "({} LIKE {})"),
+            "is null": "({} IS NULL)",
+            "between": "({} BETWEEN {} AND {})",
+            "negative": "(- {})",
+        },
+    ),
+}
+"""By name. Another engine is one more entry, and what it lacks is refused by name."""
+
+
+def sql_of(node: Node, dialect: str = "duckdb") -> str:
+    """The node in the SQL of an engine.
+
+    >>> sql_of(Not(Apply("starts_with", (Column("page", Kind.TEXT), Literal(Kind.TEXT, "it's")), Kind.BOOLEAN)))
+    '(NOT starts_with("page", \\'it\\'\\'s\\'))'
+    """
+    if dialect not in DIALECTS:
+        raise ParameterError("dialect", f"must be one of {', '.join(DIALECTS)}", dialect)
+    return _Writer(DIALECTS[dialect]).write(node)
+
+
+class _Writer:
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def write(self, node: Node) -> str:
+        match node:
+            case Column(name):
+                return '"' + name.replace('"', '""') + '"'
+            case Literal():
+                return self._literal(node)
+            case Apply(operation, arguments):
+                return self._apply(operation, arguments)
+            case Cast(arguments, target, sizes, kind):
+                return self._cast(self.write(arguments[0]), target, sizes, kind)
+            case Case(base, branches, otherwise):
+                tests = " ".join(f"WHEN {self.write(test)} THEN {self.write(then)}" for test, then in branches)
+                start = "CASE" if base is None else f"CASE {self.write(base)}"
+                return f"({start} {tests} ELSE {self.write(otherwise)} END)"
+            case Coalesce(arguments):
+                return f"coalesce({', '.join(map(self.write, arguments))})"
+            case Not(term):
+                return f"(NOT {self.write(term)})"
+            case All(terms):
+                return f"({' AND '.join(map(self.write, terms))})"
+        return f"({' OR '.join(map(self.write, node.terms))})"
+
+    def _apply(self, operation: str, arguments: tuple[Node, ...]) -> str:
+        first, *others = map(self.write, arguments)
+        if operation == "in":
+            return f"({first} IN ({', '.join(others)}))"
+        form = self._dialect.forms.get(operation, f"({{}} {operation.upper()} {{}})")
+        return form.format(first, *others)
+
+    def _cast(self, value: str, target: str, sizes: tuple[int, ...], kind: Kind) -> str:
+        own = self._dialect.types[kind]
+        name = target + (f"({', '.join(map(str, sizes))})" if sizes else "")
+        form = self._dialect.casts.get(target)
+        cast = form.format(value) if form else f"TRY_CAST({value} AS {name})"
+        return cast if form or name == own else f"TRY_CAST({cast} AS {own})"
+
+    def _literal(self, literal: Literal) -> str:
+        kind, constant = literal.kind, literal.constant
+        if constant is None:
+            return f"CAST(NULL AS {self._dialect.types[kind or Kind.BOOLEAN]})"
+        if kind is Kind.INTEGER:
+            return str(constant)
+        if kind is Kind.BOOLEAN:
+            return "TRUE" if constant else "FALSE"
+        quoted = "'" + str(constant).replace("'", "''") + "'"
+        # Bare, 0.1 would be a decimal number; and a decimal is not read to the nearest double, as a string is.
+        return quoted if kind is Kind.TEXT else f"CAST({quoted} AS {self._dialect.types[kind or Kind.TEXT]})"

@@ -1,0 +1,160 @@
+"""The leaves of a condition and their combination say of every row what the whole condition says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparsegate.conditions import FALSE, TRUE, UNKNOWN, Column, Condition, ConditionError, Kind, Schema, read_condition
+from sparsegate.conditions.condition import MOST_STEPS
+from sparsegate.conditions.tree import All, Case, Coalesce, Either, Node, Not, children
+
+SCHEMA = Schema(
+    (
+        Column("age", Kind.INTEGER),
+        Column("s", Kind.TEXT),
+        Column("x", Kind.REAL),
+        Column("flag", Kind.BOOLEAN),
+        Column("day", Kind.DATE),
+    )
+)
+AGES = ["200", "1", "0", "NULL", str(-(2**31)), str(2**63 - 1)]
+TEXTS = ["'x'", "'7'", "''", "NULL", "'1e400'", "'2024-01-01'", "'aXa_%b\n'", "'İé😀'"]
+REALS = ["0.0", "'nan'::DOUBLE", "'-inf'::DOUBLE", "NULL", "1e308"]
+DAYS = ["DATE '2024-02-29'", "NULL", "'infinity'::DATE"]
+FLAGS = ["TRUE", "FALSE", "NULL"]
+
+TESTS = [
+    "CAST(age AS TINYINT) > 3",
+    "age * 100000000 * 100000000 > 5",
+    "10 / age > 0.01",
+    "10 / age IS NULL",
+    "-age < 0",
+    "x * 1e308 > x",
+    "x BETWEEN -1 AND 'nan'",
+    "s = 'x'",
+    "s IS NOT DISTINCT FROM NULL",
+    "s LIKE '%x%' OR s ILIKE 'ax%B_'",
+    "s LIKE '%a%b%'",
+    "s NOT LIKE '_'",
+    "contains(s, '_%')",
+    "CAST(s AS DATE) > '2020-01-01'",
+    "CAST(age AS BOOLEAN)",
+    "length(s) < age",
+    "age + CAST(s AS DOUBLE) = 207",
+    "CAST(CAST(s AS DOUBLE) AS SMALLINT) BETWEEN 1 AND age",
+    "coalesce(CAST(s AS INT), age) IN (7, 200, NULL)",
+    "CAST(age AS VARCHAR) LIKE '2%'",
+    "year(CAST(s AS TIMESTAMP)) = 2024",
+    "CASE age WHEN 200 THEN s WHEN 1 THEN 'y' END <> lower(coalesce(s, 'X'))",
+    "CASE WHEN flag THEN age ELSE x END > CASE WHEN s IS NULL THEN 1 ELSE 0 END",
+    "flag = (age > 5)",
+    "(flag OR age > 5) < (s = 'x')",
+    "CAST(flag AND age > 5 AS INTEGER) + 1 > 1",
+    "flag IS NOT TRUE",
+    "(flag AND age = 1) IS UNKNOWN",
+    "day > '2024-01-01' AND week(day) < 50",
+    "flag",
+    "NULL",
+    "TRUE",
+]
+CONDITIONS = st.recursive(
+    st.sampled_from(TESTS),
+    lambda part: st.one_of(
+        st.builds("({} OR {})".format, part, part),
+        st.builds("({} AND {})".format, part, part),
+        st.builds("NOT ({})".format, part),
+        st.builds("CASE WHEN {} THEN {} ELSE {} END".format, part, part, part),
+        st.builds("CASE WHEN {} THEN {} END IS NULL".format, part, part),
+        st.builds("coalesce({}, {})".format, part, part),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def table() -> duckdb.DuckDBPyConnection:
+    """Every combination of the cells above, in an engine without an optimizer."""
+    connection = duckdb.connect()
+    connection.execute("PRAGMA disable_optimizer")
+    connection.execute("CREATE TABLE t (age BIGINT, s VARCHAR, x DOUBLE, flag BOOLEAN, day DATE)")
+    rows = ", ".join(f"({', '.join(row)})" for row in itertools.product(AGES, TEXTS, REALS, FLAGS, DAYS))
+    connection.execute(f"INSERT INTO t VALUES {rows}")
+    return connection
+
+
+def column(table: duckdb.DuckDBPyConnection, sql: str) -> Any:
+    return table.execute(f"SELECT {sql} AS found FROM t").fetchnumpy()["found"]
+
+
+def coded(found: Any) -> Any:
+    masked = np.ma.masked_array(found)
+    return np.where(np.ma.getmaskarray(masked), UNKNOWN, np.where(masked.data, TRUE, FALSE))
+
+
+def check(table: duckdb.DuckDBPyConnection, condition: Condition) -> None:
+    whole = coded(column(table, condition.sql()))
+    assert condition.cost > 0
+    columns = ", ".join(f"{leaf.sql()} AS l{place}" for place, leaf in enumerate(condition.leaves))
+    found = table.execute(f"SELECT {columns} FROM t").fetchnumpy()
+    names = [f"l{place}" for place in range(len(condition.leaves))]
+    np.testing.assert_array_equal(condition.combine([found[name] for name in names]), whole)
+    again = table.execute(f"SELECT {condition.combined_sql(names)} AS v FROM (SELECT {columns} FROM t)").fetchnumpy()
+    np.testing.assert_array_equal(again["v"], whole)
+
+
+@pytest.mark.parametrize("text", TESTS)
+def test_each_test_and_its_leaves_agree(table: duckdb.DuckDBPyConnection, text: str) -> None:
+    check(table, read_condition(text, SCHEMA))
+
+
+@settings(max_examples=60)
+@given(text=CONDITIONS)
+def test_leaves_and_the_whole_agree(table: duckdb.DuckDBPyConnection, text: str) -> None:
+    check(table, read_condition(text, SCHEMA))
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for below in children(node):
+        yield from nodes(below)
+
+
+@given(text=CONDITIONS)
+def test_a_leaf_holds_nothing_that_an_engine_cuts_short(text: str) -> None:
+    for leaf in read_condition(text, SCHEMA).leaves:
+        assert not any(isinstance(node, Not | All | Either | Case | Coalesce) for node in nodes(leaf.node))
+
+
+def test_equal_leaves_are_worked_out_once() -> None:
+    assert len(read_condition("age > 1 AND flag OR NOT (age > 1 AND s = 'x')", SCHEMA).leaves) == 3
+
+
+def test_zeros_of_both_signs_are_different_leaves(table: duckdb.DuckDBPyConnection) -> None:
+    condition = read_condition("1 / -0.0 < 0 AND 1 / 0.0 > 0", SCHEMA)
+    assert len(condition.leaves) == 2
+    check(table, condition)
+
+
+def test_cases_that_multiply_are_refused_and_not_worked_out() -> None:
+    many = " + ".join(["CASE WHEN flag THEN age ELSE x END"] * 30)
+    condition = read_condition(f"{many} > 3", SCHEMA)
+    assert condition.sql().count("CASE") == 30
+    with pytest.raises(ConditionError, match=f"at most {MOST_STEPS:,} steps"):
+        _ = condition.leaves
+
+
+@pytest.mark.parametrize("text", ["regexp_matches(s, 'a')", "s SIMILAR TO 'a'", "s LIKE '_%a%b'", "s ILIKE '%a_%b%'"])
+def test_what_has_no_public_cost_is_refused_there_and_has_sql(table: duckdb.DuckDBPyConnection, text: str) -> None:
+    condition = read_condition(f"age > 1 AND {text}", SCHEMA)
+    column(table, condition.sql())
+    for look in (lambda: condition.cost, lambda: condition.leaves):
+        with pytest.raises(ConditionError, match="where must"):
+            look()
