@@ -54,6 +54,7 @@ def test_the_tree_is_complete() -> None:
     assert {kind.__name__ for kind in TREE} == {
         "SparsegateError",
         "ParameterError",
+        "ConditionError",
         "GateClosed",
         "BudgetExceeded",
         "TableError",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparsegate.budget import Budget
 from sparsegate.errors import (
     BudgetExceeded,
+    ConditionError,
     GateClosed,
     LedgerError,
     ParameterError,
@@ -44,6 +45,7 @@ __all__ = [
     "Answer",
     "Budget",
     "BudgetExceeded",
+    "ConditionError",
     "GateClosed",
     "Ledger",
     "LedgerError",

@@ -4,6 +4,7 @@
 
     SparsegateError            anything this library refuses to do
     ├── ParameterError        a parameter breaks its rule (also a ValueError)
+    │   └── ConditionError    a condition on rows is refused, at a place in its text
     ├── GateClosed            a gate was asked after it stopped answering
     ├── BudgetExceeded        a question would cost more epsilon than is left
     ├── TableError            a table lacks what a private count needs
@@ -52,6 +53,27 @@ class ParameterError(SparsegateError, ValueError):
         # The value is not kept: an error that outlives its call must hold no data, and must pickle whatever
         # the value was. So a pickle carries the finished message, not the arguments of __init__.
         return _restore, (type(self), self.args, vars(self))
+
+
+class ConditionError(ParameterError):
+    """A condition that is refused before any data is touched; ``text[start:end]`` is the place.
+
+    The message holds the caller's own words and names of columns, and never anything of the data.
+    """
+
+    start: int
+    end: int
+    near: tuple[str, ...]
+
+    def __init__(
+        self, rule: str, text: str, start: int, end: int, *, next_step: str = "", near: tuple[str, ...] = ()
+    ) -> None:
+        if near:
+            next_step = "; ".join(filter(None, [f"near it: {', '.join(near)}", next_step]))
+        super().__init__("where", f"{rule} (character {start + 1})", text[start:end], next_step)
+        self.start = start
+        self.end = end
+        self.near = near
 
 
 class GateClosed(SparsegateError):

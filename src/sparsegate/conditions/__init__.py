@@ -48,7 +48,8 @@ _) raises ConditionError there; ``sql()`` is for callers who show nobody how lon
 
 from sparsegate.conditions.condition import FALSE, TRUE, UNKNOWN, Condition, Leaf
 from sparsegate.conditions.reading import names_in, read_condition
-from sparsegate.conditions.schema import MAX_CELL, Column, ConditionError, Kind, Schema
+from sparsegate.conditions.schema import MAX_CELL, Column, Kind, Schema
+from sparsegate.errors import ConditionError
 
 __all__ = [
     "FALSE",

@@ -13,8 +13,9 @@ from typing import Final, Protocol
 from sparsegate.conditions.literals import WRITTEN, converted
 from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, Type
 from sparsegate.conditions.patterns import matches
-from sparsegate.conditions.schema import ConditionError, Kind
+from sparsegate.conditions.schema import Kind
 from sparsegate.conditions.tree import All, Apply, Case, Cast, Coalesce, Either, Literal, Node, Not
+from sparsegate.errors import ConditionError
 
 MOST_DEPTH: Final = 50
 """Brackets, NOTs, calls and CASEs inside one another, and signs in one row of arithmetic."""

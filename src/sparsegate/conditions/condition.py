@@ -16,9 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sparsegate.conditions.costs import Unbounded, cost_of
-from sparsegate.conditions.schema import Column, ConditionError, Schema
+from sparsegate.conditions.schema import Column, Schema
 from sparsegate.conditions.sql import sql_of
 from sparsegate.conditions.tree import All, Either, Literal, Node, Not, columns_in, split
+from sparsegate.errors import ConditionError
 
 if TYPE_CHECKING:
     import numpy as np

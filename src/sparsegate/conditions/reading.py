@@ -12,9 +12,10 @@ from sparsegate.conditions.checking import MOST_DEPTH, Checker, Part
 from sparsegate.conditions.condition import Condition
 from sparsegate.conditions.literals import WRITTEN, converted, number
 from sparsegate.conditions.operations import COMPARISONS, FUNCTIONS, MATCHES, PARTS, TYPES, Type
-from sparsegate.conditions.schema import NEAR, Column, ConditionError, Kind, Schema
+from sparsegate.conditions.schema import NEAR, Column, Kind, Schema
 from sparsegate.conditions.tree import All, Either, Literal, Node, columns_in
 from sparsegate.conditions.words import Word, read_words
+from sparsegate.errors import ConditionError
 
 OR, AND, NOT, IS, COMPARE, MATCH, SUM, PRODUCT, SIGN, TYPE = range(1, 11)
 _LEVELS: Final = {
@@ -53,7 +54,7 @@ def read_condition(text: str, schema: Schema) -> Condition:
     (("page" IN ('/pay')) AND (NOT ("seconds" < 10)))
     >>> read_condition("page = 5", schema)
     Traceback (most recent call last):
-    sparsegate.conditions.schema.ConditionError: where must compare values of one kind (character 8), got '5'; page is
+    sparsegate.errors.ConditionError: where must compare values of one kind (character 8), got '5'; page is
     text and 5 is integer: convert one, as CAST(page AS INTEGER), or write text in single quotes
     """
     return Condition(text, schema, _Reader(text, schema).whole())

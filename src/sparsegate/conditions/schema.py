@@ -82,24 +82,3 @@ class Schema:
         """Names that may have been meant, the nearest first."""
         names = [column.name for column in self.columns]
         return tuple(difflib.get_close_matches(name, names, n=NEAR, cutoff=0.5))
-
-
-class ConditionError(ParameterError):
-    """A condition that is refused before any data is touched; ``text[start:end]`` is the place.
-
-    The message holds the caller's own words and names of columns, and never anything of the data.
-    """
-
-    start: int
-    end: int
-    near: tuple[str, ...]
-
-    def __init__(
-        self, rule: str, text: str, start: int, end: int, *, next_step: str = "", near: tuple[str, ...] = ()
-    ) -> None:
-        if near:
-            next_step = "; ".join(filter(None, [f"near it: {', '.join(near)}", next_step]))
-        super().__init__("where", f"{rule} (character {start + 1})", text[start:end], next_step)
-        self.start = start
-        self.end = end
-        self.near = near

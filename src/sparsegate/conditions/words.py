@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from sparsegate.conditions.schema import ConditionError
+from sparsegate.errors import ConditionError
 
 MOST_CHARACTERS: Final = 10_000
 
