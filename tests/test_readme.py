@@ -1,14 +1,40 @@
-"""The README's example and the demo run as they stand."""
+"""The README's example and the demo run as they stand, and no page links to what is not there."""
 
 from __future__ import annotations
 
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def links(page: str) -> list[str]:
+    """What a page links to, pictures included, without what stands in its code."""
+    prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", page, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\]\(([^()\s]+)\)", prose)
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def dead_links(page: Path) -> list[str]:
+    """The links of a page to files, or to headings in them, that do not exist."""
+    dead = []
+    for link in links(page.read_text(encoding="utf-8")):
+        if not link.startswith(("https://", "http://")):
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
+                dead.append(link)
+    return dead
 
 
 def test_the_ten_lines_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,3 +47,25 @@ def test_the_ten_lines_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_demo_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
     assert "ABOVE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert dead_links(page) == []
+
+
+def test_a_dead_link_is_caught(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A head, ing\n[a](#a-head-ing) [b](#b) [c](page.md#c) [d](d.md) ![e](e.png) [f](.) `[g](g)`\n")
+    assert dead_links(page) == ["#b", "page.md#c", "d.md", "e.png"]
+
+
+def test_the_page_of_the_package_links_to_no_file() -> None:
+    """A package page has no files beside it, so the build replaces the README's links by names of files."""
+    hooks = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert any(not link.startswith("https://") for link in links(page))
+    for change in hooks["fancy-pypi-readme"]["substitutions"]:
+        page = re.sub(change["pattern"], change["replacement"], page)
+    assert [link for link in links(page) if not link.startswith("https://")] == []
+    assert "`docs/top.md`" in page
