@@ -211,6 +211,15 @@ def test_equal_words_are_told_apart_by_further_digits() -> None:
     assert selected == exponential_groups(Scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
 
 
+@pytest.mark.parametrize("noise", [1e-300, 0.001, 1e300])
+def test_no_score_however_small_leaves_a_subnormal_number_to_compute_with(noise: float) -> None:
+    values = np.array([0.0, 5e-324, -5e-324, 1e-310, 1e-300, 1e-20, 1.0, -1e308])
+    out = np.empty(values.size)
+    for reference in (0.0, 5e-324, 1e-309):
+        exponential._differences(values, reference, noise, out)
+        assert (np.abs(out[out != 0]) >= noise * 2.0**-54).all()
+
+
 def test_steep_scores_do_not_underflow() -> None:
     zipf = 10**6 // np.arange(1, 2001)
     selected = exponential_groups(Seeded(1), Scores.each(zipf), rate=Fraction(10**4), count=500)

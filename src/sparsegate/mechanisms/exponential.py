@@ -16,12 +16,18 @@ order, are c peeled rounds. In log space the c largest keys
     a (s_i - r) - log E_i
 
 win, nothing underflows however steep the scores, and the reference r is free: with the c-th largest score for
-r, the c-th largest key is less than 100 in size, and floats are precise where it matters.
+r, or a number at most 128/a below it, the c-th largest key is less than 250 in size, and floats are precise where it
+matters.
 
 Exactness. Keys are computed in float64 for all groups, with the proven error bound of
 ``sparsegate.noise.clocks``; every group whose first ring could be among the first c goes on to the exact
-race of ``mechanisms.race``. The selection is the one of the real numbers E_i, and the time hangs on how
-many groups there are and on c.
+race of ``mechanisms.race``. The selection is the one of the real numbers E_i.
+
+Time. All passes over the groups are arithmetic on whole arrays, and both ranks that they need, r and the c-th largest
+key, come from ``mechanisms.rank``: what they take depends on the number of groups and on c, not on the scores. (One
+item is one group for arrays and mappings. A histogram has as many groups as distinct scores, which is private: who
+times a selection from one learns about that.) The race that follows is between c groups and the few that came within
+the float error of winning; what it takes depends on the keys of those, so on what is released and on noise.
 """
 
 from __future__ import annotations
@@ -36,13 +42,15 @@ from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.race import Lane, first_rings
+from sparsegate.mechanisms.rank import largest
 from sparsegate.mechanisms.scores import Scores, Values
 from sparsegate.noise import Source
 from sparsegate.noise.clocks import coarse_logs, extreme
 
 SLACK = 2.0**-25
-"""A coarse key k errs by less than SLACK (1 + |k|) / 2: 2**-27.9 from the clock, 2**-50 (100 + |k|) from rounding."""
+"""A coarse key k errs by less than SLACK (1 + |k|) / 2: 2**-27.9 from the clock, 2**-50 (250 + |k|) from rounding."""
 
+_NEAR = 128  # how far, in keys, the reference may lie below the count-th largest score
 _CHUNK = 1 << 15  # groups at a time: their temporaries stay in the caches
 _EXTREME_RATE = 10**300  # float64 carries a, and a (s - r) for the differences that matter
 
@@ -71,7 +79,10 @@ def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count:
     >>> exponential_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
     [2, 1, 1, 0, 0]
     """
-    reference = _reference(scores, count)
+    # Digits of whole scores that are worth less than the noise are left out: r need not be exact.
+    spare = sum(rate * 2 ** (16 * k) <= _NEAR for k in (1, 2, 3)) if scores.values.dtype.kind == "i" else 0
+    sizes = None if scores.single else scores.multiplicities
+    reference = largest(scores.values, count, sizes=sizes, digits=4 - spare)
     words, keys = _first_keys(source, scores, rate, reference)
     survivors = _survivors(words, keys, count)
     words = words[survivors]
@@ -84,18 +95,6 @@ def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count:
         weight = (rate.numerator * (top * down - up * bottom), rate.denominator * bottom * down)
         lanes.append(Lane(group, size, weight))
     return np.array(first_rings(source, lanes, words, count), dtype=np.int64)
-
-
-def _reference(scores: Scores, count: int) -> int | float:
-    """The count-th largest score, members of groups counted one by one."""
-    values = scores.values
-    if scores.single:
-        reference = np.partition(values, values.size - count)[values.size - count]
-    else:
-        falling = np.argsort(values)[::-1]
-        reached = np.searchsorted(np.cumsum(scores.multiplicities[falling]), count)
-        reference = values[falling[reached]]
-    return cast("int | float", reference.item())
 
 
 def _first_keys(
@@ -116,17 +115,23 @@ def _first_keys(
             log -= np.log(scores.multiplicities[part])
         # An overflow means far from the reference; +infinity is cut so that no infinity - infinity follows.
         with np.errstate(over="ignore", under="ignore"):
-            _differences(scores.values[part], reference, key)
+            _differences(scores.values[part], reference, 1 / factor, key)
             key *= factor
         np.minimum(key, 1e300, out=key)
         key -= log
     return words, keys
 
 
-def _differences(values: Values, reference: int | float, out: NDArray[np.float64]) -> None:
-    """Write values - reference, rounded once, also where the difference of two int64 does not fit int64."""
+def _differences(values: Values, reference: int | float, noise: float, out: NDArray[np.float64]) -> None:
+    """Write values - reference, rounded, also where the difference of two int64 does not fit int64.
+
+    Of floats what lies far below the noise 1/a is rounded to a multiple of 2**-53/a, which moves a key by 2**-52 at
+    most: products with numbers that are almost zero (subnormal) take many times as long on some processors.
+    """
     if isinstance(reference, float):
         np.subtract(values, reference, out=out)
+        out += noise
+        out -= noise
         return
     whole = cast("NDArray[np.int64]", values)
     np.multiply((whole >> 32) - (reference >> 32), 2.0**32, out=out)
@@ -136,13 +141,14 @@ def _differences(values: Values, reference: int | float, out: NDArray[np.float64
 def _survivors(words: NDArray[np.uint64], keys: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     """The groups whose first ring may be among the first ``count`` rings.
 
-    A coarse key is never above the truth by more than SLACK (1 + |key|) / 2, so ``count`` true keys lie
-    above cut - SLACK (1 + |cut|) / 2. A group that beats one of them has a coarse key above cut - SLACK (1
-    + |cut|), unless its word is extreme: then its coarse key may be far too low, and it survives for that.
+    A coarse key is never above the truth by more than SLACK (1 + |key|) / 2, and ``count`` coarse keys reach the
+    cut, so ``count`` true keys lie above cut - SLACK (1 + |cut|) / 2. A group that beats one of them has a coarse
+    key above cut - SLACK (1 + |cut|), unless its word is extreme: then its coarse key may be far too low, and it
+    survives for that.
     """
     if keys.size <= count:
         return np.arange(keys.size)
-    cut = np.partition(keys, keys.size - count)[keys.size - count]
+    cut = largest(keys, count, digits=2)  # rounded down by less than 2**-20 |cut|
     near = keys >= cut - SLACK * (1 + abs(cut))
     near |= extreme(words)
     return np.flatnonzero(near)

@@ -1,0 +1,80 @@
+"""The time of a call must not tell one person: neighbouring inputs, timed side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.support.timing import duel
+
+import sparsegate as sg
+
+ITEMS = 200_000
+ROUNDS, MANY = 40, 1_500
+
+
+def with_one(values: NDArray[Any], value: float) -> NDArray[Any]:
+    changed = values.copy()
+    changed[values.size // 2] = value
+    return changed
+
+
+ZEROS, ALIKE = np.zeros(ITEMS, dtype=np.int64), np.full(ITEMS, 2**16 - 1)
+NEIGHBOURS = {
+    "one person at one item": (ZEROS, with_one(ZEROS, 1)),
+    "one person at all items": (ZEROS, ZEROS + 1),
+    "half of the items change a digit": (ALIKE, ALIKE + np.arange(ITEMS) % 2),
+    "all items change a machine digit": (np.full(ITEMS, 2**30 - 1), np.full(ITEMS, 2**30)),
+    "every second item ties with the next": (np.arange(ITEMS), np.arange(ITEMS) | 1),
+    "one person at one float": (np.zeros(ITEMS), with_one(np.zeros(ITEMS), 1.0)),
+    "the smallest float there is": (np.zeros(ITEMS), with_one(np.zeros(ITEMS), 5e-324)),
+}
+METHODS: dict[str, dict[str, Any]] = {
+    "exponential": {},
+    "sparse-vector": {"threshold": 5, "granularity": 1},
+    "retraversal": {"threshold": 5, "granularity": 1, "max_passes": 2},
+}
+
+
+def selecting(method: str, count: int) -> Callable[[NDArray[Any]], object]:
+    options = METHODS[method]
+    return lambda scores: sg.select_top(
+        scores, count=count, epsilon=1, sensitivity=1, monotonic=True, method=method, **options
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_time_of_a_selection_does_not_tell_one_person(method: str) -> None:
+    assert not duel(selecting(method, 10), *NEIGHBOURS["one person at one item"], rounds=ROUNDS).leaks
+
+
+def test_the_same_duel_rejects_a_partition_of_the_scores() -> None:
+    """What a selection of the reference by ``np.partition`` would tell."""
+    assert duel(lambda scores: np.partition(scores, ITEMS - 10), *NEIGHBOURS["one person at one item"], rounds=60).leaks
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pair", NEIGHBOURS)
+@pytest.mark.parametrize("count", [1, 2_000])
+@pytest.mark.parametrize("method", METHODS)
+def test_many_timings_do_not_tell_neighbours_apart(method: str, count: int, pair: str) -> None:
+    assert not duel(selecting(method, count), *NEIGHBOURS[pair], rounds=MANY).leaks
+
+
+def gate(sensitivity: float, threshold: float) -> sg.SparseVector:
+    return sg.SparseVector(threshold=threshold, cutoff=10**6, epsilon=1, sensitivity=sensitivity, monotonic=True)
+
+
+WHOLE, REAL = gate(1, 10**12), gate(1.0, 1e12)
+
+
+@pytest.mark.parametrize(("asked", "first", "second"), [(WHOLE, 0, 1), (REAL, 0.0, 1.0)])
+def test_the_time_of_a_question_does_not_tell_its_answer(asked: sg.SparseVector, first: float, second: float) -> None:
+    assert not duel(lambda answer: [asked.ask(answer) for _ in range(40)], first, second, rounds=400).leaks
+
+
+def test_the_same_duel_rejects_questions_of_which_one_in_five_is_asked_twice() -> None:
+    assert duel(lambda answer: [WHOLE.ask(0) for _ in range(40 + 8 * answer)], 0, 1, rounds=400).leaks
