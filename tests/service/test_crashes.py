@@ -99,7 +99,6 @@ class Load:
     gates: set[str] = field(default_factory=set)
     wrong: list[str] = field(default_factory=list)
     lost: int = 0
-    cut: int = 0
     retried: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -121,9 +120,6 @@ class Load:
             opened = self.post("/v1/gates", body, uuid.uuid4().hex)
             if opened is None:
                 return
-            if opened.status_code == 503 and opened.json()["type"] == "request-lost":
-                self.cut += 1  # charged, and killed before the gate was there
-                continue
             if opened.status_code != 201:
                 self.wrong.append(f"opening: {opened.status_code} {opened.text}")
                 return
@@ -157,7 +153,9 @@ def storm(server: Server, kills: int, seed: int) -> Load:
             time.sleep(rng.uniform(0.05, 0.4))
             server.kill()
             server.start()
-        time.sleep(0.5)
+        deadline = time.monotonic() + 60
+        while len(load.told) <= 10 and time.monotonic() < deadline:  # a busy machine answers little between two kills
+            time.sleep(0.5)
     finally:
         load.stop.set()
         for thread in threads:
@@ -192,14 +190,12 @@ def check(server: Server, load: Load, place: str) -> None:
         row = stored[gate]
         assert (row.asked, row.above, row.below) == (asked, above or 0, settled - (above or 0))
         assert row.above + (row.asked - row.above - row.below) <= CUTOFF
-    # Every gate that anybody heard of is there, and the ledger's sum is what was granted: one charge each, or lost.
+    # Every gate that anybody heard of is there, and the ledger's sum is what was granted: one charge for each gate.
     statement = ledger.statement()
     assert load.gates <= set(stored)
     charges = [entry for entry in statement.entries if entry.kind == "spend"]
     assert statement.spent.epsilon == EPSILON * len(charges) <= BUDGET
-    assert {row.entry for row in stored.values()} <= {entry.number for entry in charges}
-    # Nobody asked again for what was under way when the askers stopped.
-    assert load.cut <= len(charges) - len(stored) <= load.cut + ASKERS
+    assert sorted(row.entry for row in stored.values()) == [entry.number for entry in charges]
     ledger.close()
 
 

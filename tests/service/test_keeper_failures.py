@@ -13,6 +13,7 @@ from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, slow
 from sparsegate.errors import GateClosed, LedgerError, TableError
 from sparsegate.service.gates import OutcomeLost, RequestLost
 from sparsegate.service.keeper import FAILED, Keeper
+from sparsegate.service.store import sql_gates
 from sparsegate.service.store.sql_gates import SqlGates
 
 
@@ -178,14 +179,31 @@ def test_a_top_that_fails_leaves_at_a_multiple_of_the_delay(shop: Shop) -> None:
     assert keeper.budget().spent.epsilon == 0
 
 
-def test_an_opening_that_was_cut_short_stays_spent_and_gives_no_gate(
+def test_an_opening_that_was_cut_short_spends_nothing_and_gives_no_gate(
     shop: Shop, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fail(*_: object) -> None:
+        raise LedgerError("the disk is full")
+
     with monkeypatch.context() as patch:
-        failing(patch, "add")
+        patch.setattr(sql_gates, "_columns", fail)  # after the charge, in the same transaction
         with pytest.raises(LedgerError):
             keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
-    with pytest.raises(RequestLost):
-        keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
-    assert keeper.budget().spent.epsilon == 4
+    assert keeper.budget().spent.epsilon == 0
     assert keeper.gates() == []
+    view = keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
+    assert [gate["id"] for gate in keeper.gates()] == [view["id"]]
+    assert keeper.budget().spent.epsilon == 4
+
+
+def test_a_release_that_was_cut_short_after_its_charge_stays_spent(
+    shop: Shop, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = {"item": "page", "count": 1, "epsilon": 4, "domain": ["a", "b"]}
+    with monkeypatch.context() as patch:
+        failing(patch, "finish")
+        with pytest.raises(LedgerError):
+            keeper.top(shop.caller("k"), question)
+    with pytest.raises(RequestLost):
+        keeper.top(shop.caller("k"), question)
+    assert keeper.budget().spent.epsilon == 4

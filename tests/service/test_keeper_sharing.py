@@ -41,8 +41,6 @@ class ManyTurns:
     def at(self, gate: int) -> AbstractContextManager[None]:
         return nullcontext()
 
-    for_key = at
-
     def close(self) -> None:
         pass
 

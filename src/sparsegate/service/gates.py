@@ -155,12 +155,13 @@ class UnknownGate(SparsegateError):
 
 
 class RequestLost(SparsegateError):
-    """A request that spends at once was cut short after it was charged."""
+    """A release that was charged and has no result: another sender waits for it still, or it was cut short."""
 
     def __init__(self) -> None:
         super().__init__(
-            "this request was cut short after its epsilon was spent, and has no result; it stays spent; look at the "
-            "budget, and send a new request under a new idempotency key if there is enough left"
+            "this request was charged before and has no result: it is still under way, or was cut short and stays "
+            "spent; send it again under the same idempotency key in a while, and look at the budget before you send it "
+            "under a new one"
         )
 
 

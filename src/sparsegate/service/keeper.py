@@ -12,9 +12,10 @@ ABOVE for ever (``asking``). "Arrival" is when the ask gets its turn at the gate
 has left (``store.turns``); until then nobody sees it (``visible_from``). D bounds what a stopwatch can learn; that an
 engine could be slower than ten full scans, or fail, on one database and not on its neighbour lies outside the theorem.
 
-**Theorem.** Gates and releases are charged in full before they draw, and charges add up to at most the budget
-(``ledger``), so by sequential composition, which holds for gates that run side by side too (concurrent composition),
-all that the keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates`` and ``mechanisms.keeping``.
+**Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and charges add up
+to at most the budget (``ledger``), so by sequential composition, which holds for gates that run side by side too
+(concurrent composition), all that the keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates``
+and ``mechanisms.resume``.
 """
 
 from __future__ import annotations
@@ -50,6 +51,14 @@ _UNWRITTEN: Final = "its outcome could not be written"
 LOG = logging.getLogger("sparsegate.service")
 
 
+class _Given(Exception):
+    """Another sender of the same request was first: this is its response."""
+
+    def __init__(self, response: str) -> None:
+        super().__init__()
+        self.response = response
+
+
 class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
@@ -73,29 +82,29 @@ class Keeper:
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
         spec = GateSpec(threshold=threshold, cutoff=cutoff, epsilon=amount.epsilon, queries=queries)
         # From a gate that is made for its checks alone, and thrown away: what cannot be made must not be charged.
-        right = margin(spec)
+        margin(spec)
         body = {"threshold": threshold, "cutoff": cutoff, "epsilon": exact_text(spec.epsilon), "queries": queries}
         request = caller.request(body)
-        with self._turns.for_key(f"{GATES} {caller.token} {caller.key}"):
-            if (stored := self._store.recall(request, GATES)) is not None:
-                return dict(json.loads(stored))
+        # First of all: whatever has changed since, an answer that was given is given again.
+        stored = self._store.recall(request, GATES)
+        if stored is None:
             self._check_data()
-            what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
-            self._store.begin(request, GATES, amount, what)
-            id, at = f"g-{secrets.token_hex(8)}", moment()
+            id = f"g-{secrets.token_hex(8)}"
             sealed = self._key.seal(threshold_noise(SparseVector(**parameters(spec))), self._context(id, spec))
-            view = gate_view(id, Tally(spec=spec), right, at)
-            self._store.add(
-                request,
-                GATES,
-                json.dumps(view),
+            new = GateRow(
+                number=0,
                 id=id,
-                at=at,
-                spec=spec,
+                opened_at=moment(),
                 fingerprint=self.dataset.fingerprint,
                 sealed=sealed,
+                tally=Tally(spec=spec),
             )
-        return view
+            what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
+            # The charge, the gate and the response in one transaction. Noise that was drawn for it and not stored, if
+            # the charge is refused or another came first, is of no data and for nobody.
+            mine = json.dumps(self._view(new))
+            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine) or mine
+        return dict(json.loads(stored))
 
     def ask(self, caller: Caller, gate: str, where: str) -> Reply:
         """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""
@@ -213,23 +222,27 @@ class Keeper:
         arrival = time.monotonic()
         request = caller.request(question)
         try:
-            with self._turns.for_key(f"{TOP} {caller.token} {caller.key}"):
-                if (stored := self._store.recall(request, TOP)) is not None:
-                    return dict(json.loads(stored))
+            stored = self._store.recall(request, TOP)
+            if stored is None:
                 self._check_data()
-                return self._released(request, question)
+                stored = self._released(request, question)
+            return dict(json.loads(stored))
         finally:
             if self.delay > 0:
                 wait_until(arrival + self.delay * (1 + (time.monotonic() - arrival) // self.delay))
 
-    def _released(self, request: Request, question: Mapping[str, Any]) -> dict[str, Any]:
+    def _released(self, request: Request, question: Mapping[str, Any]) -> str:
+        """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
         from sparsegate.tables.top import top_items
 
         paid = _OneRequest(self._store, request)
-        found = top_items(self.dataset.relation(), **self.dataset.unit_options, ledger=paid, **question)
+        try:
+            found = top_items(self.dataset.relation(), **self.dataset.unit_options, ledger=paid, **question)
+        except _Given as given:
+            return given.response
         view = {name: value for name, value in found.published().items() if name != "confidence"}
-        self._store.finish(request, TOP, json.dumps(view))
-        return view
+        self._store.finish(request, TOP, response := json.dumps(view))
+        return response
 
     def close(self) -> None:
         """Forget the live gates, and give back the turns. Gates stay open in the ledger, which is the caller's."""
@@ -259,7 +272,8 @@ class _OneRequest:
     request: Request
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> None:
-        self.store.begin(self.request, TOP, exact_amount(epsilon, delta), what)
+        if (stored := self.store.begin(self.request, TOP, exact_amount(epsilon, delta), what)) is not None:
+            raise _Given(stored)
 
     def keep(self, entry: object, gave: object) -> None:
         """What is answered is stored with the request, by ``finish``."""

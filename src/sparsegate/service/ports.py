@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from sparsegate.ledger.account import Amount
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.gates import Asked, GateRow, GateSpec, Request, Tally
+from sparsegate.service.gates import Asked, GateRow, Request, Tally
 from sparsegate.service.predicates import Predicate, PublicSchema
 
 
@@ -25,25 +25,20 @@ class GateStore(Protocol):
     def recall(self, request: Request, path: str) -> str | None:
         """The stored response of a request that came before."""
 
-    def begin(self, request: Request, path: str, amount: Amount, what: str) -> str | None:
-        """Charge the ledger and note the request; or return the stored response of one that came before."""
-
-    def finish(self, request: Request, path: str, response: str) -> None:
-        """Store what is answered."""
-
-    def add(
+    def begin(
         self,
         request: Request,
         path: str,
-        response: str,
+        amount: Amount,
+        what: str,
         *,
-        id: str,
-        at: str,
-        spec: GateSpec,
-        fingerprint: str,
-        sealed: bytes,
-    ) -> None:
-        """Store a gate that was charged by ``begin``, and the response."""
+        gate: GateRow | None = None,
+        response: str | None = None,
+    ) -> str | None:
+        """Charge the ledger and store all of this; or return the stored response of one that came before."""
+
+    def finish(self, request: Request, path: str, response: str) -> None:
+        """Store what is answered."""
 
     def gate(self, id: str, *, visible: bool = False) -> GateRow:
         """A gate as it is, or as it may be seen."""
@@ -86,9 +81,6 @@ class Turns(Protocol):
 
     def at(self, gate: int) -> AbstractContextManager[None]:
         """Hold the turn at a gate."""
-
-    def for_key(self, key: str) -> AbstractContextManager[None]:
-        """Hold the turn of a request that must not run twice at once."""
 
     def close(self) -> None:
         """Give back what is held."""

@@ -59,7 +59,7 @@ def test_another_process_is_waited_for_until_it_dies(place: str) -> None:
         turns = turns_of(open_database(place), patience=0.2)
         with pytest.raises(GateBusy), turns.at(3):
             pass
-        with turns.at(4), turns.for_key("a request"):
+        with turns.at(4), turns.at(5):
             pass
         holder.kill()
     with turns_of(open_database(place), patience=5).at(3):
@@ -68,12 +68,12 @@ def test_another_process_is_waited_for_until_it_dies(place: str) -> None:
 
 def test_two_keepers_in_one_process_exclude_one_another(place: str) -> None:
     first, second = (turns_of(open_database(place), patience=0.2) for _ in range(2))
-    with first.at(1), first.for_key("a request"):
+    with first.at(1), first.at(2):
         with pytest.raises(GateBusy), second.at(1):
             pass
-        with pytest.raises(GateBusy), second.for_key("a request"):
+        with pytest.raises(GateBusy), second.at(2):
             pass
-    with second.at(1), second.for_key("a request"):
+    with second.at(1), second.at(2):
         pass
 
 

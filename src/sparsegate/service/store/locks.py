@@ -2,14 +2,13 @@
 
 A turn is held from before the intent until the answer leaves. So how long an ask waits tells when the one before it
 left, which is public, and not how long that one took to compute. A process that dies gives its turns back at once:
-the operating system, or PostgreSQL, takes the lock away. The count of positives does not rest on a turn: if one were
-ever held twice, ``gates`` would still admit no more than c.
+the operating system, or PostgreSQL, takes the lock away. Nothing that is counted or charged rests on a turn: were one
+ever held twice, the store would still admit one ask for each key and no more than c positives (``sql_gates``).
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import struct
 import threading
@@ -32,8 +31,7 @@ from sparsegate.ledger.sqlite_file import SqliteFile
 from sparsegate.service.gates import GateBusy
 
 _POLL: Final = 0.005
-_KEYS: Final = 1 << 31  # numbers from here on are those of keys, below are gates
-_CLASSES: Final = (0x6E67, 0x6E68)  # our own corners of PostgreSQL's advisory locks: gates and keys
+_CLASS: Final = 0x6E67  # our own corner of PostgreSQL's advisory locks
 
 
 class SharedTurns(ABC):
@@ -67,10 +65,6 @@ class SharedTurns(ABC):
                 self._waiting[gate] -= 1
                 if not self._waiting[gate]:
                     del self._waiting[gate], self._locks[gate]
-
-    def for_key(self, key: str) -> AbstractContextManager[None]:
-        """The turn of a request: two keys that share a number wait for one another, and no more."""
-        return self.at(_KEYS + int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") % _KEYS)
 
     @abstractmethod
     def _among_processes(self, gate: int, deadline: float) -> AbstractContextManager[None]:
@@ -135,7 +129,7 @@ class PostgresTurns(SharedTurns):
 
     @contextmanager
     def _among_processes(self, gate: int, deadline: float) -> Iterator[None]:
-        place = {"class": _CLASSES[gate >= _KEYS], "gate": gate % _KEYS}
+        place = {"class": _CLASS, "gate": gate}
         connection = self._held(place, deadline)
         try:
             yield

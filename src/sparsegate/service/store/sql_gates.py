@@ -1,5 +1,10 @@
 """Gates, asks and requests in the database of a ledger: each method is one transaction.
 
+**The store decides, and no lock.** Whether a request came before is read in the transaction that writes, under the one
+write lock of the ledger; and were that ever broken, the unique constraints on (token, path, key) of ``requests`` and on
+(gate, token, key) of ``asks`` refuse the second row, and its whole transaction, charge included, is rolled back. So a
+key has one charge, one gate and one answer, whatever becomes of the turns (``locks``).
+
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
 it, ``settle`` writes 0 or 1. Whether a gate is through follows from its counters and is never written.
 """
@@ -10,7 +15,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, or_, select, update
+from sqlalchemy import Connection, Insert, Row, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
 
 from sparsegate.ledger.account import Amount, exact_text, exact_value
 from sparsegate.ledger.database_schema import GATES, REQUESTS
@@ -22,11 +28,15 @@ from sparsegate.service.gates import (
     GateSpec,
     KeyReused,
     Request,
+    RequestLost,
     Tally,
     UnknownGate,
 )
 from sparsegate.service.store import statements
-from sparsegate.service.store.requests import finish, place, recalled
+
+
+class _Repeated(Exception):
+    """A unique constraint refused a row: somebody came first, and the transaction is rolled back."""
 
 
 class SqlGates:
@@ -40,64 +50,42 @@ class SqlGates:
         with self.ledger.database.reading() as connection:
             return recalled(connection, request, path)
 
-    def begin(self, request: Request, path: str, amount: Amount, what: str) -> str | None:
-        """Charge the ledger and note the request, in one transaction; None: go on and ``finish`` it.
+    def begin(
+        self,
+        request: Request,
+        path: str,
+        amount: Amount,
+        what: str,
+        *,
+        gate: GateRow | None = None,
+        response: str | None = None,
+    ) -> str | None:
+        """Charge the ledger, note the request, and store the gate and the response if there are any: all or nothing.
 
-        A request that came before returns its stored response. One that began and never finished is lost.
+        None: this did it. Else the request came before, nothing was written, and this is the response that it got; one
+        that was charged and has no response is lost.
         """
-        with self.ledger.database.writing() as connection:
-            if (stored := recalled(connection, request, path)) is not None:
-                return stored
-            entry = self.ledger.charge(connection, amount, what)
-            connection.execute(
-                insert(REQUESTS).values(
-                    token=request.token,
-                    path=path,
-                    key=request.key,
-                    body=request.body,
-                    at=now().isoformat(),
-                    entry=entry.number,
-                )
-            )
+        try:
+            with self.ledger.database.writing() as connection:
+                if (stored := recalled(connection, request, path)) is not None:
+                    return stored
+                entry = self.ledger.charge(connection, amount, what).number
+                key = {"token": request.token, "path": path, "key": request.key}
+                rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
+                _insert_once(connection, insert(REQUESTS), key | rest)
+                if gate is not None:
+                    connection.execute(insert(GATES), _columns(gate) | {"entry": entry})
+        except _Repeated:
+            stored = self.recall(request, path)
+            if stored is None:
+                raise self.ledger.database.trouble("holds a request that cannot be read; examine it by hand") from None
+            return stored
         return None
 
     def finish(self, request: Request, path: str, response: str) -> None:
         """Store what is answered, before it is answered."""
         with self.ledger.database.writing() as connection:
-            finish(connection, request, path, response)
-
-    def add(
-        self,
-        request: Request,
-        path: str,
-        response: str,
-        *,
-        id: str,
-        at: str,
-        spec: GateSpec,
-        fingerprint: str,
-        sealed: bytes,
-    ) -> None:
-        """Store a gate whose epsilon was charged by ``begin``, and the response to the request."""
-        with self.ledger.database.writing() as connection:
-            entry = connection.execute(select(REQUESTS.c.entry).where(*place(request, path))).scalar_one()
-            connection.execute(
-                insert(GATES).values(
-                    id=id,
-                    opened_at=at,
-                    entry=entry,
-                    fingerprint=fingerprint,
-                    sealed=sealed,
-                    threshold=str(spec.threshold),
-                    cutoff=spec.cutoff,
-                    epsilon=exact_text(spec.epsilon),
-                    queries=spec.queries,
-                    asked=0,
-                    above=0,
-                    below=0,
-                )
-            )
-            finish(connection, request, path, response)
+            connection.execute(update(REQUESTS).where(*_place(request, path)).values(response=response))
 
     def now(self) -> float:
         """The clock of the database, which all servers share."""
@@ -136,14 +124,13 @@ class SqlGates:
     def intend(self, gate: GateRow, request: Request, condition: str, *, leaves_in: Callable[[], float]) -> int | Asked:
         """Reserve one ABOVE: the number of the ask. A request that came before returns the ask that it became."""
         this = {"this": gate.number}
-        with self.ledger.database.writing() as connection:
-            if (before := _same(connection, gate, request)) is not None:
-                return before
-            tally = _gate(connection.execute(statements.READ_GATE, this).one()).tally.after(Event.INTEND)
-            connection.execute(statements.COUNT_ASK, this | {"count": tally.asked})
-            connection.execute(
-                statements.ADD_ASK,
-                {
+        try:
+            with self.ledger.database.writing() as connection:
+                if (before := _same(connection, gate, request)) is not None:
+                    return before
+                tally = _gate(connection.execute(statements.READ_GATE, this).one()).tally.after(Event.INTEND)
+                connection.execute(statements.COUNT_ASK, this | {"count": tally.asked})
+                ask = {
                     "gate": gate.number,
                     "number": tally.asked,
                     "token": request.token,
@@ -152,8 +139,13 @@ class SqlGates:
                     "condition": condition,
                     "intended_at": now().isoformat(),
                     "visible_from": self._now(connection) + leaves_in(),
-                },
-            )
+                }
+                _insert_once(connection, statements.ADD_ASK, ask)
+        except _Repeated:
+            before = self.same_ask(gate, request)
+            if before is None:
+                raise self.ledger.database.trouble("holds an ask that cannot be read; examine it by hand") from None
+            return before
         return tally.asked
 
     def settle(self, gate: GateRow, number: int, *, above: bool) -> Tally:
@@ -208,6 +200,46 @@ class SqlGates:
         at = self._now(connection)
         fresh = or_(GATES.c.closed_because.is_(None), GATES.c.closed_from > at)
         connection.execute(update(GATES).where(which, fresh).values(closed_because=because, closed_from=at + delay))
+
+
+def recalled(connection: Connection, request: Request, path: str) -> str | None:
+    """What was answered to this request before; None: it is new. One that was charged and has no answer is lost."""
+    found = connection.execute(select(REQUESTS.c.body, REQUESTS.c.response).where(*_place(request, path))).one_or_none()
+    if found is None:
+        return None
+    if found.body != request.body:
+        raise KeyReused
+    if found.response is None:
+        raise RequestLost
+    return str(found.response)
+
+
+def _place(request: Request, path: str) -> tuple[Any, ...]:
+    return REQUESTS.c.token == request.token, REQUESTS.c.path == path, REQUESTS.c.key == request.key
+
+
+def _insert_once(connection: Connection, statement: Insert, values: dict[str, Any]) -> None:
+    try:
+        connection.execute(statement, values)
+        return
+    except IntegrityError:
+        pass
+    raise _Repeated
+
+
+def _columns(gate: GateRow) -> dict[str, Any]:
+    """A new gate as it is stored."""
+    spec = gate.tally.spec
+    return {
+        "id": gate.id,
+        "opened_at": gate.opened_at,
+        "fingerprint": gate.fingerprint,
+        "sealed": gate.sealed,
+        "threshold": str(spec.threshold),
+        "cutoff": spec.cutoff,
+        "epsilon": exact_text(spec.epsilon),
+        "queries": spec.queries,
+    }
 
 
 def _seen(row: Row[Any], at: float) -> GateRow:

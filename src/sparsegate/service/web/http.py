@@ -159,7 +159,9 @@ async def answers(
 @router.post(
     "/top",
     response_model=models.Top,
-    responses=problem_responses(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.GATE_BUSY),
+    responses=problem_responses(
+        *POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.GATE_BUSY, problems.REQUEST_LOST
+    ),
 )
 async def top(body: bodies.AskTop, service: Service, caller: OwnerCalling) -> Body:
     """A private top-c of one column. For owners."""

@@ -173,7 +173,7 @@ OUTCOME_LOST: Final = Sort(
 REQUEST_LOST: Final = Sort(
     type="request-lost",
     status=503,
-    title="The request was cut short",
+    title="The request has no result",
     constant=True,
     says=str(RequestLost()),
 )
