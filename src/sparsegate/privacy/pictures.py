@@ -5,7 +5,6 @@ Both are computed from closed forms that the exact analyser checks; nothing is s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,59 +17,47 @@ from sparsegate.mechanisms.variants import VARIANTS
 QUESTIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """How a row is drawn; colours are those of Okabe and Ito, told apart without colour vision and in print."""
-
-    key: str
-    label: str
-    colour: str
-    marker: str
-    width: float = 1.6
-
-
-LINES = (
-    Line(key="lyu-2017", label="Lyu, Su, Li 2017 (Alg. 1)", colour="#0072B2", marker="o", width=6),
-    Line(key="dwork-roth-2014", label="Dwork, Roth 2014 (Alg. 2)", colour="#56B4E9", marker="s", width=3),
-    Line(key="standard", label="Standard SVT (Alg. 7)", colour="#009E73", marker="^"),
-    Line(key="hardt-rothblum-2010-indicator", label="HR10/RR10, indicators", colour="#888888", marker="x"),
-    Line(key="hardt-rothblum-2010-repaired", label="HR10/RR10, repaired", colour="#44AA99", marker="1"),
-    Line(key="roth-2011", label="Roth 2011 (Alg. 3)", colour="#D55E00", marker="v"),
-    Line(key="hardt-rothblum-2010", label="HR10/RR10", colour="#8C510A", marker="<"),
-    Line(key="lee-clifton-2014", label="Lee, Clifton 2014 (Alg. 4)", colour="#CC79A7", marker="D"),
-    Line(key="chen-2015", label="Chen et al. 2015 (Alg. 6)", colour="#E69F00", marker="P", width=4),
-    Line(key="gptt", label="GPTT, shares 1:1", colour="#661100", marker="+"),
-    Line(key="stoddard-2014", label="Stoddard et al. 2014 (Alg. 5)", colour="#000000", marker="*"),
+# Colours of Okabe and Ito and some that go with them, told apart without colour vision and in print. A row takes the
+# pair at its place in the table; as 12 and 11 have no common factor, 132 rows have different pairs.
+_COLOURS = (
+    *("#009E73", "#0072B2", "#56B4E9", "#D55E00", "#CC79A7", "#000000"),
+    *("#E69F00", "#661100", "#8C510A", "#888888", "#44AA99", "#332288"),
 )
+_MARKERS = ("^", "o", "s", "v", "D", "*", "P", "+", "<", "x", "1")
+
+
+def line_style(place: int) -> dict[str, str]:
+    """The colour and the marker of the row at this place of the table."""
+    return {"color": _COLOURS[place % len(_COLOURS)], "marker": _MARKERS[place % len(_MARKERS)]}
 
 
 def draw_losses(path: str | Path, *, cutoff: int, epsilon: Number, monotonic: bool = False) -> None:
     """The tight loss of every row against the number of questions; solid where the claim of epsilon-DP is true."""
     plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(8.4, 4.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 4.6), layout="constrained")
     options: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}
-    for line in LINES:
-        losses = [(n, tight_epsilon(line.key, queries=n, **options)) for n in QUESTIONS]
-        finite = [(n, loss) for n, loss in losses if loss < float("inf")]
-        style = "-" if VARIANTS[line.key].private else "--"
+    losses = {key: [tight_epsilon(key, queries=n, **options) for n in QUESTIONS] for key in VARIANTS}
+    for place, row in enumerate(VARIANTS.values()):
+        finite = [(n, loss) for n, loss in zip(QUESTIONS, losses[row.key], strict=True) if loss < float("inf")]
+        covered_by = sum(losses[key] == losses[row.key] for key in list(VARIANTS)[place + 1 :])
+        style = line_style(place)
         axes.plot(
             *zip(*finite, strict=True),
-            style,
-            color=line.colour,
-            marker=line.marker,
+            "-" if row.private else "--",
             markersize=4,
-            label=line.label,
-            linewidth=line.width,
+            label=f"{row.key} ({row.algorithm})",
+            linewidth=1.6 * (1 + covered_by),  # so that lines that coincide are all seen
+            **style,
         )
-        if len(finite) < len(losses):
+        if len(finite) < len(QUESTIONS):
             axes.annotate(
-                f"Alg. 5: ∞ from question {finite[-1][0] + 1} on",
+                f"{row.algorithm}: ∞ from question {finite[-1][0] + 1} on",
                 finite[-1],
                 xytext=(8, 80),
                 textcoords="offset points",
-                color=line.colour,
+                color=style["color"],
                 fontsize=8,
-                arrowprops={"arrowstyle": "<-", "color": line.colour},
+                arrowprops={"arrowstyle": "<-", "color": style["color"]},
             )
     claimed = float(Budget(threshold=0, queries=epsilon).total)
     axes.axhline(claimed, color="grey", linewidth=0.8)
