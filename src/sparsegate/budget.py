@@ -192,7 +192,7 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
     if ledger is None:
         return lambda gave: None
     if not isinstance(ledger, Spender):
-        raise ParameterError("ledger", "must be an open ledger", ledger, 'pass for instance sg.Ledger("visits.ledger")')
+        raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
     entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:_LONGEST_WHAT])
 
@@ -200,7 +200,8 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
         try:
             ledger.keep(entry, gave)
         except LedgerError as error:
-            warnings.warn(f"this release is paid for, and is not stored: {error}", RuntimeWarning, stacklevel=3)
+            why = str(error).removesuffix("; nothing was spent")
+            warnings.warn(f"this release is paid for, and is not stored: {why}", RuntimeWarning, stacklevel=3)
 
     return keep
 

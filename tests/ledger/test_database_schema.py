@@ -9,10 +9,11 @@ from sqlalchemy import Connection, inspect, select, text
 
 from sparsegate.errors import LedgerError
 from sparsegate.ledger import database_schema as schema
-from sparsegate.ledger import ledger as ledger_module
+from sparsegate.ledger import rows
 from sparsegate.ledger.account import Amount, Kind
 from sparsegate.ledger.database import open_database
-from sparsegate.ledger.ledger import Ledger, append
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.rows import append
 
 
 def make(place: str, version: int) -> None:
@@ -65,7 +66,7 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypa
 
 def test_a_ledger_of_a_newer_version_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Ledger.create(place, dataset="visits", budget=1)
-    monkeypatch.setattr(ledger_module, "VERSION", schema.VERSION - 1)
+    monkeypatch.setattr(rows, "VERSION", schema.VERSION - 1)
     with pytest.raises(LedgerError, match="upgrade sparsegate"):
         Ledger(place)
 

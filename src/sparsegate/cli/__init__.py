@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from typing import NoReturn
 
 from sparsegate.errors import SparsegateError
@@ -21,6 +22,7 @@ def main() -> None:
     """
     alone = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _terminate) if alone else None
+    shown, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
         # Here, not above: typer and rich are heavy, and Ctrl-C may come while they load.
         from sparsegate.cli.app import app
@@ -35,8 +37,13 @@ def main() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.raise_signal(signal.SIGTERM)
     finally:
+        warnings.formatwarning = shown
         if alone:
             signal.signal(signal.SIGTERM, before)
+
+
+def _one_line(message: Warning | str, *_: object, **__: object) -> str:
+    return f"sparsegate: {message}\n"
 
 
 def _terminate(number: int, _: object) -> NoReturn:

@@ -91,7 +91,7 @@ def _print_release(release: Release, dataset: str, *, as_json: bool, as_csv: boo
         where = recorded(release.entry.number, dataset)
         print_top(PrintedTop(kept=release.gave[0], recorded=where), as_json=as_json, as_csv=as_csv)
     elif kind == "watch":
-        WatchReport(as_json=as_json).again(release.gave)
+        WatchReport(as_json=as_json).repeat(release.gave)
     elif as_json:
         found = {"entry": _record(release.entry), "gave": release.gave}
         typer.echo(json.dumps(found, indent=2, ensure_ascii=not takes_unicode()))

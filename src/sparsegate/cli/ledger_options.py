@@ -45,6 +45,7 @@ class Spending:
     budget_delta: float | None
     dataset: str | None
     recorded: str = NOT_RECORDED
+    again: str = "the result is lost: with --ledger it would be kept"
     when_charged: Callable[[], object] = field(default=lambda: None)
     _open_ledger: sg.Ledger | None = None
 
@@ -76,6 +77,9 @@ class Spending:
             self._open_ledger = self._open()
             entry = self._open_ledger.spend(epsilon=epsilon, delta=delta, what=what)
             self.recorded = recorded(entry.number, self._open_ledger.dataset)
+            self.again = (
+                f"print it again: sparsegate ledger show {self._open_ledger.database.shown} --release {entry.number}"
+            )
         self.when_charged()
         return entry
 

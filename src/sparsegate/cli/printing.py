@@ -6,10 +6,13 @@ Everything here was released by the mechanism or is a public parameter. What was
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +20,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from sparsegate.errors import SparsegateError
 
 UNREMARKABLE = (("itemset_size", 1), ("private", True), ("answers_epsilon", "0"))
 """Entries of a record that a table on a terminal leaves out, because they are what one expects."""
@@ -61,10 +66,10 @@ class PrintedTop:
         return {**self.kept["record"], "recorded": self.recorded}
 
 
-def print_top(top: PrintedTop, *, as_json: bool = False, as_csv: bool = False) -> None:
-    """Print a release, and leave none of it in the buffer."""
-    (_print_json if as_json else _print_csv if as_csv else _print_table)(top)
-    sys.stdout.flush()
+def print_top(top: PrintedTop, *, as_json: bool = False, as_csv: bool = False, again: str = "") -> None:
+    """Print a release; ``again`` says how to print it again, should that fail."""
+    with to_standard_output(again):
+        (_print_json if as_json else _print_csv if as_csv else _print_table)(top)
 
 
 def _print_table(top: PrintedTop) -> None:
@@ -110,6 +115,22 @@ def _print_csv(top: PrintedTop) -> None:
     writer.writerow(["rank", *top.headings, *(["estimate"] if bars else []), *bars, *top.record])
     for rank, (parts, estimate) in enumerate(top.rows, start=1):
         writer.writerow([rank, *parts, *([estimate] if bars else []), *bars.values(), *top.record.values()])
+
+
+@contextmanager
+def to_standard_output(again: str) -> Iterator[None]:
+    """Write, and leave nothing in the buffer. A reader who left ends the program quietly; a full disk, in words."""
+    try:
+        yield
+        sys.stdout.flush()
+        return
+    except OSError as error:
+        reason, left = error.strerror, error.errno == errno.EPIPE
+    with suppress(OSError, ValueError):  # what is still in the buffer would fail again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if left:
+        raise SystemExit(1)
+    raise SparsegateError(f"standard output cannot be written: {reason}" + (f"; {again}" if again else ""))
 
 
 def ready_to_print() -> None:

@@ -130,7 +130,7 @@ def top(
         release = workspace.run(select)
     printed = PrintedTop(kept={"item": item, **release.published()}, recorded=spending.recorded)
     try:
-        print_top(printed, as_json=as_json, as_csv=as_csv)
+        print_top(printed, as_json=as_json, as_csv=as_csv, again=spending.again)
     finally:  # it is paid for: a reader who left early must not cost the picture too
         if plot is not None:
             draw_bars(plot, printed)

@@ -14,8 +14,8 @@ import typer
 
 from sparsegate.budget import Keep, charge
 from sparsegate.cli.ledger_options import Dataset, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table
-from sparsegate.cli.printing import ready_to_print, takes_unicode
-from sparsegate.errors import ParameterError, TableError
+from sparsegate.cli.printing import ready_to_print, takes_unicode, to_standard_output
+from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.sparse_vector import SparseVector
@@ -91,7 +91,8 @@ def watch(
         what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
         keep = charge(spending, epsilon=epsilon, what=what)
         with SparseVector(**public) as gate:
-            report = WatchReport(as_json=as_json, keep=keep)
+            report = WatchReport(as_json=as_json, keep=keep, again=spending.again)
+            report.goes_on = listed is not None and spending.ledger is not None
             report.start(
                 {
                     "threshold": threshold,
@@ -117,6 +118,8 @@ def watch(
                 if gate.closed:
                     report.close()
                     break
+    if report.failure is not None:
+        raise report.failure
     if report.refused:
         raise typer.Exit(2)
 
@@ -124,12 +127,14 @@ def watch(
 class WatchReport:
     """What is said, a line at a time, and out of the buffer before the next condition is read.
 
-    Each line is kept on the ledger, where there is one, before it is said; ``again`` says what was kept.
+    Each line is kept on the ledger, where there is one, before it is said; ``repeat`` says what was kept. Where all
+    conditions are known and kept, the report ``goes_on`` when nobody can read it: they are paid for.
     """
 
-    def __init__(self, *, as_json: bool, keep: Keep = lambda gave: None) -> None:
-        self._json, self._keep = as_json, keep
-        self.refused = False
+    def __init__(self, *, as_json: bool, keep: Keep = lambda gave: None, again: str = "") -> None:
+        self._json, self._keep, self._again = as_json, keep, again
+        self.refused = self.goes_on = False
+        self.failure: BaseException | None = None
 
     def start(self, record: dict[str, Any]) -> None:
         self._tell({"release": "watch", "record": record})
@@ -144,7 +149,7 @@ class WatchReport:
         self.refused = True
         typer.echo(f"sparsegate: {' '.join(str(error).split())}", err=True)
 
-    def again(self, kept: Iterable[Mapping[str, Any]]) -> None:
+    def repeat(self, kept: Iterable[Mapping[str, Any]]) -> None:
         for part in kept:
             self._say(part)
 
@@ -153,6 +158,17 @@ class WatchReport:
         self._say(part)
 
     def _say(self, part: Mapping[str, Any]) -> None:
+        if self.failure is not None:
+            return
+        try:
+            with to_standard_output(self._again):
+                self._write(part)
+        except (SparsegateError, SystemExit) as failure:
+            if not self.goes_on:
+                raise
+            self.failure = failure
+
+    def _write(self, part: Mapping[str, Any]) -> None:
         if self._json:
             shown = {name: value for name, value in part.items() if name != "release"}
             typer.echo(json.dumps(shown, ensure_ascii=not takes_unicode()))
@@ -167,7 +183,6 @@ class WatchReport:
             typer.echo(f"{'ABOVE' if part['above'] else 'below'}  {part['condition']}")
         else:
             typer.echo("closed: the last ABOVE is given")
-        sys.stdout.flush()
 
 
 def _lines(file: str) -> list[str]:

@@ -6,35 +6,25 @@ then nothing was spent.
 
 from __future__ import annotations
 
-import json
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from sqlalchemy import Connection, func, insert, inspect, select, update
+from sqlalchemy import Connection, inspect, update
 
 from sparsegate.budget import Number
-from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import (
-    Amount,
-    Entry,
-    Kind,
-    Release,
-    Statement,
-    exact_amount,
-    exact_text,
-    exact_value,
-    public_line,
-)
+from sparsegate.errors import ParameterError
+from sparsegate.ledger.account import Amount, Entry, Kind, Release, Statement, exact_amount, public_line
 from sparsegate.ledger.database import open_database
-from sparsegate.ledger.database_schema import ENTRIES, LEDGER, RELEASES, VERSION, create, migrate
+from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
 from sparsegate.ledger.reserved import Reserved, Together
+from sparsegate.ledger.rows import add_part, append, read_parts, read_statement, read_version
 
-_ORDER = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
+USED: Final = 0
+"""The part that says that a reserved entry is used, and for what; what was released follows it."""
 
 
 class Ledger:
@@ -86,7 +76,7 @@ class Ledger:
                 raise self.database.trouble("is not a ledger: it lacks a ledger's tables; give the path of a ledger")
             if wrong := self.database.sound(connection):
                 raise self.database.trouble(wrong)
-            old = self._version(connection) < VERSION
+            old = read_version(self.database, connection) < VERSION
         if old:
             with self.database.writing() as connection:
                 migrate(connection)
@@ -135,13 +125,13 @@ class Ledger:
 
     def charge(self, connection: Connection, amount: Amount, what: str, kind: Kind = Kind.SPEND) -> Entry:
         """Add a spending to a transaction that writes more than that."""
-        statement = self.read(connection)
+        statement = self._read(connection)
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 
     def keep(self, entry: Entry | int, gave: Mapping[str, Any]) -> None:
         """Store what the release of an entry gave, as JSON; may be called again to add to it."""
-        number = entry if isinstance(entry, int) else entry.number
+        number = entry.number if isinstance(entry, Entry) else entry
         with self.database.writing() as connection:
             self._spent_entry(connection, number)
             add_part(connection, number, gave)
@@ -150,12 +140,8 @@ class Ledger:
         """What the entry of that number gave, again, and at no cost."""
         with self.database.reading() as connection:
             entry = self._spent_entry(connection, number)
-            parts = select(RELEASES.c.gave).where(RELEASES.c.entry == number, RELEASES.c.part > 0)
-            texts = connection.execute(parts.order_by(RELEASES.c.part)).scalars().all()
-        try:
-            return Release(entry=entry, gave=tuple(json.loads(text) for text in texts))
-        except ValueError:
-            raise self._damaged(f"what entry {number} gave does not read") from None
+            parts = read_parts(self.database, connection, number)
+        return Release(entry=entry, gave=tuple(gave for part, gave in parts.items() if part != USED))
 
     @contextmanager
     def together(self) -> Iterator[Together]:
@@ -194,29 +180,19 @@ class Ledger:
         """Write that a reserved entry is used: the store decides, so that of two releases one is refused."""
         with self.database.writing() as connection:
             self._spent_entry(connection, number)
-            taken = select(RELEASES.c.part).where(RELEASES.c.entry == number)
-            if connection.execute(taken.limit(1)).first() is not None:
+            if read_parts(self.database, connection, number):
                 raise self.database.trouble(
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
                     f"with release({number})"
                 )
-            add_part(connection, number, {"release": what}, part=0)
-
-    def _spent_entry(self, connection: Connection, number: int) -> Entry:
-        entries = self.read(connection).entries
-        found = entries[number - 1] if isinstance(number, int) and 0 < number <= len(entries) else None
-        if found is None or found.kind is Kind.BUDGET:
-            raise ParameterError(
-                "number", "must be that of an entry that spent", number, "see the entries with `sparsegate ledger show`"
-            )
-        return found
+            add_part(connection, number, {"what": what}, part=USED)
 
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
         """Commit a larger budget; that of delta stays as it is unless given."""
         public_line(why, "why")
         exact_amount(budget, budget_delta or 0, epsilon_name="budget", delta_name="budget_delta")
         with self.database.writing() as connection:
-            statement = self.read(connection)
+            statement = self._read(connection)
             amount = exact_amount(budget, statement.budget.delta if budget_delta is None else budget_delta)
             statement.admit_raise(amount)
             return append(connection, len(statement.entries) + 1, Kind.BUDGET, amount, why)
@@ -224,7 +200,7 @@ class Ledger:
     def statement(self) -> Statement:
         """Everything, read at one moment."""
         with self.database.reading() as connection:
-            return self.read(connection)
+            return self._read(connection)
 
     def total_spent(self) -> Amount:
         """The sum of everything spent."""
@@ -257,73 +233,14 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger of {self.dataset!r} in {self.database.shown}>"
 
-    def read(self, connection: Connection) -> Statement:
-        """Everything, read in a transaction of the caller's; anything that does not fit means a damaged ledger."""
-        if self._version(connection) != VERSION:
-            raise self._damaged("its version went back")
-        header = connection.execute(select(LEDGER.c.dataset)).fetchall()
-        if len(header) != 1 or not isinstance(header[0][0], str):
-            raise self._damaged("it does not name its dataset")
-        dataset = header[0][0]
-        if self._dataset is not None and dataset != self._dataset:
-            raise self.database.trouble(
-                f"belongs to the dataset {dataset!r}, not {self._dataset!r}; a ledger holds one dataset, so give the "
-                "right name, or a ledger of its own to other people's data"
+    def _read(self, connection: Connection) -> Statement:
+        return read_statement(self.database, connection, self._dataset)
+
+    def _spent_entry(self, connection: Connection, number: int) -> Entry:
+        entries = self._read(connection).entries
+        found = entries[number - 1] if isinstance(number, int) and 0 < number <= len(entries) else None
+        if found is None or found.kind is Kind.BUDGET:
+            raise ParameterError(
+                "number", "must be that of an entry that spent", number, "see the entries with `sparsegate ledger show`"
             )
-        rows = connection.execute(select(*_ORDER).order_by(ENTRIES.c.number))
-        entries = tuple(self._entry(place, tuple(row)) for place, row in enumerate(rows, start=1))
-        if not entries or entries[0].kind is not Kind.BUDGET:
-            raise self._damaged("it does not begin with a budget")
-        return Statement(dataset=dataset, entries=entries)
-
-    def _version(self, connection: Connection) -> int:
-        versions = connection.execute(select(LEDGER.c.schema_version)).scalars().all()
-        version = versions[0] if len(versions) == 1 else None
-        if not isinstance(version, int) or version < 1:
-            raise self._damaged("it does not name its version")
-        if version > VERSION:
-            raise self.database.trouble(
-                f"has schema version {version}, and this sparsegate reads up to {VERSION}; upgrade sparsegate"
-            )
-        return version
-
-    def _entry(self, place: int, row: Sequence[object]) -> Entry:
-        number, at, kind, epsilon, delta, what = row
-        try:
-            moment, sort = datetime.fromisoformat(str(at)), Kind(str(kind))
-        except ValueError:
-            number = None
-        if number != place:
-            raise self._damaged(f"entry {place} does not fit")
-        amount = Amount(epsilon=exact_value(epsilon), delta=exact_value(delta))
-        return Entry(number=place, at=moment, kind=sort, amount=amount, what=str(what))
-
-    def _damaged(self, how: str) -> LedgerError:
-        return self.database.trouble(f"is damaged: {how}; restore or examine it by hand before spending more")
-
-
-def append(connection: Connection, number: int, kind: Kind, amount: Amount, what: str) -> Entry:
-    """Add an entry."""
-    at = now()
-    written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), what)
-    connection.execute(insert(ENTRIES).values(dict(zip((column.name for column in _ORDER), written, strict=True))))
-    return Entry(number=number, at=at, kind=kind, amount=amount, what=what)
-
-
-def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
-    """Add to what an entry gave. ASCII alone, because PostgreSQL stores no NUL and neither a lone surrogate."""
-    if part is None:
-        last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
-        part = connection.execute(last).scalar_one() + 1
-    text = json.dumps(dict(gave), default=_plain)
-    connection.execute(insert(RELEASES).values(entry=entry, part=part, gave=text))
-
-
-def _plain(value: Any) -> Any:
-    """What JSON does not know: an array as its numbers, anything else as its text."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
-
-
-def now() -> datetime:
-    """The time for the record, to the second: more would tell how long things took."""
-    return datetime.now(UTC).replace(microsecond=0)
+        return found

@@ -24,7 +24,8 @@ from sqlalchemy import insert, select, update
 
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.database_schema import TOKENS
-from sparsegate.ledger.ledger import Ledger, now
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.rows import now
 
 LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0

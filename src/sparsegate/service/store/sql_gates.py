@@ -20,7 +20,8 @@ from sqlalchemy.exc import IntegrityError
 
 from sparsegate.ledger.account import Amount, exact_text, exact_value
 from sparsegate.ledger.database_schema import GATES, REQUESTS
-from sparsegate.ledger.ledger import Ledger, now
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.rows import now
 from sparsegate.service.gates import (
     Asked,
     Event,

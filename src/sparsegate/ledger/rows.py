@@ -1,0 +1,102 @@
+"""The rows of a ledger: written in one way, and read strictly, because what does not fit means a damaged ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, func, insert, select
+
+from sparsegate.errors import LedgerError
+from sparsegate.ledger.account import Amount, Entry, Kind, Statement, exact_text, exact_value
+from sparsegate.ledger.database import Database
+from sparsegate.ledger.database_schema import ENTRIES, LEDGER, RELEASES, VERSION
+
+_ORDER: Final = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
+
+
+def read_version(database: Database, connection: Connection) -> int:
+    """The version of the tables; one that is newer than this program is refused."""
+    versions = connection.execute(select(LEDGER.c.schema_version)).scalars().all()
+    version = versions[0] if len(versions) == 1 else None
+    if not isinstance(version, int) or version < 1:
+        raise damaged(database, "it does not name its version")
+    if version > VERSION:
+        raise database.trouble(
+            f"has schema version {version}, and this sparsegate reads up to {VERSION}; upgrade sparsegate"
+        )
+    return version
+
+
+def read_statement(database: Database, connection: Connection, dataset: str | None) -> Statement:
+    """Every entry; ``dataset``, where given, is the name that the ledger must hold."""
+    if read_version(database, connection) != VERSION:
+        raise damaged(database, "its version went back")
+    header = connection.execute(select(LEDGER.c.dataset)).scalars().all()
+    if len(header) != 1 or not isinstance(header[0], str):
+        raise damaged(database, "it does not name its dataset")
+    if dataset is not None and header[0] != dataset:
+        raise database.trouble(
+            f"belongs to the dataset {header[0]!r}, not {dataset!r}; a ledger holds one dataset, so give the right "
+            "name, or a ledger of its own to other people's data"
+        )
+    rows = connection.execute(select(*_ORDER).order_by(ENTRIES.c.number))
+    entries = tuple(_entry(database, place, tuple(row)) for place, row in enumerate(rows, start=1))
+    if not entries or entries[0].kind is not Kind.BUDGET:
+        raise damaged(database, "it does not begin with a budget")
+    return Statement(dataset=header[0], entries=entries)
+
+
+def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
+    number, at, kind, epsilon, delta, what = row
+    try:
+        moment, sort = datetime.fromisoformat(str(at)), Kind(str(kind))
+    except ValueError:
+        number = None
+    if number != place:
+        raise damaged(database, f"entry {place} does not fit")
+    amount = Amount(epsilon=exact_value(epsilon), delta=exact_value(delta))
+    return Entry(number=place, at=moment, kind=sort, amount=amount, what=str(what))
+
+
+def append(connection: Connection, number: int, kind: Kind, amount: Amount, what: str) -> Entry:
+    """Add an entry."""
+    at = now()
+    written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), what)
+    connection.execute(insert(ENTRIES).values(dict(zip((column.name for column in _ORDER), written, strict=True))))
+    return Entry(number=number, at=at, kind=kind, amount=amount, what=what)
+
+
+def read_parts(database: Database, connection: Connection, entry: int) -> dict[int, dict[str, Any]]:
+    """The parts of what an entry gave, by their numbers, in their order."""
+    rows = select(RELEASES.c.part, RELEASES.c.gave).where(RELEASES.c.entry == entry).order_by(RELEASES.c.part)
+    try:
+        return {part: dict(json.loads(gave)) for part, gave in connection.execute(rows)}
+    except (TypeError, ValueError):
+        raise damaged(database, f"what entry {entry} gave does not read") from None
+
+
+def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
+    """Add to what an entry gave. The text is ASCII alone: PostgreSQL stores neither a NUL nor a lone surrogate."""
+    if part is None:
+        last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
+        part = connection.execute(last).scalar_one() + 1
+    text = json.dumps(dict(gave), default=_plain)
+    connection.execute(insert(RELEASES).values(entry=entry, part=part, gave=text))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know: an array as its numbers, anything else as its text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def damaged(database: Database, how: str) -> LedgerError:
+    """The ledger holds what no version of this program writes."""
+    return database.trouble(f"is damaged: {how}; restore or examine it by hand before spending more")
+
+
+def now() -> datetime:
+    """The time for the record, to the second: more would tell how long things took."""
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,165 @@
+"""Everything that takes ``ledger=``: charged in full when all is checked and nothing is drawn, and then kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pandas
+import pytest
+from tests.support.accounts import Noted
+from tests.support.untouchable import Untouchable
+
+import sparsegate as sg
+
+VISITS = pandas.DataFrame({"page": ["/home"] * 40 + ["/docs"] * 30, "visitor": [*range(40), *range(30)]})
+
+
+def gate(**options: Any) -> Any:
+    return sg.SparseVector(**{"threshold": 1000, "cutoff": 25, "sensitivity": 1, "epsilon": 0.5} | options)
+
+
+def gate_with_shares(**options: Any) -> Any:
+    budget = sg.Budget(threshold=0.25, queries=0.125, answers=0.125)
+    return gate(**{"budget": budget} | options, epsilon=options.get("epsilon"))
+
+
+def planned(**options: Any) -> Any:
+    return gate(**{"queries": 400} | options)
+
+
+def number(**options: Any) -> Any:
+    return sg.laplace(1234, **{"epsilon": 0.5, "sensitivity": 1} | options)
+
+
+def positions(**options: Any) -> Any:
+    return sg.select_top([9, 400, 8], **{"count": 1, "epsilon": 0.5, "sensitivity": 1} | options).indices.tolist()
+
+
+def names(**options: Any) -> Any:
+    scores = {"/home": 900, "/blog": 3, "/docs": 800}
+    return sg.select_top(scores, **{"count": 2, "epsilon": 0.5, "sensitivity": 1} | options).items
+
+
+def passes(**options: Any) -> Any:
+    return positions(**{"method": "retraversal", "threshold": 50} | options)
+
+
+def items(**options: Any) -> Any:
+    asked = {"item": "page", "user": "visitor", "count": 1, "epsilon": 0.25, "answers_epsilon": 0.25}
+    return sg.top_items(VISITS, **asked | {"domain": ["/home", "/docs"]} | options)
+
+
+def observed(**options: Any) -> Any:
+    asked = {"item": "page", "user": "visitor", "count": 1, "epsilon": 0.5, "domain": "observed", "delta": 1e-6}
+    return sg.top_items(VISITS, **asked | options)
+
+
+def online(**options: Any) -> Any:
+    asked = {"user": "visitor", "epsilon": 0.5, "tolerance": 20, "cutoff": 3}
+    return sg.OnlineAnswers(VISITS, {"page": ["/home", "/docs"]}, **asked | options)
+
+
+EVERY: list[tuple[Callable[..., Any], str, str]] = [
+    (gate, "gate: threshold 1000, cutoff 25, standard", "cutoff"),
+    (gate_with_shares, "gate: threshold 1000, cutoff 25, standard", "cutoff"),
+    (planned, "gate: threshold 1000, cutoff 25, standard", "queries"),
+    (number, "one number with Laplace noise, sensitivity 1", "sensitivity"),
+    (positions, "top 1, method exponential", "count"),
+    (names, "top 2, method exponential", "count"),
+    (passes, "top 1, method retraversal", "max_passes"),
+    (items, "top 1 of page, unit user, method exponential, domain public", "count"),
+    (observed, "top 1 of page, unit user, method exponential, domain observed", "count"),
+    (online, "online answers: tolerance 20, cutoff 3, 2 cells", "cutoff"),
+]
+each = pytest.mark.parametrize(("release", "what", "parameter"), EVERY, ids=[row[0].__name__ for row in EVERY])
+
+
+@each
+def test_a_release_is_charged_all_of_its_epsilon_and_says_which_it_was(
+    release: Callable[..., Any], what: str, parameter: str
+) -> None:
+    account = Noted()
+    release(ledger=account, source=sg.Seeded(1), not_private=True)
+    ((epsilon, delta, said),) = account.charged
+    assert (Fraction(str(epsilon)), said) == (Fraction(1, 2), what)
+    assert Fraction(delta) == (Fraction(1, 10**6) if release is observed else 0)
+
+
+@each
+def test_a_ledger_that_refuses_comes_before_any_draw(release: Callable[..., Any], what: str, parameter: str) -> None:
+    account = Noted(refuses=sg.BudgetExceeded("no more"))
+    with pytest.raises(sg.BudgetExceeded, match="no more"):
+        release(ledger=account, source=Untouchable(1), not_private=True)
+    assert account.kept == []
+
+
+@each
+def test_the_charge_comes_before_the_draw(release: Callable[..., Any], what: str, parameter: str) -> None:
+    """The draw fails, and the charge is there: a crash at that moment leaves it spent."""
+    account = Noted()
+    with pytest.raises((AssertionError, sg.TableError)):
+        release(ledger=account, source=Untouchable(1), not_private=True)
+    assert len(account.charged) == 1
+    assert account.kept == []
+
+
+@each
+def test_a_call_that_is_refused_spends_nothing(release: Callable[..., Any], what: str, parameter: str) -> None:
+    account = Noted()
+    for wrong in ({parameter: 0}, {"source": "dice"}, {"source": sg.Seeded(1)}):
+        with pytest.raises(sg.ParameterError):
+            release(ledger=account, **wrong)
+    assert account.charged == []
+
+
+def test_online_answers_with_a_tolerance_that_no_lattice_holds_spend_nothing() -> None:
+    account = Noted()
+    with pytest.raises(sg.ParameterError, match="tolerance"):
+        online(ledger=account, tolerance=1e300)
+    assert account.charged == []
+
+
+def test_what_a_release_returns_is_what_is_kept() -> None:
+    seeded = {"source": sg.Seeded(1), "not_private": True}
+    account = Noted()
+    assert number(ledger=account, **seeded) == account.kept[-1]["value"]
+    assert positions(ledger=account, **seeded) == account.kept[-1]["indices"].tolist()
+    assert names(ledger=account, **seeded) == account.kept[-1]["items"]
+    found = items(ledger=account, **seeded)
+    assert {"release": "top_items", "item": "page", **found.published()} == account.kept[-1]
+    assert [gave["release"] for gave in account.kept] == ["laplace", "select_top", "select_top", "top_items"]
+
+
+def test_a_release_is_the_same_with_a_ledger_and_without(tmp_path: Any) -> None:
+    with sg.Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=9, budget_delta=1e-3) as ledger:
+        for release in (number, positions, names, passes):
+            seeded = {"source": sg.Seeded(5), "not_private": True}
+            assert release(ledger=ledger, **seeded) == release(**seeded | {"source": sg.Seeded(5)})
+
+
+def test_the_whole_budget_can_be_spent_and_not_a_bit_more(tmp_path: Any) -> None:
+    with sg.Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=1) as ledger:
+        gate(ledger=ledger)
+        number(ledger=ledger)
+        with pytest.raises(sg.BudgetExceeded):
+            number(ledger=ledger, epsilon=1e-9, source=Untouchable(1), not_private=True)
+        assert [entry.what for entry in ledger.entries()[1:]] == [EVERY[0][1], EVERY[3][1]]
+
+
+@pytest.mark.parametrize("wrong", ["visits.ledger", 3, object()])
+def test_what_is_no_ledger_is_refused_by_name(wrong: Any) -> None:
+    with pytest.raises(sg.ParameterError, match=r"^ledger must be an open ledger"):
+        number(ledger=wrong, source=Untouchable(1), not_private=True)
+
+
+def test_charges_that_are_not_committed_yet_are_no_ledger(tmp_path: Any) -> None:
+    with sg.Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=1) as ledger:
+        with ledger.together() as group:
+            with pytest.raises(sg.ParameterError, match=r"^ledger must be"):
+                number(ledger=group, source=Untouchable(1), not_private=True)
+            early = group.reserve(epsilon=0.5, what="a number")
+            with pytest.raises(sg.LedgerError, match="leave the block"):
+                number(ledger=early, source=Untouchable(1), not_private=True)
+        number(ledger=early)
