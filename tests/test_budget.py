@@ -110,7 +110,8 @@ def test_advanced_composition_is_the_formula_and_never_more_than_the_sum() -> No
     eps, k, delta = 0.01, 10_000, 1e-6
     formula = math.sqrt(2 * k * math.log(1 / delta)) * eps + k * eps * (math.exp(eps) - 1)
     assert advanced(eps, runs=k, delta=delta) == pytest.approx(formula, rel=1e-12)
-    assert advanced(1, runs=2, delta=1e-6) == pytest.approx(2, rel=1e-12)
+    for large in (1, 2, 709, 710, 1000, 1e300):
+        assert advanced(large, runs=2, delta=1e-6) == pytest.approx(2 * large, rel=1e-12)
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, math.nan, "small"])

@@ -164,12 +164,15 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
     >>> round(advanced(0.01, runs=10_000, delta=1e-6), 4)
     6.2615
     """
-    eps, k = float(exact_epsilon(epsilon)), exact_count(runs, "runs")
+    exact, k = exact_epsilon(epsilon), exact_count(runs, "runs")
     if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
         raise ParameterError("delta", "must lie strictly between 0 and 1", delta, "pass for instance delta=1e-6")
-    composed = math.sqrt(2 * k * -math.log(delta)) * eps + k * eps * math.expm1(eps)
+    composed = k * exact
+    if exact <= 1:  # beyond, e**eps - 1 > 1 makes the other term larger, and it may not fit a float
+        eps = float(exact)
+        composed = min(composed, Fraction(math.sqrt(2 * k * -math.log(delta)) * eps + k * eps * math.expm1(eps)))
     # Eight roundings of half an ulp each went into the sum; one part in 10^14 covers them upward.
-    return min(float(k * exact_epsilon(epsilon)), composed) * (1 + 1e-14)
+    return float(composed) * (1 + 1e-14)
 
 
 @runtime_checkable

@@ -37,9 +37,12 @@ def test_positives_that_were_given_count() -> None:
 
 
 def test_a_gate_that_was_through_stays_closed() -> None:
-    for public, asked, positives in ((PUBLIC, 3, 3), (PUBLIC | {"queries": 4}, 4, 0)):
+    planned = PUBLIC | {"queries": 5}
+    for public, asked, positives in ((PUBLIC, 3, 3), (planned, 5, 0), (planned, 6, 0), (planned, 99, 1)):
         gate = resume(threshold_noise(SparseVector(**public)), asked=asked, positives=positives, **public)
         assert gate.closed
+        with pytest.raises(GateClosed):
+            gate.ask(0)
 
 
 @pytest.mark.parametrize(("asked", "positives"), [(3, 4), (9, 4), (1, -1)])

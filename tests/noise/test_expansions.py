@@ -52,3 +52,14 @@ def test_a_dyadic_expansion_knows_where_it_ends() -> None:
 def test_a_probability_within_e_to_minus_a_million_of_one_costs_no_million_bits() -> None:
     assert centre(Fraction(2**20)).prefix(256) == 2**256 - 1
     assert decay(Fraction(2**20)).prefix(256) == 0
+
+
+def test_a_list_of_digits_that_another_thread_replaces_is_not_read() -> None:
+    class Replaced(list[int]):
+        def __len__(self) -> int:
+            expansion._digits16 = []  # what another thread may do between the check and the look-up
+            return super().__len__()
+
+    expansion = rational(Fraction(1, 3))
+    expansion._digits16 = Replaced([0x5555] * 4)
+    assert expansion.digit16(3) == 0x5555

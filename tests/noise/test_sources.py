@@ -1,4 +1,4 @@
-"""Sources: repeatable or fresh, safe under threads, new keys after fork, never copied."""
+"""Sources: repeatable or fresh, tested before first use, safe under threads, never copied."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import copy
 import os
 import pickle
 import threading
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.support.goodness import FALSE_ALARM, chi_square_p
-from tests.support.processes import in_forked_child
 
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError
-from sparsegate.noise import Reservoir, Secure, Seeded, Source, discrete_laplace
+from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.noise import Reservoir, Secure, Seeded, Source, sources
 from sparsegate.noise.geometric import exact_scale
 
 
@@ -84,42 +85,6 @@ def test_threads_never_get_the_same_words() -> None:
     assert len(set(everything)) == len(everything) == 40_000
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_secure_source_has_a_new_key_after_fork() -> None:
-    source = Secure()
-    source.word()
-    child = in_forked_child(lambda: [source.word() for _ in range(4)])
-    assert child != [source.word() for _ in range(4)]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_lock_held_at_the_fork_does_not_stop_the_child() -> None:
-    source = Secure()
-    with source._lock:
-        assert isinstance(in_forked_child(source.word), int)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_noise_drawn_ahead_dies_at_the_fork() -> None:
-    reservoir = Reservoir(Secure(), exact_scale(5))
-    reservoir.take()
-
-    def take() -> str:
-        try:
-            return str(reservoir.take())
-        except GateClosed:
-            return "closed"
-
-    def take_many() -> str:
-        try:
-            return str(reservoir.take_many(3))
-        except GateClosed:
-            return "closed"
-
-    assert in_forked_child(take) == "closed"
-    assert in_forked_child(take_many) == "closed"
-
-
 def test_a_reservoir_gives_one_sequence_however_it_is_taken() -> None:
     one, many = (Reservoir(Seeded(5), exact_scale(9)) for _ in range(2))
     singly = [one.take() for _ in range(20_000)]
@@ -127,5 +92,56 @@ def test_a_reservoir_gives_one_sequence_however_it_is_taken() -> None:
     assert singly == np.concatenate([many.take_many(size) for size in sizes]).tolist()
 
 
-def test_seeded_draws_do_not_hang_on_an_earlier_fork_of_the_process() -> None:
-    assert discrete_laplace(Seeded(9), 4, 5).tolist() == discrete_laplace(Seeded(9), 4, 5).tolist()
+def test_a_secure_key_has_all_the_bytes_it_should_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    Secure()  # the self-test is done
+    pieces: list[bytes] = []
+
+    def urandom(size: int) -> bytes:
+        pieces.append(bytes(range(size)))
+        return pieces[-1]
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    assert Secure()._key_and_nonce() == (bytes(range(32)), bytes(range(16)))
+    assert [len(piece) for piece in pieces] == [32, 16, 32, 16]
+
+
+@pytest.mark.parametrize("short", [(16, 16), (24, 16), (31, 16), (32, 8)])
+def test_a_key_of_another_size_is_refused(short: tuple[int, int]) -> None:
+    class Short(Secure):
+        def _key_and_nonce(self) -> tuple[bytes, bytes]:
+            return bytes(short[0]), bytes(short[1])
+
+    with pytest.raises(SparsegateError, match="32 key and 16 counter bytes"):
+        Short()
+
+
+def test_the_keystream_is_aes_256_in_counter_mode() -> None:
+    """The four output blocks of NIST SP 800-38A, F.5.5."""
+    stream = sources._keystream(bytes.fromhex(sources._TEST_KEY), bytes.fromhex(sources._TEST_COUNTER))
+    blocks = sources._TEST_BLOCKS + "1bc12c9c01610d5d0d8bd6a3378eca622956e1c8693536b1bee99c73a31576b6"
+    assert stream.update(bytes(64)).hex() == blocks
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        lambda size: bytes(size),
+        lambda size: bytes(range(size)),
+        lambda size: os.urandom(4) * (size // 4),
+        lambda size: os.urandom(size - 1),
+        lambda size: os.urandom(size + 1),
+    ],
+    ids=["zeros", "repeats", "four bytes", "short", "long"],
+)
+def test_a_system_without_randomness_fails_the_self_test(
+    system: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "os", SimpleNamespace(urandom=system))
+    with pytest.raises(SparsegateError, match="failed its self-test"):
+        sources.self_test.__wrapped__()
+
+
+def test_a_cipher_that_is_another_one_fails_the_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_TEST_KEY", sources._TEST_KEY[:-1] + "5")
+    with pytest.raises(SparsegateError, match="failed its self-test"):
+        sources.self_test.__wrapped__()

@@ -20,7 +20,8 @@ from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.mechanisms.lattice import LIMIT
 from sparsegate.mechanisms.variants import Compared, Released
-from sparsegate.noise import Lineage, Reservoir, Source, discrete_laplace
+from sparsegate.noise import Reservoir, Source, discrete_laplace
+from sparsegate.noise.lineage import MARK, birthmark
 
 _CHUNK = 1 << 16
 
@@ -72,7 +73,7 @@ class Gate:
         self._calibration = calibration
         self._threshold = steps
         self._lock = threading.Lock()
-        self._born = Lineage.token
+        self._born = birthmark()
         self._asked = self._positives = 0
         self._closed = ""
         # The path most questions take: Python ints on an integer gate.
@@ -95,7 +96,7 @@ class Gate:
         ``answer`` is the true, private answer q; ``threshold`` replaces the gate's for this question; ``estimate``
         is the public guess e of a row that compares |e - q|.
         """
-        if self._born is not Lineage.token:  # before the lock: a fork may have left it held for ever
+        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
             if self._closed:
@@ -145,11 +146,11 @@ class Gate:
         calibration = self._calibration
         if count:
             self._positives += count
-            if self._positives == calibration.positives_allowed:
+            if calibration.positives_allowed is not None and self._positives >= calibration.positives_allowed:
                 self._closed = f"it has given all {self._positives} of its positive answers"
             if calibration.row.redraws_threshold:
                 self._rho = self._draw_rho()
-        if self._asked == calibration.queries:
+        if calibration.queries is not None and self._asked >= calibration.queries:
             self._closed = self._closed or "all the questions it was planned for have been asked"
 
     def ask_many(
@@ -160,7 +161,7 @@ class Gate:
         The whole input is checked before anything is drawn. Where positives carry a number, the array has two fields,
         ``above`` and ``estimate`` (0 where BELOW).
         """
-        if self._born is not Lineage.token:  # before the lock: a fork may have left it held for ever
+        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
             if self._closed:
@@ -227,7 +228,7 @@ class Gate:
         return out
 
     def _refuse(self) -> NoReturn:
-        if self._born is not Lineage.token:
+        if self._born != MARK[0]:
             raise GateClosed(
                 "this gate belongs to another process: its noise died at the fork; make a new gate in this one"
             )
@@ -236,7 +237,7 @@ class Gate:
     @property
     def closed(self) -> bool:
         """Whether the gate has stopped answering."""
-        return bool(self._closed) or self._born is not Lineage.token
+        return bool(self._closed) or self._born != MARK[0]
 
     @property
     def positives(self) -> int:

@@ -5,12 +5,11 @@ from sparsegate.noise.binomial import binomial
 from sparsegate.noise.geometric import MAX_SCALE, exact_scale, geometric
 from sparsegate.noise.laplace import discrete_laplace
 from sparsegate.noise.reservoir import Reservoir
-from sparsegate.noise.sources import Lineage, Secure, Seeded, Source
+from sparsegate.noise.sources import Secure, Seeded, Source
 from sparsegate.noise.uniform import uniform_below, uniform_subset
 
 __all__ = [
     "MAX_SCALE",
-    "Lineage",
     "Reservoir",
     "Secure",
     "Seeded",

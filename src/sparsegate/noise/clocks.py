@@ -23,7 +23,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.noise.expansions import interval_context, interval_lock, scaled_floor
+from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.noise.sources import Source
 
 ROUNDING = 2.0**-47
@@ -96,9 +96,7 @@ def enclose(numerator: int, denominator: int, clocks: Iterable[tuple[Clock, int]
     """
     pairs = list(clocks)
     digits = max(bits, *(clock.bits for clock, _ in pairs))
-    with interval_lock:
-        iv = interval_context()
-        iv.prec = digits + 64 + max(0, numerator.bit_length() - denominator.bit_length())
+    with interval_arithmetic(digits + 64 + max(0, numerator.bit_length() - denominator.bit_length())) as iv:
         time = iv.mpf(0)
         for clock, waiting in pairs:
             whole = 1 << clock.bits

@@ -13,8 +13,10 @@ transcendental (Lindemann), so p is never a dyadic number that the interval woul
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -33,10 +35,7 @@ class Expansion:
     def __init__(self, floor: Callable[[int], int], ends: int | None = None) -> None:
         self._floor = floor
         self.ends = ends
-        self._known: tuple[int, int] = (
-            -1,
-            0,
-        )  # (bits, floor(p * 2**bits)): one tuple, so threads see a consistent pair
+        self._known = (-1, 0)  # bits and floor(p * 2**bits), in one tuple: threads see a consistent pair
         self._digits16: list[int] = []
 
     def prefix(self, bits: int) -> int:
@@ -54,10 +53,9 @@ class Expansion:
 
     def digit16(self, index: int) -> int:
         """Return digit number ``index`` in base 2**16, remembered for the inner loop of the batch samplers."""
-        if index < len(self._digits16):
-            return self._digits16[index]
-        digits = [self.digit(i, 16) for i in range(index + 1)]
-        self._digits16 = digits
+        digits = self._digits16  # looked up once: another thread may put a shorter list in its place
+        if index >= len(digits):
+            self._digits16 = digits = [self.digit(i, 16) for i in range(index + 1)]
         return digits[index]
 
 
@@ -113,13 +111,30 @@ def _transcendental(x: Fraction, of_exponential: Callable[[Any, Any], Any]) -> E
     return Expansion(floor)
 
 
-interval_lock = threading.Lock()
-"""Held while the interval context is in use: its precision and mpmath's constants are shared by all threads."""
+_interval_lock = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    # A fork waits until no thread computes: a child must inherit neither a lock that is held for ever nor mpmath's
+    # remembered constants half written.
+    os.register_at_fork(
+        before=_interval_lock.acquire, after_in_parent=_interval_lock.release, after_in_child=_interval_lock.release
+    )
+
+
+@contextmanager
+def interval_arithmetic(precision: int) -> Iterator[Any]:
+    """An interval context of so many bits, for one thread at a time: mpmath's constants are shared by all threads.
+
+    It is not mpmath's global one, which carries a precision that belongs to the user.
+    """
+    with _interval_lock:
+        context = _interval_context()
+        context.prec = precision
+        yield context
 
 
 @lru_cache(maxsize=1)
-def interval_context() -> Any:
-    """A private mpmath interval context: the global one carries a precision that belongs to the user."""
+def _interval_context() -> Any:
     from mpmath.ctx_iv import MPIntervalContext  # heavy, and only needed once a law is fixed
 
     return MPIntervalContext()
@@ -129,9 +144,7 @@ def interval_floor(
     x: Fraction, of_exponential: Callable[[Any, Any], Any], bits: int, precision: int
 ) -> tuple[int, int]:
     """Floors of both ends of ``of_exponential(exp(x)) * 2**bits``, computed outward at ``precision`` bits."""
-    with interval_lock:
-        iv = interval_context()
-        iv.prec = precision + max(0, x.numerator.bit_length() - x.denominator.bit_length())
+    with interval_arithmetic(precision + max(0, x.numerator.bit_length() - x.denominator.bit_length())) as iv:
         value = of_exponential(iv, iv.exp(iv.mpf(x.numerator) / iv.mpf(x.denominator)))
         low, high = value._mpi_
     return scaled_floor(low, bits), scaled_floor(high, bits)

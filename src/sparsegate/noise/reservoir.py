@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from sparsegate.errors import GateClosed
 from sparsegate.noise.laplace import fill_discrete_laplace
-from sparsegate.noise.sources import Lineage, Source
+from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.noise.sources import Source
 
 _FIRST, _LARGEST = 64, 4096
 
@@ -28,17 +29,17 @@ class Reservoir:
         self._scale = scale
         self._next_block = _FIRST
         self._waiting: list[int] = []  # in reverse, so that pop() takes the oldest
-        self._born = Lineage.token
+        self._born = birthmark()
 
     def take(self) -> int:
         """The next draw."""
-        if self._born is not Lineage.token or not self._waiting:
+        if self._born != MARK[0] or not self._waiting:
             self._waiting = self._draw_block()[::-1].tolist()
         return self._waiting.pop()
 
     def take_many(self, count: int) -> NDArray[np.int64]:
         """The next ``count`` draws."""
-        if self._born is not Lineage.token:
+        if self._born != MARK[0]:
             self._waiting.clear()
         out = np.empty(count, dtype=np.int64)
         done = min(count, len(self._waiting))
@@ -54,7 +55,7 @@ class Reservoir:
         return out
 
     def _draw_block(self) -> NDArray[np.int64]:
-        if self._born is not Lineage.token:
+        if self._born != MARK[0]:
             raise GateClosed(
                 "this noise was drawn ahead in another process and died at the fork; make a new gate in this one"
             )

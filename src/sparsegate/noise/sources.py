@@ -14,8 +14,8 @@ import builtins
 import hashlib
 import os
 import threading
-import weakref
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import NoReturn
 
 import numpy as np
@@ -23,28 +23,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.noise.lineage import MARK, birthmark, check_process, renewal
 
+_KEY, _NONCE = 32, 16  # bytes
 _BLOCK = 1 << 14  # bytes kept ready, so that a scalar draw does not pay for a call into the cipher
 _ZEROS = memoryview(bytes(1 << 20))  # keystream = encryption of zeros
-
-
-class Lineage:
-    """The process a secret was born in; ``token`` is replaced in the child of every fork."""
-
-    token: object = object()
-
-
-_living: weakref.WeakSet[Source] = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    Lineage.token = object()
-    for source in list(_living):
-        source._rekey_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+_TEST_KEY = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"  # NIST SP 800-38A, F.5.5
+_TEST_COUNTER = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
+_TEST_BLOCKS = "0bdf7df1591716335e9a8b15c860c5025a6e699d536119065433863c8f657b94"
 
 
 class Source(ABC):
@@ -55,7 +41,7 @@ class Source(ABC):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._start()
-        _living.add(self)
+        self._born = birthmark()
 
     @abstractmethod
     def _key_and_nonce(self) -> tuple[bytes, bytes]:
@@ -66,20 +52,29 @@ class Source(ABC):
         """Return an independent source of the same kind."""
 
     def _start(self) -> None:
-        key, nonce = self._key_and_nonce()
-        self._cipher: CipherContext = Cipher(algorithms.AES(key), modes.CTR(nonce)).encryptor()
+        self._cipher = _keystream(*self._key_and_nonce())
         self._ready = b""
         self._position = 0
 
-    def _rekey_after_fork(self) -> None:
-        # The parent may have held the lock when it forked: the child needs a lock nobody holds.
-        self._lock = threading.Lock()
+    def _restart(self) -> None:
+        """Go on in the child of a fork: under a new key."""
         self._start()
+
+    def _guard(self) -> threading.Lock:
+        """The lock to draw under; in the child of a fork a new one, since a thread of the parent may hold the old."""
+        if self._born != MARK[0]:
+            here = birthmark()
+            with renewal():
+                if self._born != here:
+                    self._lock = threading.Lock()
+                    self._restart()
+                    self._born = here
+        return self._lock
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
         """Return ``count`` uniform bytes as an array that the caller owns."""
         out = np.empty(count, dtype=np.uint8)
-        with self._lock:
+        with self._guard():
             self._fill(out)
         return out
 
@@ -88,37 +83,69 @@ class Source(ABC):
         if count <= _BLOCK // 4:
             out[:] = np.frombuffer(self._take(count), dtype=np.uint8)
             return
-        done = 0
+        cipher, done = self._checked_cipher(), 0
         while done < count:
             step = min(len(_ZEROS), count - done)
-            self._cipher.update_into(_ZEROS[:step], out[done : done + step].data)
+            cipher.update_into(_ZEROS[:step], out[done : done + step].data)
             done += step
 
     def _take(self, count: int) -> builtins.bytes:
         end = self._position + count
         if end > len(self._ready):
-            self._ready = self._cipher.update(_ZEROS[:_BLOCK])
+            self._ready = self._checked_cipher().update(_ZEROS[:_BLOCK])
             self._position, end = 0, count
         taken = self._ready[self._position : end]
         self._position = end
         return taken
 
+    def _checked_cipher(self) -> CipherContext:
+        """The cipher, under a new key where the process id has changed without a word from the kernel or Python."""
+        check_process()
+        if self._born != MARK[0]:
+            self._restart()
+            self._born = birthmark()
+        return self._cipher
+
     def word(self) -> int:
         """Return one uniform 64-bit integer."""
-        with self._lock:
+        with self._lock if self._born == MARK[0] else self._guard():
             return int.from_bytes(self._take(8), "little")
 
     def integer(self, bits: int) -> int:
         """Return one uniform integer of ``bits`` bits."""
         size = -(-bits // 8)
-        with self._lock:
-            raw = self._take(size) if size <= _BLOCK // 4 else self._cipher.update(bytes(size))
+        with self._guard():
+            raw = self._take(size) if size <= _BLOCK // 4 else self._checked_cipher().update(bytes(size))
         return int.from_bytes(raw, "little") >> (8 * size - bits)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise SparsegateError(
             f"a {type(self).__name__} source can be neither copied nor pickled: "
             "two copies would repeat one another's noise; call .stream() for an independent source"
+        )
+
+
+def _keystream(key: bytes, nonce: bytes) -> CipherContext:
+    if len(key) != _KEY or len(nonce) != _NONCE:
+        raise SparsegateError(f"the random source needs {_KEY} key and {_NONCE} counter bytes, and was given others")
+    return Cipher(algorithms.AES(key), modes.CTR(nonce)).encryptor()
+
+
+@lru_cache(maxsize=1)
+def self_test() -> None:
+    """Refuse to start where the cipher is not AES-256-CTR or the operating system's bytes are visibly none.
+
+    The cipher must give the output blocks of NIST SP 800-38A, F.5.5. Two keys and two counters from the operating
+    system must have the size asked for, differ, and not repeat a short pattern (a block of 4 bytes or fewer).
+    """
+    drawn = [os.urandom(size) for size in (_KEY, _KEY, _NONCE, _NONCE)]
+    sound = [len(piece) for piece in drawn] == [_KEY, _KEY, _NONCE, _NONCE] and len(set(drawn)) == len(drawn)
+    sound = sound and all(piece[period:] != piece[:-period] for piece in drawn for period in (1, 2, 4))
+    stream = _keystream(bytes.fromhex(_TEST_KEY), bytes.fromhex(_TEST_COUNTER)).update(_ZEROS[:32])
+    if not sound or stream != bytes.fromhex(_TEST_BLOCKS):
+        raise SparsegateError(
+            "the random source failed its self-test: nothing drawn here would be private; "
+            "check the operating system's random device and the installation of the package cryptography"
         )
 
 
@@ -131,8 +158,12 @@ class Secure(Source):
 
     private = True
 
+    def __init__(self) -> None:
+        self_test()
+        super().__init__()
+
     def _key_and_nonce(self) -> tuple[bytes, bytes]:
-        return os.urandom(32), os.urandom(16)
+        return os.urandom(_KEY), os.urandom(_NONCE)
 
     def stream(self) -> Secure:
         return Secure()
@@ -162,13 +193,13 @@ class Seeded(Source):
 
     def _key_and_nonce(self) -> tuple[bytes, bytes]:
         name = f"sparsegate seeded source {self._seed} {self._path}".encode()
-        return hashlib.sha256(name).digest(), bytes(16)
+        return hashlib.sha256(name).digest(), bytes(_NONCE)
 
-    def _rekey_after_fork(self) -> None:
-        self._lock = threading.Lock()  # repeatability is the point of a seed: the child goes on where the parent was
+    def _restart(self) -> None:
+        pass  # repeatability is the point of a seed: the child goes on where the parent was
 
     def stream(self) -> Seeded:
-        with self._lock:
+        with self._guard():
             self._children += 1
             child = self._children
         return Seeded(self._seed, _path=(*self._path, child))

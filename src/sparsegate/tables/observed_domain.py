@@ -35,7 +35,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Source
-from sparsegate.noise.expansions import interval_context, interval_lock, scaled_floor
+from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.tables.counting import Pick
 
 _MOST = 2**60  # a bottom beyond every count that fits
@@ -48,9 +48,7 @@ def bottom_margin(*, rate: Fraction, delta: Fraction, touched: int) -> int:
     1843
     """
     odds = touched / delta
-    with interval_lock:
-        iv = interval_context()
-        iv.prec = 128
+    with interval_arithmetic(128) as iv:
         quotient = iv.log(iv.mpf(odds.numerator) / iv.mpf(odds.denominator)) * iv.mpf(rate.denominator)
         high = (quotient / iv.mpf(rate.numerator))._mpi_[1]
     margin = scaled_floor(high, 0) + 1
