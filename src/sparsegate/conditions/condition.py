@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from sparsegate.conditions.costs import Unbounded, cost_of
 from sparsegate.conditions.schema import Column, Schema
 from sparsegate.conditions.sql import sql_of
+from sparsegate.conditions.tree import TRUE as ALWAYS
 from sparsegate.conditions.tree import All, Either, Literal, Node, Not, columns_in, split
 from sparsegate.errors import ConditionError
 
@@ -132,7 +133,7 @@ class Condition:
         cutter = _Cutter()
         try:
             step = cutter.cut(self.tree)
-            leaves = tuple(Leaf(node, self.schema.max_cell) for node in [*cutter.leaves.values()] or [self.tree])
+            leaves = tuple(Leaf(node, self.schema.max_cell) for node in [*cutter.leaves.values()] or [ALWAYS])
             for leaf in leaves:
                 leaf.cost  # noqa: B018 -- raises where there is none
         except Unbounded as refused:

@@ -1,11 +1,10 @@
 """The public cost of a condition: an upper bound of the work on one row, from the condition and the schema alone.
 
-The unit is about a nanosecond of one core. Every operation has a fixed part and a part for each character of the text
-it reads; a text has at most ``Schema.max_cell`` characters, and no operation makes a longer one. The parts are rounded
-up from measurements on the worst cells that could be found (repeats of the pattern's beginning, characters outside of
-ASCII, numbers of a thousand digits), so that a condition of twice the cost takes at most about twice the time of the
-dearest one there is. What has no bound of this form has no cost: regular expressions, whose factor only the engine
-knows, and patterns in which several % meet a _.
+The unit is about a nanosecond of one core. A text has at most ``Schema.max_cell`` characters, and no operation makes a
+longer one. The numbers are rounded up from DuckDB 2.0 on the worst cells that were found: repeats of the beginning of a
+pattern, characters of several bytes, a thousand blanks or digits, numbers that do not fit and dates that do not exist,
+which take longer than those that do. What has no bound of this form has no cost: regular expressions, whose factor only
+the engine knows, and patterns in which several % meet a _.
 """
 
 from __future__ import annotations
@@ -17,62 +16,80 @@ from sparsegate.conditions.patterns import places
 from sparsegate.conditions.schema import Column, Kind
 from sparsegate.conditions.tree import Apply, Cast, Literal, Node, children
 
-STEP: Final = 10
+STEP: Final = 20
 """What any node costs: a value of fixed size is read and written."""
 SHOWN: Final = 40
 """The characters of a number, a date or a truth value as text."""
+READ, COMPARED, WILDCARD = 5, 3, 16
+"""For each character: of a cell; of the shorter of two texts; of a pattern with _, at each place where it is tried."""
 PER_CHARACTER: Final = {
-    **dict.fromkeys(("lower", "upper"), 16),
-    **dict.fromkeys(("trim", "ltrim", "rtrim"), 10),
-    "segments": 8,
+    **dict.fromkeys(("lower", "upper"), 32),
+    **dict.fromkeys(("trim", "ltrim", "rtrim"), 20),
+    **{"length": 2, "contains": 6},
 }
-"""Of the first argument; 1 for every other operation on text."""
-FROM_TEXT: Final = 2
-TO_TEXT: Final = 20 * SHOWN
+"""Of the first argument."""
+FAILED, FAILED_DECIMAL = 2_000, 16_000
+"""A cast that does not convert: the engine writes a message that nobody reads."""
 
 
 class Unbounded(Exception):
-    """Says which rule the node breaks, and the next step."""
+    """Has the rule that a condition breaks, and the next step."""
 
 
 def cost_of(node: Node, max_cell: int) -> int:
-    """The cost of a node and all below it."""
+    """The cost of a node and all below it.
+
+    >>> cost_of(Apply("=", (Column("page", Kind.TEXT), Literal(Kind.TEXT, "/pay")), Kind.BOOLEAN), max_cell=100)
+    592
+    """
     below = children(node)
+    lengths = [_characters(each, max_cell) for each in below]
     own = STEP
     match node:
-        case Apply(operation, (first, *others)):
-            longest = _characters(first, max_cell) if first.kind is Kind.TEXT else 0
-            if operation in REGEXPS:
-                raise Unbounded(f"must not use {operation} where the cost of every condition is public", "use LIKE")
-            if operation == "wildcards":
-                own += longest * _tried(others[0])
-            else:
-                own += longest * PER_CHARACTER.get(operation, 1) * max(1, len(others))
-        case Cast((first,)) if first.kind is Kind.TEXT:
-            own += _characters(first, max_cell) * FROM_TEXT
-        case Cast(kind=Kind.TEXT):
-            own += TO_TEXT
+        case Column(kind=Kind.TEXT):
+            own += READ * max_cell
+        case Apply(operation, (_, *others)):
+            own += _applied(operation, lengths, others)
+        case Cast(target=target) if below[0].kind is Kind.TEXT:
+            own += (24 if target == "DECIMAL" else 8) * lengths[0] + FAILED
+        case Cast(target="DECIMAL"):
+            own += FAILED_DECIMAL
+        case Cast(target=target) if (below[0].kind, target) != (Kind.INTEGER, "DOUBLE"):
+            own += FAILED
     return own + sum(cost_of(each, max_cell) for each in below)
 
 
+def _applied(operation: str, lengths: list[int], others: list[Node]) -> int:
+    first, *rest = lengths
+    if operation in REGEXPS:
+        raise Unbounded(f"must not use {operation} where the cost of every condition is public", "use LIKE")
+    if operation in PER_CHARACTER:
+        return PER_CHARACTER[operation] * first
+    if operation == "segments":
+        return (12 + max(map(len, _pattern(others[0]).split("%"))) // 8) * first
+    if operation == "wildcards":
+        pattern = _pattern(others[0])
+        if places(pattern) > 1:
+            rule = "must have at most one % before the last character of a pattern with _"
+            raise Unbounded(rule, "ask for the parts with AND")
+        return WILDCARD * len(pattern) * (first if places(pattern) else 1)
+    return sum(STEP + COMPARED * min(first, each) for each in rest)
+
+
 def _characters(node: Node, max_cell: int) -> int:
-    """The most characters that a text has."""
+    """The most characters that a text has; 0 where it is none."""
     match node:
-        case Literal(constant=constant):
+        case Literal(kind=Kind.TEXT, constant=constant):
             return len(str(constant))
-        case Column():
+        case Column(kind=Kind.TEXT):
             return max_cell
-        case Cast((value,)) if value.kind is not Kind.TEXT:
+        case Cast(kind=Kind.TEXT) if children(node)[0].kind is not Kind.TEXT:
             return SHOWN
-    return max(_characters(each, max_cell) for each in children(node))
+        case Apply(kind=Kind.TEXT) | Cast(kind=Kind.TEXT):
+            return _characters(children(node)[0], max_cell)
+    return 0
 
 
-def _tried(pattern: Node) -> int:
-    """How many characters of a pattern with _ are compared for each character of the cell."""
-    while not isinstance(pattern, Literal):
-        (pattern,) = children(pattern)
-    text = str(pattern.constant)
-    if places(text) > 1:
-        rule = "must have at most one % before the last character of a pattern with _"
-        raise Unbounded(rule, "ask for the parts with AND")
-    return len(text)
+def _pattern(node: Node) -> str:
+    """The text of a pattern, whether or not it is brought to lower case."""
+    return str(node.constant) if isinstance(node, Literal) else _pattern(children(node)[0])
