@@ -16,7 +16,7 @@ from sparsegate.noise import Secure, Seeded
 
 SECRET = 8675309
 COUNTS = {"a": 900, "b": 850, "c": 12, "d": 3}
-THRESHOLDS = {"exponential": {}, "sparse-vector": {"threshold": 400}, "retraversal": {"threshold": 400}}
+THRESHOLDS = {name: {"threshold": 400} if "threshold" in method.options else {} for name, method in METHODS.items()}
 
 
 def select(scores: object, **changes: object) -> Selection:
