@@ -75,6 +75,22 @@ def test_a_mechanism_may_change_its_answers_without_harm() -> None:
     assert draw(lambda table: len(table) + len(table.popitem()), {"a": 1}, 2) == [3, 3]
 
 
+def test_a_mechanism_may_write_every_outcome_into_the_same_array() -> None:
+    buffer, log = np.zeros(1, dtype=int), []
+
+    def count(answers: np.ndarray) -> np.ndarray:
+        buffer[0] += 1
+        return buffer
+
+    def listed(answers: np.ndarray) -> list[int]:
+        log.append(len(log))
+        return log
+
+    assert [int(outcome[0]) for outcome in draw(count, np.zeros(1), 3)] == [1, 2, 3]  # type: ignore[attr-defined]
+    assert draw(listed, np.zeros(1), 3) == [[0], [0, 1], [0, 1, 2]]
+    assert draw(lambda answers: {"a": 1}.keys(), np.zeros(1), 1) == [{"a"}]  # cannot be copied
+
+
 @pytest.mark.parametrize("batch", [False, True])
 def test_what_a_mechanism_raises_is_said_with_its_name_and_the_answers(batch: bool) -> None:
     def broken(answers: np.ndarray, n: int = 0) -> int:

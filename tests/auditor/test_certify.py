@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.support.audited import randomized_response, responses, too_many
+from tests.support.goodness import FALSE_ALARM
 
+from sparsegate.auditor import certify as certification
 from sparsegate.auditor.certify import Look, Registration, certify, schedule
-from sparsegate.auditor.confidence import Counts, Rule, certified
+from sparsegate.auditor.confidence import Bounds, Counts, Rule, certified
 from sparsegate.auditor.events import Aim, Event, Runs, find_events
 from sparsegate.auditor.neighbours import Pair
 from sparsegate.auditor.outcomes import Encoder, Sample
@@ -25,25 +29,40 @@ def truthful(encoder: Encoder) -> Event:
     return Event(partition=atoms, chosen=np.array([False, True, False]))
 
 
-def certify_response(
-    seed: int, trials: int, *, rule: Rule = Rule.RATIO, claim: float = 1.0, stop: bool = False, delta: float = 0.0
-) -> tuple[float, float]:
-    encoder, mechanism = Encoder("test"), randomized_response(1.0, seed)
+class Response:
+    """A randomized response that is certified in chunks, and remembers what it said."""
 
-    def draw(answers: object, wanted: int) -> Sample:
-        return encoder.encode(mechanism(answers, wanted), wanted)  # type: ignore[arg-type]
+    def __init__(self, seed: int, *, leak: float = 1.0, chunk: int = 10**9) -> None:
+        self.encoder = Encoder("test")
+        self.event = truthful(self.encoder)
+        self.said: dict[int, list[bool]] = {0: [], 1: []}
+        self._mechanism, self._chunk, self._seed = randomized_response(leak, seed), chunk, seed
 
-    registration = Registration(pair=Pair(YES, NO), event=truthful(encoder), rule=rule, looks=schedule(trials, ALPHA))
-    bounds, _ = certify(
-        registration,
-        draw,
-        np.random.default_rng(seed),
-        epsilon=claim,
-        delta=delta,
-        stop_at_violation=stop,
-        out_of_time=lambda: False,
-    )
-    return bounds.epsilon, bounds.delta
+    def draw(self, answers: object, wanted: int) -> Sample:
+        count = min(wanted, self._chunk)
+        outcomes = self._mechanism(answers, count)  # type: ignore[arg-type]
+        self.said[int(answers[0])] += outcomes.tolist()  # type: ignore[index]
+        return self.encoder.encode(outcomes, count)
+
+    def certify(
+        self,
+        trials: int,
+        *,
+        rule: Rule = Rule.RATIO,
+        alpha: float = ALPHA,
+        claim: float = 1.0,
+        stop: bool = False,
+        out_of_time: Callable[[], bool] = lambda: False,
+    ) -> tuple[Bounds, Counts]:
+        return certify(
+            Registration(pair=Pair(YES, NO), event=self.event, rule=rule, looks=schedule(trials, alpha)),
+            self.draw,
+            np.random.default_rng(self._seed),
+            epsilon=claim,
+            delta=0.0,
+            stop_at_violation=stop,
+            out_of_time=out_of_time,
+        )
 
 
 @pytest.mark.parametrize("trials", [100, 199, 1000, 12_345, 10**7])
@@ -59,20 +78,21 @@ def test_the_looks_double_and_share_out_alpha(trials: int) -> None:
 def test_bounds_are_wrong_no_more_often_than_stated(rule: Rule, stop: bool) -> None:
     # The claim, 0.9, is false: stopping as soon as it is refuted must not cost coverage of the true loss, 1.
     runs = 300
-    failures = sum(certify_response(seed, 2000, rule=rule, claim=0.9, stop=stop)[0] > 1.0 for seed in range(runs))
+    found = (Response(seed).certify(2000, rule=rule, claim=0.9, stop=stop)[0] for seed in range(runs))
+    failures = sum(bounds.epsilon > 1.0 for bounds in found)
     assert not too_many(failures, runs, ALPHA)
 
 
 def test_the_stated_rate_is_nearly_used_up() -> None:
     # A rule that never fails would pass the test above and prove little: at least a third of alpha is in use.
-    failures = sum(certify_response(seed, 2000)[0] > 1.0 for seed in range(300))
+    failures = sum(Response(seed).certify(2000)[0].epsilon > 1.0 for seed in range(300))
     assert failures >= 10
 
 
 def test_delta_bounds_are_wrong_no_more_often_than_stated() -> None:
     yes, no = np.e / (1 + np.e), 1 / (1 + np.e)
     true = yes - np.exp(0.5) * no
-    found = [certify_response(seed, 2000, rule=Rule.RECTANGLE, claim=0.5)[1] for seed in range(300)]
+    found = [Response(seed).certify(2000, rule=Rule.RECTANGLE, claim=0.5)[0].delta for seed in range(300)]
     assert not too_many(sum(delta > true for delta in found), 300, ALPHA)
     assert np.median(found) > 0.8 * true
 
@@ -118,53 +138,65 @@ def test_looking_at_the_whole_alpha_each_time_breaks_coverage() -> None:
     assert too_many(failures, runs, 0.5)
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 10**6])
+def test_the_evidence_counts_every_run_once_and_nothing_else(chunk: int) -> None:
+    response = Response(3, chunk=chunk)
+    _, counts = response.certify(100)
+    assert counts == Counts(
+        hits1=sum(response.said[1]),
+        trials1=len(response.said[1]),
+        hits2=sum(response.said[0]),
+        trials2=len(response.said[0]),
+    )
+
+
+def test_every_look_is_certified_at_its_own_level_and_at_its_own_counts(monkeypatch) -> None:
+    seen: list[tuple[float, Counts]] = []
+
+    def noted(counts: Counts, *, alpha: float, **rest) -> Bounds:
+        seen.append((alpha, counts))
+        return certified(counts, alpha=alpha, **rest)
+
+    monkeypatch.setattr(certification, "certified", noted)
+    Response(1).certify(1000)
+    assert [alpha for alpha, _ in seen] == [look.alpha for look in schedule(1000, ALPHA)]
+    assert sum(alpha for alpha, _ in seen) <= ALPHA
+    assert all(sooner.trials1 < later.trials1 for (_, sooner), (_, later) in itertools.pairwise(seen))
+
+
+def sizes(trials: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Runs made on the answers and on the neighbour, over many certifications."""
+    counts = [Response(seed).certify(trials)[1] for seed in range(runs)]
+    return np.array([found.trials1 for found in counts]), np.array([found.trials2 for found in counts])
+
+
+def dispersion_p(sample: np.ndarray, mean: float) -> float:
+    """Two-sided p-value of the spread of Poisson numbers of this mean: sum (x - mean)^2/mean is about chi-square."""
+    law, found = stats.chi2(sample.size), float(((sample - mean) ** 2).sum() / mean)
+    return float(2 * min(law.cdf(found), law.sf(found)))
+
+
+def test_sample_sizes_are_poisson_and_independent_of_one_another() -> None:
+    # 99 is below two looks of a hundred: one look, whose size is the last.
+    one, other = sizes(99, 400)
+    assert min(dispersion_p(one, 99), dispersion_p(other, 99)) > FALSE_ALARM
+    assert dispersion_p(one - other + 198, 198) > FALSE_ALARM  # a difference has the variance of both
+    assert dispersion_p(one, 99 / 1.2) < FALSE_ALARM  # the twin: a mean a fifth off
+    assert dispersion_p(np.full(400, 99), 99) < FALSE_ALARM
+    assert dispersion_p(one - one + 198, 198) < FALSE_ALARM
+
+
 def test_a_violation_stops_the_counting_early() -> None:
-    drawn: list[int] = []
+    drawn = []
     for stop in (True, False):
-        encoder, mechanism, counted = Encoder("test"), randomized_response(3.0, 1), [0]
-
-        def draw(answers: object, wanted: int) -> Sample:
-            counted[0] += wanted  # noqa: B023
-            return encoder.encode(mechanism(answers, wanted), wanted)  # type: ignore[arg-type] # noqa: B023
-
-        registration = Registration(
-            pair=Pair(YES, NO), event=truthful(encoder), rule=Rule.RATIO, looks=schedule(10**5, 0.01)
-        )
-        certify(
-            registration,
-            draw,
-            np.random.default_rng(1),
-            epsilon=1.0,
-            delta=0.0,
-            stop_at_violation=stop,
-            out_of_time=lambda: False,
-        )
-        drawn.append(counted[0])
+        response = Response(1, leak=3.0)
+        response.certify(10**5, alpha=0.01, stop=stop)
+        drawn.append(sum(map(len, response.said.values())))
     assert drawn[0] < 1000 < 1.9 * 10**5 < drawn[1]
 
 
 def test_running_out_of_time_keeps_the_looks_that_were_finished() -> None:
-    encoder, mechanism, ticks = Encoder("test"), randomized_response(1.0, 1), [0]
-
-    def draw(answers: object, wanted: int) -> Sample:
-        count = min(wanted, 100)
-        return encoder.encode(mechanism(answers, count), count)  # type: ignore[arg-type]
-
-    def out_of_time() -> bool:
-        ticks[0] += 1
-        return ticks[0] > 60
-
-    registration = Registration(
-        pair=Pair(YES, NO), event=truthful(encoder), rule=Rule.RATIO, looks=schedule(10_000, 0.1)
-    )
-    bounds, counts = certify(
-        registration,
-        draw,
-        np.random.default_rng(1),
-        epsilon=1.0,
-        delta=0.0,
-        stop_at_violation=False,
-        out_of_time=out_of_time,
-    )
+    ticks = itertools.count(1)
+    bounds, counts = Response(1, chunk=100).certify(10_000, out_of_time=lambda: next(ticks) > 60)
     assert bounds.epsilon > 0.5
     assert 4500 < counts.trials1 < 5500

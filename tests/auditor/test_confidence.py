@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sparsegate.auditor import confidence
 from sparsegate.auditor.confidence import Bounds, Counts, Rule, certified, high, low, promise, ratio_low, rectangle_low
 
 COUNTS = st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -104,3 +105,21 @@ def test_a_promise_is_close_to_what_is_certified() -> None:
         exact = certified(counts, rule=rule, alpha=0.01, epsilon=0.1, delta=0.0).epsilon
         assert exact == pytest.approx(value, abs=1e-3)
     assert by_ratio.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_the_levels_of_all_the_limits_used_add_up_to_alpha_at_most(monkeypatch, rule: Rule, delta: float) -> None:
+    spent: dict[tuple, float] = {}
+    for name in ("low", "high", "ratio_low"):
+        limit = getattr(confidence, name)
+
+        def noted(hits: int, trials: int, alpha: float, name=name, limit=limit) -> float:
+            # The same limit at the same level may be read twice: it fails once.
+            spent[name, hits, trials] = max(alpha, spent.get((name, hits, trials), 0.0))
+            return limit(hits, trials, alpha)
+
+        monkeypatch.setattr(confidence, name, noted)
+    certified(Counts(hits1=60, trials1=1000, hits2=20, trials2=990), rule=rule, alpha=0.1, epsilon=0.5, delta=delta)
+    assert len(spent) >= 2
+    assert 0.005 <= sum(spent.values()) <= 0.1 + 1e-12

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tests.support.audited import laplace, laplace_vector, responses
 
-from sparsegate.auditor.classifier import Scores
-from sparsegate.auditor.events import Aim, Finding, Runs, confirmed, find_events
-from sparsegate.auditor.outcomes import Encoder, Sample
+from sparsegate.auditor.classifier import Slices
+from sparsegate.auditor.events import Aim, Event, Finding, Runs, confirmed, find_events
+from sparsegate.auditor.outcomes import Encoder, Sample, joined
 from sparsegate.auditor.partitions import Atoms, Bins
 
 ONE, ZERO = np.array([1]), np.array([0])
@@ -73,9 +73,9 @@ def test_vectors_of_numbers_are_told_apart_by_a_classifier(monkeypatch, with_skl
     runs, encoder = samples(mechanism, one, zero, 20_000)
     learn, judge = runs.split(len(runs.one) // 2)
     found = list(find_events(learn, judge, AIM, caution=1.0, thorough=True, seed=1))
-    learners = {f.event.partition.learner for f in found if isinstance(f.event.partition, Scores)}
+    learners = {f.event.partition.learner for f in found if isinstance(f.event.partition, Slices)}
     assert learners == {"logistic regression"} | ({"gradient boosting"} if with_sklearn else set())
-    scored = max((f for f in found if isinstance(f.event.partition, Scores)), key=lambda f: f.promised)
+    scored = max((f for f in found if isinstance(f.event.partition, Slices)), key=lambda f: f.promised)
     assert true_loss(scored, mechanism, one, zero, encoder) > 1.3
     assert "score" in scored.event.words(encoder.shapes)
 
@@ -118,10 +118,10 @@ def test_an_event_from_magnified_runs_is_weighed_with_close_ones() -> None:
 def test_an_outcome_of_a_shape_never_seen_in_training_is_in_no_event() -> None:
     encoder = Encoder("test")
     drawn = [encoder.encode(["a", "b"] * 500, 1000), encoder.encode(["b", "b"] * 500, 1000)]
-    found = best(Runs(one=drawn[0], other=drawn[1]))
+    atoms = Atoms.learned(joined(drawn))
     encoder.frozen = True
-    for partition_event in (found.event,):
-        assert partition_event.hits(encoder.encode(["a", "new", "newer"], 3)) == 1
+    everything = Event(partition=atoms, chosen=np.ones(atoms.size, dtype=bool))
+    assert everything.hits(encoder.encode(["a", "new", "b", "newer"], 4)) == 2
 
 
 def test_the_words_of_an_event_name_its_outcomes() -> None:

@@ -90,32 +90,66 @@ def test_every_kind_of_outcome_is_taken_and_said_again(outcome: object, words: s
     assert shown(encoder.shapes[word >> BITS], word, sample.columns[0]) == words
 
 
+KINDS = st.sampled_from(["?", "i1", "u8", "f2", "f4", "f8"])
+WIDTHS = st.sampled_from([(), (0,), (2,), (45,), (2, 2)])
+ODD = [math.nan, math.inf, 0.1, -0.0]
+
+
+def filled(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Small whole numbers; in columns of floats odd ones too."""
+    values = rng.integers(0, 3, shape).astype(kind)
+    return np.where(rng.random(shape) < 0.3, rng.choice(ODD, shape), values).astype(kind) if "f" in kind else values
+
+
+@given(st.lists(st.tuples(KINDS, WIDTHS), min_size=1, max_size=3), st.booleans(), st.integers(0, 2**32))
+def test_arrays_mean_the_same_as_a_list_of_their_rows_and_as_each_row_alone(parts, beside: bool, seed: int) -> None:
+    encoder, rng, runs = Encoder("test"), np.random.default_rng(seed), 5
+    arrays = tuple(filled(kind, (runs, *width), rng) for kind, width in parts)
+    raw = arrays if beside else arrays[0]
+    rows = [tuple(array[i].tolist() for array in arrays) if beside else arrays[0][i].tolist() for i in range(runs)]
+    together, listed = (joined([encoder.encode(given, runs), WIDE]) for given in (raw, rows))
+    one_by_one = joined([*(encoder.encode([row], 1) for row in rows), WIDE])
+    single = joined([*(encoder.encode(_rows(raw, slice(i, i + 1)), 1) for i in range(runs)), WIDE])
+    for other in (listed, one_by_one, single):
+        assert words_and_columns(together) == words_and_columns(other)
+
+
+WIDE = Sample(word=np.zeros(1, dtype=np.int64), columns=np.zeros((1, 200)))
+
+
+def _rows(raw: tuple[np.ndarray, ...] | np.ndarray, where: slice) -> tuple[np.ndarray, ...] | np.ndarray:
+    return tuple(array[where] for array in raw) if isinstance(raw, tuple) else raw[where]
+
+
 @pytest.mark.parametrize(
-    "table",
+    ("first", "second"),
     [
-        np.array([[True, False, True], [False, False, True]]),
-        np.array([[1, 2], [3, 4]]),
-        np.array([0.5, -0.0, math.inf]),
-        np.array([True, False]),
-        np.arange(100).reshape(2, 50) % 2 == 0,
-        np.arange(12).reshape(2, 3, 2),
+        (np.array([True, False]), np.array([True, 2])),
+        (np.array([1.5, 2]), np.array(["above", 2])),
+        (np.array([[1, 2], [3, 0]]), np.array([[1, 2, 3], [3, 0, 0]])),
+        ((np.array([True]), np.array([0.5])), (np.array([True]), np.array([False]))),
     ],
-    ids=["bits", "integers", "scalars", "truths", "many bits", "boxes"],
+    ids=["True becomes 1", "2 becomes '2'", "filled up to the longest", "side by side"],
 )
-def test_an_array_means_the_same_as_a_list_of_its_rows(table: np.ndarray) -> None:
-    encoder = Encoder("test")
-    fast = encoder.encode(table, len(table))
-    slow = encoder.encode([row.reshape(-1) if table.ndim > 1 else row for row in table], len(table))
-    assert fast.word.tolist() == slow.word.tolist()
-    assert np.array_equal(fast.columns, slow.columns)
+def test_arrays_that_say_what_else_the_call_held_are_refused(first, second) -> None:
+    encoder = Encoder("my.mech")
+    runs = [len(raw[0] if isinstance(raw, tuple) else raw) for raw in (first, second)]
+    encoder.encode(first, runs[0], "input")
+    encoder.encode(second, runs[1], "another input")
+    with pytest.raises(ParameterError, match="one kind and one width for one input, but those of my.mech"):
+        encoder.encode(second, runs[1], "input")
 
 
-def test_arrays_side_by_side_mean_tuples() -> None:
+def test_arrays_that_keep_each_outcome_as_it_is_may_vary_from_call_to_call() -> None:
+    encoder = Encoder("my.mech")
+    for raw in ([1], np.array([1, 2]), np.array([0.5, 1]), np.array([("a", 1), 2], dtype=object), [(1, 2), 3]):
+        encoder.encode(raw, len(raw), "input")
+
+
+def test_what_lies_behind_a_mask_is_no_part_of_the_outcome() -> None:
     encoder = Encoder("test")
-    bits, values = np.array([[True, False], [False, True]]), np.array([1.5, 2.5])
-    beside = encoder.encode((bits, values), 2)
-    rows = encoder.encode([((True, False), 1.5), ((False, True), 2.5)], 2)
-    assert words_and_columns(beside) == words_and_columns(rows)
+    hidden = np.ma.MaskedArray([[1, 7], [1, 8]], mask=[[False, True], [False, True]])
+    assert len(set(words_and_columns(encoder.encode(hidden, 2)))) == 1
 
 
 def test_structured_arrays_and_arrays_of_strings_are_taken() -> None:

@@ -66,8 +66,8 @@ def audit(
     Parameters
     ----------
     mechanism: ``mechanism(answers)`` returns one outcome, or ``mechanism(answers, n)`` a batch of n: a list, an array
-        with n rows, or a tuple of such arrays side by side. It is a batch one if it has exactly two positional
-        parameters without a default; ``batch=`` overrides that. Answers arrive as a numpy array of its own, int64 if
+        with n rows, or a tuple of such arrays side by side; arrays for one input must have one kind and one width. It
+        is a batch one if it has exactly two positional parameters without a default; ``batch=`` overrides that. Answers arrive as a numpy array of its own, int64 if
         ``sensitivity`` and ``centre`` are whole (1, not 1.0), float64 otherwise.
     epsilon, delta: the claim; epsilon > 0, 0 <= delta < 1.
     confidence: 1 - alpha, strictly between 0 and 1.
@@ -106,7 +106,8 @@ def audit(
         def draw(answers: object, wanted: int) -> Sample:
             bar.show(pace.gone, f"{box.name}: {'certifying' if encoder.frozen else 'searching'}")
             count = box.chunk(wanted)
-            return encoder.encode(box.draw(np.array(answers) if patterns else answers, count), count)
+            drawn = box.draw(np.array(answers) if patterns else answers, count)
+            return encoder.encode(drawn, count, answers if patterns else id(answers))
 
         _warm_up(own[0] if own else random_pair(space, rng), draw, pace)
         room = _room(pace.runs(_SEARCH))

@@ -146,7 +146,7 @@ class BlackBox:
                     outcomes.append(self._mechanism(_fresh(answers), count))
                 else:
                     for _ in range(count):
-                        outcomes.append(self._mechanism(_fresh(answers)))
+                        outcomes.append(_kept(self._mechanism(_fresh(answers))))
             except BaseException as error:  # also SystemExit: whatever it raised is the mechanism's doing
                 failure = error
             self._results.put(failure)
@@ -165,6 +165,14 @@ def _fresh(answers: Any) -> Any:
         f"must hold inputs that can be copied, one for each run ({kind})",
         next_step="pass something that makes the input, and let the mechanism make it",
     )
+
+
+def _kept(outcome: Any) -> Any:
+    """The outcome as it is now: a mechanism may write the next one into the same array."""
+    try:
+        return copy.deepcopy(outcome)
+    except Exception:
+        return outcome
 
 
 def _end(thread: threading.Thread) -> None:

@@ -1,15 +1,24 @@
 """Certification: one event, fixed beforehand, counted on runs that nobody has looked at.
 
-**Theorem (coverage).** Let the pair, the event, its direction, the rule, the sample sizes n_1 < ... < n_K and the
-levels alpha_1, ..., alpha_K with sum at most alpha be functions of the training samples and of private coin flips.
-Let every run of the mechanism be independent of the others. Then with probability at least 1 - alpha the epsilon and
-the delta of *every* look hold, so their maxima hold, whenever and for whatever reason one stops looking.
+**Theorem (coverage).** Call the *training record* all outcomes of the search, and how long each call took. Let the
+pair, the event, its direction, the rule, the sample sizes n_1 < ... < n_K and the levels alpha_1, ..., alpha_K with sum
+at most alpha be functions of the training record and of private coin flips. Let the event be a function of one outcome:
+whether an outcome is in it depends on nothing else, neither on the other outcomes of the call nor on how many they are.
+Let every run of the mechanism be independent of the others, its outcome distributed in the same way in a call of any
+size. Then with probability at least 1 - alpha the epsilon and the delta of *every* look hold, so their maxima hold,
+whenever and for whatever reason one stops looking.
 
-*Proof.* Given the training samples all of these are constants, and the runs of certification are still fresh: they
-are independent of the training samples. At look k the hits are those of n_k runs in expectation, so by
-``sparsegate.auditor.confidence`` its bounds fail with probability at most alpha_k, given the training samples and hence
-without them. The probability that any look fails is at most the sum. A stopping rule, however it uses the hits seen so
-far, only chooses among bounds that all hold. ∎
+*Proof.* Given the training record and the coins all of these are constants, and the runs of certification are fresh.
+Number the runs on each input in the order in which they are asked for. Whether the i-th is a hit is a function of the
+i-th outcome, so the hits are independent with probability p1 on one input and p2 on the other, however the runs were
+cut into calls: the size of a call may follow the clock, and so earlier outcomes, but no later one. At look k the hits
+are those of the first N runs, N Poisson with mean n_k and drawn without looking, so by
+``sparsegate.auditor.confidence`` its bounds fail with probability at most alpha_k, given the record and hence without
+it. The probability that any look fails is at most the sum. A stopping rule, however it uses hits and durations, only
+chooses among bounds that all hold; a call that raises or hangs ends the audit without a verdict. ∎
+
+That an event is a function of one outcome is shown where outcomes are encoded (``sparsegate.auditor.outcomes``) and
+where they are scored (``sparsegate.auditor.classifier``), and tested by splitting samples in every way.
 
 The last look gets 95 % of alpha, the one before at half its size half of the rest, and so on down: looking early is
 nearly free, and what is flagrant is caught early. The sizes are fixed beforehand because a clock may not decide how

@@ -4,13 +4,18 @@ The best event at any size is a set {outcome : p1/p2 >= t} (Neyman and Pearson).
 which of two equally large samples an outcome came from estimates p1/(p1 + p2), which rises with that ratio. Logistic
 regression on ranks needs nothing but numpy; gradient boosting is tried too where scikit-learn is installed. A poor
 classifier gives a weak bound, never a wrong one.
+
+*The score is a function of one outcome alone.* A product of a matrix and a vector is none: BLAS adds in an order that
+depends on how many rows there are, and a last bit decides on which side of a cut an outcome lies. Here a score is made
+of additions, multiplications and comparisons of numbers of its own row, column after column, each rounded as IEEE 754
+says; the trees of gradient boosting add the values of their leaves in the same way. No score of training lies on a cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -19,6 +24,7 @@ from sparsegate.auditor.outcomes import BITS, Integers, Reals, Sample, Shape, jo
 from sparsegate.auditor.partitions import range_of
 
 _CUTS: Final = 63
+_CONFUSED: Final = 1e-9
 _KNOTS: Final = 33
 _MOST_SHAPES: Final = 16
 _MOST_ROWS: Final = 30_000
@@ -52,16 +58,15 @@ class Features:
         rows += [(sample.word >> bit) & 1 for bit in range(self.bits)]
         for column, knots in zip(sample.wide(len(self.knots)).T, self.knots, strict=True):
             if knots.size > 1:
-                absent = np.isnan(column)
-                rank = np.interp(np.where(absent, knots[0], column), knots, np.linspace(-1, 1, knots.size))
-                rows.append(np.where(absent, 0.0, rank))
+                rank = _rank(column, knots)
+                rows.append(rank)
                 if knots.size > 2:
-                    rows.append(np.where(absent, 0.0, rank * rank))
+                    rows.append(rank * rank)
         return np.column_stack(rows).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores:
+class Slices:
     """The score of a classifier, cut into cells."""
 
     score: Callable[[Sample], Reals]
@@ -69,7 +74,7 @@ class Scores:
     learner: str
 
     @staticmethod
-    def learned(one: Sample, other: Sample, *, boosted: bool, seed: int) -> Scores | None:
+    def learned(one: Sample, other: Sample, *, boosted: bool, seed: int) -> Slices | None:
         """Train on the two samples; None where scikit-learn would be needed and is not there."""
         size = min(len(one), len(other), _MOST_ROWS)
         both = joined([one.part(slice(size)), other.part(slice(size))])
@@ -79,10 +84,9 @@ class Scores:
         fit = _boosting(table, label, seed) if boosted else _logistic(table, label)
         if fit is None:
             return None
-        cuts = np.unique(np.quantile(fit(table), np.arange(1, _CUTS + 1) / (_CUTS + 1)))
-        return Scores(
+        return Slices(
             score=lambda sample: fit(features.of(sample)),
-            cuts=cuts,
+            cuts=_cuts(fit(table)),
             learner="gradient boosting" if boosted else "logistic regression",
         )
 
@@ -103,6 +107,24 @@ class Scores:
         return f"an outcome whose score x by {self.learner} has {which}"
 
 
+def _rank(column: Reals, knots: Reals) -> Reals:
+    """Where a number lies among the knots, from -1 to 1, linear in between; 0 where there is none."""
+    inside = np.clip(column, knots[0], knots[-1])
+    below = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, knots.size - 2)
+    part = (inside - knots[below]) / (knots[below + 1] - knots[below])
+    return np.where(np.isnan(column), 0.0, (below + part) * 2 / (knots.size - 1) - 1)
+
+
+def _cuts(scores: Reals) -> Reals:
+    """Slices of about the same mass; each cut lies midway between two scores that rounding cannot confuse."""
+    found, count = np.unique(scores, return_counts=True)
+    gaps = np.flatnonzero(np.diff(found) > _CONFUSED * np.abs(found).max())
+    mass = np.cumsum(count)[gaps] / scores.size
+    wanted = np.unique(np.searchsorted(mass, np.arange(1, _CUTS + 1) / (_CUTS + 1)))
+    at = gaps[wanted[wanted < gaps.size]]
+    return cast(Reals, (found[at] + found[at + 1]) / 2)
+
+
 def _logistic(table: Reals, label: Reals) -> Callable[[Reals], Reals]:
     """Newton's method for logistic regression with a ridge."""
     weights = np.zeros(table.shape[1])
@@ -114,7 +136,14 @@ def _logistic(table: Reals, label: Reals) -> Callable[[Reals], Reals]:
         weights = weights + step
         if np.abs(step).max() < 1e-6:
             break
-    return lambda rows: rows @ weights
+
+    def score(rows: Reals) -> Reals:
+        total = np.zeros(len(rows))
+        for column, weight in zip(rows.T, weights, strict=True):
+            total += column * weight
+        return total
+
+    return score
 
 
 def _boosting(table: Reals, label: Reals, seed: int) -> Callable[[Reals], Reals] | None:

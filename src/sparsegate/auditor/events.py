@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.auditor.classifier import Scores
+from sparsegate.auditor.classifier import Slices
 from sparsegate.auditor.confidence import Rule, promise
 from sparsegate.auditor.outcomes import Reals, Sample, Shape, joined
 from sparsegate.auditor.partitions import Atoms, Bins, Partition
@@ -187,7 +187,7 @@ def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partiti
         return
     few = bins is None and atoms.complete
     for boosted in (False, True) if thorough and not few else (False,):
-        scores = Scores.learned(runs.one, runs.other, boosted=boosted, seed=seed)
+        scores = Slices.learned(runs.one, runs.other, boosted=boosted, seed=seed)
         if scores is not None:
             # A list of all outcomes is quicker to look up than the score of each.
             yield (atoms, np.append(scores.score(atoms.examples), np.nan)) if few else (scores, None)

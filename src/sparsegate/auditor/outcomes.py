@@ -3,9 +3,15 @@
 An outcome is flattened into cells. Numbers become columns; booleans become bits; strings, None inside a tuple,
 brackets and so the lengths of sequences become its *shape*, which is numbered. The word holds the number of the shape
 and up to 40 bits. ``("above", True, 3.5)`` is the shape ``("above", ?, #)`` with the bit 1 and the column ``[3.5]``;
-outcomes of varying length are shapes of their own. All this is a function of the outcome alone, so whatever is said
-about words and columns is an event of the mechanism. Numbers are compared as doubles: whole numbers beyond 2^53
-that are one double are one outcome here, which can hide a leak and never invents one.
+outcomes of varying length are shapes of their own. Numbers are compared as doubles: whole numbers beyond 2^53 that are
+one double are one outcome here, which can hide a leak and never invents one.
+
+All this is a function of the outcome alone, so whatever is said about words and columns is an event of the mechanism.
+It must not depend on the other outcomes of the same call, and an array is a place where it could: an array is therefore
+encoded exactly as the list of its rows would be, and numpy's own conversions are refused where they change a value. In
+``np.array([True, 2])`` True has become 1, in ``np.array(["a", 2])`` 2 has become "2", and whoever fills rows up to the
+longest of the call says in each of them how long the others were. So the arrays that a mechanism returns for one input
+must have one kind and one width (``Encoder.encode``).
 """
 
 from __future__ import annotations
@@ -78,9 +84,12 @@ class Encoder:
         self.frozen = False
         self._mechanism = mechanism
         self._numbers: dict[Shape, int] = {}
+        self._layouts: dict[object, list[tuple[str, tuple[int, ...]]]] = {}
 
-    def encode(self, raw: Any, count: int) -> Sample:
-        """The outcomes of one call that was asked for ``count`` of them."""
+    def encode(self, raw: Any, count: int, given: object = None) -> Sample:
+        """The outcomes of one call that was asked for ``count`` of them; arrays for one input must be alike."""
+        if isinstance(raw, np.ma.MaskedArray):
+            raw = raw.tolist()  # what lies behind the mask is not released
         if isinstance(raw, np.ndarray):
             parts = [raw[name] for name in raw.dtype.names] if raw.dtype.names else [raw]
         elif isinstance(raw, tuple) and raw and all(isinstance(part, np.ndarray) for part in raw):
@@ -89,6 +98,8 @@ class Encoder:
             parts = []
         for part in parts:
             self._require(part.shape[0] if part.ndim else None, count)
+        if given is not None:
+            self._require_alike(parts, given)
         if parts and all(part.dtype.kind in "biuf" for part in parts):
             return self._tables(parts, count, alone=isinstance(raw, np.ndarray) and not raw.dtype.names)
         if parts:
@@ -108,18 +119,22 @@ class Encoder:
         for part in parts:
             table = part.reshape(count, -1)
             boolean = part.dtype.kind == "b"
-            inner = [BOOLEAN if boolean else NUMBER] * table.shape[1]
-            cells += inner if part.ndim == 1 else ["(", *inner, ")"]
+            cells += _bracketed(BOOLEAN if boolean else NUMBER, part.shape[1:])
             if boolean:
                 fit = min(table.shape[1], BITS - bits)
                 word |= _packed(table[:, :fit]) << bits
                 bits, table = bits + fit, table[:, fit:]
             (spare if boolean else numeric).append(table)
-        number = self._number(tuple(cells) if alone else ("(", *cells, ")"))
-        return Sample(
-            word=np.full(count, UNKNOWN) if number == UNKNOWN else word | (number << BITS),
-            columns=np.concatenate([*spare, *numeric], axis=1).astype(np.float64, copy=False),
-        )
+        columns = np.concatenate([table.astype(np.float64) for table in (*spare, *numeric)], axis=1)
+        odd = np.flatnonzero(np.isnan(columns).any(axis=1))
+        if odd.size < count:
+            number = self._number(tuple(cells) if alone else ("(", *cells, ")"))
+            word = np.full(count, UNKNOWN) if number == UNKNOWN else word | (number << BITS)
+        if odd.size:  # NaN is part of a shape
+            rows = [tuple(part[place].tolist() for part in parts) for place in odd]
+            listed = self._listed([row[0] for row in rows] if alone else rows)
+            word[odd], columns[odd] = listed.word, listed.wide(columns.shape[1])
+        return Sample(word=word, columns=columns)
 
     def _listed(self, outcomes: Sequence[Any]) -> Sample:
         words = np.empty(len(outcomes), dtype=np.int64)
@@ -194,6 +209,17 @@ class Encoder:
             rule = "must return as many outcomes as it is asked for"
             raise self._nonsense(f"{rule}, {{}} returned {'one' if length is None else length} instead of {count}")
 
+    def _require_alike(self, parts: list[NDArray[Any]], given: object) -> None:
+        """Numpy chose a kind and a width for the whole call; objects keep each outcome as it is."""
+        if not parts or any(part.dtype.kind == "O" for part in parts):
+            return
+        layout = [("number" if part.dtype.kind in "iuf" else part.dtype.kind, part.shape[1:]) for part in parts]
+        if self._layouts.setdefault(given, layout) != layout:
+            raise self._nonsense(
+                "must return arrays of one kind and one width for one input, but those of {} changed with the call",
+                "return a list of outcomes, or give np.array a dtype= and all rows the same length in every call",
+            )
+
     def _nonsense(self, rule: str, next_step: str = "") -> ParameterError:
         return ParameterError("mechanism", rule.format(self._mechanism), next_step=next_step)
 
@@ -216,6 +242,11 @@ def shown(shape: Shape, word: int, columns: Reals, blank: Set[int] = frozenset()
         said = next(booleans) if cell == BOOLEAN else next(values) if cell == NUMBER else cell
         text += said if not text or text[-1] in "({" or said in ")}" else f", {said}"
     return text
+
+
+def _bracketed(cell: str, sizes: tuple[int, ...]) -> list[str]:
+    """The cells of an array: nested sequences."""
+    return ["(", *_bracketed(cell, sizes[1:]) * sizes[0], ")"] if sizes else [cell]
 
 
 def _packed(table: NDArray[np.bool_]) -> Integers:

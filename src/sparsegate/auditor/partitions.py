@@ -2,7 +2,7 @@
 
 - *Atoms*: a cell for each outcome that was seen more than once, and one for all others.
 - *Bins*: a cell for each value of the discrete part, cut further along the numeric columns.
-- *Scores*, in a file of their own: a classifier learns to tell the samples apart, and its score is cut into cells.
+- *Slices*, in a file of their own: a classifier learns to tell the samples apart, and its score is cut into cells.
 
 A partition is learned from training samples and then fixed: ``cells`` is a function of the outcome alone.
 """
