@@ -1,15 +1,13 @@
-"""The ledger under way: many who spend at once, forks, crashes and locks never pass the budget."""
+"""The ledger under way, on both stores: many who spend at once, forks and crashes never pass the budget."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from tests.support.processes import in_forked_child
@@ -19,21 +17,16 @@ from sparsegate.ledger.ledger import Ledger
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "visits.ledger"
+def ledger(place: str) -> Ledger:
+    return Ledger.create(place, dataset="visits", budget=1)
 
 
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.create(path, dataset="visits", budget=1)
-
-
-def test_only_one_of_many_who_create_at_once_succeeds(path: Path) -> None:
+def test_only_one_of_many_who_create_at_once_succeeds(place: str) -> None:
     made: list[Ledger] = []
 
     def create() -> None:
         with contextlib.suppress(LedgerError):
-            made.append(Ledger.create(path, dataset="visits", budget=1))
+            made.append(Ledger.create(place, dataset="visits", budget=1))
 
     threads = [threading.Thread(target=create) for _ in range(5)]
     for thread in threads:
@@ -41,7 +34,7 @@ def test_only_one_of_many_who_create_at_once_succeeds(path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(made) == 1
-    assert len(Ledger(path).entries()) == 1
+    assert len(Ledger(place).entries()) == 1
 
 
 SPENDER = """
@@ -58,10 +51,9 @@ except BudgetExceeded:
 """
 
 
-def test_processes_that_spend_at_once_never_pass_the_budget(path: Path, ledger: Ledger) -> None:
+def test_processes_that_spend_at_once_never_pass_the_budget(place: str, ledger: Ledger) -> None:
     spenders = [
-        subprocess.Popen([sys.executable, "-c", SPENDER, str(path)], stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
+        subprocess.Popen([sys.executable, "-c", SPENDER, place], stdout=subprocess.PIPE, text=True) for _ in range(4)
     ]
     granted = [int(spender.communicate(timeout=60)[0]) for spender in spenders]
     assert sum(granted) == 100
@@ -99,16 +91,16 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_was_committed_before_a_sigkill_stays_spent(path: Path, ledger: Ledger) -> None:
+def test_what_was_committed_before_a_sigkill_stays_spent(place: str, ledger: Ledger) -> None:
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+        done = subprocess.run([sys.executable, "-c", KILLED, place], check=False)
         assert done.returncode == -signal.SIGKILL
     assert ledger.total_spent().epsilon == 1
     with pytest.raises(BudgetExceeded):
         ledger.spend(epsilon=0.01, what="after the crashes")
 
 
-def test_a_transaction_that_was_cut_short_spends_nothing(path: Path, ledger: Ledger) -> None:
+def test_a_transaction_that_was_cut_short_spends_nothing(ledger: Ledger) -> None:
     def die_inside() -> None:
         with ledger.database.writing() as connection:
             values = "2, '2025-01-01T00:00:00+00:00', 'spend', '1', '0', 'x'"
@@ -117,15 +109,4 @@ def test_a_transaction_that_was_cut_short_spends_nothing(path: Path, ledger: Led
 
     with pytest.raises(EOFError):
         in_forked_child(die_inside)
-    assert ledger.total_spent().epsilon == 0
-
-
-def test_a_locked_ledger_is_an_error_and_spends_nothing(path: Path, ledger: Ledger) -> None:
-    impatient = Ledger(path, patience=0.05)
-    holder = sqlite3.connect(path, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    with pytest.raises(LedgerError, match="locked by another process"):
-        impatient.spend(epsilon=0.1, what="while locked")
-    holder.execute("ROLLBACK")
-    holder.close()
     assert ledger.total_spent().epsilon == 0

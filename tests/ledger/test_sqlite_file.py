@@ -150,3 +150,14 @@ def test_a_ledger_of_somebody_else_cannot_be_spent_from() -> None:
         assert ledger.total_spent().epsilon == 0
     finally:
         shutil.rmtree(folder)
+
+
+def test_a_locked_ledger_is_an_error_and_spends_nothing(path: Path, ledger: Ledger) -> None:
+    impatient = Ledger(path, patience=0.05)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="locked by another process"):
+        impatient.spend(epsilon=0.1, what="while locked")
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert ledger.total_spent().epsilon == 0
