@@ -67,8 +67,9 @@ def audit(
     ----------
     mechanism: ``mechanism(answers)`` returns one outcome, or ``mechanism(answers, n)`` a batch of n: a list, an array
         with n rows, or a tuple of such arrays side by side; arrays for one input must have one kind and one width. It
-        is a batch one if it has exactly two positional parameters without a default; ``batch=`` overrides that. Answers arrive as a numpy array of its own, int64 if
-        ``sensitivity`` and ``centre`` are whole (1, not 1.0), float64 otherwise.
+        is a batch one if it has exactly two positional parameters without a default; ``batch=`` overrides that.
+        Answers arrive as a numpy array of its own, int64 if ``sensitivity`` and ``centre`` are whole (1, not 1.0),
+        float64 otherwise.
     epsilon, delta: the claim; epsilon > 0, 0 <= delta < 1.
     confidence: 1 - alpha, strictly between 0 and 1.
     queries: answers are at most so many, or from (least, most).

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _cuts(scores: Reals) -> Reals:
     mass = np.cumsum(count)[gaps] / scores.size
     wanted = np.unique(np.searchsorted(mass, np.arange(1, _CUTS + 1) / (_CUTS + 1)))
     at = gaps[wanted[wanted < gaps.size]]
-    return cast(Reals, (found[at] + found[at + 1]) / 2)
+    return (found[at] + found[at + 1]) / 2
 
 
 def _logistic(table: Reals, label: Reals) -> Callable[[Reals], Reals]:

@@ -84,7 +84,7 @@ class Encoder:
         self.frozen = False
         self._mechanism = mechanism
         self._numbers: dict[Shape, int] = {}
-        self._layouts: dict[object, list[tuple[str, tuple[int, ...]]]] = {}
+        self._layouts: dict[object, list[object]] = {}
 
     def encode(self, raw: Any, count: int, given: object = None) -> Sample:
         """The outcomes of one call that was asked for ``count`` of them; arrays for one input must be alike."""
@@ -213,7 +213,9 @@ class Encoder:
         """Numpy chose a kind and a width for the whole call; objects keep each outcome as it is."""
         if not parts or any(part.dtype.kind == "O" for part in parts):
             return
-        layout = [("number" if part.dtype.kind in "iuf" else part.dtype.kind, part.shape[1:]) for part in parts]
+        layout: list[object] = [
+            ("number" if part.dtype.kind in "iuf" else part.dtype.kind, part.shape[1:]) for part in parts
+        ]
         if self._layouts.setdefault(given, layout) != layout:
             raise self._nonsense(
                 "must return arrays of one kind and one width for one input, but those of {} changed with the call",
