@@ -17,7 +17,7 @@ import pytest
 
 from sparsegate.errors import TableError
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.tables.conditions import Conditions
+from sparsegate.tables.matching import MatchingUsers
 
 GATE = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--user", "visitor")
 
@@ -62,7 +62,7 @@ def test_a_stream_is_answered_line_by_line_and_a_bad_condition_harms_nothing(com
     assert answers(out) == [("ABOVE", "country = 'DE'"), ("below", "false")]
     refused = err.splitlines()
     assert len(refused) == 3
-    assert "there is no column 'cuontry'; near it: country" in refused[0]
+    assert "got 'cuontry'; near it: country" in refused[0]
     assert "CAST(age AS INTEGER)" in refused[1]
     assert "subquery" in refused[2]
 
@@ -126,7 +126,7 @@ def test_trouble_after_the_charge_says_that_the_gate_is_spent(command, visits: P
     def fail(self: object, where: str) -> int:
         raise TableError("the table cannot be counted")
 
-    monkeypatch.setattr(Conditions, "count", fail)
+    monkeypatch.setattr(MatchingUsers, "count", fail)
     code, _, err = command("watch", visits, *GATE, "--where", "true")
     assert (code, err.count("\n")) == (2, 1)
     assert "the gate counts as spent" in err
@@ -186,5 +186,7 @@ def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_is_quiet(vis
         watch.send_signal(signal.SIGINT)
         assert watch.wait(timeout=30) == 130
         assert watch.stdout.read() == ""
-        assert watch.stderr.read() == "sparsegate: where must be UTF-8 text, got \"page = '\\udcff'\"\n"
+        assert watch.stderr.read() == (
+            "sparsegate: where must be UTF-8 text without a zero byte (character 9), got '\\udcff'\n"
+        )
     assert list(tmp_path.glob("sparsegate-*")) == []

@@ -44,12 +44,13 @@ def watch(
 ) -> None:
     """Which conditions hold for more users than a threshold? Pays for the first --cutoff that do, and then closes.
 
-    A condition is a SQL expression over the columns of a row, such as "country = 'DE' AND page = '/pay'"; it is
-    compared by the number of distinct users with a matching row.
+    A condition is about the columns of a row, such as "country = 'DE' AND page = '/pay'"; it is compared by the number
+    of distinct users with a matching row. See docs/conditions.md.
     """
-    from sparsegate.tables.conditions import Conditions, asked_for
+    from sparsegate.conditions import names_in
     from sparsegate.tables.engine_errors import quiet
-    from sparsegate.tables.workspace import Workspace, identifier
+    from sparsegate.tables.matching import MatchingUsers
+    from sparsegate.tables.workspace import Workspace
 
     if (where is None) == (conditions is None):
         raise ParameterError(
@@ -71,7 +72,8 @@ def watch(
     prepared.lattice.steps(threshold, "threshold")
     spending.check(epsilon)
     listed = where if where is not None else None if conditions == "-" else _lines(conditions or "")
-    asked = asked_for([*(listed or ()), *([] if user is None else [identifier(user)])])
+    names = [*([] if user is None else [user]), *(name for text in listed or () for name in names_in(text))]
+    asked = list({name.casefold(): name for name in reversed(names)}.values())
     ready_to_print()
     with Workspace() as workspace, quiet("the files cannot be read"):
         # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
@@ -84,7 +86,7 @@ def watch(
                 "-",
                 "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
             )
-        counts = Conditions(opened, user=user)
+        counts = MatchingUsers(opened, user=user)
         for condition in listed or ():
             counts.check(condition)
         unit_text = "row" if user is None else "user"

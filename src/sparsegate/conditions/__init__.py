@@ -49,6 +49,7 @@ _) raises ConditionError there; ``sql()`` is for callers who show nobody how lon
 from sparsegate.conditions.condition import FALSE, TRUE, UNKNOWN, Condition, Leaf
 from sparsegate.conditions.reading import names_in, read_condition
 from sparsegate.conditions.schema import MAX_CELL, Column, Kind, Schema
+from sparsegate.conditions.sql import duckdb_columns
 from sparsegate.errors import ConditionError
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Kind",
     "Leaf",
     "Schema",
+    "duckdb_columns",
     "names_in",
     "read_condition",
 ]

@@ -10,7 +10,7 @@ and NOT x is 2 - x (Kleene). CASE chooses a value by whether its test is TRUE: b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -68,9 +68,9 @@ class Condition:
     schema: Schema
     tree: Node = field(repr=False)
 
-    def sql(self, dialect: str = "duckdb") -> str:
-        """The whole condition as one expression, for a caller who shows nobody how long it takes."""
-        return sql_of(self.tree, dialect)
+    def sql(self, dialect: str = "duckdb", cells: Mapping[str, str] | None = None) -> str:
+        """The whole condition as one expression, for a caller who shows nobody how long it takes; see ``sql_of``."""
+        return sql_of(self.tree, dialect, cells)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

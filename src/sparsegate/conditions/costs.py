@@ -25,7 +25,8 @@ READ, COMPARED, WILDCARD = 5, 3, 16
 PER_CHARACTER: Final = {
     **dict.fromkeys(("lower", "upper"), 32),
     **dict.fromkeys(("trim", "ltrim", "rtrim"), 20),
-    **{"length": 2, "contains": 6},
+    "length": 2,
+    "contains": 6,
 }
 """Of the first argument."""
 FAILED, FAILED_DECIMAL = 2_000, 16_000

@@ -39,6 +39,10 @@ _CONSTANTS: Final = {
     "FALSE": Literal(Kind.BOOLEAN, False),
     "NULL": Literal(None, None),
 }
+_AFTER: Final = {
+    "ESCAPE": "for a text that holds % or _ use contains, starts_with or ends_with",
+    "COLLATE": "text is compared code point by code point: use lower on both sides, or ILIKE",
+}
 _FOREIGN: Final = {
     **dict.fromkeys(("SELECT", "EXISTS", "WITH", "ALL", "ANY", "FROM"), "a subquery"),
     **dict.fromkeys(("OVER", "DISTINCT", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "COLUMNS"), "this word of SQL"),
@@ -92,7 +96,8 @@ class _Reader(Checker):
         if part is None:
             raise self.refusal(self._words[0], "must be read by a caller with room on the stack")
         if self._word.part != "end":
-            raise self.refusal(self._word, "must have an operator, such as = or AND, here")
+            hint = _AFTER.get(self._word.upper, "")
+            raise self.refusal(self._word, "must have an operator, such as = or AND, here", hint)
         return part.node
 
     # --- Words ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sparsegate.conditions.operations import PARTS, REGEXPS
-from sparsegate.conditions.schema import Column, Kind
+from sparsegate.conditions.schema import Column, Kind, Schema
 from sparsegate.conditions.tree import All, Apply, Case, Cast, Coalesce, Literal, Node, Not
 from sparsegate.errors import ParameterError
 
@@ -50,28 +50,63 @@ DIALECTS: Final = {
         },
     ),
 }
-"""By name. Another engine is one more entry, and what it lacks is refused by name."""
+"""By name. Another engine is one more entry."""
+
+_MOMENTS: Final = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns")
+_READ_AS: Final = {
+    # A cast alone would keep a collation, and then 'A' and 'a' might be equal.
+    **dict.fromkeys(("varchar", "enum", "uuid"), (Kind.TEXT, '(TRY_CAST({} AS VARCHAR) COLLATE "binary")')),
+    **dict.fromkeys(
+        ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"),
+        (Kind.INTEGER, "TRY_CAST({} AS BIGINT)"),
+    ),
+    **dict.fromkeys(("ubigint", "hugeint"), (Kind.INTEGER, "TRY_CAST({} AS HUGEINT)")),
+    **dict.fromkeys(("float", "double", "decimal", "uhugeint"), (Kind.REAL, "TRY_CAST({} AS DOUBLE)")),
+    **dict.fromkeys(_MOMENTS, (Kind.TIMESTAMP, "TRY_CAST({} AS TIMESTAMP)")),
+    # A cast would take the time zone of the machine.
+    "timestamp with time zone": (Kind.TIMESTAMP, "TRY(make_timestamp(epoch_us({})))"),
+    "boolean": (Kind.BOOLEAN, "{}"),
+    "date": (Kind.DATE, "{}"),
+}
 
 
-def sql_of(node: Node, dialect: str = "duckdb") -> str:
-    """The node in the SQL of an engine.
+def duckdb_columns(types: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
+    """The schema of a table of DuckDB, and how each of its cells is read, from the names and types of its columns.
+
+    >>> schema, cells = duckdb_columns({"age": "utinyint", "tags": "list"})
+    >>> schema.columns, schema.unreadable, cells
+    ((Column(name='age', kind=<Kind.INTEGER: 'integer'>),), ('tags',), {'age': 'TRY_CAST("age" AS BIGINT)'})
+    """
+    read = {name: _READ_AS[kind] for name, kind in types.items() if kind in _READ_AS}
+    columns = tuple(Column(name, kind) for name, (kind, _) in read.items())
+    schema = Schema(columns, unreadable=tuple(name for name in types if name not in read))
+    return schema, {name: form.format(_quoted(name, '"')) for name, (_, form) in read.items()}
+
+
+def sql_of(node: Node, dialect: str = "duckdb", cells: Mapping[str, str] | None = None) -> str:
+    """The node in the SQL of an engine; ``cells`` says how a column is read, where not by its name.
 
     >>> sql_of(Not(Apply("starts_with", (Column("page", Kind.TEXT), Literal(Kind.TEXT, "it's")), Kind.BOOLEAN)))
     '(NOT starts_with("page", \\'it\\'\\'s\\'))'
     """
     if dialect not in DIALECTS:
         raise ParameterError("dialect", f"must be one of {', '.join(DIALECTS)}", dialect)
-    return _Writer(DIALECTS[dialect]).write(node)
+    return _Writer(DIALECTS[dialect], cells or {}).write(node)
+
+
+def _quoted(text: str, quote: str) -> str:
+    return quote + text.replace(quote, quote * 2) + quote
 
 
 class _Writer:
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, cells: Mapping[str, str]) -> None:
         self._dialect = dialect
+        self._cells = cells
 
     def write(self, node: Node) -> str:
         match node:
             case Column(name):
-                return '"' + name.replace('"', '""') + '"'
+                return self._cells.get(name) or _quoted(name, '"')
             case Literal():
                 return self._literal(node)
             case Apply(operation, arguments):
@@ -112,6 +147,6 @@ class _Writer:
             return str(constant)
         if kind is Kind.BOOLEAN:
             return "TRUE" if constant else "FALSE"
-        quoted = "'" + str(constant).replace("'", "''") + "'"
+        quoted = _quoted(str(constant), "'")
         # Bare, 0.1 would be a decimal number; and a decimal is not read to the nearest double, as a string is.
         return quoted if kind is Kind.TEXT else f"CAST({quoted} AS {self._dialect.types[kind or Kind.TEXT]})"

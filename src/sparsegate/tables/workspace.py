@@ -12,6 +12,7 @@ No error from an engine leaves this module with its own words: see ``tables.quie
 from __future__ import annotations
 
 import difflib
+import json
 import sqlite3
 import tempfile
 import threading
@@ -23,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of, listed
-from sparsegate.tables.parsing import names_in
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -125,7 +125,7 @@ class Workspace:
                     f"--table is for a database, and {listed(files)} is {kind}; leave it out, or give --sql"
                 )
             if kind == "JSON":
-                opened = self._json(files, columns if sql is None else names_in(self._connection, sql))
+                opened = self._json(files, columns if sql is None else _names_in(self._connection, sql))
             else:
                 readers = {"CSV": self._csv, "FIMI": self._fimi, "lines": self._lines, "Parquet": self._parquet}
                 opened = readers[kind](files)
@@ -234,6 +234,30 @@ def _quoted(text: str) -> str:
 
 def _quoted_list(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(_quoted, texts))}]"
+
+
+def _names_in(engine: DuckDBPyConnection, query: str) -> list[str] | None:
+    """The names of columns that a query speaks of; None where they cannot be told from the query alone.
+
+    So it is with ``*``, and where a name is given to something else, too.
+    """
+    ((answer,),) = engine.execute("SELECT json_serialize_sql($text)", {"text": query}).fetchall()
+    names: dict[str, str] = {}
+    given: set[str] = set()
+    left = [json.loads(answer)]
+    while left:
+        part = left.pop()
+        if isinstance(part, list):
+            left += part
+        elif isinstance(part, dict):
+            if part.get("class") == "STAR" or part.get("error"):
+                return None
+            if part.get("class") == "COLUMN_REF":
+                names.setdefault(part["column_names"][-1].lower(), part["column_names"][-1])
+            if isinstance(part.get("alias"), str):
+                given.add(part["alias"].lower())
+            left += part.values()
+    return None if given & set(names) else sorted(names.values())
 
 
 def identifier(name: str) -> str:

@@ -1,4 +1,7 @@
-"""Conditions as a privacy argument: each row matches or not by itself, whoever else is in the table."""
+"""Matching as a privacy argument: each row matches or not by itself, whoever else is in the table.
+
+What is counted, what is refused, and that neither a refusal nor an error holds a cell.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sparsegate.errors import ParameterError
-from sparsegate.tables.conditions import Conditions
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.matching import MatchingUsers
 from sparsegate.tables.workspace import Workspace
 
 duckdb = pytest.importorskip("duckdb")
@@ -77,7 +80,7 @@ def filled(connection: Any, blocks: list[tuple[Any, Any, int]]) -> Any:
 
 def counted(blocks: list[tuple[Any, Any, int]], where: str) -> int:
     with duckdb.connect() as connection:
-        return Conditions(filled(connection, blocks), user="person").count(where)
+        return MatchingUsers(filled(connection, blocks), user="person").count(where)
 
 
 @settings(max_examples=10, deadline=None)
@@ -108,7 +111,7 @@ def test_one_more_person_moves_a_count_over_several_row_groups_by_one_at_most(
         with Workspace() as workspace:
             if kind == "native":
                 with duckdb.connect() as connection:
-                    found.append(Conditions(filled(connection, blocks), user="person").count(where))
+                    found.append(MatchingUsers(filled(connection, blocks), user="person").count(where))
                 continue
             path = tmp_path / f"{number}.{'db' if kind == 'database' else kind}"
             with duckdb.connect(str(path) if kind == "database" else ":memory:") as connection:
@@ -118,7 +121,7 @@ def test_one_more_person_moves_a_count_over_several_row_groups_by_one_at_most(
                 elif kind == "csv":
                     table.write_csv(str(path))
             opened = workspace.open([str(path)], table="people" if kind == "database" else None, copy=True)
-            found.append(Conditions(opened, user="person").count(where))
+            found.append(MatchingUsers(opened, user="person").count(where))
     assert 0 <= found[1] - found[0] <= 1
     assert 0 <= found[2] - found[0] <= 1
 
@@ -158,22 +161,22 @@ def test_what_a_condition_says_of_a_row(where: str, matches: bool) -> None:
             "SELECT 200 AS age, 'secret' COLLATE nocase AS s, DATE '2024-02-29' AS day, 19.99 AS price, "
             "TIMESTAMPTZ '2024-01-01 12:00:00+00' AS moment, [1] AS many"
         )
-        assert Conditions(row, user=None).count(where) == matches
+        assert MatchingUsers(row, user=None).count(where) == matches
 
 
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        ("many = [1]", "cannot be asked about"),
-        ("s LIKE s", "not known here"),
+        ("many IS NULL", "whose type can be asked about"),
+        ("s LIKE s", "a pattern in single quotes"),
         ("regexp_matches(s, '(')", "missing"),
         ("CASE WHEN s = 'a' THEN age = 'b' ELSE true END", "b"),
-        ("substring(s, age) = 'x'", "substring is not known here"),
-        ("s LIKE 'x!' ESCAPE '!'", "like_escape is not known here"),
-        ("s = 'a' COLLATE nocase", "collate is not allowed"),
-        ("s = current_user", "no column"),
-        ("age = 5 FROM range(3)", "more than one expression"),
-        ("age = 5 AS x", "more than one expression"),
+        ("substring(s, age) = 'x'", "a function that is not known here"),
+        ("s LIKE 'x!' ESCAPE '!'", "ESCAPE"),
+        ("s = 'a' COLLATE nocase", "COLLATE"),
+        ("s = current_user", "declared column"),
+        ("age = 5 FROM range(3)", "must have an operator"),
+        ("age = 5 AS x", "must have an operator"),
         ("NOT " * 2000 + "true", ""),
         ("s > 3", "CAST"),
     ],
@@ -181,8 +184,8 @@ def test_what_a_condition_says_of_a_row(where: str, matches: bool) -> None:
 def test_what_could_fail_on_a_row_is_refused_before_there_is_one(where: str, reason: str) -> None:
     with duckdb.connect() as connection:
         row = connection.sql("SELECT 1 AS age, 'x' AS s, [1] AS many")
-        with pytest.raises(ParameterError, match="where must be one condition") as refused:
-            Conditions(row, user=None).check(where)
+        with pytest.raises(ParameterError, match="where must") as refused:
+            MatchingUsers(row, user=None).check(where)
     assert reason in str(refused.value)
 
 
@@ -198,3 +201,96 @@ def test_what_could_fail_on_a_row_is_refused_before_there_is_one(where: str, rea
 )
 def test_a_part_that_does_not_convert_is_null_and_the_rest_decides(where: str, matches: int) -> None:
     assert counted([(200, "x", 1)], where) == matches
+
+
+# page, visitor, age as text
+ROWS = "('/home', 1, '30'), ('/pay', 1, '30'), ('/home', 2, 'SECRET'), ('/home', NULL, '9'), (NULL, 3, NULL)"
+
+
+@pytest.fixture
+def visits():
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE visits AS FROM (VALUES {ROWS}) t(page, visitor, age)")
+        yield connection.sql("SELECT * FROM visits")
+
+
+@pytest.mark.parametrize(
+    ("where", "users", "rows"),
+    [
+        ("true", 3, 5),
+        ("page = '/home'", 2, 3),
+        ("page IN ('/home', '/pay')", 2, 4),
+        ("page IS NULL", 1, 1),
+        ("NOT page = '/home'", 1, 1),
+        ("page LIKE '/p%' -- a comment", 1, 1),
+        ("visitor BETWEEN 1 AND 2", 2, 3),
+        ("CAST(age AS INTEGER) > 20", 1, 2),
+        ("CAST(age AS INTEGER) > 5", 1, 3),
+        ("TRY_CAST(age AS INTEGER) IS NULL", 2, 2),
+    ],
+)
+def test_a_condition_counts_distinct_users_or_rows(visits, where: str, users: int, rows: int) -> None:
+    assert MatchingUsers(visits, user="visitor").count(where) == users
+    assert MatchingUsers(visits, user=None).count(where) == rows
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        *("", "page", "*", "page =", "pge = '/home'", "page = '/home';", "true, true", "page = ?", "$1"),
+        *(
+            "true) OR (true",
+            "true ORDER BY 1",
+            "true UNION ALL SELECT true",
+            "COLUMNS(*) = 1",
+            "unnest([true])",
+            "page = '\udcff'",
+        ),
+        *(
+            "visitor = 'SECRET'",
+            "age > 30",
+            "visitor = CAST('x' AS INTEGER)",
+            "error('x')",
+            "x" * 10_001,
+        ),
+    ],
+)
+def test_what_is_not_one_condition_is_refused(visits, where: str) -> None:
+    with pytest.raises(ParameterError, match="where"):
+        MatchingUsers(visits, user="visitor").count(where)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "visitor = (SELECT max(visitor) FROM visits)",
+        "visitor IN (SELECT visitor FROM visits)",
+        "EXISTS (SELECT 1 FROM visits)",
+        "count(*) > 1",
+        "row_number() OVER () < 3",
+        "rowid < 3",
+        "filename = 'x'",
+        "random() < 0.5",
+        "uuid() IS NOT NULL",
+    ],
+)
+def test_a_condition_that_looks_beyond_its_row_is_refused(visits, where: str) -> None:
+    with pytest.raises(ParameterError, match="where"):
+        MatchingUsers(visits, user="visitor").check(where)
+
+
+def test_adding_a_person_raises_every_count_by_at_most_one_and_lowers_none(visits) -> None:
+    extra = visits.union(visits.query("v", "SELECT page, 99 AS visitor, '1' AS age FROM v"))
+    for where in ("true", "page = '/home'", "age = '1'", "page IS NULL", "CAST(age AS INTEGER) > 0"):
+        before, after = (MatchingUsers(table, user="visitor").count(where) for table in (visits, extra))
+        assert before <= after <= before + 1
+
+
+def test_a_missing_user_column_lists_the_near_ones(visits) -> None:
+    with pytest.raises(TableError, match="did you mean 'visitor'"):
+        MatchingUsers(visits, user="visitr")
+
+
+def test_a_missing_column_in_a_condition_lists_the_near_ones(visits) -> None:
+    with pytest.raises(ParameterError, match="declared column.*'pag'; near it: page"):
+        MatchingUsers(visits, user="visitor").check("pag = '/home'")

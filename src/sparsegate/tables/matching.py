@@ -1,0 +1,85 @@
+"""The rows of a relation that meet a condition, and how many users have one.
+
+Whether a row matches is a function of that row alone: that is the theorem of ``conditions``. Two guards are behind it,
+for a part that can fail all the same through a fault of the engine. The expression is put into TRY, which the engine
+evaluates row by row after a failure. And for counts the rules of the optimizer are off, all but the one that leaves out
+columns: those that look at statistics, which are everybody's rows, cannot decide what is evaluated.
+
+**Errors.** What is wrong with a condition shows when it is read, in words that cannot hold a cell: first by
+``conditions``, and then by the engine, over a row of nulls, which refuses for instance a regular expression that is
+none. On the data itself nothing is left to fail.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sparsegate.conditions import duckdb_columns, read_condition
+from sparsegate.errors import ConditionError
+from sparsegate.tables.columns import check_columns
+from sparsegate.tables.engine_errors import quiet
+from sparsegate.tables.workspace import identifier
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+KEPT_RULES = ("unused_columns",)
+"""What the optimizer may still do: it looks at the query alone."""
+
+
+class Matching:
+    """Conditions over one relation."""
+
+    def __init__(self, relation: DuckDBPyRelation) -> None:
+        import duckdb
+
+        self._relation = relation
+        types = dict(zip(relation.columns, relation.types, strict=True))
+        self._schema, self._cells = duckdb_columns({name: str(kind.id) for name, kind in types.items()})
+        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in types.items())
+        # Without the optimizer, which would drop a wrong pattern beside a null before it is read.
+        self._blank = duckdb.connect()
+        self._blank.execute("PRAGMA disable_optimizer")
+        self._row = self._blank.sql(f"SELECT {nulls}")
+
+    def check(self, where: str) -> str:
+        """Read a condition without the data, or raise ``ConditionError``; returns what a row is asked."""
+        import duckdb
+
+        condition = read_condition(where, self._schema)
+        guarded = f"TRY({condition.sql(cells=self._cells)})"
+        try:
+            self._row.filter(guarded).fetchall()
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+        else:
+            return guarded
+        raise ConditionError("must be a condition that the engine takes", where, 0, len(where), next_step=reason)
+
+    def rows(self, where: str) -> DuckDBPyRelation:
+        """The rows that match, with all their columns."""
+        return self._relation.filter(self.check(where))
+
+
+class MatchingUsers(Matching):
+    """Counts over one relation; ``user`` is the column that names a person, None where each row is a unit.
+
+    The optimizer of the relation's database is turned off, so let it be a database of its own.
+    """
+
+    def __init__(self, relation: DuckDBPyRelation, *, user: str | None) -> None:
+        if user is not None:
+            check_columns(relation.columns, [user])
+        named = None if user is None else identifier(user)
+        super().__init__(relation if named is None else relation.filter(f"{named} IS NOT NULL"))
+        self._counted = "count(*)" if named is None else f"count(DISTINCT {named})"
+        rules = self._blank.sql("SELECT name FROM duckdb_optimizers()").fetchall()
+        off = ",".join(rule for (rule,) in rules if rule not in KEPT_RULES)
+        relation.query("sparsegate_table", f"SET disabled_optimizers = '{off}'")
+
+    def count(self, where: str) -> int:
+        """How many distinct users (or rows) match. This is the private answer: give it to a gate and to nobody."""
+        matching = self.rows(where)
+        with quiet("the table cannot be counted"):
+            ((count,),) = matching.aggregate(self._counted).fetchall()
+        return int(count)
