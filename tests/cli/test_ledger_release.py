@@ -138,7 +138,9 @@ main()
 """
 
 
-@pytest.mark.parametrize(("options", "kept"), [(TOP, "/home"), (LISTED, "right 95 % of the time")], ids=["top", "watch"])
+@pytest.mark.parametrize(
+    ("options", "kept"), [(TOP, "/home"), (LISTED, "right 95 % of the time")], ids=["top", "watch"]
+)
 def test_a_kill_before_the_first_printed_word_loses_nothing(
     command: Command, ledger: sg.Ledger, options: tuple[str, ...], kept: str
 ) -> None:

@@ -49,7 +49,7 @@ def test_a_release_that_kept_nothing_has_no_parts(ledger: Ledger) -> None:
     assert ledger.release(2).gave == ()
 
 
-@pytest.mark.parametrize("number", [0, 1, 3, -1, True, "2", None, 2.0])
+@pytest.mark.parametrize("number", [0, 1, 3, -1, 10**30, True, "2", None, 2.0])
 def test_only_an_entry_that_spent_has_a_release(ledger: Ledger, number: Any) -> None:
     ledger.spend(epsilon=0.25, what="the second entry")
     for use in (ledger.release, ledger.reserved, lambda wrong: ledger.keep(wrong, {})):
@@ -59,11 +59,25 @@ def test_only_an_entry_that_spent_has_a_release(ledger: Ledger, number: Any) -> 
 
 @pytest.mark.parametrize("text", ["{", "3", "null", ""])
 def test_a_release_that_does_not_read_is_a_damaged_ledger(ledger: Ledger, text: str) -> None:
-    ledger.keep(ledger.spend(epsilon=0.25, what="x"), {"value": 1})
+    entry = ledger.spend(epsilon=0.25, what="x")
     with ledger.database.writing() as connection:
-        connection.exec_driver_sql(f"UPDATE releases SET gave = '{text}'")
+        connection.exec_driver_sql(f"INSERT INTO releases VALUES ({entry.number}, 1, '{text}')")
     with pytest.raises(sg.LedgerError, match="damaged: what entry 2 gave does not read"):
         ledger.release(2)
+
+
+@pytest.mark.parametrize("table", ["entries", "releases"])
+@pytest.mark.parametrize("change", ["DELETE FROM {}", "UPDATE {} SET {}=1"])
+def test_what_is_written_is_never_changed_or_removed(ledger: Ledger, table: str, change: str) -> None:
+    ledger.keep(ledger.spend(epsilon=0.25, what="x"), {"value": 1})
+
+    def slip() -> None:
+        with ledger.database.writing() as connection:
+            connection.exec_driver_sql(change.format(table, "number" if table == "entries" else "part"))
+
+    with pytest.raises(sg.LedgerError):
+        slip()
+    assert ledger.release(2).gave == ({"value": 1},)
 
 
 def test_a_result_that_cannot_be_stored_still_goes_to_its_owner(ledger: Ledger, monkeypatch: Any) -> None:

@@ -26,6 +26,7 @@ from datetime import datetime
 from decimal import Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sparsegate.budget import Number, exact_epsilon
@@ -171,6 +172,7 @@ def exact_text(value: Fraction) -> str:
         return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
 
 
+@lru_cache(maxsize=4096)  # a ledger of many entries holds few different amounts
 def exact_value(text: object) -> Fraction:
     """Read ``exact_text`` back; anything else in its place means that the ledger is damaged."""
     if not isinstance(text, str) or not _EXACT.fullmatch(text):

@@ -120,27 +120,31 @@ REQUESTS = Table(
     Column("response", Text),
 )
 
-# Entries are only ever added: the triggers stop a slip of the hand, not somebody who means it.
-_STAY: Final = {
+# Some rows are only ever added: the triggers stop a slip of the hand, not somebody who means it.
+_ONLY_GROWS: Final = {
     "sqlite": (
-        "CREATE TRIGGER entries_stay BEFORE DELETE ON entries "
-        "BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END",
-        "CREATE TRIGGER entries_last BEFORE UPDATE ON entries "
-        "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END",
+        "CREATE TRIGGER {table}_stay BEFORE DELETE ON {table} "
+        "BEGIN SELECT RAISE(ABORT, '{table} are never removed'); END",
+        "CREATE TRIGGER {table}_last BEFORE UPDATE ON {table} "
+        "BEGIN SELECT RAISE(ABORT, '{table} are never changed'); END",
     ),
     "postgresql": (
-        "CREATE FUNCTION entries_only_grow() RETURNS trigger LANGUAGE plpgsql AS "
-        "'BEGIN RAISE EXCEPTION ''entries are never changed or removed''; END'",
-        "CREATE TRIGGER entries_only_grow BEFORE UPDATE OR DELETE OR TRUNCATE ON entries "
-        "FOR EACH STATEMENT EXECUTE FUNCTION entries_only_grow()",
+        "CREATE FUNCTION {table}_only_grow() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN RAISE EXCEPTION ''{table} are never changed or removed''; END'",
+        "CREATE TRIGGER {table}_only_grow BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION {table}_only_grow()",
     ),
 }
 
 
+def _only_grows(connection: Connection, table: Table) -> None:
+    for statement in _ONLY_GROWS[connection.dialect.name]:
+        connection.execute(text(statement.format(table=table.name)))
+
+
 def _account(connection: Connection) -> None:
     METADATA.create_all(connection, tables=[LEDGER, ENTRIES], checkfirst=False)
-    for statement in _STAY[connection.dialect.name]:
-        connection.execute(text(statement))
+    _only_grows(connection, ENTRIES)
 
 
 def _service(connection: Connection) -> None:
@@ -149,6 +153,7 @@ def _service(connection: Connection) -> None:
 
 def _kept(connection: Connection) -> None:
     METADATA.create_all(connection, tables=[RELEASES], checkfirst=False)
+    _only_grows(connection, RELEASES)
 
 
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service, _kept)

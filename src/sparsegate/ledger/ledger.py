@@ -21,7 +21,7 @@ from sparsegate.ledger.account import Amount, Entry, Kind, Release, Statement, e
 from sparsegate.ledger.database import open_database
 from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
 from sparsegate.ledger.reserved import Reserved, Together
-from sparsegate.ledger.rows import add_part, append, read_parts, read_statement, read_version
+from sparsegate.ledger.rows import add_part, append, read_dataset, read_parts, read_spent, read_statement, read_version
 
 USED: Final = 0
 """The part that says that a reserved entry is used, and for what; what was released follows it."""
@@ -133,13 +133,13 @@ class Ledger:
         """Store what the release of an entry gave, as JSON; may be called again to add to it."""
         number = entry.number if isinstance(entry, Entry) else entry
         with self.database.writing() as connection:
-            self._spent_entry(connection, number)
+            self._spent(connection, number)
             add_part(connection, number, gave)
 
     def release(self, number: int) -> Release:
         """What the entry of that number gave, again, and at no cost."""
         with self.database.reading() as connection:
-            entry = self._spent_entry(connection, number)
+            entry = self._spent(connection, number)
             parts = read_parts(self.database, connection, number)
         return Release(entry=entry, gave=tuple(gave for part, gave in parts.items() if part != USED))
 
@@ -169,7 +169,7 @@ class Ledger:
     def reserved(self, number: int) -> Reserved:
         """The reserved charge of that number again, in another process or after a crash. It serves one release."""
         with self.database.reading() as connection:
-            entry = self._spent_entry(connection, number)
+            entry = self._spent(connection, number)
         if entry.kind is not Kind.RESERVE:
             raise ParameterError("number", "must be that of a reserved entry", number, "see `sparsegate ledger show`")
         again = Reserved(entry.amount, entry.what)
@@ -179,7 +179,7 @@ class Ledger:
     def begin_release(self, number: int, what: str) -> None:
         """Write that a reserved entry is used: the store decides, so that of two releases one is refused."""
         with self.database.writing() as connection:
-            self._spent_entry(connection, number)
+            self._spent(connection, number)
             if read_parts(self.database, connection, number):
                 raise self.database.trouble(
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
@@ -236,11 +236,6 @@ class Ledger:
     def _read(self, connection: Connection) -> Statement:
         return read_statement(self.database, connection, self._dataset)
 
-    def _spent_entry(self, connection: Connection, number: int) -> Entry:
-        entries = self._read(connection).entries
-        found = entries[number - 1] if isinstance(number, int) and 0 < number <= len(entries) else None
-        if found is None or found.kind is Kind.BUDGET:
-            raise ParameterError(
-                "number", "must be that of an entry that spent", number, "see the entries with `sparsegate ledger show`"
-            )
-        return found
+    def _spent(self, connection: Connection, number: object) -> Entry:
+        read_dataset(self.database, connection, self._dataset)
+        return read_spent(self.database, connection, number)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, func, insert, select
 
-from sparsegate.errors import LedgerError
+from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, Entry, Kind, Statement, exact_text, exact_value
 from sparsegate.ledger.database import Database
 from sparsegate.ledger.database_schema import ENTRIES, LEDGER, RELEASES, VERSION
@@ -30,23 +30,41 @@ def read_version(database: Database, connection: Connection) -> int:
     return version
 
 
-def read_statement(database: Database, connection: Connection, dataset: str | None) -> Statement:
-    """Every entry; ``dataset``, where given, is the name that the ledger must hold."""
+def read_dataset(database: Database, connection: Connection, dataset: str | None) -> str:
+    """The name of the dataset; ``dataset``, where given, is what it must be."""
     if read_version(database, connection) != VERSION:
         raise damaged(database, "its version went back")
-    header = connection.execute(select(LEDGER.c.dataset)).scalars().all()
-    if len(header) != 1 or not isinstance(header[0], str):
+    names = connection.execute(select(LEDGER.c.dataset)).scalars().all()
+    if len(names) != 1 or not isinstance(names[0], str):
         raise damaged(database, "it does not name its dataset")
-    if dataset is not None and header[0] != dataset:
+    if dataset is not None and names[0] != dataset:
         raise database.trouble(
-            f"belongs to the dataset {header[0]!r}, not {dataset!r}; a ledger holds one dataset, so give the right "
+            f"belongs to the dataset {names[0]!r}, not {dataset!r}; a ledger holds one dataset, so give the right "
             "name, or a ledger of its own to other people's data"
         )
+    return names[0]
+
+
+def read_statement(database: Database, connection: Connection, dataset: str | None) -> Statement:
+    """Every entry of the ledger of a dataset."""
+    name = read_dataset(database, connection, dataset)
     rows = connection.execute(select(*_ORDER).order_by(ENTRIES.c.number))
     entries = tuple(_entry(database, place, tuple(row)) for place, row in enumerate(rows, start=1))
     if not entries or entries[0].kind is not Kind.BUDGET:
         raise damaged(database, "it does not begin with a budget")
-    return Statement(dataset=header[0], entries=entries)
+    return Statement(dataset=name, entries=entries)
+
+
+def read_spent(database: Database, connection: Connection, number: object) -> Entry:
+    """The entry of that number, which must be one that spent."""
+    row = None
+    if isinstance(number, int) and 1 < number < 2**31:
+        row = connection.execute(select(*_ORDER).where(ENTRIES.c.number == number)).one_or_none()
+    found = None if row is None else _entry(database, row[0], tuple(row))
+    if found is None or found.kind is Kind.BUDGET:
+        next_step = "see the entries with `sparsegate ledger show`"
+        raise ParameterError("number", "must be that of an entry that spent", number, next_step)
+    return found
 
 
 def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
