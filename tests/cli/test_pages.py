@@ -38,6 +38,19 @@ def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: P
     assert Ledger("visits.ledger").statement().remaining.epsilon == 1 + Fraction(3, 4)
 
 
+def test_the_page_of_the_ledger_runs_in_its_order(command: Command, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "ledger.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for language, block in re.findall(r"```(python|sh)\n(.*?)```", page, re.DOTALL):
+        if language == "python":
+            exec(block, names)
+        else:
+            assert [command(*shlex.split(line)[1:])[0] for line in block.splitlines()] == [0] * block.count("\n")
+    statement = Ledger("visits.ledger").statement()
+    assert (statement.spent.epsilon, statement.budget.epsilon) == (1 + Fraction(5, 8), 4)
+
+
 def test_the_margins_on_the_page_are_those_of_the_gates() -> None:
     page = (DOCS / "threshold.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| cutoff (\d+) \| (\d+) \| (\d+) \| (\d+) \|", page, re.MULTILINE)
