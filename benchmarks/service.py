@@ -1,8 +1,8 @@
 """Questions to a served gate: how many a second beside the bare DuckDB query, and what the gate itself costs.
 
-A table of a million rows; a thousand different predicates, a third each of which match 1 %, 10 % and 50 % of the rows.
-The peer counts distinct people by the same predicates, on the same table in an in-memory DuckDB. Ours goes the whole
-way: HTTP over loopback, token, idempotency key, predicate, both commits. D is off unless said otherwise.
+A table of a million rows; a thousand different conditions, a third each of which match 1 %, 10 % and 50 % of the rows.
+The peer counts distinct people by the same conditions, on the same table in an in-memory DuckDB. Ours goes the whole
+way: HTTP over loopback, token, idempotency key, condition, both commits. D is off unless said otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.measure import Contender, Result, side_by_side
 
-ROWS, PEOPLE, PREDICATES = 1_000_000, 200_000, 1000
+ROWS, PEOPLE, CONDITIONS = 1_000_000, 200_000, 1000
 SHARES = (0.01, 0.1, 0.5)
 SECONDS = 3600
 ROUNDS = 5
@@ -37,10 +37,10 @@ def write_table(path: Path) -> None:
     )
 
 
-def predicates() -> list[str]:
+def conditions() -> list[str]:
     """A thousand, all different; which share of the rows each matches goes round."""
     rng, found = np.random.default_rng(1), []
-    for place in range(PREDICATES):
+    for place in range(CONDITIONS):
         width = round(SHARES[place % 3] * SECONDS)
         low = int(rng.integers(0, SECONDS - width))
         found.append(f"seconds BETWEEN {low} AND {low + width - 1} AND country <> 'x{place}'")
@@ -56,6 +56,7 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
     from sparsegate.service.assembly import keeper_on
     from sparsegate.service.client.client import connect
     from sparsegate.service.data.dataset import Dataset
+    from sparsegate.service.deadline import Pace
     from sparsegate.service.sealed_noise import SealingKey
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web.http import create_app
@@ -66,7 +67,7 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
     Ledger.create(place, dataset="visits", budget=100).close()
     ledger = Ledger(place, pooled=True)
     with Dataset.open([str(table)], user="visitor") as data:
-        keeper = keeper_on(ledger, data, SealingKey.create(folder / f"{delay}.key"), delay=delay)
+        keeper = keeper_on(ledger, data, SealingKey.create(folder / f"{delay}.key"), pace=Pace(delay=delay))
         tokens = Tokens(ledger)
         app = create_app(keeper, tokens, limits=Limits(rate=1e9, burst=10**9))
         sock = listen("127.0.0.1", 0)
@@ -86,7 +87,7 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
 
 
 def results() -> Iterator[Result]:
-    asked = predicates()
+    asked = conditions()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         table = folder / "visits.parquet"
@@ -101,7 +102,7 @@ def results() -> Iterator[Result]:
 
 
 def bare(table: Path) -> Any:
-    """The plain query, by a predicate."""
+    """The plain query, by a condition."""
     import duckdb
 
     connection = duckdb.connect()
@@ -110,7 +111,7 @@ def bare(table: Path) -> Any:
 
 
 def rates(gate: Any, plain: Any, asked: list[str]) -> Iterator[Result]:
-    """A fifth of the predicates each round, the same for both."""
+    """A fifth of the conditions each round, the same for both."""
     parts = [asked[place::ROUNDS] for place in range(ROUNDS)]
     turns = {"ours": 0, "bare": 0}
 
@@ -126,7 +127,7 @@ def rates(gate: Any, plain: Any, asked: list[str]) -> Iterator[Result]:
     )
     rate, other = 1 / ours.each, 1 / peer.each
     yield Result(
-        benchmark="asks a second over HTTP, D off, 1,000 predicates",
+        benchmark="asks a second over HTTP, D off, 1,000 conditions",
         ours=round(rate, 1),
         peer=round(other, 1),
         unit="asks/s",
@@ -143,10 +144,10 @@ def own_cost(keeper: Any, gate: Any, asked: list[str]) -> Result:
     counting: list[float] = []
     count = keeper.dataset.count
 
-    def timed(predicate: Any, **options: Any) -> int:
+    def timed(condition: Any) -> int:
         begun = time.perf_counter()
         try:
-            return int(count(predicate, **options))
+            return int(count(condition))
         finally:
             counting.append(time.perf_counter() - begun)
 

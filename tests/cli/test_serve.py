@@ -164,17 +164,17 @@ def test_a_host_beyond_this_machine_is_warned_about(command, visits, started):
     assert command(*arguments)[2] == ""
 
 
-def test_the_delay_is_ten_asks_and_at_least_a_quarter_of_a_second(command, visits, started, monkeypatch):
+def test_the_delay_is_ten_looks_and_at_least_a_quarter_of_a_second(command, visits, started, monkeypatch):
     arguments = ("serve", visits, "--user", "visitor", "--port", 0)
     monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.0001)
-    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.0001)
+    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.look_seconds", lambda self: 0.0001)
     _, out, _ = command(*arguments, "--new-ledger", "--budget", 2)
     assert "answers leave 0.25 s" in out
     monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.05)
-    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.scan_seconds", lambda self: 0.2)
+    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.look_seconds", lambda self: 0.2)
     _, out, _ = command(*arguments)
     assert "answers leave 3 s" in out
-    assert started[-1].state.service.lines._places.value == 5
+    assert "questions of up to 2.5 times a look at every column" in out
 
 
 def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, monkeypatch):

@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, until
 
+from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import GateClosed, LedgerError, TableError
 from sparsegate.ledger import database_schema as schema
 from sparsegate.mechanisms.resume import threshold_noise
 from sparsegate.service.gates import KeyReused
 from sparsegate.service.keeper import CHANGED, Keeper
-from sparsegate.service.predicates import Column, Kind, PublicSchema
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.store.sql_gates import SqlGates
 
@@ -50,7 +50,7 @@ def test_a_retry_gets_its_answer_whatever_has_changed_since(shop: Shop, tmp_path
     gate = shop.open(keeper)
     first = keeper.ask(shop.caller("mine"), gate, HIGH)
     keeper.dataset.altered = True  # type: ignore[attr-defined]
-    keeper.dataset.schema = PublicSchema((Column("other", Kind.TEXT),))
+    keeper.dataset.schema = Schema((Column("other", Kind.TEXT),))
     assert keeper.ask(shop.caller("mine"), gate, HIGH) == first
     SealingKey.create(tmp_path / "new.key")
     shop.key = tmp_path / "new.key"

@@ -8,12 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sparsegate.conditions import Column, Condition, Kind, Schema
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.assembly import keeper_on
 from sparsegate.service.caller import Caller
+from sparsegate.service.deadline import Pace
 from sparsegate.service.gates import OutcomeLost
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.predicates import Column, Kind, Predicate, PublicSchema
 from sparsegate.service.sealed_noise import SealingKey
 
 HIGH, LOW = "page = 'high'", "page = 'low'"
@@ -29,15 +30,18 @@ class Pretend:
 
     def __init__(self, fingerprint: str = "first", counted: Callable[[], None] = lambda: None) -> None:
         self.fingerprint, self.counted = fingerprint, counted
-        self.schema = PublicSchema((Column("page", Kind.TEXT),))
+        self.schema = Schema((Column("page", Kind.TEXT),))
         self.altered = False
 
     def changed(self) -> bool:
         return self.altered
 
-    def count(self, predicate: Predicate, *, started: Any = None) -> int:
+    def count(self, condition: Condition) -> int:
         self.counted()
-        return COUNTS[predicate.text]
+        return COUNTS[condition.text]
+
+    def seconds(self, condition: Condition) -> float:
+        return 0.0
 
     def relation(self) -> Any:
         import pandas
@@ -58,7 +62,7 @@ class Shop:
 
     def keeper(self, dataset: Pretend | None = None, *, delay: float = 0.0, **options: Any) -> Keeper:
         ledger = Ledger(self.place, pooled=True)
-        made = keeper_on(ledger, dataset or Pretend(), SealingKey.load(self.key), delay=delay, **options)
+        made = keeper_on(ledger, dataset or Pretend(), SealingKey.load(self.key), pace=Pace(delay=delay), **options)
         self._open += [ledger, made]
         return made
 

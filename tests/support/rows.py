@@ -9,8 +9,8 @@ from typing import Any
 
 import duckdb
 
+from sparsegate.conditions import read_condition
 from sparsegate.service.data.dataset import Dataset
-from sparsegate.service.predicates import read_predicate
 
 SECRET = "SECRET-CELL"
 COLUMNS = ["visitor", "page", "seconds", "score", "paid", "day"]
@@ -47,4 +47,4 @@ def write(path: Path, query: str) -> str:
 
 
 def ask(dataset: Dataset, text: str) -> int:
-    return dataset.count(read_predicate(text, dataset.schema))
+    return dataset.count(read_condition(text, dataset.schema))

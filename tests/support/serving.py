@@ -17,6 +17,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.assembly import keeper_on
 from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.deadline import Pace
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.tokens import Role, Tokens
@@ -24,7 +25,7 @@ from sparsegate.service.web.http import create_app
 from sparsegate.service.web.limits import Limits
 from sparsegate.service.web.server import listen
 
-UNLIMITED = Limits(rate=1e9, burst=10**9, failure_rate=1e9, failure_burst=10**9)
+UNLIMITED = Limits(rate=1e9, burst=10**9, failure_rate=1e9, failure_burst=10**9, open_rate=1e9, open_burst=10**9)
 CERTAIN = {"threshold": 100, "cutoff": 3, "epsilon": "100", "queries": None}
 """A gate with so little noise that 300 people are ABOVE and nobody is BELOW, up to a chance of less than 1e-300."""
 
@@ -102,14 +103,20 @@ def visits(folder: Path) -> Iterator[Dataset]:
 
 @contextmanager
 def serving(
-    folder: Path, data: Dataset, *, epsilon: float = 1000, delay: float = 0.0, limits: Limits = UNLIMITED
+    folder: Path,
+    data: Dataset,
+    *,
+    epsilon: float = 1000,
+    delay: float = 0.0,
+    pace: Pace | None = None,
+    limits: Limits = UNLIMITED,
 ) -> Iterator[Service]:
     """A service with one token for each role, on a ledger of its own in a folder."""
     ledger = Ledger.create(folder / "visits.ledger", dataset="visits", budget=epsilon)
     tokens = Tokens(ledger, remembered=0)
     owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", Role.ANALYST)
     with start_blocking_portal() as portal:
-        keeper = keeper_on(ledger, data, SealingKey.create(folder / "visits.key"), delay=delay)
+        keeper = keeper_on(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or Pace(delay=delay))
         try:
             yield Service(keeper, tokens, portal, owner, analyst, limits)
         finally:

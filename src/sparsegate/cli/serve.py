@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparsegate.cli.ledger_options import Dataset, LedgerDelta, Sql, Table
 from sparsegate.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sparsegate.service.deadline import Pace
 
 
 def serve(
@@ -19,6 +22,9 @@ def serve(
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="What may be asked about; all but --user unless given.")
     ] = None,
+    max_cell: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Cut text cells to N characters: less is faster, and D shorter.")
+    ] = 1000,
     table: Table = None,
     sql: Sql = None,
     ledger: Annotated[
@@ -35,7 +41,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
     delay: Annotated[
-        str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; ten times a full scan.")
+        str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
     ] = None,
 ) -> None:
     """Answer "above" or "below" over HTTP, from a ledger that no crash can cheat.
@@ -48,10 +54,10 @@ def serve(
         load_extra(module, extra="serve")
     from sparsegate.service.assembly import keeper_on
     from sparsegate.service.data.dataset import Dataset as Data
+    from sparsegate.service.deadline import Pace
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
     from sparsegate.service.web.http import create_app
-    from sparsegate.service.web.limits import Limits
     from sparsegate.service.web.loopback import is_loopback
 
     given = _delay(delay)
@@ -65,7 +71,7 @@ def serve(
     # First of all, so that two servers on one port do not both read the data.
     with (
         closing(server.listen(host, port)) as listening,
-        Data.open(files, user=user, unit=unit, table=table, sql=sql, columns=names) as data,
+        Data.open(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
     ):
         name = data.name if dataset is None else dataset
         if new_ledger:
@@ -73,15 +79,14 @@ def serve(
         account = server.open_ledger(place, dataset=name, epsilon=budget, delta=budget_delta)
         with closing(account):
             secret = server.open_key(sealing, account, renew=new_key and not new_ledger)
-            # Without a delay nothing can be overrun, and there is nothing to measure for.
-            work = data.scan_seconds() + 2 * account.commit_seconds() if given != 0 else 0.0
-            wait = server.delay_for(work) if given is None else given
-            with closing(keeper_on(account, data, secret, delay=wait)) as keeper:
+            look = data.look_seconds()
+            pace = Pace.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
+            with closing(keeper_on(account, data, secret, pace=pace)) as keeper:
                 tokens = Tokens(account)
                 statement = account.statement()
                 typer.echo(f"dataset {name!r}, unit {data.unit}: {len(data.schema.columns)} columns may be asked about")
                 typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
-                typer.echo(_about_delay(wait))
+                typer.echo(_about_delay(pace, look))
                 if new_ledger:
                     first = tokens.add("owner", Role.OWNER)
                     typer.echo(
@@ -93,7 +98,7 @@ def serve(
                         "or whoever is on the way reads tokens and answers",
                         err=True,
                     )
-                app = create_app(keeper, tokens, limits=Limits(asks=server.asks_at_once(wait, work)))
+                app = create_app(keeper, tokens)
                 server.run(app, listening, started=lambda: typer.echo(f"serving {server.address(listening)}"))
 
 
@@ -110,7 +115,8 @@ def _delay(text: str | None) -> float | None:
     return seconds
 
 
-def _about_delay(delay: float) -> str:
-    if not delay:
-        return "delay   off: whoever has a stopwatch sees how long a count takes, and that is data"
-    return f"delay   answers leave {delay:g} s after their turn came, whatever they are"
+def _about_delay(pace: Pace, look: float) -> str:
+    dearest = f"questions of up to {pace.capacity / look:.2g} times a look at every column are answered"
+    if not pace.delay:
+        return f"delay   off: whoever has a stopwatch sees how long a count takes, and that may be data; {dearest}"
+    return f"delay   answers leave {pace.delay:g} s after their turn came, whatever they are; {dearest}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparsegate.ledger.ledger import Ledger
+from sparsegate.service.deadline import Pace
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.ports import ServedTable
 from sparsegate.service.sealed_noise import SealingKey
@@ -11,8 +12,14 @@ from sparsegate.service.store.sql_gates import SqlGates
 
 
 def keeper_on(
-    ledger: Ledger, dataset: ServedTable, key: SealingKey, *, delay: float, waiting: int = 32, patience: float = 60.0
+    ledger: Ledger,
+    dataset: ServedTable,
+    key: SealingKey,
+    *,
+    pace: Pace,
+    waiting: int = 32,
+    patience: float = 60.0,
 ) -> Keeper:
     """A keeper of the gates in a ledger; ``waiting`` and ``patience`` are those of the turns."""
     turns = turns_of(ledger.database, waiting=waiting, patience=patience)
-    return Keeper(SqlGates(ledger), turns, dataset, key, delay=delay)
+    return Keeper(SqlGates(ledger), turns, dataset, key, pace=pace)

@@ -1,22 +1,55 @@
 """One ask and its deadline: the answer leaves at arrival + D, also where the work is not done by then.
 
 The work is done in a thread of its own, which holds the gate's turn; whoever asked waits for it until D is over and no
-longer. A count that is still running then is stopped. What the thread does after that is clean up: it takes back an
-outcome that was written too late, closes the gate, and gives back the turn.
+longer. What the thread does after that is clean up: it takes back an outcome that was written too late, closes the
+gate, and gives back the turn. A count that is late is not stopped: its work is bounded (``data.constant_work``), and
+what could be stopped would tell how far it was.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Generic, NoReturn, TypeVar
+from typing import Final, Generic, NoReturn, TypeVar
 
 from sparsegate.service.gates import OutcomeLost
 
 Answer = TypeVar("Answer")
+
+HEADROOM: Final = 5
+"""D is this many times the longest count that is admitted, commits included: a machine is busy at times."""
+
+SHORTEST: Final = 0.25
+"""The least D in seconds, unless it is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How long questions may take."""
+
+    delay: float = 0.0
+    """D in seconds; 0 answers as soon as it can, and then a stopwatch sees how long a count took."""
+    capacity: float = math.inf
+    """The seconds that a count may take at worst, by public numbers: what could take longer is refused at once."""
+    places: int = 4
+    """Questions that are counted at once; the others wait, and D does not run."""
+
+    @classmethod
+    def measured(cls, *, look: float, commits: float, delay: float | None = None) -> Pace:
+        """From a count that looks at every column once, and from the commits of an ask; ``delay`` overrides D.
+
+        Unless D is given, conditions of twice such a look are admitted.
+
+        >>> Pace.measured(look=0.2, commits=0.01), Pace.measured(look=0.001, commits=0.01).capacity
+        (Pace(delay=2.1, capacity=0.41, places=4), 0.04)
+        """
+        long = max(SHORTEST, math.ceil(2 * HEADROOM * (look + commits) * 1000 - 1e-6) / 1000)
+        longest = (delay or long) / HEADROOM - commits
+        return cls(delay=long if delay is None else delay, capacity=max(longest, 1e-9))
 
 
 class Asking(Generic[Answer]):
@@ -28,7 +61,6 @@ class Asking(Generic[Answer]):
         self._arrival: float | None = None
         self._intended = False
         self._expired = False
-        self._stop: Callable[[], None] | None = None
         self._outcome: Callable[[], Answer] | None = None
 
     def run(self, work: Callable[[], None]) -> Answer:
@@ -63,11 +95,6 @@ class Asking(Generic[Answer]):
                     self._expired = True
                     break
                 self._changed.wait(left)
-            stop = self._stop if self._expired else None
-        if stop is not None:
-            # A count that has just ended by itself cannot be stopped any more, and nobody may be told so.
-            with suppress(Exception):
-                stop()
 
     def arrive(self) -> None:
         """The turn has come: D runs from here."""
@@ -79,18 +106,9 @@ class Asking(Generic[Answer]):
         """The intent is committed: from here on whatever comes of it leaves at arrival + D."""
         self._intended = True
 
-    def can_stop(self, stop: Callable[[], None]) -> None:
-        """The count has begun, and this stops it."""
-        with self._changed:
-            self._stop = stop
-            expired = self._expired
-        if expired:
-            stop()
-
     def deliver(self, outcome: Callable[[], Answer]) -> bool:
         """Hand over what is to be returned or raised; False: too late, ``OutcomeLost`` has left."""
         with self._changed:
-            self._stop = None
             if self._expired or (self._outcome is None and self.late):
                 self._expired = True
             elif self._outcome is None:

@@ -8,9 +8,10 @@ An ask is written in the same way whatever comes of it:
     4. answer, at arrival + D.
 
 Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
-ABOVE for ever (``asking``). "Arrival" is when the ask gets its turn at the gate, and the turn is held until the answer
-has left (``store.turns``); until then nobody sees it (``visible_from``). D bounds what a stopwatch can learn; that an
-engine could be slower than ten full scans, or fail, on one database and not on its neighbour lies outside the theorem.
+ABOVE for ever (``deadline``). "Arrival" is when the ask gets its turn at the gate and a place to be counted at; the
+turn is held until the answer has left (``store.locks``), and until then nobody sees it (``visible_from``). The work of
+a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can take; that an
+engine could be slower than that, or fail, on one database and not on its neighbour lies outside the theorem.
 
 **Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and charges add up
 to at most the budget (``ledger``), so by sequential composition, which holds for gates that run side by side too
@@ -30,15 +31,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sparsegate.budget import Number
-from sparsegate.errors import GateClosed, ParameterError, TableError
+from sparsegate.conditions import Condition, read_condition
+from sparsegate.errors import ConditionError, GateClosed, ParameterError, TableError
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.caller import Caller, Reply, gate_view, margin, moment, parameters
-from sparsegate.service.deadline import Asking, lost, wait_until
+from sparsegate.service.deadline import Asking, Pace, lost, wait_until
 from sparsegate.service.gates import Asked, GateRow, GateSpec, OutcomeLost, Request, Tally
 from sparsegate.service.ports import GateStore, ServedTable, Turns
-from sparsegate.service.predicates import Predicate, read_predicate
 from sparsegate.service.sealed_noise import SealingKey
 
 GATES: Final = "/v1/gates"
@@ -62,11 +63,20 @@ class _Given(Exception):
 class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
-    ``delay`` is D in seconds; 0 answers as soon as it can, and then a stopwatch sees how long a count took.
+    See ``Pace`` for D, for what is refused as too dear, and for how many questions are counted at once.
     """
 
-    def __init__(self, store: GateStore, turns: Turns, dataset: ServedTable, key: SealingKey, *, delay: float) -> None:
-        self.ledger, self.dataset, self.delay = store.ledger, dataset, delay
+    def __init__(
+        self,
+        store: GateStore,
+        turns: Turns,
+        dataset: ServedTable,
+        key: SealingKey,
+        *,
+        pace: Pace,
+    ) -> None:
+        self.ledger, self.dataset, self.delay = store.ledger, dataset, pace.delay
+        self._pace, self._places = pace, threading.BoundedSemaphore(pace.places)
         self._store, self._turns, self._key = store, turns, key
         self._live: dict[int, SparseVector] = {}
         self._guard = threading.Lock()
@@ -115,40 +125,55 @@ class Keeper:
             return self._again(found, request, known)
         if found.tally.closed:
             raise GateClosed(f"this gate is closed: {found.tally.closed}; open another, which spends a new budget")
-        predicate = read_predicate(where, self.dataset.schema)
+        condition = self._affordable(read_condition(where, self.dataset.schema))
         self._check_data()
         if found.fingerprint != self.dataset.fingerprint:
             self._store.close(CHANGED, id=gate)
             raise GateClosed(f"this gate is closed: {CHANGED}; open another, which spends a new budget")
         asking: Asking[Reply] = Asking(self.delay)
-        return asking.run(lambda: self._take_turn(asking, found, request, predicate))
+        return asking.run(lambda: self._take_turn(asking, found, request, condition))
 
-    def _take_turn(self, asking: Asking[Reply], gate: GateRow, request: Request, predicate: Predicate) -> None:
+    def _affordable(self, condition: Condition) -> Condition:
+        """Refuse what D was not measured for: from public numbers, and before anything is spent."""
+        times = self.dataset.seconds(condition) / self._pace.capacity
+        if times > 1:
+            raise ConditionError(
+                f"must take less work: this could take {times:.2g} times as long as an answer may",
+                condition.text,
+                0,
+                len(condition.text),
+                next_step="ask fewer or shorter comparisons at once, or ask for a longer --delay",
+            )
+        return condition
+
+    def _take_turn(self, asking: Asking[Reply], gate: GateRow, request: Request, condition: Condition) -> None:
         """All of an ask, from its turn to its end; what comes of it is delivered, and the turn held until it leaves."""
         with self._turns.at(gate.number):
-            asking.arrive()
-            live = self._resumed(gate)
-            number = self._store.intend(gate, request, predicate.text, leaves_in=asking.left)
-            if isinstance(number, Asked):
-                known = number
-                asking.deliver(lambda: self._again(gate, request, known))
-                return
-            asking.intend()
-            trouble = self._decided(asking, gate, live, number, predicate)
-            if trouble:
-                self._void(gate, number, None if trouble is _UNWRITTEN else FAILED)
-                asking.deliver(lost)
+            # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
+            with self._places:
+                asking.arrive()
+                live = self._resumed(gate)
+                number = self._store.intend(gate, request, condition.text, leaves_in=asking.left)
+                if isinstance(number, Asked):
+                    known = number
+                    asking.deliver(lambda: self._again(gate, request, known))
+                    return
+                asking.intend()
+                trouble = self._decided(asking, gate, live, number, condition)
+                if trouble:
+                    self._void(gate, number, None if trouble is _UNWRITTEN else FAILED)
+                    asking.deliver(lost)
             asking.leave()
         if trouble:
             # After it has left, and to the owner: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
 
     def _decided(
-        self, asking: Asking[Reply], gate: GateRow, live: SparseVector, number: int, predicate: Predicate
+        self, asking: Asking[Reply], gate: GateRow, live: SparseVector, number: int, condition: Condition
     ) -> str:
         """Steps 2 and 3; what went wrong, or nothing."""
         try:
-            above = bool(live.ask(self.dataset.count(predicate, started=asking.can_stop)))
+            above = bool(live.ask(self.dataset.count(condition)))
         except Exception as error:
             return _LATE if asking.late else f"it could not be counted ({type(error).__name__})"
         if asking.late:

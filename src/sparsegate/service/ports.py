@@ -9,10 +9,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from sparsegate.conditions import Condition, Schema
 from sparsegate.ledger.account import Amount
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gates import Asked, GateRow, Request, Tally
-from sparsegate.service.predicates import Predicate, PublicSchema
 
 
 class GateStore(Protocol):
@@ -89,7 +89,7 @@ class Turns(Protocol):
 class ServedTable(Protocol):
     """A table that counts people."""
 
-    schema: PublicSchema
+    schema: Schema
     unit: str
     fingerprint: str
 
@@ -100,8 +100,11 @@ class ServedTable(Protocol):
     def changed(self) -> bool:
         """Whether the data are no longer those that were opened."""
 
-    def count(self, predicate: Predicate, *, started: Callable[[Callable[[], None]], None] | None = None) -> int:
-        """The private answer. ``started`` is given a function that stops the count."""
+    def count(self, condition: Condition) -> int:
+        """The private answer."""
+
+    def seconds(self, condition: Condition) -> float:
+        """How long a count takes at worst, from public numbers."""
 
     def relation(self) -> Any:
         """The table, for ``top_items``."""

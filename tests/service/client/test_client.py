@@ -16,6 +16,7 @@ from sparsegate import (
     ABOVE,
     BELOW,
     BudgetExceeded,
+    ConditionError,
     GateClosed,
     LedgerError,
     ParameterError,
@@ -27,7 +28,6 @@ from sparsegate.service.client.calls import ServiceError
 from sparsegate.service.client.client import Client, connect
 from sparsegate.service.client.remote import settings
 from sparsegate.service.gates import KeyReused, OutcomeLost, UnknownGate
-from sparsegate.service.predicates.schema import PredicateError
 
 TOKEN = "ng_" + "s" * 43
 URL = "https://service.example"
@@ -110,7 +110,7 @@ def test_a_top_list_comes_back_in_the_order_selected(owner):
 
 def test_errors_are_the_librarys_own(owner):
     gate = open_certain(owner)
-    with pytest.raises(PredicateError, match="declared column") as wrong:
+    with pytest.raises(ConditionError, match="declared column") as wrong:
         gate.ask("cuntry = 'DE'")
     assert (wrong.value.start, wrong.value.end, wrong.value.near) == (0, 6, ("country",))
     assert wrong.value.parameter == "where"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.support.rows import SECRET, ask, write
 
+from sparsegate.conditions import Leaf, read_condition
 from sparsegate.errors import SparsegateError, TableError
 from sparsegate.service.data.dataset import COUNT_FAILED, Dataset
-from sparsegate.service.predicates import Predicate, read_predicate
 
 
 def everything_told(error: BaseException) -> str:
@@ -54,11 +54,16 @@ def test_an_error_while_opening_tells_no_cell(tmp_path: Path, case: str) -> None
         "TRUE; SET enable_external_access = true",
     ],
 )
-def test_whatever_goes_wrong_in_a_count_is_one_constant_text(tmp_path: Path, sql: str) -> None:
+def test_whatever_goes_wrong_in_a_count_is_one_constant_text(
+    tmp_path: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = write(tmp_path / "a.parquet", f"SELECT 1 AS visitor, '{SECRET}' AS page")
     with Dataset.open([file], user="visitor") as dataset:
-        with pytest.raises(TableError) as caught:
-            dataset.count(Predicate(text="", sql=sql))
+        condition = read_condition("page = 'x'", dataset.schema)
+        with monkeypatch.context() as patch:
+            patch.setattr(Leaf, "sql", lambda leaf: sql)
+            with pytest.raises(TableError) as caught:
+                dataset.count(condition)
         assert str(caught.value) == COUNT_FAILED
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
@@ -73,8 +78,8 @@ def test_no_cell_and_no_count_is_in_a_repr(visits: str) -> None:
 
 def test_a_closed_dataset_says_so(visits: str) -> None:
     with Dataset.open([visits], user="visitor") as dataset:
-        predicate = read_predicate("TRUE", dataset.schema)
-    for use in (lambda: dataset.count(predicate), dataset.relation):
+        condition = read_condition("TRUE", dataset.schema)
+    for use in (lambda: dataset.count(condition), dataset.relation):
         with pytest.raises(TableError, match="closed"):
             use()
     dataset.close()

@@ -9,10 +9,20 @@ import anyio
 import pytest
 from tests.support.serving import CERTAIN, MANY, TOP, UNLIMITED, assert_problem, serving
 
+from sparsegate.service.deadline import Pace
 from sparsegate.service.web.limits import Limits
 
 GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
+
+
+def test_a_condition_that_could_take_longer_than_an_answer_may_is_refused_and_spends_nothing(tmp_path, data):
+    with serving(tmp_path, data, pace=Pace(capacity=1e-9)) as service:
+        gate = service.open_gate()
+        problem = assert_problem(service.ask(gate, "page LIKE '%a%'"), 422, "condition")
+        assert "must take less work" in problem["detail"]
+        assert "--delay" in problem["next_step"]
+        assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 0
 
 
 @pytest.mark.parametrize("domain", ["/etc/passwd", "visits.csv", [None], [True], [1.5], 0, 1.5, True, None, {}])
@@ -39,7 +49,7 @@ def test_every_post_needs_an_idempotency_key(standing, path, key):
 
 def test_a_refused_condition_says_where_and_which_columns_are_near(service):
     gate = service.open_gate()
-    problem = assert_problem(service.ask(gate, "page = '/pay' AND cuntry = 'DE'"), 422, "predicate")
+    problem = assert_problem(service.ask(gate, "page = '/pay' AND cuntry = 'DE'"), 422, "condition")
     assert (problem["pointer"], problem["start"], problem["end"], problem["near"]) == ("/where", 18, 24, ["country"])
     assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 0
 
@@ -119,7 +129,7 @@ def test_a_body_of_64_kib_is_taken_and_one_byte_more_is_not(service):
     assert len(just) == 65_536
     gate = service.open_gate()
     path = f"/v1/gates/{gate}/ask"
-    assert_problem(service.send("POST", path, content=just, headers=JSON), 422, "predicate")
+    assert_problem(service.send("POST", path, content=just, headers=JSON), 422, "condition")
     assert_problem(service.send("POST", path, content=just + b" ", headers=JSON), 413, "too-large")
 
 
@@ -160,3 +170,13 @@ def test_whoever_guesses_tokens_is_slowed_down_and_locks_nobody_out(tmp_path, da
             assert_problem(service.send("GET", "/v1/gates", token="ng_wrong"), 401, "unauthenticated")
         assert_problem(service.send("GET", "/v1/gates", token="ng_wrong"), 429, "too-many-requests")
         assert service.send("GET", "/v1/gates", token="owner").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/health", "/", "/openapi.json"])
+def test_whoever_asks_without_a_token_asks_so_often_and_no_more(tmp_path, data, path):
+    with serving(tmp_path, data, limits=Limits(open_rate=0.01, open_burst=3)) as service:
+        answers = [service.send("GET", path, token=None) for _ in range(4)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        assert_problem(answers[-1], 429, "too-many-requests")
+        assert int(answers[-1].headers["retry-after"]) > 1
+        assert service.send("GET", "/v1/gates").status_code == 200

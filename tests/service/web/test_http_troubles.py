@@ -93,7 +93,7 @@ def test_an_answer_is_lost_in_the_same_words_whether_it_was_still_counted_or_onl
         told = []
         for where in (MANY, NOBODY):
             for owner, name, method, before, after in [
-                (data, "count", count, 0.6, 0),  # begins when D is over: it is stopped at once
+                (data, "count", count, 0.6, 0),  # begins when D is over
                 (data, "count", count, 0, 0.6),  # the engine is done, and D ends before the count is handed on
                 (store, "settle", settle, 0.6, 0),
                 (store, "settle", settle, 0, 0.6),

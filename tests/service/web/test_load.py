@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
 from sparsegate.service.client.client import connect
-from sparsegate.service.web.limits import Limits
-from sparsegate.service.web.server import asks_at_once, delay_for
+from sparsegate.service.deadline import Pace
 
 GATES, ASKS = 24, 4
 
 
 def test_questions_at_many_gates_at_once_are_all_answered(tmp_path: Path) -> None:
     with visits(tmp_path) as data, serving(tmp_path, data, epsilon=10**6) as probe:
-        work = data.scan_seconds() + 2 * probe.keeper.ledger.commit_seconds()  # type: ignore[attr-defined]
+        commits = 2 * probe.keeper.ledger.commit_seconds()
+        pace = Pace.measured(look=data.look_seconds(), commits=commits)
         (tmp_path / "loaded").mkdir()
         # A busy machine may be ten times as slow for a moment: what is held here is that asks do not slow one another.
-        delay = 4 * delay_for(work)
-        limits = Limits(rate=1e9, burst=10**9, asks=asks_at_once(delay, work))
+        pace = replace(pace, delay=4 * pace.delay)
         with (
-            serving(tmp_path / "loaded", data, epsilon=10**6, delay=delay, limits=limits) as made,
+            serving(tmp_path / "loaded", data, epsilon=10**6, pace=pace) as made,
             listening(made.app) as url,
         ):
             gates, wrong = [made.open_gate(cutoff=100) for _ in range(GATES)], []

@@ -17,8 +17,11 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
 from sparsegate.budget import exact_epsilon
+from sparsegate.conditions import Column, Schema
+from sparsegate.conditions import Kind as ColumnKind
 from sparsegate.errors import (
     BudgetExceeded,
+    ConditionError,
     GateClosed,
     LedgerError,
     ParameterError,
@@ -27,8 +30,6 @@ from sparsegate.errors import (
 )
 from sparsegate.ledger.account import Amount, Entry, Kind, Statement, exact_text
 from sparsegate.service.gates import KeyReused, OutcomeLost, RequestLost, UnknownGate
-from sparsegate.service.predicates.schema import Column, PredicateError, PublicSchema
-from sparsegate.service.predicates.schema import Kind as ColumnKind
 
 Result = TypeVar("Result")
 
@@ -132,15 +133,15 @@ def _error(heard: Heard | None) -> SparsegateError:
         return ServiceError(text, status=heard.status, type="foreign")
     if kind in _ERRORS:
         return _ERRORS[kind](str(detail))
-    if kind not in ("parameter", "predicate"):
+    if kind not in ("parameter", "condition"):
         return ServiceError(str(detail), status=heard.status, type=str(kind))
-    sort = PredicateError if kind == "predicate" else ParameterError
+    sort = ConditionError if kind == "condition" else ParameterError
     # Not by its own __init__, which would put the message together anew from parts that did not travel.
     error = sort.__new__(sort)
     error.args = (str(detail),)
     error.parameter, error.rule = str(said.get("parameter", "")), str(said.get("rule", ""))
     error.next_step = str(said.get("next_step", ""))
-    if isinstance(error, PredicateError):
+    if isinstance(error, ConditionError):
         error.start, error.end = said.get("start", 0), said.get("end", 0)
         error.near = tuple(said.get("near", ()))
     return error
@@ -158,12 +159,15 @@ class TopAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class ServedData:
-    """What is public about the data: its name, whom it protects, D in seconds, and what may be asked about."""
+    """What is public about the data: its name, whom it protects, D in seconds, and what may be asked about.
+
+    ``schema.max_cell`` is the number of characters that text cells were cut to.
+    """
 
     dataset: str
     unit: str
     delay: float
-    schema: PublicSchema
+    schema: Schema
 
 
 def read_statement(body: Any) -> Statement:
@@ -191,7 +195,8 @@ def read_top(body: Any) -> TopAnswer:
 def read_served(body: Any) -> ServedData:
     """What is served."""
     columns = tuple(Column(column["name"], ColumnKind(column["kind"])) for column in body["columns"])
-    return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=PublicSchema(columns))
+    schema = Schema(columns, max_cell=body["max_cell"])
+    return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=schema)
 
 
 def decimal(value: object, parameter: str) -> str:

@@ -1,9 +1,9 @@
 """The served table: opened once, copied into an engine of its own, and counted.
 
 **Copied.** Whatever the files are, the declared columns are copied when the dataset is opened, each as the one type
-that stands for its kind, and the people are numbered. A count then hangs on what was fingerprinted and on nothing else:
-not on a file that somebody replaces, and not on a cell that cannot be cast. The copy lives in memory and spills to a
-private folder that goes when the dataset is closed.
+that stands for its kind, text cut to ``max_cell`` characters, and the people are numbered. A count then depends on what
+was fingerprinted and on nothing else: not on a file that somebody replaces, and not on a cell that cannot be cast. The
+copy lives in memory and spills to a private folder that goes when the dataset is closed.
 
 **Declared columns.** Those named by ``columns``, or all that are text, integers, floats, booleans, dates or timestamps,
 except the one that names the person: a question about one person is answered privately, and tells nothing. Other types
@@ -15,36 +15,27 @@ outside of the engine's range of microseconds becomes null.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+import queue
+from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.service.data.copying import SERVED, Copy, CopyEngine
+from sparsegate.service.data.constant_work import Copy, count_people
+from sparsegate.service.data.copying import SERVED, CopyEngine
 from sparsegate.service.data.files import Files
-from sparsegate.service.predicates import Kind, Predicate, PublicSchema, read_predicate
+from sparsegate.service.data.speed import Speed, measured_speed
 from sparsegate.tables.engine_errors import quiet
-from sparsegate.tables.workspace import identifier
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 COUNT_FAILED: Final = "the table could not be counted; the engine's own message may hold data and is not repeated here"
-
-WIDEST: Final = 50
-"""Comparisons in one predicate, by its limits."""
-
-_NEVER: Final = {
-    Kind.TEXT: "LIKE '%~_~~_~%'",
-    Kind.INTEGER: "= -9223372036854775807",
-    Kind.REAL: "= -1.7e308",
-    Kind.BOOLEAN: "IS NULL",
-    Kind.DATE: "= DATE '0001-01-01'",
-    Kind.TIMESTAMP: "= TIMESTAMP '0001-01-01 00:00:00'",
-}
-"""Conditions that hardly a row meets, and that have to look at each."""
+CONNECTIONS: Final = 16
+"""Counts at once; more wait."""
 
 
 class Dataset:
@@ -55,7 +46,7 @@ class Dataset:
 
     name: str
     """The names of the files, without their folders, and the table."""
-    schema: PublicSchema
+    schema: Schema
     """The declared columns."""
     unit: str
     """ "user", or "row" where every row is another person."""
@@ -82,6 +73,9 @@ class Dataset:
         self._files, self._notes, self._altered = files, notes, False
         self._copy = copy
         self._engine = engine
+        self._idle: queue.LifoQueue[DuckDBPyConnection] = queue.LifoQueue()
+        for connection in engine.close_settings(CONNECTIONS):
+            self._idle.put(connection)
         self._closed = False
 
     @classmethod
@@ -94,6 +88,7 @@ class Dataset:
         table: str | None = None,
         sql: str | None = None,
         columns: Sequence[str] | None = None,
+        max_cell: int = MAX_CELL,
     ) -> Dataset:
         """Read the files (see ``tables.sources``) into a dataset that is ready to be counted.
 
@@ -104,18 +99,23 @@ class Dataset:
         unit: "row" instead of ``user``.
         table, sql: for a database, what to read; ``sql`` may also be a SELECT over files under the name ``data``.
         columns: what may be asked about; the column of ``user`` only if it is named here.
+        max_cell: a PUBLIC number of characters; what a text cell has beyond them is cut off, and nobody can ask for it.
         """
         if (user is None) == (unit is None) or unit not in (None, "row"):
             raise ParameterError(
                 "user", 'or unit="row" must be given, and not both', next_step="say whom the rows belong to"
             )
+        if max_cell < 1:
+            raise ParameterError("max_cell", "must be a positive number of characters", max_cell)
         opened = Files.of(files)
         with ExitStack() as stack:
             engine = stack.enter_context(CopyEngine())
-            notes = (table, sql, user, unit)
+            notes = (table, sql, user, unit, str(max_cell))
             fingerprint = opened.fingerprint(*notes)
             with quiet("the files cannot be read"):
-                copy = engine.run(lambda: engine.copy(files, user=user, table=table, sql=sql, columns=columns))
+                copy = engine.run(
+                    lambda: engine.copy(files, user=user, table=table, sql=sql, columns=columns, max_cell=max_cell)
+                )
             if opened.now() != opened:
                 raise TableError("a file changed while it was read; open the dataset when the file is complete")
             stack.pop_all()
@@ -157,45 +157,36 @@ class Dataset:
             self._altered = True
         return self._altered
 
-    def count(self, predicate: Predicate, *, started: Callable[[Callable[[], None]], None] | None = None) -> int:
-        """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody.
-
-        ``started`` is given a function that stops the count, which then fails.
-        """
+    def count(self, condition: Condition) -> int:
+        """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody."""
         self._require_open()
+        connection = self._idle.get()
         try:
-            cursor = self._engine.cursor()
-            if started is not None:
-                started(cursor.interrupt)
-            try:
-                ((count,),) = cursor.execute(
-                    f"SELECT {self._copy.counted} FROM {SERVED} WHERE {predicate.sql}"
-                ).fetchall()
-            finally:
-                cursor.close()
-            return int(count)
-        except Exception:  # of whatever type: which one it was may hang on a cell
+            return count_people(condition, self._copy, connection, SERVED)
+        except Exception:  # of whatever type: which one it was may depend on a cell
             pass
+        finally:
+            self._idle.put(connection)
         # Raised out here, and not where it was caught, the error has no link back to the engine's words.
         raise TableError(COUNT_FAILED)
 
-    def scan_seconds(self, repeats: int = 3) -> float:
-        """How long the slowest of a few counts takes that look at every column of every row, and count everyone."""
-        slowest = 0.0
-        for predicate in self._representative():
-            for _ in range(repeats):
-                start = time.perf_counter()
-                self.count(predicate)
-                slowest = max(slowest, time.perf_counter() - start)
-        return slowest
+    def seconds(self, condition: Condition) -> float:
+        """How long a count takes at worst, from public numbers. Raises ConditionError where there is no bound."""
+        return self._speed.seconds(condition, self._copy, SERVED)
 
-    def _representative(self) -> Iterator[Predicate]:
-        columns = self.schema.columns
-        for first in range(0, len(columns), WIDEST):
-            each = (f"{identifier(column.name)} {_NEVER[column.kind]}" for column in columns[first : first + WIDEST])
-            terms = (f"({read_predicate(text, self.schema).sql})" for text in each)
-            yield Predicate(text="every column", sql=f"NOT ({' OR '.join(terms)})")
-        yield read_predicate("TRUE", self.schema)
+    def look_seconds(self) -> float:
+        """How long a count takes at worst that looks at every column once."""
+        return self._speed.look(self._copy, SERVED)
+
+    @cached_property
+    def _speed(self) -> Speed:
+        self._require_open()
+        connection = self._idle.get()
+        try:
+            with quiet("the speed of the engine cannot be measured"):
+                return measured_speed(connection, self._copy)
+        finally:
+            self._idle.put(connection)
 
     def relation(self) -> DuckDBPyRelation:
         """The declared columns and the people as a relation for ``tables.top_items``; each call has its own cursor.
@@ -204,7 +195,7 @@ class Dataset:
         """
         self._require_open()
         with quiet("the table cannot be read"):
-            return self._engine.cursor().sql(f"SELECT {self._copy.shown} FROM {SERVED}")
+            return self._engine.cursor().sql(f"SELECT {self._copy.shown}")
 
     def _require_open(self) -> None:
         if self._closed:

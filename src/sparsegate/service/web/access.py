@@ -20,7 +20,7 @@ OPEN: Final = frozenset({"/v1/health"})
 
 
 class Entry:
-    """Asks for the token of a request, and bounds how many requests one token sends.
+    """Asks for the token of a request, and bounds how many requests one token sends, or an address without one.
 
     A wrong token is looked up all the same when there were many from its address: behind a proxy everybody has one
     address, and whoever guesses 256 bits must not lock the others out. It is answered 429 instead of 401 then.
@@ -30,19 +30,22 @@ class Entry:
         self.app, self._tokens = app, tokens
         self._requests = Buckets(rate=limits.rate, burst=limits.burst)
         self._failures = Buckets(rate=limits.failure_rate, burst=limits.failure_burst)
+        self._strangers = Buckets(rate=limits.open_rate, burst=limits.open_burst)
         self._lookups = anyio.CapacityLimiter(4)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/v1") and scope["path"] not in OPEN:
-            scope.setdefault("state", {})["token"] = await self._admitted(scope)
+        if scope["type"] == "http":
+            if scope["path"].startswith("/v1") and scope["path"] not in OPEN:
+                scope.setdefault("state", {})["token"] = await self._admitted(scope)
+            elif wait := self._strangers.take(_address(scope)):
+                raise Refused(TOO_MANY, wait=wait)
         await self.app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Token:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
         token = await self._found(text.strip()) if scheme.lower() == "bearer" else None
         if token is None:
-            address = (scope.get("client") or ("",))[0]
-            wait = self._failures.take(address)
+            wait = self._failures.take(_address(scope))
             raise Refused(TOO_MANY, wait=wait) if wait else Refused(UNAUTHENTICATED)
         if wait := self._requests.take(token.number):
             raise Refused(TOO_MANY, wait=wait)
@@ -53,6 +56,10 @@ class Entry:
         if known is not None:
             return known
         return await anyio.to_thread.run_sync(self._tokens.authenticate, text, limiter=self._lookups)
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 _BEARER: Final = HTTPBearer(

@@ -19,10 +19,10 @@ from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from sparsegate.conditions import Kind
 from sparsegate.errors import ParameterError
 from sparsegate.service.gates import UnknownGate
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.predicates.schema import Kind
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web import bodies, models, problems
 from sparsegate.service.web.access import Anybody, Calling, Entry, Owner, OwnerCalling
@@ -71,7 +71,7 @@ Body = dict[str, Any]
 router = APIRouter(prefix="/v1")
 
 
-@router.get("/health", response_model=models.Health, responses=problem_responses())
+@router.get("/health", response_model=models.Health, responses=problem_responses(problems.TOO_MANY))
 async def health(request: Request) -> Body:
     """Whether the service is up."""
     return {"status": "ok", "version": request.app.version}
@@ -82,8 +82,9 @@ async def schema(service: Service, _: Anybody) -> Body:
     """What may be asked about: the declared columns."""
     keeper = service.keeper
     columns = [{"name": column.name, "kind": column.kind.value} for column in keeper.dataset.schema.columns]
-    dataset = keeper.ledger.dataset
-    return {"dataset": dataset, "unit": keeper.dataset.unit, "delay": keeper.delay, "columns": columns}
+    served = keeper.dataset
+    public = {"unit": served.unit, "delay": keeper.delay, "max_cell": served.schema.max_cell}
+    return {"dataset": keeper.ledger.dataset, **public, "columns": columns}
 
 
 @router.get("/budget", response_model=models.BudgetStatement, responses=problem_responses(*TOKEN, problems.FORBIDDEN))
@@ -131,7 +132,7 @@ async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:
     "/gates/{id}/ask",
     response_model=models.Answered,
     responses=problem_responses(
-        *POSTED, problems.PREDICATE, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY
+        *POSTED, problems.CONDITION, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY
     ),
 )
 async def ask(gate: GateName, body: bodies.AskGate, service: Service, caller: Calling) -> Body:

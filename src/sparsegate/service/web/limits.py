@@ -34,6 +34,9 @@ class Limits:
     failure_rate: float = 1.0
     """Wrong tokens a second from one address, in the long run."""
     failure_burst: int = 20
+    open_rate: float = 20.0
+    """Requests a second from one address for what needs no token, in the long run."""
+    open_burst: int = 100
     body_seconds: float = 10.0
     """How long a body may take to arrive."""
     asks: int = 200

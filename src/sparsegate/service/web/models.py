@@ -159,12 +159,14 @@ class Served(BaseModel):
         dataset="visits",
         unit="user",
         delay=0.05,
+        max_cell=1000,
         columns=[{"name": "country", "kind": "text"}],
     )
 
     dataset: str
     unit: Literal["user", "row"]
     delay: Annotated[float, Field(description="D: an answer leaves so many seconds after its turn came.")]
+    max_cell: Annotated[int, Field(description="Text cells are cut to this many characters before they are compared.")]
     columns: list[DeclaredColumn]
 
 

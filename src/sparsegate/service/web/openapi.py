@@ -20,7 +20,7 @@ DESCRIPTION: Final = (
 
 _PLACES: Final[dict[str, dict[str, Any]]] = {
     "parameter": {"pointer": "/cutoff", **problems.parameter_members("cutoff", "must be at least 1")},
-    "predicate": {"pointer": "/where", "start": 0, "end": 6, "near": ["country"]},
+    "condition": {"pointer": "/where", "start": 0, "end": 6, "near": ["country"]},
 }
 _EVERYWHERE: Final = (problems.INTERNAL,)
 TOKEN: Final = (problems.UNAUTHENTICATED, problems.TOO_MANY, problems.LEDGER_UNAVAILABLE)
@@ -74,7 +74,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
             for foreign in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(foreign, None)
             schemas["Problem"] = Problem.model_json_schema()
-            schemas["Problem"]["examples"] = [problems.PREDICATE.body(**_PLACES["predicate"])]
+            schemas["Problem"]["examples"] = [problems.CONDITION.body(**_PLACES["condition"])]
             for operations in made["paths"].values():
                 for operation in operations.values():
                     if MEDIA_TYPE not in operation["responses"].get("422", {"content": {MEDIA_TYPE: 0}})["content"]:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from sparsegate.errors import (
     BudgetExceeded,
+    ConditionError,
     GateClosed,
     LedgerError,
     ParameterError,
@@ -25,7 +26,6 @@ from sparsegate.errors import (
     TableError,
 )
 from sparsegate.service.gates import GateBusy, KeyReused, OutcomeLost, RequestLost, UnknownGate
-from sparsegate.service.predicates.schema import PredicateError
 from sparsegate.service.web.bodies import FIELDS
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -136,8 +136,8 @@ PARAMETER: Final = Sort(
     title="A parameter breaks its rule",
     says="cutoff must be at least 1",
 )
-PREDICATE: Final = Sort(
-    type="predicate",
+CONDITION: Final = Sort(
+    type="condition",
     status=422,
     title="The condition is refused",
     says="where must name a declared column (character 1), got 'cuntry'; near it: country",
@@ -196,7 +196,7 @@ DATA_UNAVAILABLE: Final = Sort(
 
 SORTS: Final[Mapping[type[SparsegateError], Sort]] = MappingProxyType(
     {
-        PredicateError: PREDICATE,
+        ConditionError: CONDITION,
         ParameterError: PARAMETER,
         GateClosed: GATE_CLOSED,
         KeyReused: KEY_REUSED,
@@ -243,7 +243,7 @@ def problem_of(error: SparsegateError) -> Response:
         members = parameter_members(error.parameter, error.rule, error.next_step)
         # A scale that is out of range, for instance, follows from several fields and is none.
         members |= {"pointer": f"/{error.parameter}"} if error.parameter in FIELDS else {}
-    if isinstance(error, PredicateError):
+    if isinstance(error, ConditionError):
         members |= {"start": error.start, "end": error.end, "near": list(error.near)}
     wait = BUSY_SECONDS if isinstance(error, GateBusy) else None
     return Refused(sort, str(error), wait=wait, **members).response()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -18,15 +17,6 @@ from sparsegate.service.store.sql_gates import SqlGates
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
-
-TIMES: Final = 10
-"""D is so many times a full scan and both commits of an ask, unless it is given."""
-
-SHORTEST: Final = 0.25
-"""And at least so many seconds: a machine is busy at times, and an overrun closes a gate."""
-
-MOST_ASKS: Final = 16
-"""Questions at once, however quick they are: each may hold a turn and a connection of the ledger's pool."""
 
 _FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
 LOGGING: Final[dict[str, Any]] = {
@@ -82,29 +72,6 @@ def open_key(path: Path, ledger: Ledger, *, renew: bool) -> SealingKey:
         raise LedgerError(f"the key file {path} is already there; start without --new-key, or remove it")
     SqlGates(ledger).close("its key was replaced", unlike="")
     return SealingKey.create(path)
-
-
-def delay_for(work: float) -> float:
-    """D for an ask that takes so long, in whole milliseconds.
-
-    >>> delay_for(0.001), delay_for(0.0312)
-    (0.25, 0.312)
-    """
-    return max(SHORTEST, math.ceil(TIMES * work * 1000 - 1e-6) / 1000)
-
-
-def asks_at_once(delay: float, work: float) -> int:
-    """How many questions may be asked at once: as many as, one after the other, take half of D.
-
-    An engine that scans with all cores needs k times as long for k questions at once, commits wait for one another,
-    and a question that overruns D closes its gate.
-
-    >>> asks_at_once(0.312, 0.0312), asks_at_once(0.05, 0.0001), asks_at_once(0.05, 0.2), asks_at_once(0, 0.2)
-    (5, 16, 1, 16)
-    """
-    if delay <= 0:
-        return MOST_ASKS
-    return max(1, min(MOST_ASKS, math.floor(delay / (2 * max(work, 1e-9)) + 1e-9)))
 
 
 def listen(host: str, port: int) -> socket.socket:
