@@ -83,6 +83,8 @@ def test_a_top_is_charged_once_stored_and_given_again(shop: Shop, keeper: Keeper
     first = keeper.top(shop.caller("k"), question)
     assert first == keeper.top(shop.caller("k"), question)
     assert first["items"] == ["a"]
+    (kept,) = keeper.ledger.release(2).gave
+    assert {name: kept[name] for name in first} == first
     assert keeper.budget().spent.epsilon == 2
     with pytest.raises(BudgetExceeded):
         keeper.top(shop.caller(), question | {"epsilon": Decimal(9)})

@@ -266,7 +266,8 @@ class Keeper:
         except _Given as given:
             return given.response
         view = {name: value for name, value in found.published().items() if name != "confidence"}
-        self._store.finish(request, TOP, response := json.dumps(view))
+        gave = {"release": "top_items", "item": question["item"], **found.published()}
+        self._store.finish(request, TOP, response := json.dumps(view), gave)
         return response
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ The keeper is written against these. ``store`` fulfils the first two on SQLite a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -37,8 +37,8 @@ class GateStore(Protocol):
     ) -> str | None:
         """Charge the ledger and store all of this; or return the stored response of one that came before."""
 
-    def finish(self, request: Request, path: str, response: str) -> None:
-        """Store what is answered."""
+    def finish(self, request: Request, path: str, response: str, gave: Mapping[str, Any]) -> None:
+        """Store what is answered, and as what its entry gave."""
 
     def gate(self, id: str, *, visible: bool = False) -> GateRow:
         """A gate as it is, or as it may be seen."""

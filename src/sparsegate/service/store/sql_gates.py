@@ -11,7 +11,7 @@ it, ``settle`` writes 0 or 1. Whether a gate is through follows from its counter
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError
 from sparsegate.ledger.account import Amount, exact_text, exact_value
 from sparsegate.ledger.database_schema import GATES, REQUESTS
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.rows import now
+from sparsegate.ledger.rows import add_part, now
 from sparsegate.service.gates import (
     Asked,
     Event,
@@ -83,10 +83,12 @@ class SqlGates:
             return stored
         return None
 
-    def finish(self, request: Request, path: str, response: str) -> None:
-        """Store what is answered, before it is answered."""
+    def finish(self, request: Request, path: str, response: str, gave: Mapping[str, Any]) -> None:
+        """Store what is answered, before it is answered, and as what its entry gave."""
         with self.ledger.database.writing() as connection:
             connection.execute(update(REQUESTS).where(*_place(request, path)).values(response=response))
+            entry = connection.execute(select(REQUESTS.c.entry).where(*_place(request, path))).scalar_one()
+            add_part(connection, entry, gave)
 
     def now(self) -> float:
         """The clock of the database, which all servers share."""
