@@ -38,6 +38,8 @@ def test_two_classes_with_one_name_are_caught(first: str, second: str, wrong: in
     ("test", "wrong"),
     [
         ("tests/noise/test_sources.py", 0),
+        ("tests/noise/test_sources_after_a_fork.py", 0),
+        ("tests/noise/test_sourcest.py", 1),
         ("tests/noise/test_fountains.py", 1),
         ("tests/test_sources.py", 1),
         ("tests/tables/test_engines.py", 0),

@@ -16,16 +16,6 @@ from sparsegate.ledger.account import Amount, Kind, exact_text, exact_value
 from sparsegate.ledger.ledger import Ledger
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "visits.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.create(path, dataset="visits", budget=1)
-
-
 def test_ten_tenths_are_one_and_not_a_bit_more(ledger: Ledger) -> None:
     for number in range(10):
         ledger.spend(epsilon=0.1, what=f"release {number}")

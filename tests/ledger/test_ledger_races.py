@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 from tests.support.processes import in_forked_child
+from tests.support.threads import at_once
 
 from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.ledger.ledger import Ledger
@@ -24,15 +24,11 @@ def ledger(place: str) -> Ledger:
 def test_only_one_of_many_who_create_at_once_succeeds(place: str) -> None:
     made: list[Ledger] = []
 
-    def create() -> None:
+    def create(_: int) -> None:
         with contextlib.suppress(LedgerError):
             made.append(Ledger.create(place, dataset="visits", budget=1))
 
-    threads = [threading.Thread(target=create) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(create, range(5))
     assert len(made) == 1
     assert len(Ledger(place).entries()) == 1
 
@@ -63,18 +59,14 @@ def test_processes_that_spend_at_once_never_pass_the_budget(place: str, ledger: 
 def test_threads_that_spend_at_once_never_pass_the_budget(ledger: Ledger) -> None:
     granted: list[int] = []
 
-    def spend() -> None:
+    def spend(_: int) -> None:
         for _ in range(15):
             try:
                 granted.append(ledger.spend(epsilon=0.05, what="one of many").number)
             except BudgetExceeded:
                 return
 
-    threads = [threading.Thread(target=spend) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(spend, range(3))
     assert sorted(granted) == list(range(2, 22))
 
 

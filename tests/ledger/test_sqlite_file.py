@@ -15,16 +15,6 @@ from sparsegate.errors import LedgerError
 from sparsegate.ledger.ledger import Ledger
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "visits.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.create(path, dataset="visits", budget=1)
-
-
 def edit(path: Path, *statements: str) -> None:
     """Do to the file what no method does."""
     connection = sqlite3.connect(path)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.goodness import FALSE_ALARM
-from tests.support.selection_laws import Law, p_value, peeled
+from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.selection_laws import Law, peeled
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms import exponential, race
@@ -104,21 +104,21 @@ def test_selections_have_exactly_the_probabilities_of_the_peeled_mechanism(form,
     rate = selection_rate(epsilon=2 * count, count=count, sensitivity=3, monotonic=monotonic)
     assert rate == Fraction(2 if monotonic else 1, 3)
     seen = observed(form(SCORES), rate, count, seed=7 * count + monotonic)
-    assert p_value(seen, law_at(rate, count)) > FALSE_ALARM
+    assert law_p(seen, law_at(rate, count)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:
     rate = Fraction(2, 3)
-    assert p_value(observed(form(SCORES), rate * off, 2, seed=5), law_at(rate, 2)) < FALSE_ALARM
+    assert law_p(observed(form(SCORES), rate * off, 2, seed=5), law_at(rate, 2)) < FALSE_ALARM
 
 
 def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:
     everything_through_intervals(monkeypatch)
     monkeypatch.setattr(clocks, "ROUNDING", 0.9)  # and the heap of leaders hardly knows who leads
     rate = Fraction(2, 3)
-    assert p_value(observed(Scores.of(SCORES), rate, 2, seed=2, runs=2000), law_at(rate, 2)) > FALSE_ALARM
+    assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=2000), law_at(rate, 2)) > FALSE_ALARM
 
 
 def test_a_large_group_wins_by_its_weight() -> None:
@@ -133,12 +133,12 @@ def test_a_large_group_wins_by_its_weight() -> None:
         (0, 0): (1 - heavy) * (1 - late),
     }
     seen = Counter(tuple(exponential_groups(source, scores, rate=rate, count=2).tolist()) for _ in range(RUNS))
-    assert p_value(seen, law) > FALSE_ALARM
+    assert law_p(seen, law) > FALSE_ALARM
 
 
 def test_equal_scores_are_exchangeable() -> None:
     seen = observed(Scores.each([2**60] * 4), Fraction(10**6), 2, seed=9)
-    assert p_value(seen, peeled([1.0] * 4, 2)) > FALSE_ALARM
+    assert law_p(seen, peeled([1.0] * 4, 2)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("count", [1, 7, 60])

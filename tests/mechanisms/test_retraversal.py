@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.goodness import FALSE_ALARM
-from tests.support.selection_laws import p_value, traversed
+from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.selection_laws import traversed
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms import retraversal
@@ -65,14 +65,14 @@ def standard(**changes: object) -> Calibration:
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 def test_selections_have_exactly_the_probabilities_of_the_enumeration(form, passes) -> None:
     plan = Traversal(count=2, threshold=6, rho_scale=Fraction(3, 2), nu_scale=Fraction(4), passes=passes)
-    assert p_value(observed(form(SCORES), plan, seed=passes), law_of(plan)) > FALSE_ALARM
+    assert law_p(observed(form(SCORES), plan, seed=passes), law_of(plan)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("threshold", [-3, 6])
 def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkeypatch) -> None:
     monkeypatch.setattr(retraversal, "_LARGE", 1)
     plan = Traversal(count=2, threshold=threshold, rho_scale=Fraction(3, 2), nu_scale=Fraction(4), passes=2)
-    assert p_value(observed(Scores.of(SCORES), plan, seed=3), law_of(plan)) > FALSE_ALARM
+    assert law_p(observed(Scores.of(SCORES), plan, seed=3), law_of(plan)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(("rho_scale", "nu_scale"), [(5, 1), (1, 5)])
@@ -82,13 +82,13 @@ def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale,
     right = Traversal(count=1, threshold=10, rho_scale=Fraction(rho_scale), nu_scale=Fraction(nu_scale), passes=1)
     larger = "rho_scale" if rho_scale > nu_scale else "nu_scale"
     used = replace(right, **{larger: 5 * off})
-    assert (p_value(observed(Scores.each([0]), used, seed=11), law_of(right, [0])) > FALSE_ALARM) == (off == 1)
+    assert (law_p(observed(Scores.each([0]), used, seed=11), law_of(right, [0])) > FALSE_ALARM) == (off == 1)
 
 
 def test_equal_scores_are_exchangeable_and_come_in_uniform_order() -> None:
     plan = Traversal(count=2, threshold=-1000, rho_scale=Fraction(2), nu_scale=Fraction(3), passes=1)
     seen = observed(Scores.each([5] * 4), plan, seed=6)
-    assert p_value(seen, {(a, b): 1 / 12 for a in range(4) for b in range(4) if a != b}) > FALSE_ALARM
+    assert law_p(seen, {(a, b): 1 / 12 for a in range(4) for b in range(4) if a != b}) > FALSE_ALARM
 
 
 def test_a_hopeless_threshold_ends_at_the_cap_on_passes(monkeypatch) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.goodness import FALSE_ALARM
-from tests.support.selection_laws import p_value
+from tests.support.goodness import FALSE_ALARM, law_p
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
@@ -82,7 +81,7 @@ def test_a_member_of_a_group_is_drawn_uniformly() -> None:
     groups = np.array([1, 0, 1])
     seen = Counter(tuple(scores.numbers(groups, scores.draw_members(source, groups)).tolist()) for _ in range(3000))
     law = {(a, 3, b): 1 / 6 for a in range(3) for b in range(3) if a != b}
-    assert p_value(seen, law) > FALSE_ALARM
+    assert law_p(seen, law) > FALSE_ALARM
 
 
 def test_a_mapping_keeps_its_items() -> None:

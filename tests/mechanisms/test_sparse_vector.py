@@ -6,7 +6,6 @@ import copy
 import math
 import os
 import pickle
-import threading
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, proportion_p
 from tests.support.processes import in_forked_child
+from tests.support.threads import at_once
 
 import sparsegate as sg
 from sparsegate.mechanisms.gate import Gate
@@ -279,22 +279,16 @@ def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) ->
 
 def test_threads_share_one_cutoff() -> None:
     gate = sg.SparseVector(threshold=0, cutoff=500, epsilon=1, sensitivity=1)
-    given_out: list[int] = []
 
-    def ask() -> None:
+    def ask(_: int) -> int:
         mine = 0
         try:
             while True:
                 mine += bool(gate.ask(10**6))
         except sg.GateClosed:
-            given_out.append(mine)
+            return mine
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(given_out) == 500
+    assert sum(at_once(ask, range(8))) == 500
     assert gate.positives == 500
 
 

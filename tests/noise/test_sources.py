@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.support.goodness import FALSE_ALARM, chi_square_p
+from tests.support.threads import at_once
 
 from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.noise import Reservoir, Secure, Seeded, Source, sources
@@ -71,16 +71,7 @@ def test_a_source_is_never_copied(source: Source, clone: object) -> None:
 
 def test_threads_never_get_the_same_words() -> None:
     source = Secure()
-    drawn: list[list[int]] = [[] for _ in range(8)]
-
-    def draw(mine: list[int]) -> None:
-        mine.extend(source.word() for _ in range(5_000))
-
-    threads = [threading.Thread(target=draw, args=(mine,)) for mine in drawn]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    drawn = at_once(lambda _: [source.word() for _ in range(5_000)], range(8))
     everything = [word for mine in drawn for word in mine]
     assert len(set(everything)) == len(everything) == 40_000
 

@@ -6,10 +6,13 @@ Each use is paired with a *twin*: the same test on the same sample must reject a
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+Law = Mapping[Hashable, float]
 
 FALSE_ALARM = 1e-6
 """Every statistical test rejects a correct sampler with at most this probability; the seeds are fixed."""
@@ -27,6 +30,18 @@ def chi_square_p(sample: NDArray[np.int64], mass: dict[int, float]) -> float:
         observed[-2:], expected[-2:] = [sum(observed[-2:])], [sum(expected[-2:])]
     statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
     return float(stats.chi2.sf(statistic, len(expected) - 1))
+
+
+def law_p(observed: Mapping[Hashable, int], law: Law) -> float:
+    """The p-value of a chi-square test of outcomes against their law; rare ones are pooled until ten are expected."""
+    assert set(observed) <= set(law), "something of probability zero came up"
+    draws = sum(observed.values())
+    cells = sorted(((draws * probability, observed.get(key, 0)) for key, probability in law.items()), reverse=True)
+    while len(cells) > 1 and cells[-1][0] < 10:
+        (expected, seen), (more, others) = cells.pop(), cells.pop()
+        cells.append((expected + more, seen + others))
+    statistic = sum((seen - expected) ** 2 / expected for expected, seen in cells)
+    return float(stats.chi2.sf(statistic, len(cells) - 1))
 
 
 def discrete_laplace_mass(scale: float, cells: range) -> dict[int, float]:

@@ -1,7 +1,7 @@
 """What is wrong with the names in the house: `python -m tests.support.names` prints one line per offence.
 
 One name has one meaning. No two files of different rooms share a name, no two classes do, and the tests of
-`src/sparsegate/<room>/x.py` are in `tests/<room>/test_x.py`.
+`src/sparsegate/<room>/x.py` are in `tests/<room>/test_x.py`, and where that grows long, also in `test_x_<aspect>.py`.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def repeated_classes(sources: Mapping[PurePosixPath, str]) -> list[str]:
 
 def tests_without_module(tests: Iterable[PurePosixPath], paths: Iterable[PurePosixPath]) -> list[str]:
     """Test files that mirror no module and are not on the list; entries of the list that are not needed."""
-    known = {*paths}
-    known |= {folder for path in known for folder in path.parents}
+    modules_and_folders = {path.with_suffix("") for path in paths}
+    modules_and_folders |= {folder for path in modules_and_folders for folder in path.parents}
     unknown = set()
     for test in tests:
-        path = test.relative_to("tests")
-        subject = path.parent / path.name.removeprefix("test_")
-        if not {subject, subject.with_suffix("")} & known:
+        words = test.stem.removeprefix("test_").split("_")
+        room = test.parent.relative_to("tests")
+        if not {room / "_".join(words[:end]) for end in range(1, len(words) + 1)} & modules_and_folders:
             unknown.add(str(test))
     return [f"{test}: no module of this name" for test in sorted(unknown - CROSS_MODULE)] + [
         f"{test}: needs no place in CROSS_MODULE" for test in sorted(CROSS_MODULE - unknown)

@@ -1,15 +1,13 @@
-"""Exact laws of small selections, and the test that holds observed selections against them."""
+"""Exact laws of small selections."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
-from scipy import stats
-
-Law = Mapping[Hashable, float]
+from tests.support.goodness import Law
 
 
 def peeled(weights: Sequence[float], count: int) -> Law:
@@ -67,16 +65,3 @@ def laplace_tail(k: int, scale: float) -> float:
     """P[X >= k] of a discrete Laplace variable."""
     q = math.exp(-1 / scale)
     return q**k / (1 + q) if k >= 1 else 1 - q ** (1 - k) / (1 + q)
-
-
-def p_value(observed: Mapping[Hashable, int], law: Law) -> float:
-    """Chi-square p-value of observed selections; cells that expect fewer than 10 are pooled."""
-    assert set(observed) <= set(law), "something of probability zero was selected"
-    draws = sum(observed.values())
-    cells = [(observed.get(key, 0), draws * probability) for key, probability in law.items()]
-    common = [cell for cell in cells if cell[1] >= 10]
-    rare = [cell for cell in cells if cell[1] < 10]
-    if sum(expected for _, expected in rare) >= 10:
-        common.append((sum(seen for seen, _ in rare), sum(expected for _, expected in rare)))
-    statistic = sum((seen - expected) ** 2 / expected for seen, expected in common)
-    return float(stats.chi2.sf(statistic, len(common) - 1))

@@ -11,8 +11,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.goodness import FALSE_ALARM
-from tests.support.selection_laws import p_value
+from tests.support.goodness import FALSE_ALARM, law_p
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection import Request
@@ -140,9 +139,9 @@ def test_the_draw_follows_its_law_and_no_other() -> None:
         for _ in range(3000)
     )
     margin = bottom_margin(rate=Fraction(2), delta=Fraction(1, 4), touched=1)
-    assert p_value(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin)) > FALSE_ALARM
-    assert p_value(seen, law(TABLE, count=2, epsilon=4.8, dbar=3, margin=margin)) < FALSE_ALARM
-    assert p_value(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin + 1)) < FALSE_ALARM
+    assert law_p(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin)) > FALSE_ALARM
+    assert law_p(seen, law(TABLE, count=2, epsilon=4.8, dbar=3, margin=margin)) < FALSE_ALARM
+    assert law_p(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin + 1)) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(7)])

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.threads import at_once
 
 from sparsegate.errors import LedgerError
 from sparsegate.ledger.database import open_database
@@ -41,11 +42,7 @@ def test_threads_take_turns_at_one_gate_and_not_at_two(ledger: Path) -> None:
                 time.sleep(0.001)
                 inside[gate] -= 1
 
-    threads = [threading.Thread(target=work, args=(place % 2,)) for place in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, [place % 2 for place in range(8)])
     assert most == [1, 1]
     with turns.at(0), turns.at(1):
         pass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import threading
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from tests.support.goodness import FALSE_ALARM, proportion_p
 from tests.support.processes import in_forked_child
+from tests.support.threads import at_once
 
 from sparsegate.budget import Budget
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, TableError
@@ -272,11 +272,7 @@ def test_threads_never_pay_for_more_than_the_cutoff() -> None:
         generator = np.random.default_rng(seed)
         answers.extend(made.ask(generator.random(6), unchecked=True) for _ in range(200))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(4))
     assert len(answers) == 800
     assert sum(answer.paid for answer in answers) == 40
     assert made.remaining == 0
