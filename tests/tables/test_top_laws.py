@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.support.goodness import FALSE_ALARM
-from tests.support.selection_laws import p_value, peeled
+from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.selection_laws import peeled
 from tests.support.table_releases import prepared
 
 from sparsegate.budget import exact_epsilon
@@ -62,8 +62,8 @@ def test_the_selection_follows_its_law_and_no_other(
 ) -> None:
     release = prepared(rows, domain, count=2, epsilon=exact_epsilon(2.5), **options)
     seen = observed_law(release, seed=11)
-    assert p_value(seen, claimed_law(scores, 2, 2.5)) > FALSE_ALARM
-    assert p_value(seen, claimed_law(scores, 2, 2.5 * 1.2)) < FALSE_ALARM
+    assert law_p(seen, claimed_law(scores, 2, 2.5)) > FALSE_ALARM
+    assert law_p(seen, claimed_law(scores, 2, 2.5 * 1.2)) < FALSE_ALARM
 
 
 def test_without_a_domain_it_follows_its_law_and_no_other() -> None:
@@ -87,6 +87,6 @@ def test_without_a_domain_it_follows_its_law_and_no_other() -> None:
             claimed[tuple(names[: names.index(None)] if None in names else names)] += probability
         return claimed
 
-    assert p_value(seen, law(epsilon, 3)) > FALSE_ALARM
-    assert p_value(seen, law(epsilon * 1.2, 3)) < FALSE_ALARM
-    assert p_value(seen, law(epsilon, 4)) < FALSE_ALARM
+    assert law_p(seen, law(epsilon, 3)) > FALSE_ALARM
+    assert law_p(seen, law(epsilon * 1.2, 3)) < FALSE_ALARM
+    assert law_p(seen, law(epsilon, 4)) < FALSE_ALARM
