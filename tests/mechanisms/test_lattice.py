@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import LIMIT, Lattice
@@ -70,18 +72,16 @@ def test_a_granularity_that_is_no_power_of_two_is_refused(bad: object) -> None:
         Lattice.fit(sensitivity=1, granularity=bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.5, 2**62, 1e300, "secret", None, 3j])
-def test_a_bad_answer_is_refused_without_being_shown(bad: object) -> None:
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.5, 2**62, 1e300, "secret", None, 3j, True])
+def test_a_bad_threshold_is_refused(bad: object) -> None:
     lattice = Lattice.fit(sensitivity=1)
     for call in (lambda: lattice.steps(bad), lambda: lattice.steps_many([1, bad])):  # type: ignore[list-item]
-        with pytest.raises(ParameterError, match="^answers? must") as caught:
+        with pytest.raises(ParameterError, match="^thresholds? must"):
             call()
-        assert "secret" not in str(caught.value)
-        assert "got" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float64])
-def test_arrays_beyond_the_limit_are_refused(kind: type) -> None:
+def test_arrays_of_thresholds_beyond_the_limit_are_refused(kind: type) -> None:
     lattice = Lattice.fit(sensitivity=1)
     assert lattice.steps_many(np.array([2**60], dtype=kind)).tolist() == [2**60]
     with pytest.raises(ParameterError, match=r"within 2\*\*61"):
@@ -91,8 +91,137 @@ def test_arrays_beyond_the_limit_are_refused(kind: type) -> None:
         fine.steps_many(np.array([2**30], dtype=kind))
 
 
+NO_NUMBERS = ["secret", None, 3j, True, np.True_, np.longdouble(3), np.timedelta64(5, "ns"), Decimal(3), [3]]
+
+
+@pytest.mark.parametrize("bad", NO_NUMBERS)
+@pytest.mark.parametrize("sensitivity", [1, 1.0])
+def test_a_type_that_is_no_number_is_refused_without_being_shown(bad: object, sensitivity: float) -> None:
+    lattice = Lattice.fit(sensitivity=sensitivity)
+    for call in (lambda: lattice.private_steps(bad), lambda: lattice.private_steps_many([1, bad])):  # type: ignore[list-item]
+        with pytest.raises(ParameterError, match="^answers? must") as caught:
+            call()
+        assert "secret" not in str(caught.value)
+        assert "got" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["longdouble", "complex128", "bool", "m8[ns]", "U3"])
+def test_arrays_of_no_numbers_are_refused_by_their_type(dtype: str) -> None:
+    for sensitivity in (1, 1.0):
+        with pytest.raises(ParameterError, match="^answers must"):
+            Lattice.fit(sensitivity=sensitivity).private_steps_many(np.zeros(3, dtype=dtype))
+
+
+@pytest.mark.parametrize("value", [3.5, 3.0, math.nan, math.inf, 1e300, np.float32(2), Fraction(4, 1), Fraction(1, 3)])
+def test_an_integer_lattice_refuses_floats_and_fractions_by_their_type(value: object) -> None:
+    lattice = Lattice.fit(sensitivity=1)
+    texts = set()
+    for call in (lambda: lattice.private_steps(value), lambda: lattice.private_steps_many([1, value])):  # type: ignore[list-item]
+        with pytest.raises(ParameterError, match="must be a whole number, an int by its type") as caught:
+            call()
+        texts.add(str(caught.value).replace("answers", "answer"))
+    assert len(texts) == 1
+
+
+LATTICES = [
+    Lattice.fit(sensitivity=1),
+    Lattice.fit(sensitivity=7, granularity=4),
+    Lattice.fit(sensitivity=1.0),
+    Lattice.fit(sensitivity=1024.0),
+    Lattice.fit(sensitivity=3, granularity=2.0**-80),
+    Lattice.fit(sensitivity=2.0**900),
+    Lattice.fit(sensitivity=2.0**-900),
+    Lattice.fit(sensitivity=2.0**989),
+]
+WHOLE = st.one_of(
+    st.integers(),
+    st.sampled_from([0, 2**53 + 1, LIMIT, LIMIT + 1, -LIMIT - 1, 2**63 - 1, -(2**63), 2**64 - 1, 2**64, -(10**400)]),
+)
+NUMBERS = st.one_of(WHOLE, st.floats(), st.fractions(), st.builds(np.float32, st.floats(width=32)))
+
+
+def accepted(lattice: Lattice, kinds: st.SearchStrategy[object] = NUMBERS) -> st.SearchStrategy[object]:
+    return WHOLE if lattice.integers else kinds
+
+
+def exact_place(lattice: Lattice, value: object) -> int:
+    """The definition, in exact arithmetic."""
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
+        value = math.copysign(lattice.largest, value) if not math.isnan(value) else -lattice.largest
+    exact = Fraction(float(value) if isinstance(value, np.floating) else value)  # type: ignore[arg-type]
+    return max(-LIMIT, min(LIMIT, math.floor(exact / lattice.granularity)))
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_every_value_of_an_accepted_type_has_the_place_that_was_defined(lattice: Lattice, data: st.DataObject) -> None:
+    value = data.draw(accepted(lattice))
+    assert lattice.private_steps(value) == exact_place(lattice, value)
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_many_private_numbers_have_the_places_that_each_has(lattice: Lattice, data: st.DataObject) -> None:
+    values = data.draw(st.lists(accepted(lattice), max_size=8))
+    one_by_one = [lattice.private_steps(value) for value in values]
+    assert lattice.private_steps_many(values).tolist() == one_by_one  # type: ignore[arg-type]
+    as_objects = np.fromiter(values, dtype=object, count=len(values))
+    assert lattice.private_steps_many(as_objects).tolist() == one_by_one
+    assert lattice.private_steps_many(tuple(values)).tolist() == one_by_one  # type: ignore[arg-type]
+
+
+@given(
+    st.sampled_from(LATTICES),
+    st.one_of(
+        *(arrays(kind, st.integers(0, 6)) for kind in ("i1", "i4", "i8", "u2", "u8", "f2", "f4", "f8", ">i8", ">f8"))
+    ),
+)
+def test_arrays_have_the_places_that_their_numbers_have(lattice: Lattice, array: np.ndarray) -> None:
+    if lattice.integers and array.dtype.kind == "f":
+        return
+    assert lattice.private_steps_many(array).tolist() == [lattice.private_steps(value) for value in array]
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_thresholds_have_the_places_of_private_numbers_where_they_are_not_refused(
+    lattice: Lattice, data: st.DataObject
+) -> None:
+    values = data.draw(st.lists(accepted(lattice), min_size=1, max_size=4))
+    try:
+        places = [lattice.steps(value) for value in values]
+    except ParameterError:
+        with pytest.raises(ParameterError):
+            lattice.steps_many(values)  # type: ignore[arg-type]
+        return
+    assert lattice.steps_many(values).tolist() == places  # type: ignore[arg-type]
+    assert places == [exact_place(lattice, value) for value in values]
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_clamping_keeps_order_and_never_moves_two_answers_further_apart(lattice: Lattice, data: st.DataObject) -> None:
+    kinds = accepted(lattice, st.one_of(WHOLE, st.fractions(), st.floats(allow_nan=False, allow_infinity=False)))
+    delta = lattice.sensitivity * lattice.granularity
+    low = Fraction(data.draw(kinds))  # type: ignore[arg-type]
+    share = data.draw(st.fractions(0, 1))
+    high = low + (math.floor(share * delta) if lattice.integers else share * delta)
+    places = [lattice.private_steps(int(x) if lattice.integers else x) for x in (low, high)]
+    assert 0 <= places[1] - places[0] <= lattice.sensitivity
+
+
+@pytest.mark.parametrize("lattice", LATTICES[2:])
+def test_nan_is_read_as_minus_infinity(lattice: Lattice) -> None:
+    lowest = lattice.private_steps(-math.inf)
+    assert lattice.private_steps(math.nan) == lowest == -lattice.private_steps(math.inf) - (lattice.exponent > 962)
+    assert lattice.private_steps_many(np.array([math.nan, -math.nan])).tolist() == [lowest] * 2
+
+
+def test_neighbouring_integers_do_not_end_two_steps_apart_because_a_float_is_beside_them() -> None:
+    lattice = Lattice.fit(sensitivity=1, granularity=1)
+    here, there = (lattice.private_steps_many([2**53 + k, 3.0])[0] for k in (1, 2))
+    assert there - here == 1
+
+
 def test_two_dimensional_and_ragged_answers_are_refused() -> None:
     lattice = Lattice.fit(sensitivity=1)
-    for bad in ([[1, 2], [3, 4]], [[1], [2, 3]], 5):
-        with pytest.raises(ParameterError, match="one-dimensional"):
-            lattice.steps_many(bad)  # type: ignore[arg-type]
+    for bad in ([[1, 2], [3, 4]], [[1], [2, 3]], 5, np.zeros((2, 2)), [np.zeros(2), np.zeros(2)]):
+        for places in (lattice.steps_many, lattice.private_steps_many):
+            with pytest.raises(ParameterError, match="one-dimensional"):
+                places(bad)  # type: ignore[arg-type]

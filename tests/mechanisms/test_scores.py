@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.noise import Seeded
 
+LARGEST = sys.float_info.max
 SECRET = 8675309  # a score that must show in no message
 
 
@@ -97,21 +101,43 @@ def test_a_mapping_keeps_its_items() -> None:
         [[SECRET]],
         [[SECRET], [SECRET, SECRET]],
         SECRET,
-        [SECRET, float("nan")],
-        [SECRET, float("inf")],
-        [SECRET * 10**30],
-        np.array([2**63], dtype=np.uint64),
         np.array([SECRET], dtype=np.longdouble),
+        [Fraction(SECRET)],
         [SECRET + 0j],
         [True, False],
         ["8675309"],
         {"a": None},
     ],
 )
-def test_scores_that_are_no_finite_numbers_are_refused_without_showing_them(bad: object) -> None:
+def test_scores_that_are_no_numbers_by_their_type_are_refused_without_showing_them(bad: object) -> None:
     with pytest.raises(ParameterError, match=r"^scores must") as caught:
         Scores.each(bad)  # type: ignore[arg-type]
     assert str(SECRET) not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ([1.5, math.nan, math.inf, -math.inf], [1.5, -LARGEST, LARGEST, -LARGEST]),
+        (np.array([math.nan, 2.0]), [-LARGEST, 2.0]),
+        ([5, 10**30, -(10**30)], [5, 2**63 - 1, -(2**63)]),
+        (np.array([2**64 - 1, 3], dtype=np.uint64), [2**63 - 1, 3]),
+        ({"a": 2**53 + 1, "b": 0.5, "c": -(2**60)}, [2.0**53, 0.5, -(2.0**53)]),
+        ([np.int32(4), np.float32(0.5)], [4.0, 0.5]),
+        (np.array([7, 2.5], dtype=object), [7.0, 2.5]),
+    ],
+)
+def test_no_value_of_a_score_is_refused(given: object, taken: list[float]) -> None:
+    """Clamped, and NaN to the lower end: so a refusal tells a type and nothing else."""
+    values = Scores.each(given).values  # type: ignore[arg-type]
+    assert values.tolist() == taken
+    assert values.dtype == (np.int64 if all(type(number) is int for number in taken) else np.float64)
+
+
+@given(st.integers(2**53 - 3, 2**53 + 9))
+def test_scores_one_apart_stay_at_most_one_apart_beside_a_float(score: int) -> None:
+    here, there = (Scores.each([score + k, 0.5]).values[0] for k in (0, 1))
+    assert 0 <= there - here <= 1
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", None, 10**30])

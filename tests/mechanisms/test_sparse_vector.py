@@ -60,6 +60,41 @@ def test_ask_many_equals_asking_one_by_one(seed: int, answers: list[int], cutoff
     assert (one.positives, one.closed) == (many.positives, many.closed)
 
 
+REALS = st.one_of(st.integers(), st.floats(), st.fractions(), st.builds(np.float32, st.floats(width=32)))
+
+
+@given(st.integers(0, 99), st.lists(REALS, min_size=1, max_size=12), st.sampled_from([1.0, 0.3, 1024.0, 2.0**60]))
+def test_ask_many_equals_asking_one_by_one_for_numbers_of_every_type(
+    seed: int, answers: list[Any], sensitivity: float
+) -> None:
+    one, many = (seeded(seed, sensitivity=sensitivity, cutoff=99) for _ in range(2))
+    assert many.ask_many(answers).tolist() == [one.ask(answer).above for answer in answers]
+
+
+EMPTY_GROUPS = [math.nan, math.inf, -math.inf, 3.5, 1e300, 5e-324, 2**61 + 1, -(10**30), Fraction(1, 3)]
+
+
+def test_no_value_of_an_answer_is_refused() -> None:
+    """A mean over an empty group (NaN) is not told from one over one person by an error."""
+    for answer in EMPTY_GROUPS:
+        assert isinstance(seeded(sensitivity=1.0).ask(answer), sg.Answer)
+        assert seeded(sensitivity=1.0).ask_many([answer, answer]).size == 2
+    for answer in (2**61 + 1, -(10**400), 2**64):
+        assert isinstance(seeded().ask(answer), sg.Answer)
+        assert seeded().ask_many([answer, 1]).size == 2
+    assert seeded(epsilon=10**6).ask(2**61 + 1)
+    assert not seeded(epsilon=10**6, sensitivity=1.0).ask(math.nan)
+
+
+@pytest.mark.parametrize("answer", [3.5, 3.0, math.nan, math.inf, 1e300])
+def test_a_float_on_an_integer_gate_is_refused_whatever_its_value(answer: float) -> None:
+    with pytest.raises(sg.ParameterError, match="must be a whole number, an int by its type") as caught:
+        seeded().ask(answer)
+    with pytest.raises(sg.ParameterError) as same:
+        seeded().ask(0.0)
+    assert str(caught.value) == str(same.value)
+
+
 @given(st.integers(0, 2**32), st.lists(st.integers(60, 140), max_size=60))
 def test_ask_many_equals_asking_one_by_one_with_numbers_and_thresholds(seed: int, answers: list[int]) -> None:
     budget = sg.Budget(threshold=0.2, queries=0.4, answers=0.4)
@@ -127,16 +162,18 @@ def test_a_float_gate_answers_floats() -> None:
     assert abs(answer.estimate - 1e6) < 1000
 
 
-BAD_ANSWERS = [math.nan, math.inf, -math.inf, 1.5, "many", None, True, 2**70, 1e300]
+BAD_ANSWERS = [math.nan, 1.5, 3.0, "many", None, True]  # by their type, on an integer gate
+BAD_THRESHOLDS = [math.nan, math.inf, -math.inf, 1.5, "many", True, 2**70, 1e300]
 
 
-@pytest.mark.parametrize("bad", BAD_ANSWERS)
-def test_a_bad_answer_is_refused_and_the_gate_is_as_it_was(bad: object) -> None:
+@pytest.mark.parametrize("bad", range(len(BAD_THRESHOLDS)))
+def test_what_is_refused_leaves_the_gate_as_it_was(bad: int) -> None:
     gate, untouched = seeded(), seeded()
     for call in (
-        lambda: gate.ask(bad),
-        lambda: gate.ask_many([100, "many" if bad is True else bad, 100]),  # type: ignore[list-item]
-        lambda: gate.ask(100, threshold=bad if bad is not None else "none"),
+        *(lambda answer=answer: gate.ask(answer) for answer in BAD_ANSWERS),
+        *(lambda answer=answer: gate.ask_many([100, answer, 100]) for answer in BAD_ANSWERS),
+        lambda: gate.ask(100, threshold=BAD_THRESHOLDS[bad]),
+        lambda: gate.ask_many([100, 100], threshold=[1, BAD_THRESHOLDS[bad]]),
         lambda: gate.ask_many([100, 100], threshold=[1, 2, 3]),
         lambda: gate.ask(100, estimate=3),
     ):
@@ -310,7 +347,7 @@ def test_no_repr_error_or_traceback_shows_noise() -> None:
     texts = [repr(gate), repr(gate._nu), str(gate), repr(gate._calibration)]
     for bad in BAD_ANSWERS:
         texts.append(_refusal(lambda bad=bad: gate.ask(bad)))  # type: ignore[misc]
-        texts.append(_refusal(lambda bad=bad: gate.ask_many([1, "many" if bad is True else bad])))  # type: ignore[misc]
+        texts.append(_refusal(lambda bad=bad: gate.ask_many([1, bad])))  # type: ignore[misc]
     gate.close()
     texts.append(_refusal(lambda: gate.ask(1)))
     assert len(texts) > 10

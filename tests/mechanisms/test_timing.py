@@ -71,7 +71,10 @@ def gate(sensitivity: float, threshold: float) -> sg.SparseVector:
 WHOLE, REAL = gate(1, 10**12), gate(1.0, 1e12)
 
 
-@pytest.mark.parametrize(("asked", "first", "second"), [(WHOLE, 0, 1), (REAL, 0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("asked", "first", "second"),
+    [(WHOLE, 0, 1), (WHOLE, -(2**61), -(2**61) - 1), (REAL, 0.0, 1.0), (REAL, -(2.0**61), float("nan"))],
+)
 def test_the_time_of_a_question_does_not_tell_its_answer(asked: sg.SparseVector, first: float, second: float) -> None:
     assert not duel(lambda answer: [asked.ask(answer) for _ in range(40)], first, second, rounds=400).leaks
 

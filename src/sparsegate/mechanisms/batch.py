@@ -71,8 +71,8 @@ def run_many(
         not_private=not_private,
     )
     lattice, row = calibration.lattice, calibration.row
-    steps = lattice.steps_many(answers, "answers")
-    bar = aligned(bars, steps.size, lambda v: lattice.steps_many(v, "threshold"), "threshold")  # type: ignore[arg-type]
+    steps = lattice.private_steps_many(answers, "answers")
+    bar = aligned(threshold, steps.size, lambda v: lattice.steps_many(v, "threshold"), "threshold")  # type: ignore[arg-type]
     if (estimates is None) != (row.compared is Compared.ANSWER):
         raise ParameterError(
             "estimates",

@@ -119,14 +119,12 @@ def trusted_source(source: Source | None, not_private: bool) -> Source:
 
 def aligned(values: object, count: int, steps: Callable[[object], Integers], parameter: str) -> Integers:
     """One lattice value for each of ``count`` queries, from one number or from as many."""
-    array = np.asarray(values)
-    if array.ndim == 0:
-        return np.full(count, int(steps(array.reshape(1))[0]), dtype=np.int64)
-    if array.shape != (count,):
-        raise ParameterError(
-            parameter, f"must be one number or {count} of them", array.shape, "pass one for each answer"
-        )
-    return steps(array)
+    if np.ndim(values) == 0:  # type: ignore[arg-type]
+        return np.full(count, int(steps([values])[0]), dtype=np.int64)
+    if len(values) != count:  # type: ignore[arg-type]
+        rule = f"must be one number or {count} of them"
+        raise ParameterError(parameter, rule, len(values), "pass one for each answer")  # type: ignore[arg-type]
+    return steps(values)
 
 
 def compared_value(row: Variant, answer: Integers, nu: Integers | int, estimate: Integers | None) -> Integers:

@@ -94,7 +94,8 @@ class Gate:
         """Is the answer above the threshold? Costs nothing but an ABOVE of the cutoff when it is.
 
         ``answer`` is the true, private answer q; ``threshold`` replaces the gate's for this question; ``estimate``
-        is the public guess e of a row that compares |e - q|.
+        is the public guess e of a row that compares |e - q|. No value of an answer is refused, only a type: see
+        ``mechanisms.lattice``.
         """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
@@ -102,15 +103,9 @@ class Gate:
             if self._closed:
                 self._refuse()
             bar = self._threshold if threshold is None else threshold
-            if (
-                self._fast
-                and type(answer) is int
-                and type(bar) is int
-                and -LIMIT <= answer <= LIMIT
-                and -LIMIT <= bar <= LIMIT
-                and estimate is None
-            ):
-                return self._decide(answer, bar, None)
+            if self._fast and type(answer) is int and type(bar) is int and -LIMIT <= bar <= LIMIT and estimate is None:
+                clamped = answer if -LIMIT <= answer <= LIMIT else LIMIT if answer > 0 else -LIMIT
+                return self._decide(clamped, bar, None)
             return self._decide(*self._to_lattice(answer, threshold, estimate))
 
     def _to_lattice(self, answer: Any, threshold: Any, estimate: Any) -> tuple[int, int, int | None]:
@@ -123,7 +118,7 @@ class Gate:
             )
             raise ParameterError("estimate", need, next_step="see `sparsegate variants`")
         return (
-            lattice.steps(answer, "answer"),
+            lattice.private_steps(answer, "answer"),
             self._threshold if threshold is None else lattice.steps(threshold, "threshold"),
             None if estimate is None else lattice.steps(estimate, "estimate"),
         )
@@ -167,7 +162,7 @@ class Gate:
             if self._closed:
                 self._refuse()
             lattice, row = self._calibration.lattice, self._calibration.row
-            steps = lattice.steps_many(answers, "answers")
+            steps = lattice.private_steps_many(answers, "answers")
             bars = (
                 np.broadcast_to(np.int64(self._threshold), steps.shape)
                 if threshold is None

@@ -35,7 +35,7 @@ def laplace(
     """
     lattice = Lattice.fit(sensitivity=sensitivity, granularity=granularity)
     scale = exact_scale(lattice.sensitivity / exact_epsilon(epsilon))
-    steps = lattice.steps(count, "count")
+    steps = lattice.private_steps(count, "count")
     noise = trusted_source(source, not_private)
     keep = charge(ledger, epsilon=epsilon, what=f"one number with Laplace noise, sensitivity {sensitivity}")
     value = lattice.value(steps + discrete_laplace(noise, scale))

@@ -5,15 +5,29 @@ g = 1. Float answers are rounded down to the largest power of two g <= Delta/102
 monotonic queries stay monotonic, and two answers at most Delta apart land at most ceil(Delta/g) steps apart. That
 lattice sensitivity is what every noise scale is computed from, so the guarantee holds for the rounded answers
 exactly. Multiplying by a power of two is exact in floating point, so no answer is ever rounded twice.
+
+**No private value is refused.** Refusals are free and unlimited, so one that depends on an answer's value would tell
+it. An integer lattice takes whole numbers by their type, any other lattice takes whole numbers, floats and fractions;
+a value of such a type always has a place: floor(x/g), clamped to [-LIMIT, LIMIT], and NaN at -LIMIT.
+
+*Theorem.* x -> clamp(floor(x/g)) is monotone, and takes two numbers at most Delta apart to places at most ceil(Delta/g)
+apart. *Proof.* floor(x/g) does both: for x <= y <= x + Delta, floor(y/g) <= floor(x/g + Delta/g) <= floor(x/g) +
+ceil(Delta/g). Clamping is monotone and never moves two numbers further apart. Infinities are the limits. Hence whatever
+the answers are, the noise hides one person, and the one thing an error tells is a type.
+
+Two promises stay with the caller. The *type* of an answer must not depend on the data: a query that returns None for
+an empty group tells which groups are empty. And NaN, which has no distance to a number, is read as minus infinity: if
+one person turns 3.5 into NaN, the sensitivity of that query is infinite, and no Delta given here makes it less.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +39,7 @@ LIMIT = 2**61
 """Answers and thresholds lie within this many steps of zero, so that sums with noise below 2**62 fit int64."""
 
 _FINENESS = 1024
-_SMALL = 2.0**62
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +49,12 @@ class Lattice:
     exponent: int
     sensitivity: int
     integers: bool
+    largest: float = field(
+        init=False, repr=False
+    )  # the largest float whose place is not clamped, or the largest of all
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", 2.0 ** (61 + self.exponent) if self.exponent <= 962 else _LARGEST)
 
     @property
     def granularity(self) -> Fraction:
@@ -80,85 +100,89 @@ class Lattice:
             integers=integers,
         )
 
-    def steps(self, value: Any, parameter: str = "answer") -> int:
-        """Round one number down to the lattice. The error never shows the value: an answer is private."""
-        steps = self._floor(value, parameter)
-        self._check_range(-LIMIT <= steps <= LIMIT, parameter)
-        return steps
-
-    def _floor(self, value: Any, parameter: str) -> int:
-        if type(value) is int:
-            return value >> self.exponent if self.exponent >= 0 else value << -self.exponent
+    def private_steps(self, value: Any, parameter: str = "answer") -> int:
+        """The place of one private number: only its type can be refused, and the error does not show it."""
         if type(value) is not float:
-            if isinstance(value, np.generic):
-                value = value.item()
-            if isinstance(value, bool) or not isinstance(value, int | float | Rational):
-                raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
-        if isinstance(value, float):
-            if not math.isfinite(value):
-                raise ParameterError(parameter, "must be finite", next_step="replace NaN and infinity before asking")
-            if -_SMALL < value < _SMALL and -900 <= self.exponent <= 0:
-                # Neither overflow nor underflow: the product with a power of two is exact.
-                steps = math.floor(math.ldexp(value, -self.exponent))
-                self._check_whole(not self.integers or steps == value, parameter)
-                return steps
-        exact = Fraction(value)
-        self._check_whole(not self.integers or exact.denominator == 1, parameter)
-        return math.floor(exact / self.granularity)
+            value = plain_number(value)
+            if type(value) is not float:
+                if type(value) is int:
+                    steps = value >> self.exponent if self.exponent >= 0 else value << -self.exponent
+                elif self.integers or value is None:
+                    self._refuse_type(parameter)
+                else:
+                    steps = math.floor(value / self.granularity)
+                return max(-LIMIT, min(LIMIT, steps))
+        if self.integers:
+            self._refuse_type(parameter)
+        # This order of arguments takes NaN to the lower end.
+        clamped = min(max(-self.largest, value), self.largest)
+        scaled = math.ldexp(clamped, -self.exponent)
+        return math.floor(scaled) - (scaled == 0 > clamped)  # what a coarse lattice underflowed still rounds down
 
-    def steps_many(self, values: ArrayLike, parameter: str = "answers") -> NDArray[np.int64]:
-        """Round an array down to the lattice; the whole array is checked before anything is returned."""
-        try:
-            array = np.asarray(values)
-        except ValueError:  # ragged nesting
-            array = np.empty((0, 0))
-        if array.ndim != 1:
-            raise ParameterError(parameter, "must be one-dimensional", next_step="pass a flat sequence of numbers")
-        if array.dtype.kind == "O" or (array.dtype.kind == "u" and array.dtype.itemsize == 8):
-            return np.array([self.steps(v, parameter) for v in array.tolist()], dtype=np.int64)
-        if array.dtype.kind in "iu":
-            return self._integer_steps(array.astype(np.int64, copy=False), parameter)
-        if array.dtype.kind != "f":
-            if array.size == 0:
-                return np.empty(0, dtype=np.int64)
-            raise ParameterError(parameter, "must be numbers", next_step="convert them to int or float")
-        # A product with a power of two is exact; where it overflows to infinity the range check below refuses it.
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            scaled = np.ldexp(array.astype(np.float64, copy=False), -self.exponent)
-        finite = np.isfinite(array)
-        if not finite.all():
-            raise ParameterError(parameter, "must be finite", next_step="replace NaN and infinity before asking")
-        floored = np.floor(scaled)
-        floored[(array < 0) & (floored == 0)] = -1  # what a coarse lattice underflowed to zero still rounds down
-        self._check_whole(not self.integers or bool((floored == array).all()), parameter)
-        self._check_range(bool((np.abs(floored) <= LIMIT).all()), parameter)
-        return floored.astype(np.int64)
+    def private_steps_many(self, values: ArrayLike, parameter: str = "answers") -> NDArray[np.int64]:
+        """The places of private numbers, each the one that ``private_steps`` gives it."""
+        array = exact_array(values, parameter)
+        if array.dtype.kind == "O":
+            return np.array([self.private_steps(value, parameter) for value in array.tolist()], dtype=np.int64)
+        if array.dtype.kind == "f" and self.integers and array.size:
+            self._refuse_type(parameter)
+        return self._places(array)
 
-    def _integer_steps(self, array: NDArray[np.int64], parameter: str) -> NDArray[np.int64]:
-        if self.exponent > 0:
-            steps = np.right_shift(array, min(self.exponent, 63))  # arithmetic shift: rounds down
-        else:
-            room = LIMIT >> min(-self.exponent, 62)
-            self._check_range(not array.size or (int(array.max()) <= room and int(array.min()) >= -room), parameter)
-            steps = np.left_shift(array, min(-self.exponent, 62))
-        self._check_range(not steps.size or (int(steps.max()) <= LIMIT and int(steps.min()) >= -LIMIT), parameter)
+    def steps(self, value: Any, parameter: str = "threshold") -> int:
+        """The place of one public number, which is refused where it has none."""
+        if type(value) is float and not self.integers and -self.largest <= value <= self.largest:
+            return self.private_steps(value)
+        exact = exact_number(value)
+        if exact is None:
+            raise ParameterError(parameter, "must be a finite number", next_step="convert it to int or float")
+        if self.integers and exact.denominator != 1:
+            self._refuse_type(parameter)
+        steps = math.floor(exact / self.granularity)
+        if not -LIMIT <= steps <= LIMIT:
+            rule = "must lie within 2**61 lattice steps of zero"
+            raise ParameterError(parameter, rule, next_step="use a coarser granularity")
         return steps
 
-    @staticmethod
-    def _check_whole(whole: bool, parameter: str) -> None:
-        if not whole:
+    def steps_many(self, values: ArrayLike, parameter: str = "thresholds") -> NDArray[np.int64]:
+        """The places of public numbers; all are checked before anything is returned."""
+        array = exact_array(values, parameter)
+        if array.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                placed = (np.abs(array) <= self.largest) & ((np.floor(array) == array) | (not self.integers))
+            unplaced = array[~placed]
+        elif array.dtype.kind in "iu":
+            room = LIMIT << self.exponent if self.exponent >= 0 else LIMIT >> -self.exponent
+            unplaced = array[(array > room) | (array < -room)]
+        else:
+            return np.array([self.steps(value, parameter) for value in array.tolist()], dtype=np.int64)
+        if unplaced.size:
+            self.steps(unplaced[0], parameter)  # says what is wrong with it
+        return self._places(array)
+
+    def _places(self, array: NDArray[Any]) -> NDArray[np.int64]:
+        if array.dtype.kind == "f":
+            with np.errstate(invalid="ignore", under="ignore"):
+                clamped = np.fmin(np.fmax(array, -self.largest), self.largest)  # NaN goes to the lower end
+                scaled = np.ldexp(clamped, -self.exponent)
+            places = np.floor(scaled)
+            places -= (scaled == 0) & (clamped < 0)  # what a coarse lattice underflowed still rounds down
+            return cast("NDArray[np.int64]", places.astype(np.int64))
+        if self.exponent > 0:
+            array = np.right_shift(array, array.dtype.type(min(self.exponent, 63)))  # arithmetic: rounds down
+        fine = min(max(-self.exponent, 0), 61)
+        room = LIMIT >> fine
+        steps: NDArray[np.int64] = np.clip(array, -room if array.dtype.kind == "i" else 0, room).astype(np.int64)
+        return np.left_shift(steps, fine)
+
+    def _refuse_type(self, parameter: str) -> NoReturn:
+        if self.integers:
             raise ParameterError(
                 parameter,
-                "must be a whole number on an integer gate",
-                next_step="make the gate with a float sensitivity, such as sensitivity=1.0, or pass granularity=",
+                "must be a whole number, an int by its type, on an integer gate",
+                next_step="convert it to int, make the gate with a float sensitivity (sensitivity=1.0), or "
+                "pass granularity=",
             )
-
-    @staticmethod
-    def _check_range(fits: bool, parameter: str) -> None:
-        if not fits:
-            raise ParameterError(
-                parameter, "must lie within 2**61 lattice steps of zero", next_step="use a coarser granularity"
-            )
+        raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
 
     def value(self, steps: int) -> int | float:
         """The number that stands ``steps`` steps from zero: an int on an integer lattice, else a float."""
@@ -173,14 +197,55 @@ def _whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def plain_number(value: object) -> Any:
+    """A number as an int, a float or a Fraction, of the same value; None for any other type."""
+    if isinstance(value, np.generic):
+        # A long double does not fit a float; a date and a truth value are no numbers.
+        return value.item() if value.dtype.kind in "iuf" and value.dtype.itemsize <= 8 else None
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
+    return Fraction(value) if isinstance(value, Rational) else None
+
+
+def exact_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
+    """One-dimensional numbers as int64, uint64 or float64 without rounding; as objects where none of them holds all.
+
+    numpy reads [2**53 + 1, 3.0] as two floats and moves the first; a long double does not fit a float.
+    """
+    if isinstance(values, list | tuple):
+        kinds = set(map(type, values))
+        if kinds <= {float}:
+            return np.array(values, dtype=np.float64)
+        if kinds == {int}:
+            with contextlib.suppress(OverflowError):
+                return np.array(values, dtype=np.int64)
+        array = np.fromiter(values, dtype=object, count=len(values))
+        if any(issubclass(kind, list | tuple | np.ndarray) for kind in kinds):
+            array = array.reshape(-1, 1)
+    else:
+        try:
+            array = np.asarray(values)
+        except (ValueError, OverflowError):  # ragged nesting
+            array = np.empty((0, 0))
+    if array.ndim != 1:
+        raise ParameterError(parameter, "must be one-dimensional", next_step="pass a flat sequence of numbers")
+    if array.dtype.kind == "O" or array.dtype == np.uint64:
+        return array
+    for kind, target in (("iu", np.int64), ("f", np.float64)):
+        if array.dtype.kind in kind and array.dtype.itemsize <= 8:
+            return array.astype(target, copy=False)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    raise ParameterError(parameter, "must be numbers", next_step="convert them to int or float")
+
+
 def exact_number(value: object) -> Fraction | None:
     """A number at its exact value, None where it is none or not finite: data are not decimals, as an epsilon is."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float | Rational):
-        return None
+    plain = plain_number(value)
     try:
-        return Fraction(value)
+        return None if plain is None else Fraction(plain)
     except (ValueError, OverflowError):
         return None
 

@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.lattice import exact_array, plain_number
 from sparsegate.noise import Source, uniform_subset
 
 Values: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 ScoresLike: TypeAlias = "Scores | Mapping[Any, int] | Mapping[Any, float] | ArrayLike"
 
+_MIN, _MAX = -(2**63), 2**63 - 1
+_LARGEST = float(np.finfo(np.float64).max)
 _MOST = 2**62  # items in all, so that every running total fits int64
 
 
@@ -31,7 +34,7 @@ class Scores:
 
     Parameters
     ----------
-    values: the score of each group, finite; whole numbers stay int64, everything else is float64.
+    values: the score of each group; whole numbers stay int64, everything else is float64.
     multiplicities: how many items each group holds, n_g >= 1; they sum to at most 2**62.
     order: the numbers of all items, group by group; None where group g is item g, or items have no numbers.
     items: the name of each item by its number; None where items have no names.
@@ -141,32 +144,34 @@ class Scores:
 
 
 def _numbers(values: object) -> Values:
-    try:
-        array = np.asarray(values)
-    except (ValueError, OverflowError):  # ragged nesting
-        array = np.empty((0, 0))
-    if array.ndim != 1:
-        raise ParameterError("scores", "must be one-dimensional", next_step="pass a flat sequence of numbers")
+    """Scores as int64 or float64. Their types decide which, and no value is refused: see ``mechanisms.lattice``.
+
+    Whole numbers beyond int64 are clamped to it, infinities to the largest floats, and NaN is read as minus infinity;
+    where floats are among them, whole numbers beyond 2**53 in size are clamped to that, since numpy would round them
+    and move two scores one apart by two. Clamping never moves two scores further apart.
+    """
+    array = exact_array(values, "scores")  # type: ignore[arg-type]
     if array.size == 0:
         raise ParameterError("scores", "must hold at least one score", next_step="pass the score of every candidate")
-    for target in (np.int64, np.float64):
-        if array.dtype.kind in "iuf" and np.can_cast(array.dtype, target, "safe"):
-            break
-    else:
-        raise ParameterError(
-            "scores",
-            "must be whole numbers within int64, or floats",
-            next_step="convert them with numpy's astype",
-        )
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:  # "safe" to numpy, but it rounds
-        if int(array.max()) >= 2**63:
-            raise ParameterError("scores", "must fit int64", next_step="pass floats, or smaller scores")
-        target = np.int64
-    numbers = cast(Values, array.astype(target, copy=False).view())
-    if target is np.float64 and not np.isfinite(numbers).all():
-        raise ParameterError("scores", "must be finite", next_step="replace NaN and infinity before selecting")
+    if array.dtype.kind == "O":
+        array = _mixed(array.tolist())
+    if array.dtype.kind == "f":
+        array = np.fmin(np.fmax(array, -_LARGEST), _LARGEST)
+    numbers = cast(Values, np.minimum(array, _MAX).astype(np.int64) if array.dtype.kind == "u" else array.view())
     numbers.flags.writeable = False
     return numbers
+
+
+def _mixed(values: list[object]) -> Values:
+    plain = [plain_number(value) for value in values]
+    kinds = set(map(type, plain))
+    if not kinds <= {int, float}:
+        rule = "must be whole numbers or floats"
+        raise ParameterError("scores", rule, next_step="convert them with numpy's astype")
+    if kinds == {int}:
+        return np.array([max(_MIN, min(_MAX, number)) for number in plain], dtype=np.int64)
+    exact = (max(-(2**53), min(2**53, number)) if type(number) is int else number for number in plain)
+    return np.fromiter(exact, dtype=np.float64, count=len(plain))
 
 
 def _sizes(sizes: object, groups: int) -> NDArray[np.int64]:

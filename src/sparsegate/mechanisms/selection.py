@@ -159,7 +159,8 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
         budget=None,
         monotonic=request.monotonic,
         allocation=request.allocation,
-        threshold=request.threshold,
+        # Floats, by their type, live on a finer lattice.
+        threshold=request.threshold if scores.values.dtype.kind == "i" else 0.0,
         granularity=request.granularity,
         not_private=False,
     )
@@ -170,7 +171,7 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
         raise_by=exact_epsilon(raise_by, "raise_by", zero=True),
         passes=passes if request.max_passes is None else exact_count(request.max_passes, "max_passes"),
     )
-    steps = calibration.lattice.steps_many(scores.values, "scores")
+    steps = calibration.lattice.private_steps_many(scores.values, "scores")
     return calibration.budget, lambda source: traversal_groups(source, scores, steps, plan)
 
 

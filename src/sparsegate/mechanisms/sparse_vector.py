@@ -145,7 +145,9 @@ def run(
     """
     answers = list(answers)
     bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
-    first = next((bar for bar in bars if isinstance(bar, float)), bars[0] if bars else 0)  # one float: a float lattice
+    first = next(
+        (bar for bar in bars if isinstance(bar, float | np.floating)), bars[0] if bars else 0
+    )  # one float: a float lattice
     calibration = calibrate(
         variant(row),
         cutoff=cutoff,
@@ -168,7 +170,7 @@ def run(
 
 
 def _each(values: Any, count: int, parameter: str) -> list[Any]:
-    listed = [values] * count if values is None or np.ndim(values) == 0 else np.asarray(values).tolist()
+    listed = [values] * count if values is None or np.ndim(values) == 0 else list(values)
     if len(listed) != count:
         raise ParameterError(
             parameter, f"must be one number or {count} of them", len(listed), "pass one for each answer"
