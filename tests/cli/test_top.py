@@ -116,6 +116,22 @@ def test_all_items_above_a_threshold(command: Command, folder: Path) -> None:
     assert "no item was selected" in command(*options[:-1], "--threshold", "2000")[1]
 
 
+def test_only_rows_that_meet_a_condition_are_counted(command: Command, folder: Path) -> None:
+    ask = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--answers-epsilon", "300", "--json")
+    whole = json.loads(command(*ask, "--where", "page = '/docs' AND CAST(number AS INTEGER) >= 0")[1])
+    estimates = {entry["item"]: entry["estimate"] for entry in whole["items"]}
+    assert estimates.pop("/docs") == 1000
+    assert set(estimates.values()) == {0}
+    assert whole["record"]["where"].startswith("page = '/docs'")
+
+
+def test_the_columns_of_json_hold_those_of_the_condition(command: Command, folder: Path) -> None:
+    lines = [{"page": page, "visitor": user, "country": "DE"} for page in sorted(PAGES) for user in range(1000)]
+    (folder / "visits.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    _, out, err = command("top", "visits.jsonl", *ASK, "--domain", "pages.csv", "--where", "country = 'DE'", "--json")
+    assert (set(items(out)), err) == (PAGES, "")
+
+
 def test_a_transaction_file_needs_no_columns(command: Command, folder: Path) -> None:
     Path("baskets.dat").write_text("1 2 3\n" * 1000 + "7\n")
     options = ("top", "baskets.dat", "-c", "3", "--epsilon", "30", "--domain", "1000", "--json")
@@ -204,6 +220,8 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         ({"--unit": "row"}, "unit"),
         ({"--table": "visits"}, "--table is for a database"),
         ({"--sql": "DELETE FROM data"}, "one SELECT"),
+        ({"--where": "pge = '/home'"}, "near it: page"),
+        ({"--where": "number > 3"}, "CAST(number AS INTEGER)"),
         ({"--itemset-size": "9"}, "itemset_size"),
         ({"--max-items": "9"}, "max_items"),
         ({"--dataset": "sales"}, "belongs to the dataset 'visits'"),

@@ -51,6 +51,9 @@ def top(
     max_items_per_user: Annotated[int | None, typer.Option(help="Cut each user: less noise in counts.")] = None,
     itemset_size: Annotated[int, typer.Option(help="2 or 3: rank sets of items that users have together.")] = 1,
     max_items: Annotated[int | None, typer.Option(help="With --itemset-size: cut each user's basket.")] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
+    ] = None,
     dbar: Annotated[int | None, typer.Option(help="With --domain observed: how many items take part; 10 c.")] = None,
     table: Table = None,
     sql: Sql = None,
@@ -66,6 +69,7 @@ def top(
 
     sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """
+    from sparsegate.conditions import names_in
     from sparsegate.tables.columns import read_columns
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.engine_errors import quiet
@@ -89,7 +93,8 @@ def top(
     # The same total as in the record, so that a refusal comes before the data is read.
     spending.check(exact_epsilon(epsilon) + exact_epsilon(answers_epsilon, "answers_epsilon", zero=True), delta)
     ready_to_print()
-    asked = list(dict.fromkeys(name for name in (item, user) if name is not None))
+    names = [*(names_in(where) if where else ()), *(name for name in (user, item) if name is not None)]
+    asked = list({name.casefold(): name for name in names}.values())
     with Workspace() as workspace, _busy() as stage, quiet("the files cannot be read"):
         rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked))
         kind = workspace.kind
@@ -122,6 +127,7 @@ def top(
                     itemset_size=itemset_size,
                     max_items=max_items,
                     dbar=dbar,
+                    where=where,
                     ledger=spending,
                 )
 

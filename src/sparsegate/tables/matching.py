@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparsegate.conditions import duckdb_columns, read_condition
-from sparsegate.errors import ConditionError
+from sparsegate.errors import ConditionError, ParameterError
 from sparsegate.tables.columns import check_columns
 from sparsegate.tables.engine_errors import quiet
+from sparsegate.tables.engines.engine import Engine, framed
 from sparsegate.tables.workspace import identifier
 
 if TYPE_CHECKING:
@@ -59,6 +60,21 @@ class Matching:
     def rows(self, where: str) -> DuckDBPyRelation:
         """The rows that match, with all their columns."""
         return self._relation.filter(self.check(where))
+
+
+def matching_engine(engine: Engine, where: str | None) -> Engine:
+    """The engine of a table with the rows that match; a dataframe in memory moves to DuckDB for it."""
+    from sparsegate.tables.engines.dataframes import InMemory
+    from sparsegate.tables.engines.duckdb import Relation
+
+    if where is None:
+        return engine
+    if isinstance(engine, InMemory):
+        engine = engine.in_duckdb()
+    if not isinstance(engine, Relation):
+        step = "filter the DataFrame before you pass it, by a test of each row alone"
+        raise ParameterError("where", f"must not be given for a table of {engine.name}", next_step=step)
+    return Relation(framed(Matching(engine.frame.to_native()).rows(where)))
 
 
 class MatchingUsers(Matching):

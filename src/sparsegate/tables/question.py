@@ -38,6 +38,7 @@ class Question:
     itemset_size: int
     max_items: int | None
     dbar: int | None
+    where: str | None = None
 
     def __post_init__(self) -> None:
         request = self.request  # checks count, epsilon, method and threshold

@@ -19,10 +19,10 @@ class Record:
     """How a release was made. Every entry is a public parameter: none was computed from the private table.
 
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
-    that paid for the estimates. ``domain_size`` is the number of public candidates (of itemsets, where they were
-    asked for), None for ``domain="observed"``. ``unit`` is what the neighbours of the theorem add or remove:
-    "user" or "row". Options that the release did not use are None. ``private`` is False where the noise came from
-    a seed.
+    that paid for the estimates. ``domain_size`` is the number of public candidates (of itemsets, where they were asked
+    for), None for ``domain="observed"``. ``unit`` is what the neighbours of the theorem add or remove: "user" or "row",
+    and ``where`` the condition that rows had to meet. Options that the release did not use are None. ``private`` is
+    False where the noise came from a seed.
     """
 
     epsilon: Fraction
@@ -38,6 +38,7 @@ class Record:
     max_items: int | None
     max_items_per_user: int | None
     dbar: int | None
+    where: str | None
     private: bool
     version: str
 

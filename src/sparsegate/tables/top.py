@@ -17,6 +17,7 @@ from sparsegate.tables.counting import Pick, count_items, name_picks
 from sparsegate.tables.domain import EXPLAINED, Domain, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.itemsets import count_itemsets, itemset_domain, name_itemsets
+from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.noisy_counts import answer_scale, error_bar, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
 from sparsegate.tables.question import Question
@@ -45,6 +46,7 @@ def top_items(
     itemset_size: int = 1,
     max_items: int | None = None,
     dbar: int | None = None,
+    where: str | None = None,
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
@@ -77,6 +79,8 @@ def top_items(
     itemset_size: 2 or 3 selects sets of items that users have together, out of all sets of the domain.
     max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
+    where: a condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that meet it
+        count. It must be public, and may speak of every column of the table. Not on Spark.
     ledger: an open ``sparsegate.Ledger``: charged when everything is checked and counted and nothing is drawn yet; it
         keeps the release with its record.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
@@ -104,12 +108,14 @@ def top_items(
         itemset_size=itemset_size,
         max_items=max_items,
         dbar=dbar,
+        where=where,
     )
     noise = trusted_source(source, not_private)
-    with guarded("the engine of the table", lambda: open_engine(table)) as engine:
+    with guarded("the engine of the table", lambda: matching_engine(open_engine(table), where)) as engine:
         prepared = guarded(engine.name, lambda: prepare(engine, question, domain))
         record = prepared.record(private=noise.private)
         what = f"top {record.count} of {item}, unit {record.unit}, method {record.method}, domain {record.domain}"
+        what += f", where {where}" if where else ""
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what)
         release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
         keep({"release": "top_items", "item": item, **release.published()})
@@ -211,6 +217,7 @@ class Prepared:
             max_items=question.max_items,
             max_items_per_user=question.max_items_per_user,
             dbar=question.dbar,
+            where=question.where,
             private=private,
             version=_version(),
         )

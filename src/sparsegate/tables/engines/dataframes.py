@@ -41,6 +41,15 @@ class InMemory(Engine):
     def joins(self, other: Engine) -> bool:
         return isinstance(other, InMemory) and self.kind is other.kind
 
+    def in_duckdb(self) -> Engine:
+        """The whole table, copied into a DuckDB of its own."""
+        import duckdb
+
+        from sparsegate.tables.engines.duckdb import Relation
+
+        every = self.select({name: name for name in self.frame.collect_schema().names()})
+        return Relation(framed(duckdb.connect().from_arrow(every.collect().to_arrow())))
+
     def select(self, named: Mapping[str, str]) -> Frame:
         chosen = super().select(named)
         if self.kind.is_pandas():
