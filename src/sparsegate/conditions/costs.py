@@ -20,16 +20,16 @@ STEP: Final = 20
 """What any node costs: a value of fixed size is read and written."""
 SHOWN: Final = 40
 """The characters of a number, a date or a truth value as text."""
-READ, COMPARED, WILDCARD = 5, 3, 16
+READ, COMPARED, WILDCARD = 5, 3, 24
 """For each character: of a cell; of the shorter of two texts; of a pattern with _, at each place where it is tried."""
 PER_CHARACTER: Final = {
-    **dict.fromkeys(("lower", "upper"), 32),
-    **dict.fromkeys(("trim", "ltrim", "rtrim"), 20),
+    **dict.fromkeys(("lower", "upper"), 40),
+    **dict.fromkeys(("trim", "ltrim", "rtrim"), 32),
     "length": 2,
-    "contains": 6,
+    "contains": 10,
 }
 """Of the first argument."""
-FAILED, FAILED_DECIMAL = 2_000, 16_000
+FAILED, FAILED_DECIMAL = 2_000, 24_000
 """A cast that does not convert: the engine writes a message that nobody reads."""
 
 
@@ -67,7 +67,7 @@ def _applied(operation: str, lengths: list[int], others: list[Node]) -> int:
     if operation in PER_CHARACTER:
         return PER_CHARACTER[operation] * first
     if operation == "segments":
-        return (12 + max(map(len, _pattern(others[0]).split("%"))) // 8) * first
+        return (20 + max(map(len, _pattern(others[0]).split("%"))) // 8) * first
     if operation == "wildcards":
         pattern = _pattern(others[0])
         if places(pattern) > 1:
