@@ -87,7 +87,7 @@ class Checker:
     def coalesced(self, parts: Sequence[Part], first: Place, last: Place) -> Part:
         """The first of the parts that is not null."""
         nodes, kind = self._alike(parts)
-        return self.joined(Coalesce(nodes, kind) if nodes[1:] else nodes[0], parts, first, last)
+        return self.joined(Coalesce(nodes, kind) if nodes[1:] and kind else nodes[0], parts, first, last)
 
     def case(
         self, base: Part | None, branches: Sequence[tuple[Part, Part]], otherwise: Part, first: Place, last: Place
@@ -100,9 +100,9 @@ class Checker:
             (compared, *rest), _ = self._alike([base, *(test for test, _ in branches)])
             tests = tuple(rest)
         values, kind = self._alike([*(then for _, then in branches), otherwise])
-        node = Case(compared, tuple(zip(tests, values, strict=False)), values[-1], kind)
+        branched = Case(compared, tuple(zip(tests, values, strict=False)), values[-1], kind) if kind else values[-1]
         parts = [*(each for branch in branches for each in branch), otherwise, *([] if base is None else [base])]
-        return self.joined(node, parts, first, last)
+        return self.joined(branched, parts, first, last)
 
     def called(self, name: str, parts: Sequence[Part], first: Place, last: Place) -> Part:
         """A function of the table."""
@@ -163,8 +163,10 @@ class Checker:
                 raise self._unfit(part, target.kind)
         return self.joined(Cast((node,), target.name, sizes, target.kind), [part], first, last)
 
-    def _alike(self, parts: Sequence[Part]) -> tuple[tuple[Node, ...], Kind]:
-        """The parts brought to one kind, and that kind."""
+    def _alike(self, parts: Sequence[Part]) -> tuple[tuple[Node, ...], Kind | None]:
+        """The parts brought to one kind, and that kind; None where every part is NULL."""
+        if all(part.node.kind is None for part in parts):
+            return tuple(part.node for part in parts), None
         firm = [part for part in parts if part.node.kind and not _adapts(part.node)]
         kinds = {part.node.kind for part in firm if part.node.kind} or {Kind.TEXT}
         kind = next((wide for wide in _WIDER if wide in kinds), next(iter(kinds)))

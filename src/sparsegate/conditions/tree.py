@@ -51,7 +51,7 @@ class Case:
     base: Node | None
     branches: tuple[tuple[Node, Node], ...]
     otherwise: Node
-    kind: Kind | None
+    kind: Kind
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Coalesce:
     """The first argument that is not null."""
 
     arguments: tuple[Node, ...]
-    kind: Kind | None
+    kind: Kind
 
 
 @dataclass(frozen=True)
