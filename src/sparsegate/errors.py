@@ -11,12 +11,14 @@
     └── LedgerError           the record of spent epsilon cannot be trusted or written
 
 A refused call spends nothing and changes nothing. A message names the parameter, the rule, the value given
-and the next step; it never holds private data, noise or a noisy value.
+and the next step; it never holds private data, noise or a noisy value. What needs a package that is not installed is
+refused in one wording, that of ``load_extra``.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 _SHOWN: Final = 80
 _ABSENT: Final = object()
@@ -106,3 +108,19 @@ def _restore(kind: type[ParameterError], args: tuple[object, ...], state: dict[s
     error.args = args
     vars(error).update(state)
     return error
+
+
+def load_extra(module: str, *, extra: str) -> Any:
+    """Import a module of an optional package, or say how to install the extra that brings it.
+
+    >>> load_extra("no_such_package", extra="plots")
+    Traceback (most recent call last):
+    sparsegate.errors.SparsegateError: this needs no_such_package; run: pip install 'sparsegate[plots]'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as missing:
+        package = module.partition(".")[0]
+        if (missing.name or "").partition(".")[0] != package:
+            raise
+        raise SparsegateError(f"this needs {package}; run: pip install 'sparsegate[{extra}]'") from None

@@ -13,10 +13,10 @@ from tests.support.goodness import FALSE_ALARM
 
 from sparsegate.auditor import certify as certification
 from sparsegate.auditor.certify import Look, Registration, certify, schedule
-from sparsegate.auditor.confidence import Bounds, Counts, Rule, certified
+from sparsegate.auditor.confidence import BoundRule, Bounds, Counts, certified
+from sparsegate.auditor.encoding import Encoder, Sample
 from sparsegate.auditor.events import Aim, Event, Runs, find_events
-from sparsegate.auditor.neighbours import Pair
-from sparsegate.auditor.outcomes import Encoder, Sample
+from sparsegate.auditor.neighbours import NeighbourPair
 from sparsegate.auditor.partitions import Atoms
 
 YES, NO = np.array([1]), np.array([0])
@@ -48,14 +48,14 @@ class Response:
         self,
         trials: int,
         *,
-        rule: Rule = Rule.RATIO,
+        rule: BoundRule = BoundRule.RATIO,
         alpha: float = ALPHA,
         claim: float = 1.0,
         stop: bool = False,
         out_of_time: Callable[[], bool] = lambda: False,
     ) -> tuple[Bounds, Counts]:
         return certify(
-            Registration(pair=Pair(YES, NO), event=self.event, rule=rule, looks=schedule(trials, alpha)),
+            Registration(pair=NeighbourPair(YES, NO), event=self.event, rule=rule, looks=schedule(trials, alpha)),
             self.draw,
             np.random.default_rng(self._seed),
             epsilon=claim,
@@ -73,9 +73,9 @@ def test_the_looks_double_and_share_out_alpha(trials: int) -> None:
     assert all(later.trials // 2 == sooner.trials >= 100 for sooner, later in itertools.pairwise(looks))
 
 
-@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize("rule", BoundRule)
 @pytest.mark.parametrize("stop", [False, True])
-def test_bounds_are_wrong_no_more_often_than_stated(rule: Rule, stop: bool) -> None:
+def test_bounds_are_wrong_no_more_often_than_stated(rule: BoundRule, stop: bool) -> None:
     # The claim, 0.9, is false: stopping as soon as it is refuted must not cost coverage of the true loss, 1.
     runs = 300
     found = (Response(seed).certify(2000, rule=rule, claim=0.9, stop=stop)[0] for seed in range(runs))
@@ -92,7 +92,7 @@ def test_the_stated_rate_is_nearly_used_up() -> None:
 def test_delta_bounds_are_wrong_no_more_often_than_stated() -> None:
     yes, no = np.e / (1 + np.e), 1 / (1 + np.e)
     true = yes - np.exp(0.5) * no
-    found = [Response(seed).certify(2000, rule=Rule.RECTANGLE, claim=0.5)[0].delta for seed in range(300)]
+    found = [Response(seed).certify(2000, rule=BoundRule.RECTANGLE, claim=0.5)[0].delta for seed in range(300)]
     assert not too_many(sum(delta > true for delta in found), 300, ALPHA)
     assert np.median(found) > 0.8 * true
 
@@ -111,7 +111,7 @@ def peeking(seed: int, *, fresh: bool) -> bool:
         samples = [other, one] if found.swapped else [one, other]
     hits = [found.event.hits(sample) for sample in samples]
     counts = Counts(hits1=hits[0], trials1=2000, hits2=hits[1], trials2=2000)
-    return certified(counts, rule=Rule.RECTANGLE, alpha=ALPHA, epsilon=1.0, delta=0.0).epsilon > 1.0
+    return certified(counts, rule=BoundRule.RECTANGLE, alpha=ALPHA, epsilon=1.0, delta=0.0).epsilon > 1.0
 
 
 def test_counting_on_the_training_runs_breaks_coverage_and_fresh_runs_restore_it() -> None:
@@ -132,7 +132,7 @@ def test_looking_at_the_whole_alpha_each_time_breaks_coverage() -> None:
             hits2 += event.hits(encoder.encode(mechanism(NO, 100), 100))
             trials += 100
             counts = Counts(hits1=hits1, trials1=trials, hits2=hits2, trials2=trials)
-            if certified(counts, rule=Rule.RATIO, alpha=0.5, epsilon=1.0, delta=0.0).epsilon > 1.0:
+            if certified(counts, rule=BoundRule.RATIO, alpha=0.5, epsilon=1.0, delta=0.0).epsilon > 1.0:
                 failures += 1
                 break
     assert too_many(failures, runs, 0.5)

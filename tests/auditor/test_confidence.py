@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sparsegate.auditor import confidence
-from sparsegate.auditor.confidence import Bounds, Counts, Rule, certified, high, low, promise, ratio_low, rectangle_low
+from sparsegate.auditor.confidence import (
+    BoundRule,
+    Bounds,
+    Counts,
+    certified,
+    high,
+    low,
+    promise,
+    ratio_low,
+    rectangle_low,
+)
 
 COUNTS = st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 ALPHAS = st.floats(1e-6, 0.5)
@@ -77,7 +87,7 @@ def test_certified_bounds_fail_with_probability_at_most_alpha_together() -> None
     for hits1 in range(60, 200):
         for hits2 in range(10, 90):
             counts = Counts(hits1=hits1, trials1=trials, hits2=hits2, trials2=trials)
-            bounds = certified(counts, rule=Rule.RATIO, alpha=alpha, epsilon=claim, delta=0.0)
+            bounds = certified(counts, rule=BoundRule.RATIO, alpha=alpha, epsilon=claim, delta=0.0)
             if bounds.epsilon > true or bounds.delta > true_delta:
                 failing += stats.poisson.pmf(hits1, mean1) * stats.poisson.pmf(hits2, mean2)
     assert failing <= alpha
@@ -85,13 +95,13 @@ def test_certified_bounds_fail_with_probability_at_most_alpha_together() -> None
 
 def test_nothing_is_certified_from_nothing() -> None:
     nothing = Counts(hits1=0, trials1=0, hits2=0, trials2=0)
-    for rule in Rule:
+    for rule in BoundRule:
         assert certified(nothing, rule=rule, alpha=0.05, epsilon=1.0, delta=0.0) == Bounds()
 
 
 def test_delta_is_certified_where_epsilon_is_violated() -> None:
     counts = Counts(hits1=9000, trials1=10_000, hits2=100, trials2=10_000)
-    bounds = certified(counts, rule=Rule.RECTANGLE, alpha=0.01, epsilon=1.0, delta=0.0)
+    bounds = certified(counts, rule=BoundRule.RECTANGLE, alpha=0.01, epsilon=1.0, delta=0.0)
     assert 4 < bounds.epsilon < math.log(90)
     assert 0.85 < bounds.delta < 0.9 - math.e * 0.01
 
@@ -101,15 +111,15 @@ def test_a_promise_is_close_to_what_is_certified() -> None:
     promised, by_ratio = promise(p1, p2, trials=1e6, alpha=0.01, delta=0.0)
     for one, other, value, ratio in zip(p1, p2, promised, by_ratio, strict=True):
         counts = Counts(hits1=int(one * 1e6), trials1=10**6, hits2=int(other * 1e6), trials2=10**6)
-        rule = Rule.RATIO if ratio else Rule.RECTANGLE
+        rule = BoundRule.RATIO if ratio else BoundRule.RECTANGLE
         exact = certified(counts, rule=rule, alpha=0.01, epsilon=0.1, delta=0.0).epsilon
         assert exact == pytest.approx(value, abs=1e-3)
     assert by_ratio.tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize("rule", BoundRule)
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
-def test_the_levels_of_all_the_limits_used_add_up_to_alpha_at_most(monkeypatch, rule: Rule, delta: float) -> None:
+def test_the_levels_of_all_the_limits_used_add_up_to_alpha_at_most(monkeypatch, rule: BoundRule, delta: float) -> None:
     spent: dict[tuple, float] = {}
     for name in ("low", "high", "ratio_low"):
         limit = getattr(confidence, name)

@@ -11,8 +11,8 @@ import pytest
 from tests.support.audited import laplace, laplace_vector, responses
 
 from sparsegate.auditor.classifier import Slices
-from sparsegate.auditor.events import Aim, Event, Finding, Runs, confirmed, find_events
-from sparsegate.auditor.outcomes import Encoder, Sample, joined
+from sparsegate.auditor.encoding import Encoder, Sample, joined
+from sparsegate.auditor.events import Aim, Event, FoundEvent, Runs, confirmed, find_events
 from sparsegate.auditor.partitions import Atoms, Bins
 
 ONE, ZERO = np.array([1]), np.array([0])
@@ -25,13 +25,13 @@ def samples(mechanism: Callable, one: np.ndarray, other: np.ndarray, runs: int) 
     return Runs(one=drawn[0], other=drawn[1]), encoder
 
 
-def best(runs: Runs, *, thorough: bool = False) -> Finding:
+def best(runs: Runs, *, thorough: bool = False) -> FoundEvent:
     learn, judge = runs.split(len(runs.one) // 2)
     found = find_events(learn, judge, AIM, caution=1.0, thorough=thorough, seed=1)
     return max(found, key=lambda finding: finding.promised)
 
 
-def true_loss(finding: Finding, mechanism: Callable, one: np.ndarray, other: np.ndarray, encoder: Encoder) -> float:
+def true_loss(finding: FoundEvent, mechanism: Callable, one: np.ndarray, other: np.ndarray, encoder: Encoder) -> float:
     """The log ratio of the event's probabilities, on many fresh runs."""
     inputs = (other, one) if finding.swapped else (one, other)
     hits = [finding.event.hits(encoder.encode(mechanism(answers, 200_000), 200_000)) for answers in inputs]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsegate.auditor.neighbours import Pair, Space, known_patterns, mutation, random_pair, taken
+from sparsegate.auditor.neighbours import NeighbourPair, Space, known_patterns, mutation, random_pair, taken
 from sparsegate.errors import ParameterError
 
 
@@ -15,7 +15,7 @@ def space(queries: int | tuple[int, int] = 10, **changes: object) -> Space:
     return Space.of(**{"queries": queries, "sensitivity": 1, "epsilon": 1.0, "centre": 0, "monotonic": False} | changes)
 
 
-def assert_neighbours(pair: Pair, where: Space) -> None:
+def assert_neighbours(pair: NeighbourPair, where: Space) -> None:
     moves = np.subtract(pair.neighbour, pair.answers)
     assert where.least <= len(pair.answers) <= where.most
     assert 0 < np.abs(moves).max() <= where.sensitivity
@@ -66,22 +66,22 @@ def test_every_pair_is_a_pair_of_neighbours(where: Space, seed: int) -> None:
     ],
 )
 def test_the_pairs_of_statdp_and_the_extreme_ones_are_tried(answers: tuple, neighbour: tuple) -> None:
-    assert Pair(answers, neighbour) in known_patterns(space(5), np.random.default_rng(0))
+    assert NeighbourPair(answers, neighbour) in known_patterns(space(5), np.random.default_rng(0))
 
 
 def test_monotonic_pairs_move_one_way_and_the_extreme_one_is_there() -> None:
     found = known_patterns(space(5, monotonic=True), np.random.default_rng(0))
-    assert Pair((4, 4, 4, 4, 0), (5, 5, 5, 5, 0)) in found
+    assert NeighbourPair((4, 4, 4, 4, 0), (5, 5, 5, 5, 0)) in found
 
 
 def test_levels_scale_with_one_over_epsilon() -> None:
     found = known_patterns(space(5, epsilon=0.1), np.random.default_rng(0))
-    assert Pair((40, 40, 40, 40, 0), (41, 41, 41, 41, -1)) in found
+    assert NeighbourPair((40, 40, 40, 40, 0), (41, 41, 41, 41, -1)) in found
 
 
 @pytest.mark.parametrize("factor", [1, 2, 5, 10])
 def test_a_magnified_pair_is_so_many_times_as_far_apart_around_the_same_middle(factor: int) -> None:
-    pair = Pair((0, 10, 4), (1, 9, 4))
+    pair = NeighbourPair((0, 10, 4), (1, 9, 4))
     far = space().magnified(pair, factor)
     assert np.subtract(far.neighbour, far.answers).tolist() == [factor, -factor, 0]
     shift = np.add(far.answers, far.neighbour) - np.add(pair.answers, pair.neighbour)
@@ -89,8 +89,8 @@ def test_a_magnified_pair_is_so_many_times_as_far_apart_around_the_same_middle(f
 
 
 def test_own_pairs_are_kept_as_numbers_of_the_right_kind() -> None:
-    assert space().own(([0, 1], np.array([1, 0]))) == Pair((0, 1), (1, 0))
-    assert space(sensitivity=1.0).own(([0, 1], [1, 0])) == Pair((0.0, 1.0), (1.0, 0.0))
+    assert space().own(([0, 1], np.array([1, 0]))) == NeighbourPair((0, 1), (1, 0))
+    assert space(sensitivity=1.0).own(([0, 1], [1, 0])) == NeighbourPair((0.0, 1.0), (1.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_own_pairs_that_are_no_neighbours_are_refused(pair: object, changes: dic
 
 
 def test_a_pair_taken_at_its_word_may_be_anything() -> None:
-    assert taken(({"a": 1}, {"a": 2})) == Pair({"a": 1}, {"a": 2})
+    assert taken(({"a": 1}, {"a": 2})) == NeighbourPair({"a": 1}, {"a": 2})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsegate.auditor.classifier import Slices
-from sparsegate.auditor.outcomes import Encoder, Sample, joined
+from sparsegate.auditor.encoding import Encoder, Sample, joined
 from sparsegate.auditor.partitions import Atoms, Bins, Partition
 
 RUNS = 4000

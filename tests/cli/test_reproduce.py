@@ -91,7 +91,7 @@ def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[st
     assert f"sparsegate: {message}" in err
 
 
-def test_ctrl_c_exits_130_and_keeps_the_cells(reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_exits_130_and_keeps_the_cases(reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     show = module.Bar.update
 
     def interrupt(self, task, *, completed, total) -> None:
@@ -101,4 +101,4 @@ def test_ctrl_c_exits_130_and_keeps_the_cells(reproduce, tmp_path: Path, monkeyp
 
     monkeypatch.setattr(module.Bar, "update", interrupt)
     assert reproduce(*SMALL)[0] == 130
-    assert len(list((tmp_path / "out" / "cells").iterdir())) == 1
+    assert len(list((tmp_path / "out" / "cases").iterdir())) == 1

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 
-from sparsegate.errors import ParameterError
-from sparsegate.evaluation import PUBLISHED, datasets, load
+from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.evaluation import PUBLISHED, datasets, fetch, load
 from sparsegate.evaluation.datasets import Published
 from sparsegate.evaluation.stand_ins import LAWS
 
@@ -141,3 +144,69 @@ def test_a_fingerprint_tells_scores_apart(monkeypatch: pytest.MonkeyPatch, tiny:
     assert load("kosarak", tiny).fingerprint == whole
     _publish(monkeypatch, records=5, items=7)
     assert load("kosarak", tiny, scale_to_records=True).fingerprint != whole
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Publish a dataset of three records and two items at an address that pooch can reach without a network."""
+
+    def publish(url: str, member: str | None = None) -> None:
+        row = Published(name="kosarak", title="Kosarak", records=3, items=2, source="clicks", url=url, member=member)
+        monkeypatch.setattr(datasets, "PUBLISHED", {**PUBLISHED, "kosarak": row})
+
+    copied = []
+
+    def copy(url: str, output_file: object, _: object) -> None:
+        copied.append(url)
+        Path(str(output_file)).write_bytes(Path(url.removeprefix("http://here")).read_bytes())
+
+    monkeypatch.setattr(pooch.core, "choose_downloader", lambda *_, **__: copy)
+    publish.copied = copied
+    return publish
+
+
+def test_a_file_is_fetched_once_and_checked(address, tmp_path: Path) -> None:
+    source = tmp_path / "kosarak.dat.gz"
+    source.write_bytes(gzip.compress(b"1 2\n1\n2\n"))
+    address(f"http://here{source}")
+    first, second = fetch("kosarak", folder=tmp_path / "cache"), fetch("kosarak", folder=tmp_path / "cache")
+    assert first == second
+    assert datasets.load("kosarak", first).kind == "real"
+    assert len(address.copied) == 1
+
+
+def test_a_member_of_an_archive_is_unpacked(address, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "cup.zip", "w") as archive:
+        archive.writestr("assoc/data.dat", "7\t1\n7\t2\n8\t1\n9\t2\n")
+    address(f"http://here{tmp_path}/cup.zip", member="assoc/data.dat")
+    path = fetch("kosarak", folder=tmp_path / "cache")
+    assert path.name == "data.dat"
+
+
+def test_a_file_with_other_numbers_is_not_kept(address, tmp_path: Path) -> None:
+    source = tmp_path / "kosarak.dat"
+    source.write_bytes(b"1 2\n1\n")
+    address(f"http://here{source}")
+    with pytest.raises(ParameterError, match=r"2 records \(expected 3\)"):
+        fetch("kosarak", folder=tmp_path / "cache")
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ConnectionError("unreachable")
+
+    monkeypatch.setattr(pooch, "retrieve", fail)
+    with pytest.raises(SparsegateError, match=r"^could not download http://fimi.*kosarak.*--data$") as refused:
+        fetch("kosarak", folder=tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("aol", "has no public address"), ("zipf", "is made")])
+def test_what_has_no_address_is_not_fetched(name: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        fetch(name)
+
+
+def test_importing_the_evaluation_does_not_import_pooch() -> None:
+    assert "pooch" not in vars(datasets)

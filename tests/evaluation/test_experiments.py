@@ -13,9 +13,9 @@ import pytest
 
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run, workers
-from sparsegate.evaluation.experiments import DEFAULT_COUNTS
-from sparsegate.evaluation.provenance import commit
-from sparsegate.evaluation.results import COLUMNS
+from sparsegate.evaluation.experiments import ABLATION, DEFAULT_COUNTS, EPSILON
+from sparsegate.evaluation.findings import load_findings
+from sparsegate.evaluation.results import COLUMNS, commit
 
 GRID = {"datasets": ["zipf"], "counts": [25, 50], "methods": ["em", "svt-dpbook", "svt-s-1:1"], "runs": 10}
 CELLS = 6
@@ -131,7 +131,7 @@ def test_an_interruption_keeps_what_is_done_and_a_second_run_goes_on(tmp_path: P
 
     with pytest.raises(KeyboardInterrupt):
         run(**GRID, out=tmp_path, jobs=jobs, progress=interrupt)
-    assert len(list((tmp_path / "cells").iterdir())) == 3
+    assert len(list((tmp_path / "cases").iterdir())) == 3
     assert not (tmp_path / "results.csv").exists()
     seen: list[Progress] = []
     resumed = run(**GRID, out=tmp_path, jobs=jobs, progress=seen.append)
@@ -143,7 +143,7 @@ def test_an_interruption_keeps_what_is_done_and_a_second_run_goes_on(tmp_path: P
 
 def test_a_finished_experiment_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(**GRID, out=tmp_path)
-    monkeypatch.setattr(workers.Cell, "compute", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(workers.Case, "compute", lambda *_: pytest.fail("computed again"))
     assert run(**GRID, out=tmp_path).equals(first)
 
 
@@ -158,8 +158,8 @@ def test_a_changed_parameter_finds_no_stale_cell(tmp_path: Path, change: dict[st
 
 def test_a_cell_that_cannot_be_read_is_computed_again(tmp_path: Path) -> None:
     first = run(**GRID, out=tmp_path)
-    for cell in (tmp_path / "cells").iterdir():
-        cell.write_text("{", encoding="utf-8")
+    for case in (tmp_path / "cases").iterdir():
+        case.write_text("{", encoding="utf-8")
     assert numbers(run(**GRID, out=tmp_path)) == numbers(first)
 
 
@@ -195,3 +195,23 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 def test_reading_results_that_are_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"^out must hold results.parquet"):
         read(tmp_path)
+
+
+def test_further_experiments_leave_out_what_the_main_one_has() -> None:
+    assert "svt-alg1" not in ABLATION.chosen(["svt-dpbook", "svt-alg1"])
+    assert ABLATION.chosen(["em"]) == []
+    assert EPSILON.chosen(["em"]) == ["em"]
+
+
+def test_further_results_of_another_seed_are_not_mixed_in(tmp_path: Path) -> None:
+    small = {"datasets": ["zipf"], "counts": [25], "methods": ["em"], "runs": 2, "out": tmp_path}
+    run(**small, seed=2, further=True)
+    run(**small, seed=1)
+    assert len(load_findings(tmp_path).rows) == 1
+    run(**small, seed=1, further=True)
+    assert len(load_findings(tmp_path).rows) == 5
+
+
+def test_further_experiments_need_a_folder() -> None:
+    with pytest.raises(ParameterError, match="further needs a folder to write to; pass out="):
+        run(datasets=["zipf"], further=True)

@@ -10,7 +10,6 @@ import matplotlib
 import pytest
 
 from sparsegate.evaluation import run
-from sparsegate.evaluation.extra_experiments import run_further
 from sparsegate.evaluation.figures import _STYLE, COMPARISONS, LINES, ORACLE, _compare, _scores, draw_all, swept_count
 from sparsegate.evaluation.findings import Findings, load_findings
 
@@ -30,8 +29,7 @@ RUN = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out")
-    run(**RUN, out=out)
-    run_further(**RUN, out=out)
+    run(**RUN, out=out, further=True)
     return out
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from sparsegate.evaluation import Dataset, Ladder, run
 from sparsegate.evaluation.findings import load_findings
+from sparsegate.evaluation.paper_statements import STATEMENTS
 from sparsegate.evaluation.report import render, write
-from sparsegate.evaluation.statements import STATEMENTS
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-3d"]
 

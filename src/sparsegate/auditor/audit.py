@@ -5,18 +5,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from sparsegate.auditor.certify import Draw, Registration, certify, schedule
+from sparsegate.auditor.confidence import Counts
+from sparsegate.auditor.encoding import Encoder, Sample
 from sparsegate.auditor.events import Aim
-from sparsegate.auditor.neighbours import Pair, Space, known_patterns, random_pair, taken
-from sparsegate.auditor.outcomes import Encoder, Sample
+from sparsegate.auditor.neighbours import (
+    NeighbourPair,
+    Space,
+    input_text,
+    known_patterns,
+    random_pair,
+    require_number,
+    taken,
+    whole,
+)
 from sparsegate.auditor.pace import Bar, Pace
-from sparsegate.auditor.parameters import require_number, whole
-from sparsegate.auditor.search import Candidate, Search
-from sparsegate.auditor.verdict import Verdict, Witness
+from sparsegate.auditor.pair_search import Candidate, Search
 from sparsegate.errors import ParameterError
 
 _SEARCH: Final = 0.3
@@ -30,6 +39,64 @@ _LEAST_PAIRS, _LEAST_RUNS_A_PAIR = 3, 600
 _LEAST_TRIALS: Final = 10
 _STREAM: Final = 0x6E67
 _FLAGRANT: Final = 1.5
+_MOST_SHOWN: Final = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The evidence: two neighbouring inputs, and an event that is likelier on ``answers`` than on ``neighbour``.
+
+    ``counts`` are the runs that certified it. The event was fixed before the first of them.
+    """
+
+    answers: Any
+    neighbour: Any
+    event: str
+    counts: Counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What an audit proved, at ``confidence``.
+
+    ``epsilon_lower``: no (epsilon, delta) with the claimed delta and a smaller epsilon is true of the mechanism.
+    ``delta_lower``: nor is any with the claimed epsilon and a smaller delta. ``violates``: so the claim is false.
+    ``samples``: outcomes drawn in all, for the search and for the proof. A verdict that does not violate is no proof of
+    privacy: it says what was not found.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    epsilon_lower: float
+    delta_lower: float
+    confidence: float
+    violates: bool
+    witness: Evidence
+    samples: int
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """The verdict for a person to read."""
+        claim = f"ε = {self.epsilon:g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        sure = f"with {100 * self.confidence:.6g} % confidence"
+        if not self.violates:
+            return (
+                f"{self.mechanism}: no violation of {claim} found in {self.samples:,} runs; {sure} its ε is at least "
+                f"{self.epsilon_lower:.4g}. This is no proof of privacy."
+            )
+        counts = self.witness.counts
+        answers, neighbour = (input_text(part, _MOST_SHOWN) for part in (self.witness.answers, self.witness.neighbour))
+        return (
+            f"{self.mechanism} is NOT private at {claim}: {sure} its ε is at least {self.epsilon_lower:.4g}. "
+            f"On answers {answers} the outcome was {self.witness.event} in {counts.hits1:,} of "
+            f"{counts.trials1:,} runs; on the neighbour {neighbour} in {counts.hits2:,} of "
+            f"{counts.trials2:,}."
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 def audit(
@@ -72,7 +139,7 @@ def audit(
         float64 otherwise.
     epsilon, delta: the claim; epsilon > 0, 0 <= delta < 1.
     confidence: 1 - alpha, strictly between 0 and 1.
-    queries: answers are at most so many, or from (least, most).
+    queries: at most this many answers, or from (least, most).
     sensitivity: Delta > 0, how far a neighbour moves an answer; ``monotonic``: all of them the same way.
     centre: where the answers are laid out: the mechanism's threshold.
     neighbours: pairs of your own to try as well; with ``patterns=False`` nothing else is tried, the pairs may be inputs
@@ -115,7 +182,7 @@ def audit(
         search = Search(
             draw=draw,
             space=space if patterns else None,
-            # Delta is no log ratio that could be scaled down; and few runs are better spent on one lane.
+            # Delta is no log ratio that could be scaled down; and few runs are better spent on one training.
             magnification=1
             if delta or room < _FEW_PAIRS
             else min(max(1, round(_MAGNIFIED_LOSS / epsilon)), _MOST_MAGNIFIED),
@@ -148,7 +215,7 @@ def audit(
         violates=bounds.epsilon > epsilon,
         samples=box.drawn,
         seconds=pace.elapsed,
-        witness=Witness(
+        witness=Evidence(
             answers=registration.pair.answers,
             neighbour=registration.pair.neighbour,
             event=registration.event.words(encoder.shapes),
@@ -159,17 +226,17 @@ def audit(
 
 def _registration(best: Candidate, pace: Pace, alpha: float) -> Registration:
     """Fix everything; the sample size is what the rest of the budget buys at the speed seen in training."""
-    finding, sample = best.finding, best.lanes[0].one[0]
+    finding, sample = best.finding, best.trainings[0].one[0]
     assert finding is not None
     begun = time.perf_counter()
     finding.event.hits(sample)
     counting = (time.perf_counter() - begun) / len(sample)
     trials = max(pace.remaining(best.cost + counting) // 2, _LEAST_TRIALS)
-    pair = Pair(best.pair.neighbour, best.pair.answers) if finding.swapped else best.pair
+    pair = NeighbourPair(best.pair.neighbour, best.pair.answers) if finding.swapped else best.pair
     return Registration(pair=pair, event=finding.event, rule=finding.rule, looks=schedule(trials, alpha))
 
 
-def _warm_up(pair: Pair, draw: Draw, pace: Pace) -> None:
+def _warm_up(pair: NeighbourPair, draw: Draw, pace: Pace) -> None:
     """The first calls find a mechanism that does not work at all, and show how fast one is that does."""
     for runs in _FIRST_RUNS:
         for answers in (pair.answers, pair.neighbour):
@@ -185,7 +252,7 @@ def _room(runs: int) -> int:
     return min(max(runs // (8 * _RUNS_A_PAIR), few), _MANY_PAIRS)
 
 
-def _pairs(own: list[Pair], space: Space, rng: np.random.Generator, room: int) -> list[Pair]:
+def _pairs(own: list[NeighbourPair], space: Space, rng: np.random.Generator, room: int) -> list[NeighbourPair]:
     """The caller's pairs, some random ones and the patterns."""
     random = [random_pair(space, rng) for _ in range(room // 8)]
     return list(dict.fromkeys([*own, *random, *known_patterns(space, rng)]))[: max(room, len(own))]

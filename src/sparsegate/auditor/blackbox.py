@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparsegate.auditor.neighbours import shown
+from sparsegate.auditor.neighbours import input_text
 from sparsegate.errors import ParameterError
 
 _SHOWN: Final = 80
@@ -111,7 +111,7 @@ class BlackBox:
             self._resize((time.perf_counter() - begun) / count)
         self.drawn += count
         if failure is not None:
-            given = shown(answers, _SHOWN)
+            given = input_text(answers, _SHOWN)
             raise ParameterError(
                 "mechanism",
                 f"must answer, but {self.name} raised {type(failure).__name__}: {failure} (on {given})",
@@ -133,7 +133,7 @@ class BlackBox:
                     raise ParameterError(
                         "mechanism",
                         f"must return within call_timeout={self._call_timeout:g} seconds, but {self.name} did not "
-                        f"(on {shown(answers, _SHOWN)})",
+                        f"(on {input_text(answers, _SHOWN)})",
                         next_step="raise call_timeout=, or look for an endless loop",
                     ) from None
 

@@ -17,7 +17,7 @@ are those of the first N runs, N Poisson with mean n_k and drawn without looking
 it. The probability that any look fails is at most the sum. A stopping rule, however it uses hits and durations, only
 chooses among bounds that all hold; a call that raises or hangs ends the audit without a verdict. ∎
 
-That an event is a function of one outcome is shown where outcomes are encoded (``sparsegate.auditor.outcomes``) and
+That an event is a function of one outcome is shown where outcomes are encoded (``sparsegate.auditor.encoding``) and
 where they are scored (``sparsegate.auditor.classifier``), and tested by splitting samples in every way.
 
 The last look gets 95 % of alpha, the one before at half its size half of the rest, and so on down: looking early is
@@ -33,10 +33,10 @@ from typing import Final
 
 import numpy as np
 
-from sparsegate.auditor.confidence import Bounds, Counts, Rule, certified
+from sparsegate.auditor.confidence import BoundRule, Bounds, Counts, certified
+from sparsegate.auditor.encoding import Sample
 from sparsegate.auditor.events import Event
-from sparsegate.auditor.neighbours import Pair
-from sparsegate.auditor.outcomes import Sample
+from sparsegate.auditor.neighbours import NeighbourPair
 
 _LAST: Final = 0.95
 _FIRST_LOOK: Final = 100
@@ -72,9 +72,9 @@ def schedule(trials: int, alpha: float) -> tuple[Look, ...]:
 class Registration:
     """All that is fixed before certification; the event is to be likelier on the answers than on the neighbour."""
 
-    pair: Pair
+    pair: NeighbourPair
     event: Event
-    rule: Rule
+    rule: BoundRule
     looks: tuple[Look, ...]
 
 

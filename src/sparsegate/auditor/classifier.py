@@ -19,9 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparsegate.auditor.lookup import Cells
-from sparsegate.auditor.outcomes import BITS, Integers, Reals, Sample, Shape, joined
-from sparsegate.auditor.partitions import range_of
+from sparsegate.auditor.encoding import BITS, Integers, Reals, Sample, Shape, joined
+from sparsegate.auditor.partitions import Cells, range_of
 
 _CUTS: Final = 63
 _CONFUSED: Final = 1e-9

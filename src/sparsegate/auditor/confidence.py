@@ -38,7 +38,7 @@ Reals = NDArray[np.float64]
 _MAIN_SHARE: Final = 0.95
 
 
-class Rule(enum.Enum):
+class BoundRule(enum.Enum):
     """How epsilon is bounded; fixed before certification starts."""
 
     RATIO = "ratio"
@@ -118,16 +118,16 @@ def rectangle_low(
         return cast(Reals, np.log(surplus) - np.log(high(hits2, trials2, alpha / 2)))
 
 
-def certified(counts: Counts, *, rule: Rule, alpha: float, epsilon: float, delta: float) -> Bounds:
+def certified(counts: Counts, *, rule: BoundRule, alpha: float, epsilon: float, delta: float) -> Bounds:
     """What the counts prove, all of it together at confidence 1 - alpha.
 
     Under the ratio rule the rectangle keeps a twentieth of alpha: delta is read off it. Its epsilon is then as proven
     as the other, so the larger one stands.
     """
-    rectangle = alpha if rule is Rule.RECTANGLE else (1 - _MAIN_SHARE) * alpha
+    rectangle = alpha if rule is BoundRule.RECTANGLE else (1 - _MAIN_SHARE) * alpha
     s1, n1, s2, n2 = counts.hits1, counts.trials1, counts.hits2, counts.trials2
     found = float(rectangle_low(s1, n1, s2, n2, rectangle, delta))
-    if rule is Rule.RATIO and not delta:  # the ratio says nothing about delta
+    if rule is BoundRule.RATIO and not delta:  # the ratio says nothing about delta
         found = max(found, float(ratio_low(s1, s2, _MAIN_SHARE * alpha)))
     excess = float(low(s1, n1, rectangle / 2) - math.exp(min(epsilon, 700.0)) * high(s2, n2, rectangle / 2))
     return Bounds(epsilon=max(found, 0.0), delta=max(excess, 0.0))

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.auditor.classifier import Slices
-from sparsegate.auditor.confidence import Rule, promise
-from sparsegate.auditor.outcomes import Reals, Sample, Shape, joined
+from sparsegate.auditor.confidence import BoundRule, promise
+from sparsegate.auditor.encoding import Reals, Sample, Shape, joined
 from sparsegate.auditor.partitions import Atoms, Bins, Partition
 
 _SEGMENTS: Final = 200
@@ -92,7 +92,7 @@ class Estimate:
 
     @staticmethod
     def of(hits: tuple[Reals, Reals], sizes: tuple[int, int], magnified: float) -> Estimate:
-        """From hits among so many runs; half a hit more on the neighbour, where what was never seen may be possible."""
+        """From hits among this many runs; half a hit more on the neighbour: what was never seen may be possible."""
         p1, p2 = (hits[0] + 1e-9) / sizes[0], (hits[1] + 0.5) / (sizes[1] + 1)
         error = np.sqrt(1 / (hits[0] + 1) + 1 / (hits[1] + 1))
         return Estimate(
@@ -122,17 +122,19 @@ class Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class FoundEvent:
     """What training suggests: the event, whether it is likelier on the neighbour, what it promises, by which rule."""
 
     event: Event
     swapped: bool
     estimate: Estimate
     promised: float
-    rule: Rule
+    rule: BoundRule
 
 
-def find_events(learn: Runs, judge: Runs, aim: Aim, *, caution: float, thorough: bool, seed: int) -> Iterator[Finding]:
+def find_events(
+    learn: Runs, judge: Runs, aim: Aim, *, caution: float, thorough: bool, seed: int
+) -> Iterator[FoundEvent]:
     """The best event of each partition and direction, ordered by one set of runs and chosen by another.
 
     ``caution`` multiplies what is taken off a promise for being the best of many.
@@ -154,7 +156,7 @@ def find_events(learn: Runs, judge: Runs, aim: Aim, *, caution: float, thorough:
             yield _finding(Event(partition=partition, chosen=chosen), swapped, estimate.at(best), aim, careful)
 
 
-def confirmed(finding: Finding, judge: Runs, aim: Aim, *, caution: float) -> Finding:
+def confirmed(finding: FoundEvent, judge: Runs, aim: Aim, *, caution: float) -> FoundEvent:
     """An event found in magnified runs, with close runs taken into account."""
     samples = (judge.other, judge.one) if finding.swapped else (judge.one, judge.other)
     hits = [np.array([float(finding.event.hits(sample))]) for sample in samples]
@@ -164,14 +166,14 @@ def confirmed(finding: Finding, judge: Runs, aim: Aim, *, caution: float) -> Fin
 
 
 def _luck(cells: int) -> float:
-    """How many standard errors the luckiest of so many events may owe to chance."""
+    """How many standard errors the luckiest of this many events may owe to chance."""
     return 0.75 * math.sqrt(math.log(1 + cells))
 
 
-def _finding(event: Event, swapped: bool, estimate: Estimate, aim: Aim, caution: float) -> Finding:
+def _finding(event: Event, swapped: bool, estimate: Estimate, aim: Aim, caution: float) -> FoundEvent:
     promised, by_ratio = estimate.promised(aim, caution)
-    rule = Rule.RATIO if by_ratio[0] else Rule.RECTANGLE
-    return Finding(event=event, swapped=swapped, estimate=estimate, promised=float(promised[0]), rule=rule)
+    rule = BoundRule.RATIO if by_ratio[0] else BoundRule.RECTANGLE
+    return FoundEvent(event=event, swapped=swapped, estimate=estimate, promised=float(promised[0]), rule=rule)
 
 
 def _partitions(runs: Runs, thorough: bool, seed: int) -> Iterator[tuple[Partition, Reals | None]]:

@@ -15,13 +15,13 @@ Levels M are multiples of u = Delta/epsilon, the natural unit of the noise, arou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import numbers
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from sparsegate.auditor.parameters import bounds_of, require_number
 from sparsegate.errors import ParameterError
 
 _LEVELS: Final = (0.0, 0.5, 1.0, 2.0, 4.0)
@@ -30,7 +30,7 @@ _FARTHEST: Final = 2**62
 
 
 @dataclass(frozen=True)
-class Pair:
+class NeighbourPair:
     """Two inputs that differ by one person: tuples of numbers, or whatever the caller passed."""
 
     answers: Any
@@ -69,7 +69,7 @@ class Space:
             least=least, most=most, sensitivity=sensitivity, unit=unit, centre=centre, monotonic=monotonic, whole=whole
         )
 
-    def pair(self, base: Iterable[float], moves: Iterable[float]) -> Pair | None:
+    def pair(self, base: Iterable[float], moves: Iterable[float]) -> NeighbourPair | None:
         """The pair at these levels (in units u) with these moves (in units Delta); None where it is not allowed."""
         levels, steps = list(base), [max(-1.0, min(1.0, move)) for move in moves]
         if self.monotonic and min(steps) < 0 < max(steps):
@@ -82,7 +82,7 @@ class Space:
         places = [self.centre + self.sensitivity * round(level * self.unit / self.sensitivity) for level in levels]
         moved = [self._moved(place, step) for place, step in zip(places, steps, strict=True)]
         number = int if self.whole else float
-        return Pair(tuple(number(x) for x in places), tuple(number(x) for x in moved))
+        return NeighbourPair(tuple(number(x) for x in places), tuple(number(x) for x in moved))
 
     def _moved(self, place: float, step: float) -> float:
         """Not an ulp more than the sensitivity away, whatever rounding does."""
@@ -91,16 +91,16 @@ class Space:
             moved = math.nextafter(moved, place)
         return moved
 
-    def magnified(self, pair: Pair, factor: int) -> Pair:
+    def magnified(self, pair: NeighbourPair, factor: int) -> NeighbourPair:
         """The pair ``factor`` times as far apart, with the same middle or nearly so."""
         before = (factor - 1) // 2
         steps = [b - a for a, b in zip(pair.answers, pair.neighbour, strict=True)]
-        return Pair(
+        return NeighbourPair(
             tuple(a - before * step for a, step in zip(pair.answers, steps, strict=True)),
             tuple(b + (factor - 1 - before) * step for b, step in zip(pair.neighbour, steps, strict=True)),
         )
 
-    def own(self, pair: object) -> Pair:
+    def own(self, pair: object) -> NeighbourPair:
         """The caller's pair, checked against the same rules."""
         one, other = _two(pair)
         try:
@@ -129,15 +129,15 @@ class Space:
                 "neighbours", "must be whole numbers where the sensitivity is one", pair, "pass sensitivity=1.0"
             )
         number = int if self.whole else float
-        return Pair(tuple(number(x) for x in a.tolist()), tuple(number(x) for x in b.tolist()))
+        return NeighbourPair(tuple(number(x) for x in a.tolist()), tuple(number(x) for x in b.tolist()))
 
 
-def taken(pair: object) -> Pair:
+def taken(pair: object) -> NeighbourPair:
     """The caller's pair, taken at their word."""
-    return Pair(*_two(pair))
+    return NeighbourPair(*_two(pair))
 
 
-def known_patterns(space: Space, rng: np.random.Generator) -> list[Pair]:
+def known_patterns(space: Space, rng: np.random.Generator) -> list[NeighbourPair]:
     """The short pairs and StatDP's, then the extreme ones in random order: a small budget tries some of each kind."""
     extreme = list(_extreme(space.most))
     shuffled = [extreme[place] for place in rng.permutation(len(extreme))]
@@ -185,7 +185,7 @@ def _extreme(most: int) -> Iterator[tuple[list[float], list[float]]]:
                 yield [-level] * m + [0.0] * k, [0.0] * m + [1.0] * k
 
 
-def random_pair(space: Space, rng: np.random.Generator) -> Pair:
+def random_pair(space: Space, rng: np.random.Generator) -> NeighbourPair:
     """A few levels, blocks of answers at each, every block moved one way."""
     while True:
         length = int(rng.integers(space.least, space.most + 1))
@@ -199,7 +199,7 @@ def random_pair(space: Space, rng: np.random.Generator) -> Pair:
             return pair
 
 
-def mutation(pair: Pair, space: Space, rng: np.random.Generator) -> Pair:
+def mutation(pair: NeighbourPair, space: Space, rng: np.random.Generator) -> NeighbourPair:
     """The same pair with an answer more or less, cut short, a block at another level, an answer moved another way."""
     for _ in range(20):
         base = [(x - space.centre) / space.unit for x in pair.answers]
@@ -234,7 +234,35 @@ def _two(pair: object) -> tuple[Any, Any]:
     return pair[0], pair[1]
 
 
-def shown(answers: Any, most: int) -> str:
-    """An input in words, cut to so many characters."""
+def input_text(answers: Any, most: int) -> str:
+    """An input in words, cut to this many characters."""
     text = repr(answers.tolist() if isinstance(answers, np.ndarray) else answers)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def require_number(name: str, value: Any, rule: str, holds: Callable[[Any], bool], next_step: str = "") -> None:
+    """Raise unless the value is a real number for which the rule holds."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not holds(value):
+        raise ParameterError(name, rule, value, next_step)
+
+
+def whole(name: str, value: Any, rule: str, least: int, next_step: str = "") -> int:
+    """The value as an int of at least ``least``."""
+    require_number(name, value, rule, lambda number: number >= least and number % 1 == 0, next_step)
+    return int(value)
+
+
+def bounds_of(queries: Any) -> tuple[int, int]:
+    """The least and the most answers: from a number n, (1, n); or from a pair.
+
+    >>> bounds_of(10), bounds_of((2, 5))
+    ((1, 10), (2, 5))
+    """
+    rule, hint = "must be a whole number n >= 1, or a pair (least, most)", "pass e.g. queries=10"
+    both = queries if isinstance(queries, tuple | list) else (1, queries)
+    if len(both) != 2:
+        raise ParameterError("queries", rule, queries, hint)
+    least, most = (whole("queries", n, rule, 1, hint) for n in both)
+    if least > most:
+        raise ParameterError("queries", rule, queries, hint)
+    return least, most

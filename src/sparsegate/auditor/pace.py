@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from sparsegate.auditor.blackbox import BlackBox
-from sparsegate.auditor.parameters import require_number, whole
+from sparsegate.auditor.neighbours import require_number, whole
 
 DEFAULT_SECONDS: Final = 60.0
 _LEAST_SAMPLES: Final = 1000
@@ -70,7 +70,7 @@ class Pace:
         return int(share * self.seconds * self.drawn / self.elapsed)
 
     def remaining(self, cost: float) -> int:
-        """How many runs the rest of the budget buys at so many seconds a run, with some time to spare."""
+        """How many runs the rest of the budget buys at this many seconds a run, with some time to spare."""
         if self.samples is not None:
             return max(self.samples - self.drawn, 0)
         return max(int(_TO_SPARE * (self.seconds - self.elapsed) / max(cost, 1e-9)), 0)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sparsegate.evaluation.datasets import PUBLISHED, load
-from sparsegate.evaluation.downloads import fetch as fetch_file
+from sparsegate.evaluation.datasets import fetch as fetch_file
 
 LEGEND = """
 A stand-in is a law of three numbers with the published number of items; results

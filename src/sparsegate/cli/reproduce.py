@@ -17,7 +17,6 @@ from rich.progress import Progress as Bar
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.datasets import PUBLISHED
 from sparsegate.evaluation.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
-from sparsegate.evaluation.extra_experiments import run_further
 from sparsegate.evaluation.methods import DEFAULT_METHODS
 from sparsegate.evaluation.workers import Progress
 
@@ -78,9 +77,7 @@ def reproduce(
             "out": out,
             "progress": show,
         }
-        found = run(**options)
-        if not paper_only:
-            run_further(**options)
+        found = run(**options, further=not paper_only)
     typer.echo(f"{found.num_rows} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")
     if importlib.util.find_spec(REPORT) is not None:
         typer.echo(f"report: {importlib.import_module(REPORT).write(out)}")

@@ -48,7 +48,7 @@ def serve(
 
     sparsegate serve visits.parquet --user visitor --new-ledger --budget 2.0
     """
-    from sparsegate.evaluation.extras import load_extra
+    from sparsegate.errors import load_extra
 
     for module in ("sqlalchemy", "sqlglot", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")

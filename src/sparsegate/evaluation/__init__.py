@@ -4,12 +4,10 @@ NOT PRIVATE, on purpose: thresholds are oracles, computed from the true scores, 
 selection use ``sparsegate.select_top``.
 """
 
-from sparsegate.evaluation.datasets import PUBLISHED, Dataset, load
-from sparsegate.evaluation.downloads import fetch
+from sparsegate.evaluation.datasets import PUBLISHED, Dataset, fetch, load
 from sparsegate.evaluation.experiments import run
 from sparsegate.evaluation.methods import DEFAULT_METHODS, METHODS, Method
-from sparsegate.evaluation.metrics import Errors, measure
-from sparsegate.evaluation.ranked import Ladder
+from sparsegate.evaluation.ranked import Errors, Ladder, measure
 from sparsegate.evaluation.results import read
 from sparsegate.evaluation.simulation import simulate
 from sparsegate.evaluation.workers import Progress

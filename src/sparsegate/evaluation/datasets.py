@@ -18,12 +18,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, SparsegateError, load_extra
 from sparsegate.evaluation.ranked import Ladder
-from sparsegate.evaluation.readers import Counted, read_counts
+from sparsegate.evaluation.readers import ItemCounts, read_counts
 from sparsegate.evaluation.stand_ins import LAWS
 
 
@@ -101,6 +102,15 @@ class Dataset:
     def stand_in(self) -> bool:
         """Whether a law stands in for the data: its results are not comparable with published values."""
         return self.kind == "stand-in"
+
+    @property
+    def described(self) -> dict[str, object]:
+        """What a manifest says of it."""
+        names = ("name", "title", "kind", "stand_in", "records", "items", "description", "fingerprint")
+        return {name: getattr(self, name) for name in names} | {
+            "distinct_scores": self.ladder.values.size,
+            "sum_of_scores": float(self.ladder.values @ self.ladder.sizes),
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -184,7 +194,7 @@ def _stand_in(published: Published) -> Dataset:
     )
 
 
-def _scaled(published: Published, counted: Counted, file: str) -> Dataset:
+def _scaled(published: Published, counted: ItemCounts, file: str) -> Dataset:
     items, records = counted.counts.size, counted.records
     if records is None:
         raise ParameterError(
@@ -210,7 +220,7 @@ def _scaled(published: Published, counted: Counted, file: str) -> Dataset:
     )
 
 
-def _difference(published: Published, counted: Counted) -> str:
+def _difference(published: Published, counted: ItemCounts) -> str:
     """Got and expected numbers, or nothing where they agree."""
     pairs = [("items", counted.counts.size, published.items)]
     if counted.records is not None:
@@ -218,3 +228,46 @@ def _difference(published: Published, counted: Counted) -> str:
     if all(got == expected for _, got, expected in pairs):
         return ""
     return ", ".join(f"{got:,} {what} (expected {expected:,})" for what, got, expected in pairs)
+
+
+def fetch(name: str, *, folder: str | Path | None = None) -> Path:
+    """Download a dataset unless it is there already, check its numbers of records and items, return its path.
+
+    ``folder`` replaces the user's cache. No published checksum exists, so the published numbers are the check; a file
+    that fails it is removed. Nothing uses a fetched file by itself: pass its path where you want it used.
+    """
+    published = named(name)
+    if published.url is None:
+        known = ", ".join(row.name for row in PUBLISHED.values() if row.url)
+        what = "is made and not read" if name == "zipf" else "has no public address"
+        raise ParameterError("dataset", f"must be one of {known} to be fetched; {name} {what}", name)
+    pooch = load_extra("pooch", extra="datasets")
+    target = Path(pooch.os_cache("sparsegate") if folder is None else folder)
+    path = _retrieve(pooch, published.url, published.member, target)
+    try:
+        load(name, path)
+    except ParameterError:
+        path.unlink()
+        (target / _file_name(published.url)).unlink(missing_ok=True)  # the archive it came in
+        raise
+    return path
+
+
+def _retrieve(pooch: Any, url: str, member: str | None, folder: Path) -> Path:
+    processor = pooch.Unzip(members=[member]) if member else None
+    try:
+        found = pooch.retrieve(
+            url, known_hash=None, fname=_file_name(url), path=folder, processor=processor, progressbar=False
+        )
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors
+        raise SparsegateError(
+            f"could not download {url} ({type(error).__name__}); where there is a network, download it and pass the "
+            "file with --data"
+        ) from None
+    if not member:
+        return Path(found)
+    return next(Path(file) for file in found if file.endswith(Path(member).name))
+
+
+def _file_name(url: str) -> str:
+    return url.rpartition("/")[2]

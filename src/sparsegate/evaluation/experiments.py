@@ -1,9 +1,16 @@
-"""The paper's experiment: every method at every c on every dataset, many runs each. Same seed, same numbers."""
+"""The paper's experiment: every method at every c on every dataset, many runs each. Same seed, same numbers.
+
+Beside it, experiments that the paper lacks: other values of epsilon, and methods with one thing changed. Each goes into
+a folder of its own below the results, with the datasets, runs and seed of the main experiment, and holds only the cases
+that the main experiment does not have.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,10 +19,8 @@ from sparsegate.errors import ParameterError
 from sparsegate.evaluation.datasets import PUBLISHED, Dataset, load
 from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
 from sparsegate.evaluation.methods import method as method_of
-from sparsegate.evaluation.provenance import manifest
-from sparsegate.evaluation.results import SCORE_COLUMNS, replace_file, table, write
-from sparsegate.evaluation.store import Record, Store
-from sparsegate.evaluation.workers import Cell, Progress, compute_all
+from sparsegate.evaluation.results import SCORE_COLUMNS, Record, ResultFolder, manifest, replace_text, table
+from sparsegate.evaluation.workers import Case, Progress, compute_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +31,65 @@ SHOWN_SCORES = 300
 """How many of the highest scores are kept for the picture of the datasets."""
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherExperiment:
+    """One further experiment; ``name`` is its folder.
+
+    ``methods`` maps each method to the one it is compared with, which must be in the main experiment. ``factors``
+    multiply the first epsilon there. ``count`` is the only c, or the nearest one there is; None takes every c.
+    """
+
+    name: str
+    methods: Mapping[str, str]
+    factors: tuple[Fraction, ...] = (Fraction(1),)
+    count: int | None = None
+
+    @property
+    def same_epsilon(self) -> bool:
+        """Whether it runs at the main experiment's epsilon."""
+        return self.factors == (Fraction(1),)
+
+    def counts(self, main: Sequence[int]) -> list[int]:
+        """The values of c, from those of the main experiment.
+
+        >>> EPSILON.counts([25, 80, 300]), ABLATION.counts([25, 80])
+        ([80], [25, 80])
+        """
+        return list(main) if self.count is None else [min(main, key=lambda c: abs(c - (self.count or 0)))]
+
+    def epsilons(self, main: Sequence[Fraction]) -> list[Fraction]:
+        """The values of epsilon, less those that the main experiment has."""
+        wanted = [main[0] * factor for factor in self.factors]
+        return wanted if self.same_epsilon else [share for share in wanted if share not in main]
+
+    def chosen(self, main: Sequence[str]) -> list[str]:
+        """The methods whose counterpart is in the main experiment, less those that have all their cases there."""
+        done = set(main) if self.same_epsilon else set()
+        return [key for key, beside in self.methods.items() if beside in main and key not in done]
+
+
+EPSILON = FurtherExperiment(
+    name="epsilon",
+    methods={key: key for key in ("svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em")},
+    factors=(Fraction(1, 2), Fraction(2), Fraction(4), Fraction(8)),
+    count=100,
+)
+"""Error against epsilon at one c. With epsilon 0.1 and c = 50, 200 in the main experiment, eps/c is met twice."""
+
+ABLATION = FurtherExperiment(
+    name="ablation",
+    methods={
+        "svt-dpbook-once": "svt-dpbook",
+        "svt-alg1": "svt-dpbook",
+        "svt-dpbook-monotonic": "svt-dpbook",
+        "svt-retr-0d": "svt-s-1:c23",
+    },
+)
+"""Alg. 2 with its threshold noise, or its query noise, exchanged; and retraversal without a raised threshold."""
+
+FURTHER = (EPSILON, ABLATION)
 
 
 def run(
@@ -40,9 +104,10 @@ def run(
     seed: int = 0,
     jobs: int = 1,
     out: str | Path | None = None,
+    further: bool = False,
     progress: Callable[[Progress], object] | None = None,
 ) -> pa.Table:
-    """Run the experiment; the result is a PyArrow table with a row for each cell, see ``results.COLUMNS``.
+    """Run the experiment; the result is a PyArrow table with a row for each case, see ``results.COLUMNS``.
 
     NOT PRIVATE: thresholds are computed from the true scores, as in the paper.
 
@@ -52,12 +117,13 @@ def run(
     data: a file for each name that has one; without a file bms-pos, kosarak and aol are stand-ins.
     scale_to_records: accept files with fewer records than published, and scale their counts.
     counts: values of c. epsilon: one or more. methods: keys of ``METHODS``, or ``Method`` values of your own.
-    runs: how often each cell is simulated.
+    runs: how often each case is simulated.
     seed: a whole number of at least 0; the same seed gives the same numbers, but for the column ``seconds``.
     jobs: processes. More than one needs an importable main module, as always with Python's ``multiprocessing``.
-    out: a folder for results, scores (the 300 highest of each dataset), manifest and cells. Cells that are there
+    out: a folder for results, scores (the 300 highest of each dataset), manifest and cases. Cases that are there
         already are not computed again, so what was interrupted goes on.
-    progress: called after every cell.
+    further: run what the paper lacks, too, in folders below ``out``.
+    progress: called after every case.
 
     >>> found = run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
     >>> [round(rate, 1) for rate in found.column("ser_mean").to_pylist()]
@@ -65,39 +131,48 @@ def run(
     """
     chosen = _datasets(datasets, data or {}, scale_to_records)
     selectors = _distinct([method_of(given) for given in methods], "methods")
-    epsilons = _distinct(
-        [exact_epsilon(e) for e in (epsilon if isinstance(epsilon, Iterable) else [epsilon])], "epsilon"
-    )
+    shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
+    epsilons = _distinct([exact_epsilon(share) for share in shares], "epsilon")
     wanted = _distinct([exact_count(c, "counts") for c in counts], "counts")
     runs, jobs = exact_count(runs, "runs"), exact_count(jobs, "jobs")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParameterError("seed", "must be a whole number of at least 0", seed)
+    if further and out is None:
+        raise ParameterError("further", "needs a folder to write to", next_step="pass out=")
     for dataset in chosen.values():
         dataset.ladder.check_count(max(wanted))
-    cells = [
-        Cell(dataset=name, method=method, epsilon=share, count=count, runs=runs, seed=seed)
+    cases = [
+        Case(dataset=name, method=method, epsilon=share, count=count, runs=runs, seed=seed)
         for name in chosen
         for share in epsilons
         for method in selectors
         for count in wanted
     ]
     table([])  # if PyArrow is missing, say so before the work
-    store = None if out is None else Store.open(out)
-    records = compute_all(cells, chosen, store=store, jobs=jobs, progress=progress)
-    found = table([_row(cell, chosen[cell.dataset], records[cell]) for cell in cells])
-    if store is not None:
-        about = manifest(
-            datasets=list(chosen.values()),
-            methods=selectors,
-            parameters={
-                "counts": wanted,
-                "epsilon": [float(share) for share in epsilons],
-                "runs": runs,
-                "seed": seed,
-                "scale_to_records": scale_to_records,
-            },
-        )
-        _write(store.folder, found, chosen, about)
+    folder = None if out is None else ResultFolder.open(out)
+    records = compute_all(cases, chosen, folder=folder, jobs=jobs, progress=progress)
+    found = table([_row(case, chosen[case.dataset], records[case]) for case in cases])
+    if folder is None:
+        return found
+    shown = {"counts": wanted, "epsilon": [float(share) for share in epsilons], "runs": runs, "seed": seed}
+    about = manifest(
+        datasets=chosen.values(), methods=selectors, parameters={**shown, "scale_to_records": scale_to_records}
+    )
+    _write(folder, found, chosen, about)
+    for experiment in FURTHER if further else ():
+        keys, others = experiment.chosen([method.key for method in selectors]), experiment.epsilons(epsilons)
+        if keys and others:
+            run(
+                datasets=list(chosen.values()),
+                counts=experiment.counts(wanted),
+                epsilon=others,
+                methods=keys,
+                runs=runs,
+                seed=seed,
+                jobs=jobs,
+                out=folder.path / experiment.name,
+                progress=progress,
+            )
     return found
 
 
@@ -120,25 +195,24 @@ def _distinct(values: list[_T], parameter: str) -> list[_T]:
     return list(dict.fromkeys(values))
 
 
-def _row(cell: Cell, dataset: Dataset, record: Record) -> dict[str, Any]:
+def _row(case: Case, dataset: Dataset, record: Record) -> dict[str, Any]:
     return {
-        "dataset": cell.dataset,
+        "dataset": case.dataset,
         "stand_in": dataset.stand_in,
-        "method": cell.method.key,
-        "epsilon": float(cell.epsilon),
-        "count": cell.count,
-        "runs": cell.runs,
+        "method": case.method.key,
+        "epsilon": float(case.epsilon),
+        "count": case.count,
+        "runs": case.runs,
         **record,
     }
 
 
-def _write(folder: Path, found: pa.Table, datasets: Mapping[str, Dataset], about: dict[str, Any]) -> None:
+def _write(folder: ResultFolder, found: pa.Table, datasets: Mapping[str, Dataset], about: dict[str, Any]) -> None:
     scores = [
         {"dataset": name, "stand_in": dataset.stand_in, "rank": rank, "score": score}
         for name, dataset in datasets.items()
         for rank, score in enumerate(dataset.ladder.highest(SHOWN_SCORES).tolist(), start=1)
     ]
-    write(folder, "results", found)
-    write(folder, "scores", table(scores, SCORE_COLUMNS))
-    text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-    replace_file(folder / "manifest.json", lambda path: path.write_text(text, encoding="utf-8"))
+    folder.write("results", found)
+    folder.write("scores", table(scores, SCORE_COLUMNS))
+    replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")

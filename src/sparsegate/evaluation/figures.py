@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from sparsegate.evaluation.extras import load_extra
+from sparsegate.errors import load_extra
 from sparsegate.evaluation.findings import Findings, Row
 
 Dash: TypeAlias = "str | tuple[int, tuple[float, ...]]"
@@ -73,7 +73,7 @@ _DATASETS = tuple(LINES[key] for key in ("svt-s-1:1", "svt-s-1:c23", "svt-retr-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class ErrorFigure:
     """A figure of datasets x {SER, FNR}: the error of some methods against c, or against epsilon at one c.
 
     It is drawn where there are two of the methods or more, ``without`` those that another figure shows as well.
@@ -99,27 +99,27 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison(
+    ErrorFigure(
         name="interactive",
         title="Interactive methods",
         caption="The paper's comparison of SVT-DPBook and SVT-S with four ways to split ε.",
         methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"),
     ),
-    Comparison(
+    ErrorFigure(
         name="non-interactive",
         title="Non-interactive methods",
         caption="The paper's comparison of EM and SVT with retraversal; kD raises the threshold by k standard "
         "deviations of the query noise.",
         methods=("em", *(f"svt-retr-{k}d" for k in range(1, 6))),
     ),
-    Comparison(
+    ErrorFigure(
         name="epsilon",
         title="Error against ε",
         caption="Not in the paper: the same methods at one c and other values of ε.",
         methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em"),
         against="epsilon",
     ),
-    Comparison(
+    ErrorFigure(
         name="ablation",
         title="Why SVT-DPBook loses",
         caption="Not in the paper: Alg. 2 with ρ drawn once, with the ρ of Alg. 1 (scale Δ/ε₁, drawn once), and with "
@@ -184,7 +184,7 @@ def _scores(findings: Findings) -> Any:
     return figure
 
 
-def _compare(comparison: Comparison, findings: Findings) -> Any | None:
+def _compare(comparison: ErrorFigure, findings: Findings) -> Any | None:
     """One figure, or None where the results have fewer than two of its methods."""
     lines = {
         (dataset, method): rows

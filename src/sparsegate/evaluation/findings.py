@@ -8,9 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sparsegate.errors import ParameterError
-from sparsegate.evaluation.extra_experiments import FURTHER
-from sparsegate.evaluation.results import read
+from sparsegate.evaluation.experiments import FURTHER
+from sparsegate.evaluation.results import read, written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,10 +142,7 @@ def _key(row: Row) -> tuple[str, str, float, int]:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / "manifest.json"
-    if not path.is_file():
-        raise ParameterError("out", f"must hold {path.name}", str(folder), "run `sparsegate reproduce` first")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(written(folder, "manifest.json").read_text(encoding="utf-8"))
     return found
 
 

@@ -19,10 +19,10 @@ from sparsegate.mechanisms.exponential import selection_rate
 from sparsegate.mechanisms.variants import VARIANTS, Compared, Variant
 
 MOST_PASSES = 10**6
-"""Retraversal goes on until c items are selected; after so many passes it gives up. A simulated pass costs nothing."""
+"""Retraversal goes on until c items are selected, and gives up after this many passes. A simulated pass is free."""
 
 
-class Noise(NamedTuple):
+class NoiseScales(NamedTuple):
     """Scales in units of scores: of the threshold noise rho, and of the query noise nu (of EM: one over the rate)."""
 
     threshold: float
@@ -33,7 +33,7 @@ class Noise(NamedTuple):
 class Method:
     """A way to select c items. ``row`` None is the exponential mechanism, which reads nothing else here.
 
-    ``allocation`` overrides the row's split of epsilon; ``raise_by`` raises the threshold by so many standard
+    ``allocation`` overrides the row's split of epsilon; ``raise_by`` raises the threshold by this many standard
     deviations of nu; ``passes`` is how often the items are gone through at most. ``interactive`` methods see one item
     after the other, the others all of them at once.
     """
@@ -60,16 +60,25 @@ class Method:
         if self.passes < 1 or self.raise_by < 0:
             raise ParameterError("passes", "must be at least 1, and raise_by at least 0", (self.passes, self.raise_by))
 
-    def noise(self, *, count: int, epsilon: Number) -> Noise:
+    @property
+    def described(self) -> dict[str, object]:
+        """What a manifest says of it."""
+        names = ("key", "title", "raise_by", "passes", "interactive")
+        return {name: getattr(self, name) for name in names} | {
+            "row": self.row and self.row.key,
+            "allocation": None if self.allocation is None else str(self.allocation),
+        }
+
+    def noise(self, *, count: int, epsilon: Number) -> NoiseScales:
         """The noise scales at this c and epsilon, for scores that one record moves by at most 1."""
         if self.row is None:
             rate = selection_rate(epsilon=epsilon, count=count, sensitivity=1, monotonic=True)
-            return Noise(0.0, float(1 / rate))
+            return NoiseScales(0.0, float(1 / rate))
         budget = self.row.budget(epsilon, cutoff=count, monotonic=True, allocation=self.allocation)
         scales = self.row.scales(budget, cutoff=count, monotonic=True)
-        return Noise(float(scales.threshold or Fraction(0)), float(scales.query or Fraction(0)))
+        return NoiseScales(float(scales.threshold or Fraction(0)), float(scales.query or Fraction(0)))
 
-    def raised(self, threshold: float, noise: Noise) -> float:
+    def raised(self, threshold: float, noise: NoiseScales) -> float:
         """T + k sqrt(2) scale(nu)."""
         return threshold + self.raise_by * math.sqrt(2) * noise.query
 

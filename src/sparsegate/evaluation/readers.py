@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.errors import ParameterError
-from sparsegate.evaluation.extras import load_extra
+from sparsegate.errors import ParameterError, load_extra
 from sparsegate.evaluation.ranked import Integers
 
 _RECORD_COLUMNS = ("record", "transaction", "user")
@@ -32,14 +31,14 @@ _LONGEST = 18  # digits that always fit int64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Counted:
+class ItemCounts:
     """How often each item occurs, in no particular order; the number of records, or None if the file does not tell."""
 
     counts: Integers
     records: int | None
 
 
-def read_counts(path: str | Path) -> Counted:
+def read_counts(path: str | Path) -> ItemCounts:
     """Read a file in any of the forms above; what it is shows from its bytes, not its name."""
     try:
         data = Path(path).read_bytes()
@@ -67,7 +66,7 @@ def _parse(path: str | Path, module: str, function: str, data: bytes) -> Any:
         raise ParameterError("data", f"must be readable as a table; {error}".splitlines()[0], str(path)) from None
 
 
-def _from_table(table: Any, path: str | Path) -> Counted:
+def _from_table(table: Any, path: str | Path) -> ItemCounts:
     names = set(table.column_names)
     if len(table) and {"item", "count"} <= names:
         counts = table.column("count").to_numpy()
@@ -75,7 +74,7 @@ def _from_table(table: Any, path: str | Path) -> Counted:
             raise ParameterError("data", "must have whole numbers of at least 1 in the column count", str(path))
         if table.column("item").null_count or len(table.column("item").unique()) != len(table):
             raise ParameterError("data", "must name each item once beside its count", str(path))
-        return Counted(counts=counts.astype(np.int64), records=None)
+        return ItemCounts(counts=counts.astype(np.int64), records=None)
     records = [name for name in _RECORD_COLUMNS if name in names]
     if not len(table) or "item" not in names or not records:
         raise ParameterError(
@@ -94,7 +93,7 @@ def _codes(column: Any) -> Integers:
     return codes
 
 
-def _from_numbers(data: bytes, path: str | Path) -> Counted:
+def _from_numbers(data: bytes, path: str | Path) -> ItemCounts:
     kinds = np.full(256, _OTHER, dtype=np.uint8)
     kinds[list(b" \t\r,")] = 0
     kinds[list(b"0123456789")] = _DIGIT
@@ -138,10 +137,10 @@ def _ranks(values: Integers) -> Integers:
     return ranks
 
 
-def _count_pairs(records: Integers, items: Integers) -> Counted:
+def _count_pairs(records: Integers, items: Integers) -> ItemCounts:
     """Count the distinct pairs of a record and an item, both numbered from 0."""
     width = int(items.max()) + 1
     pairs = records * width + items
     pairs.sort()
     distinct = pairs[np.diff(pairs, prepend=-1) != 0]
-    return Counted(counts=np.bincount(distinct % width), records=int(records.max()) + 1)
+    return ItemCounts(counts=np.bincount(distinct % width), records=int(records.max()) + 1)

@@ -14,20 +14,19 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from sparsegate.evaluation.checks import Support
 from sparsegate.evaluation.figures import COMPARISONS, ORACLE, draw_all
 from sparsegate.evaluation.findings import Findings, Row, load_findings
 from sparsegate.evaluation.methods import METHODS
-from sparsegate.evaluation.reference_values import VALUES
-from sparsegate.evaluation.results import replace_file
-from sparsegate.evaluation.statements import Checked, check_all
-from sparsegate.evaluation.verdicts import Verdict
+from sparsegate.evaluation.paper_statements import VALUES, Checked, check_all
+from sparsegate.evaluation.results import replace_text
 
 SHORT, LONG = 42, 120
 """A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class TableCell:
     """A cell of a table: text, or a number that is sorted by its value; ``markup`` stands where the text is HTML."""
 
     text: str
@@ -51,7 +50,7 @@ def write(out: str | Path) -> Path:
     figures = draw_all(findings, folder / "figures")
     page = render(findings, figures)
     path = folder / "report.html"
-    replace_file(path, lambda target: target.write_text(page, encoding="utf-8"))
+    replace_text(path, page)
     return path
 
 
@@ -73,13 +72,13 @@ def render(findings: Findings, figures: dict[str, Path]) -> str:
     )
 
 
-def _badge(verdict: Verdict, text: str = "") -> str:
-    return f'<span class="verdict {verdict.value.replace(" ", "-")}">{text}{verdict.value}</span>'
+def _badge(support: Support, text: str = "") -> str:
+    return f'<span class="verdict {support.value.replace(" ", "-")}">{text}{support.value}</span>'
 
 
 def _tally(checked: Sequence[Checked]) -> str:
-    found = Counter(one.outcome.verdict for one in checked)
-    badges = "".join(f"<li>{_badge(verdict, f'{found[verdict]} ')}</li>" for verdict in Verdict if found[verdict])
+    found = Counter(one.judgement.support for one in checked)
+    badges = "".join(f"<li>{_badge(support, f'{found[support]} ')}</li>" for support in Support if found[support])
     return f"<li>{len(checked) - len(VALUES)} statements, {len(VALUES)} values:</li>{badges}"
 
 
@@ -97,21 +96,21 @@ def _warning(findings: Findings) -> str:
 def _statement(one: Checked) -> str:
     return (
         f'<div class="statement" id="{escape(one.statement.key)}">'
-        f'<p><span class="claim">{escape(one.statement.claim)}</span> {_badge(one.outcome.verdict)}</p>'
-        f'<p>{escape(one.outcome.numbers)}</p><p class="soft">Rule: {escape(one.statement.rule)}.</p></div>'
+        f'<p><span class="claim">{escape(one.statement.claim)}</span> {_badge(one.judgement.support)}</p>'
+        f'<p>{escape(one.judgement.numbers)}</p><p class="soft">Rule: {escape(one.statement.rule)}.</p></div>'
     )
 
 
 def _values(values: Sequence[Checked]) -> str:
     rows = [
         [
-            Cell(text=value.dataset),
+            TableCell(text=value.dataset),
             _number(value.count, ""),
-            Cell(text=value.method),
-            Cell(text=str(value)),
-            Cell(text=value.source),
-            Cell(text=one.outcome.numbers),
-            Cell(text=_badge(one.outcome.verdict), markup=True),
+            TableCell(text=value.method),
+            TableCell(text=str(value)),
+            TableCell(text=value.source),
+            TableCell(text=one.judgement.numbers),
+            TableCell(text=_badge(one.judgement.support), markup=True),
         ]
         for value, one in zip(VALUES, values, strict=True)
     ]
@@ -133,12 +132,12 @@ def _figure(name: str, path: Path) -> str:
 def _datasets(findings: Findings) -> str:
     rows = [
         [
-            Cell(text=findings.title(name)),
+            TableCell(text=findings.title(name)),
             _number(entry["records"], ","),
             _number(entry["items"], ","),
             _number(entry["distinct_scores"], ","),
-            Cell(text=str(entry["kind"])),
-            Cell(text=str(entry["description"])),
+            TableCell(text=str(entry["kind"])),
+            TableCell(text=str(entry["description"])),
         ]
         for name, entry in findings.datasets.items()
     ]
@@ -160,13 +159,13 @@ def _methods(findings: Findings) -> str:
         passes = "until c are selected" if entry["passes"] > 1 else "one"
         rows.append(
             [
-                Cell(text="interactive" if entry["interactive"] else "non-interactive"),
-                Cell(text=entry["title"]),
-                Cell(text=key),
-                Cell(text=described),
-                Cell(text=split),
-                Cell(text=f"{entry['raise_by']} D" if entry["raise_by"] else "no"),
-                Cell(text="" if entry["row"] is None else passes),
+                TableCell(text="interactive" if entry["interactive"] else "non-interactive"),
+                TableCell(text=entry["title"]),
+                TableCell(text=key),
+                TableCell(text=described),
+                TableCell(text=split),
+                TableCell(text=f"{entry['raise_by']} D" if entry["raise_by"] else "no"),
+                TableCell(text="" if entry["row"] is None else passes),
             ]
         )
     rows.sort(key=lambda cells: cells[0].text)
@@ -177,8 +176,8 @@ def _numbers(rows: Iterable[Row]) -> str:
     heads = ["Dataset", "Method", "#ε", "#c", "#SER", "#±", "#FNR", "#±", "#FPR", "#Total SER", "#Selected", "#Runs"]
     cells = [
         [
-            Cell(text=row.place),
-            Cell(text=row.method),
+            TableCell(text=row.place),
+            TableCell(text=row.method),
             _number(row.epsilon, "g"),
             _number(row.count, ""),
             *(_number(value, ".3f") for value in (row.ser_mean, row.ser_std, row.fnr_mean, row.fnr_std)),
@@ -191,11 +190,11 @@ def _numbers(rows: Iterable[Row]) -> str:
     return _table(heads, cells, identity="numbers-table")
 
 
-def _number(value: float, form: str) -> Cell:
-    return Cell(text=f"{value:{form}}", value=float(value))
+def _number(value: float, form: str) -> TableCell:
+    return TableCell(text=f"{value:{form}}", value=float(value))
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], identity: str = "") -> str:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[TableCell]], identity: str = "") -> str:
     """A table; a heading that begins with # is that of numbers."""
     head = "".join(
         f'<th class="number">{escape(text[1:])}</th>' if text.startswith("#") else f"<th>{escape(text)}</th>"
@@ -215,7 +214,7 @@ def _run(findings: Findings) -> str:
     shown = {
         "created": str(about["created"]),
         **{key.replace("_", " "): value for key, value in parameters.items()},
-        "cells": f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work",
+        "cases": f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work",
         "threshold": str(about["threshold"]),
         "versions": ", ".join(f"{name} {number}" for name, number in about["versions"].items()),
         "commit": str(about["commit"] or "not from a checkout"),

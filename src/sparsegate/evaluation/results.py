@@ -1,40 +1,99 @@
-"""The results as a table: one row for each dataset, method, epsilon and c; written as CSV and as Parquet."""
+"""What an experiment leaves in its folder: finished cases, tables as CSV and Parquet, and where they come from.
+
+A case is one dataset, method, epsilon and c. Finished ones are kept, so that an interrupted experiment goes on where it
+stopped. The file of a case is named by a hash of everything its numbers depend on: the scores themselves, the noise,
+runs and seed; so a changed parameter never finds a stale case.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import platform
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparsegate.errors import ParameterError
-from sparsegate.evaluation.extras import load_extra
+from sparsegate.errors import ParameterError, load_extra
+from sparsegate.evaluation.datasets import Dataset
+from sparsegate.evaluation.methods import Method
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_TABLE = {"dataset": "string", "stand_in": "bool_"}
+_RATES = ("ser_mean", "ser_std", "fnr_mean", "fnr_std", "selected_mean", "seconds")
+_MORE_RATES = ("total_ser_mean", "total_ser_std", "fpr_mean", "fpr_std")
+
 COLUMNS: Mapping[str, str] = {
-    "dataset": "string",
-    "stand_in": "bool_",
+    **_TABLE,
     "method": "string",
     "epsilon": "float64",
     "count": "int64",
     "runs": "int64",
-    "ser_mean": "float64",
-    "ser_std": "float64",
-    "fnr_mean": "float64",
-    "fnr_std": "float64",
-    "selected_mean": "float64",
-    "seconds": "float64",
-    "total_ser_mean": "float64",
-    "total_ser_std": "float64",
-    "fpr_mean": "float64",
-    "fpr_std": "float64",
+    **dict.fromkeys((*_RATES, *_MORE_RATES), "float64"),
 }
-"""The columns of the results, with their PyArrow types."""
+"""The columns of the results, with their PyArrow types: a row for each case."""
 
-SCORE_COLUMNS: Mapping[str, str] = {"dataset": "string", "stand_in": "bool_", "rank": "int64", "score": "float64"}
+SCORE_COLUMNS: Mapping[str, str] = {**_TABLE, "rank": "int64", "score": "float64"}
 """The columns of the table of highest scores, for the picture of the datasets."""
+
+THRESHOLD = "oracle: the mean of the c-th and the (c+1)-th true score, which is not private"
+
+_LIBRARIES = ("sparsegate", "numpy", "pyarrow")
+
+Record = dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultFolder:
+    """The folder of an experiment; finished cases are in ``cases`` below it."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, folder: str | Path) -> ResultFolder:
+        """Make the folder if need be."""
+        path = Path(folder)
+        try:
+            (path / "cases").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                "out", "must be a folder that can be written", str(folder), str(error.strerror)
+            ) from None
+        return cls(path=path)
+
+    def load(self, key: str) -> Record | None:
+        """The numbers of a finished case, or None."""
+        try:
+            found = json.loads(self._file(key).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def save(self, key: str, record: Record) -> None:
+        """Keep the numbers of a case."""
+        replace_text(self._file(key), json.dumps(record))
+
+    def write(self, name: str, rows: pa.Table) -> None:
+        """Write ``name``.csv and ``name``.parquet, each whole or not at all."""
+        csv = load_extra("pyarrow.csv", extra="evaluation")
+        parquet = load_extra("pyarrow.parquet", extra="evaluation")
+        _replace(self.path / f"{name}.csv", lambda path: csv.write_csv(rows, path))
+        _replace(self.path / f"{name}.parquet", lambda path: parquet.write_table(rows, path))
+
+    def _file(self, key: str) -> Path:
+        return self.path / "cases" / f"{key}.json"
+
+
+def stable_hash(*parts: object) -> str:
+    """A hash of some numbers and texts that is the same in every process and on every machine."""
+    return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] = COLUMNS) -> pa.Table:
@@ -44,24 +103,24 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] = COLUMN
     return arrow.Table.from_pylist([{name: row[name] for name in columns} for row in rows], schema=schema)
 
 
-def write(folder: Path, name: str, rows: pa.Table) -> None:
-    """Write ``name``.csv and ``name``.parquet, each whole or not at all."""
-    csv = load_extra("pyarrow.csv", extra="evaluation")
-    parquet = load_extra("pyarrow.parquet", extra="evaluation")
-    replace_file(folder / f"{name}.csv", lambda path: csv.write_csv(rows, path))
-    replace_file(folder / f"{name}.parquet", lambda path: parquet.write_table(rows, path))
-
-
 def read(folder: str | Path, name: str = "results") -> pa.Table:
     """Read ``results`` or ``scores`` back from a folder that ``run`` wrote."""
-    parquet = load_extra("pyarrow.parquet", extra="evaluation")
-    path = Path(folder) / f"{name}.parquet"
-    if not path.is_file():
-        raise ParameterError("out", f"must hold {path.name}", str(folder), "run `sparsegate reproduce` first")
-    return parquet.read_table(path)
+    return load_extra("pyarrow.parquet", extra="evaluation").read_table(written(Path(folder), f"{name}.parquet"))
 
 
-def replace_file(path: Path, write_to: Callable[[Path], object]) -> None:
+def written(folder: Path, name: str) -> Path:
+    """A file that ``run`` wrote."""
+    if not (folder / name).is_file():
+        raise ParameterError("out", f"must hold {name}", str(folder), "run `sparsegate reproduce` first")
+    return folder / name
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    _replace(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
+
+
+def _replace(path: Path, write_to: Callable[[Path], object]) -> None:
     """Write a file beside its place, then move it there: a reader never sees half of it."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -69,3 +128,41 @@ def replace_file(path: Path, write_to: Callable[[Path], object]) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def manifest(
+    *, datasets: Iterable[Dataset], methods: Iterable[Method], parameters: Mapping[str, object]
+) -> dict[str, Any]:
+    """Everything needed to say what was run, and to run it again."""
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "parameters": dict(parameters),
+        "threshold": THRESHOLD,
+        "datasets": [data.described for data in datasets],
+        "methods": [method.described for method in methods],
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+        "commit": commit(Path(__file__).parent),
+    }
+
+
+def commit(folder: Path) -> str | None:
+    """The commit of the checkout that holds the folder, "+" added where files differ from it; None outside of one."""
+    if not any((parent / ".git").exists() and (parent / "src" / "sparsegate").is_dir() for parent in folder.parents):
+        return None
+    try:
+        head, changes = (
+            subprocess.run(
+                ["git", "-C", str(folder), *command], capture_output=True, text=True, check=True, timeout=10
+            ).stdout.strip()
+            for command in (("rev-parse", "HEAD"), ("status", "--porcelain"))
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return head + ("+" if changes else "")
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

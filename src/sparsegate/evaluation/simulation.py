@@ -1,7 +1,23 @@
 """What a method selects, simulated many times on grouped scores. NOT PRIVATE: an oracle threshold, noise in floats.
 
-The law is that of the per-item mechanism with real-valued noise, items in random order. The time hangs on c and on the
-number of runs, and hardly on the number of items; see ``race`` and ``redrawn`` for how.
+The law is that of the per-item mechanism with real-valued noise, items in random order. The time depends on c and on
+the number of runs, and hardly on the number of items: ``arrivals`` says how, where noise is drawn once a run.
+
+**A threshold that is redrawn after every positive** (Alg. 2), in one pass in random order. Let an item's place in the
+random order be a time u, uniform on (0, 1), and rho(s) the threshold noise in force at time s. The item is selected in
+ds with probability p(rho(s)) ds: it must come just then and pass. So an item of a given score that has not been
+selected by time t has survived with probability 1 - A(t), where
+
+    A(t) = integral from 0 to t of p(rho(s)) ds,
+
+and it is selected when A reaches a uniform number U of its own, if it ever does. Nothing need be remembered of who was
+visited and failed. Between two positives p is constant, A grows linearly, and the next positive is the least (U - A) /
+p over all items still there: no item but the next in line of each group can be it.
+
+Rungs are taken together in the buckets of ``arrivals``, each item of a bucket as if it had the highest score there. An
+item that would pass at that score is *called*, and stays with probability p(own score) / p(highest score). If it does
+not stay it has had its comparison, and rho is not redrawn: exactly what happens to an item that fails. So the work is
+one step for each call, over all runs at once.
 """
 
 from __future__ import annotations
@@ -11,12 +27,11 @@ import math
 import numpy as np
 
 from sparsegate.budget import Number, exact_count
-from sparsegate.evaluation.alg2 import first_positives
-from sparsegate.evaluation.arrivals import Buckets, first_rings
-from sparsegate.evaluation.hazards import Exponential, Traversal
+from sparsegate.evaluation.arrivals import NOBODY, Buckets, ExponentialLaw, TraversalLaw, first_rings, positive
 from sparsegate.evaluation.methods import Method, method
 from sparsegate.evaluation.ranked import Integers, Ladder, Rankable
 
+_NEVER = 2.0  # no probability: the next call of a bucket that is used up
 _SELECTIONS = 1 << 20  # runs times c at a time: some 200 MB
 
 
@@ -62,11 +77,100 @@ def _simulate(
     buckets = Buckets.cut(ladder, count=count, scale=noise.query)
     if chosen.row is None:
         levels = np.full(runs, threshold)
-        return first_rings(rng, buckets, Exponential(), levels=levels, scale=noise.query, count=count, end=math.inf)
+        return first_rings(rng, buckets, ExponentialLaw(), levels=levels, scale=noise.query, count=count, end=math.inf)
     if chosen.row.redraws_threshold:
         return first_positives(
             rng, buckets, threshold=threshold, rho_scale=noise.threshold, nu_scale=noise.query, count=count, runs=runs
         )
     levels = threshold + rng.laplace(0.0, noise.threshold, runs)
     end = float(chosen.passes)
-    return first_rings(rng, buckets, Traversal(), levels=levels, scale=noise.query, count=count, end=end)
+    return first_rings(rng, buckets, TraversalLaw(), levels=levels, scale=noise.query, count=count, end=end)
+
+
+def first_positives(
+    rng: np.random.Generator,
+    buckets: Buckets,
+    *,
+    threshold: float,
+    rho_scale: float,
+    nu_scale: float,
+    count: int,
+    runs: int,
+) -> Integers:
+    """The rungs of the first ``count`` positives of each run, in the order selected; NOBODY fills a short row."""
+    ladder = buckets.ladder
+    chosen = np.full((runs, count), NOBODY, dtype=np.int64)
+    found = np.zeros(runs, dtype=np.int64)
+    calls = _Calls(rng, buckets, runs, count)
+    noisy = threshold + rng.laplace(0.0, rho_scale, runs)
+    time, area = np.zeros(runs), np.zeros((runs, buckets.sizes.size))
+    going = np.arange(runs)
+    while going.size:
+        chance = positive((buckets.highest - noisy[going, None]) / nu_scale)
+        waits = (calls.levels[going] - area[going]) / np.maximum(chance, 1e-300)
+        bucket = waits.argmin(axis=1)
+        wait = waits[np.arange(going.size), bucket]
+        time[going] += wait
+        on = time[going] < 1
+        area[going] += chance * wait[:, None]
+        called, bucket, bound = going[on], bucket[on], chance[on, bucket[on]]
+        rung = ladder.rungs(calls.next_items(called, bucket))
+        own = positive((ladder.values[rung] - noisy[called]) / nu_scale)
+        stays = rng.random(called.size) * bound < own
+        selects = called[stays]
+        chosen[selects, found[selects]] = rung[stays]
+        found[selects] += 1
+        noisy[selects] = threshold + rng.laplace(0.0, rho_scale, selects.size)
+        going = called[found[called] < count]
+    return chosen
+
+
+class _Calls:
+    """Who is called next in every bucket of every run, and at which area: ``levels``.
+
+    The numbers U of n items in rising order are 1 - exp(-E), where E grows by an exponential variable of mean 1/n,
+    then of mean 1/(n-1), and so on.
+    """
+
+    def __init__(self, rng: np.random.Generator, buckets: Buckets, runs: int, count: int) -> None:
+        self._rng, self._starts, self._sizes = rng, buckets.starts, buckets.sizes
+        self._clocks = rng.exponential(1.0, (runs, buckets.sizes.size)) / buckets.sizes
+        self.levels = -np.expm1(-self._clocks)
+        self._gone = np.zeros(self.levels.shape, dtype=np.int64)
+        self._called = np.full((runs, 2 * count), NOBODY, dtype=np.int64)
+        self._step = 0
+        # A bucket that may be used up is shuffled; in a larger one it is rare to draw an item twice.
+        small = buckets.sizes <= 2 * count
+        ends = np.cumsum(np.where(small, buckets.sizes, 0))
+        self._column = np.where(small, ends - buckets.sizes, NOBODY)
+        self._shuffled = np.empty((runs, int(ends[-1])), dtype=np.int64)
+        for start, size, end in zip(buckets.starts[small], buckets.sizes[small], ends[small], strict=True):
+            items = np.tile(np.arange(start, start + size), (runs, 1))
+            self._shuffled[:, end - size : end] = rng.permuted(items, axis=1)
+
+    def next_items(self, run: Integers, bucket: Integers) -> Integers:
+        """Call an item of the given bucket in each given run, uniform among those not called yet."""
+        item = np.empty_like(run)
+        column = self._column[bucket]
+        shuffled = column != NOBODY
+        known = run[shuffled]
+        item[shuffled] = self._shuffled[known, column[shuffled] + self._gone[known, bucket[shuffled]]]
+        to_draw = np.flatnonzero(~shuffled)
+        while to_draw.size:
+            where = bucket[to_draw]
+            drawn = self._starts[where] + (self._rng.random(to_draw.size) * self._sizes[where]).astype(np.int64)
+            item[to_draw] = drawn
+            twice = (self._called[run[to_draw], : self._step] == drawn[:, None]).any(axis=1)
+            to_draw = to_draw[twice]
+        self._note(run, bucket, item)
+        return item
+
+    def _note(self, run: Integers, bucket: Integers, item: Integers) -> None:
+        if self._step == self._called.shape[1]:
+            self._called = np.concatenate((self._called, np.full_like(self._called, NOBODY)), axis=1)
+        self._called[run, self._step] = item
+        self._step += 1
+        self._gone[run, bucket] += 1
+        left = self._sizes[bucket] - self._gone[run, bucket]
+        self._clocks[run, bucket] += self._rng.exponential(1.0, run.size) / np.maximum(left, 1)
+        self.levels[run, bucket] = np.where(left > 0, -np.expm1(-self._clocks[run, bucket]), _NEVER)

@@ -21,7 +21,7 @@ from sparsegate.evaluation.ranked import Ladder
 
 
 @dataclass(frozen=True, kw_only=True)
-class Law:
+class CountLaw:
     """The numbers of the law: s, C, q, k; ``fitted_to`` says in a sentence where they come from."""
 
     exponent: float
@@ -33,7 +33,7 @@ class Law:
     def ladder(self, items: int) -> Ladder:
         """The counts of ``items`` items.
 
-        >>> Law(exponent=1.0, scale=6.0, fitted_to="nothing").ladder(5).highest(5).tolist()
+        >>> CountLaw(exponent=1.0, scale=6.0, fitted_to="nothing").ladder(5).highest(5).tolist()
         [6.0, 3.0, 2.0, 2.0, 1.0]
         """
         rank = np.arange(1.0, items + 1)
@@ -48,9 +48,9 @@ class Law:
         return f"{self.scale:.10g} {shift}**-{self.exponent:g}{cutoff}"
 
 
-LAWS: Mapping[str, Law] = MappingProxyType(
+LAWS: Mapping[str, CountLaw] = MappingProxyType(
     {
-        "bms-pos": Law(
+        "bms-pos": CountLaw(
             exponent=0.682,
             cutoff=234.0,
             scale=268210.3,
@@ -59,7 +59,7 @@ LAWS: Mapping[str, Law] = MappingProxyType(
                 "the counts sum to 3,583,028, the published number of records times the 6.949 items a record has there"
             ),
         ),
-        "kosarak": Law(
+        "kosarak": CountLaw(
             exponent=0.826,
             cutoff=17850.0,
             scale=333313.4,
@@ -68,7 +68,7 @@ LAWS: Mapping[str, Law] = MappingProxyType(
                 "the counts sum to 7,939,288, the published number of records times the 8.019 items a record has there"
             ),
         ),
-        "aol": Law(
+        "aol": CountLaw(
             exponent=1.029,
             shift=75.0,
             scale=3515000.0,

@@ -1,7 +1,7 @@
-"""Cells of an experiment: what one is, and how a list of them is worked off, by one process or by several.
+"""Cases of an experiment: what one is, and how a list of them is worked off, by one process or by several.
 
-Each cell draws from a generator of its own, seeded by a hash of (seed, dataset, method, epsilon, c): its numbers hang
-neither on the other cells nor on how many processes share the work.
+Each case draws from a generator of its own, seeded by a hash of (seed, dataset, method, epsilon, c): its numbers depend
+neither on the other cases nor on how many processes share the work.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ import numpy as np
 
 from sparsegate.evaluation.datasets import Dataset
 from sparsegate.evaluation.methods import Method
-from sparsegate.evaluation.metrics import measure
-from sparsegate.evaluation.ranked import Ladder
+from sparsegate.evaluation.ranked import Ladder, measure
+from sparsegate.evaluation.results import Record, ResultFolder, stable_hash
 from sparsegate.evaluation.simulation import simulate
-from sparsegate.evaluation.store import Record, Store, stable_hash
 
 SIMULATOR = 1
 """Counts the changes of the simulator that change its numbers for a given seed."""
@@ -34,7 +33,7 @@ _ladders: dict[str, Ladder] = {}  # of a worker process, filled when it starts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class Case:
     """One dataset, method, epsilon and c, with how many runs and from which seed."""
 
     dataset: str
@@ -45,12 +44,12 @@ class Cell:
     seed: int
 
     def generator(self) -> np.random.Generator:
-        """The cell's own randomness."""
+        """The case's own randomness."""
         names = stable_hash(self.seed, self.dataset, self.method.key, self.epsilon, self.count)
         return np.random.default_rng(np.random.SeedSequence(int(names, 16)))
 
     def key(self, fingerprint: str) -> str:
-        """The name of the cell in a store: it holds everything the numbers hang on."""
+        """The name of the case in a folder: it holds everything the numbers depend on."""
         row, noise = self.method.row, self.method.noise(count=self.count, epsilon=self.epsilon)
         law = (*noise, self.method.raise_by, self.method.passes, "em" if row is None else row.redraws_threshold)
         names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed)
@@ -66,12 +65,12 @@ class Cell:
         return found | {"seconds": time.perf_counter() - start}
 
 
-Finished: TypeAlias = Generator[tuple[Cell, Record], None, None]
+Finished: TypeAlias = Generator[tuple[Case, Record], None, None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far an experiment is: ``done`` of ``total`` cells, of which ``resumed`` were there already."""
+    """How far an experiment is: ``done`` of ``total`` cases, of which ``resumed`` were there already."""
 
     done: int
     total: int
@@ -79,21 +78,21 @@ class Progress:
 
 
 def compute_all(
-    cells: Sequence[Cell],
+    cases: Sequence[Case],
     datasets: Mapping[str, Dataset],
     *,
-    store: Store | None,
+    folder: ResultFolder | None,
     jobs: int,
     progress: Callable[[Progress], object] | None,
-) -> dict[Cell, Record]:
-    """Compute the cells that the store does not have, and keep each as soon as it is done."""
+) -> dict[Case, Record]:
+    """Compute the cases that the folder does not have, and keep each as soon as it is done."""
     fingerprints = {name: data.fingerprint for name, data in datasets.items()}
     ladders = {name: data.ladder for name, data in datasets.items()}
-    keys = {cell: cell.key(fingerprints[cell.dataset]) for cell in cells}
+    keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
     records = {}
-    for cell, key in keys.items():
-        if store is not None and (record := store.load(key)) is not None:
-            records[cell] = record
+    for case, key in keys.items():
+        if folder is not None and (record := folder.load(key)) is not None:
+            records[case] = record
     resumed = len(records)
 
     def report() -> None:
@@ -101,28 +100,28 @@ def compute_all(
             progress(Progress(done=len(records), total=len(keys), resumed=resumed))
 
     report()
-    missing = [cell for cell in keys if cell not in records]
+    missing = [case for case in keys if case not in records]
     with closing(_in_turn(missing, ladders) if jobs == 1 else _by_several(missing, ladders, jobs)) as finished:
-        for cell, record in finished:
-            if store is not None:
-                store.save(keys[cell], record)
-            records[cell] = record
+        for case, record in finished:
+            if folder is not None:
+                folder.save(keys[case], record)
+            records[case] = record
             report()
     return records
 
 
-def _in_turn(cells: Sequence[Cell], ladders: Mapping[str, Ladder]) -> Finished:
-    for cell in cells:
-        yield cell, cell.compute(ladders[cell.dataset])
+def _in_turn(cases: Sequence[Case], ladders: Mapping[str, Ladder]) -> Finished:
+    for case in cases:
+        yield case, case.compute(ladders[case.dataset])
 
 
-def _by_several(cells: Sequence[Cell], ladders: dict[str, Ladder], jobs: int) -> Finished:
+def _by_several(cases: Sequence[Case], ladders: dict[str, Ladder], jobs: int) -> Finished:
     # Spawned, not forked: PyArrow has threads, and a fork copies only one of them.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(ladders,))
     try:
         with _uninterrupted():
-            futures = {pool.submit(_work, cell): cell for cell in cells}
+            futures = {pool.submit(_work, case): case for case in cases}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
@@ -155,5 +154,5 @@ def _start_worker(ladders: dict[str, Ladder]) -> None:
     _ladders.update(ladders)
 
 
-def _work(cell: Cell) -> Record:
-    return cell.compute(_ladders[cell.dataset])
+def _work(case: Case) -> Record:
+    return case.compute(_ladders[case.dataset])

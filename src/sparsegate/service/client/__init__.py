@@ -1,6 +1,6 @@
 """Clients of a service, sync and async."""
 
-from sparsegate.evaluation.extras import load_extra
+from sparsegate.errors import load_extra
 
 # Here, so that whoever asks for a client without it is told what to install.
 load_extra("httpx", extra="serve")

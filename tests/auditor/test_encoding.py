@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsegate.auditor.lookup import Lookup, keys
-from sparsegate.auditor.outcomes import BITS, Encoder, Sample, joined, shown
+from sparsegate.auditor.encoding import BITS, Encoder, Sample, joined, outcome_text
+from sparsegate.auditor.partitions import Lookup, keys
 from sparsegate.errors import ParameterError
 
 
@@ -87,7 +87,7 @@ def test_every_kind_of_outcome_is_taken_and_said_again(outcome: object, words: s
     encoder = Encoder("test")
     sample = encoder.encode([outcome], 1)
     word = int(sample.word[0])
-    assert shown(encoder.shapes[word >> BITS], word, sample.columns[0]) == words
+    assert outcome_text(encoder.shapes[word >> BITS], word, sample.columns[0]) == words
 
 
 KINDS = st.sampled_from(["?", "i1", "u8", "f2", "f4", "f8"])

@@ -1,19 +1,16 @@
-"""Statements: verdicts come from the numbers, so numbers that were tampered with turn them."""
+"""Statements: what supports them are the numbers, so numbers that were tampered with turn the judgement."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from sparsegate.evaluation import DEFAULT_METHODS, run
-from sparsegate.evaluation.extra_experiments import ABLATION, EPSILON, run_further
+from sparsegate.evaluation.checks import Support, excess
 from sparsegate.evaluation.findings import Findings, Row, load_findings
-from sparsegate.evaluation.reference_values import VALUES
-from sparsegate.evaluation.statements import STATEMENTS, check_all
-from sparsegate.evaluation.verdicts import Verdict, excess
+from sparsegate.evaluation.paper_statements import STATEMENTS, VALUES, check_all
 
 RUN = {
     "datasets": ["kosarak", "zipf"],
@@ -31,13 +28,12 @@ RUN = {
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     out = tmp_path_factory.mktemp("out")
-    run(**RUN, out=out)
-    run_further(**RUN, out=out)
+    run(**RUN, out=out, further=True)
     return load_findings(out)
 
 
-def verdicts(findings: Findings) -> dict[str, Verdict]:
-    return {one.statement.key: one.outcome.verdict for one in check_all(findings)}
+def supports(findings: Findings) -> dict[str, Support]:
+    return {one.statement.key: one.judgement.support for one in check_all(findings)}
 
 
 def tampered(findings: Findings, wanted: Callable[[Row], bool], **changes: float) -> Findings:
@@ -45,10 +41,10 @@ def tampered(findings: Findings, wanted: Callable[[Row], bool], **changes: float
     return replace(findings, rows=rows)
 
 
-def test_every_statement_has_a_verdict_with_its_numbers(found: Findings) -> None:
+def test_every_statement_has_a_judgement_with_its_numbers(found: Findings) -> None:
     checked = check_all(found)
     assert [one.statement for one in checked] == list(STATEMENTS)
-    assert all(one.outcome.numbers for one in checked if one.outcome.verdict is not Verdict.NOT_RUN)
+    assert all(one.judgement.numbers for one in checked if one.judgement.support is not Support.NOT_RUN)
 
 
 def test_no_two_statements_share_a_key() -> None:
@@ -57,12 +53,12 @@ def test_no_two_statements_share_a_key() -> None:
 
 def test_the_papers_findings_that_hold_are_supported(found: Findings) -> None:
     holds = ("inaccurate-on-zipf", "dpbook-worst", "allocations", "1:c-deviates", "em-best", "fnr-is-fpr")
-    assert {verdicts(found)[key] for key in holds} == {Verdict.SUPPORTED}
+    assert {supports(found)[key] for key in holds} == {Support.SUPPORTED}
 
 
 def test_what_the_results_contradict_is_not_supported(found: Findings) -> None:
     contradicted = ("accurate-at-25", "epsilon-over-c", "dpbook-threshold-noise")
-    assert {verdicts(found)[key] for key in contradicted} == {Verdict.NOT_SUPPORTED}
+    assert {supports(found)[key] for key in contradicted} == {Support.NOT_SUPPORTED}
 
 
 @pytest.mark.parametrize(
@@ -89,44 +85,44 @@ def test_what_the_results_contradict_is_not_supported(found: Findings) -> None:
         ("value-zipf-100-em-exact", lambda row: row.method == "em", {"ser_mean": 0.30}),
     ],
 )
-def test_a_tampered_result_turns_the_verdict(
+def test_a_tampered_result_turns_the_judgement(
     found: Findings, key: str, wanted: Callable[[Row], bool], changes: dict[str, float]
 ) -> None:
-    before, after = verdicts(found)[key], verdicts(tampered(found, wanted, **changes))[key]
-    assert {before, after} == {Verdict.SUPPORTED, Verdict.NOT_SUPPORTED}
+    before, after = supports(found)[key], supports(tampered(found, wanted, **changes))[key]
+    assert {before, after} == {Support.SUPPORTED, Support.NOT_SUPPORTED}
 
 
 def test_a_published_value_is_not_comparable_on_a_stand_in(found: Findings) -> None:
-    said = {verdict for key, verdict in verdicts(found).items() if key.startswith("value-kosarak")}
-    assert said == {Verdict.NOT_COMPARABLE}
+    said = {support for key, support in supports(found).items() if key.startswith("value-kosarak")}
+    assert said == {Support.NOT_COMPARABLE}
 
 
-@pytest.mark.parametrize(("ser", "verdict"), [(0.705, Verdict.SUPPORTED), (0.5, Verdict.NOT_SUPPORTED)])
-def test_a_published_value_is_judged_on_the_real_data(found: Findings, ser: float, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("ser", "support"), [(0.705, Support.SUPPORTED), (0.5, Support.NOT_SUPPORTED)])
+def test_a_published_value_is_judged_on_the_real_data(found: Findings, ser: float, support: Support) -> None:
     real = found.datasets | {"kosarak": found.datasets["kosarak"] | {"kind": "real", "stand_in": False}}
     findings = replace(
         tampered(found, lambda row: row.method == "svt-dpbook" and row.count == 50, ser_mean=ser, ser_std=0.1),
         datasets=real,
     )
-    assert verdicts(findings)["value-kosarak-50-svt-dpbook-real"] is verdict
-    assert verdicts(findings)["value-kosarak-50-svt-dpbook-scaled"] is Verdict.NOT_COMPARABLE
+    assert supports(findings)["value-kosarak-50-svt-dpbook-real"] is support
+    assert supports(findings)["value-kosarak-50-svt-dpbook-scaled"] is Support.NOT_COMPARABLE
 
 
 def test_the_values_of_the_simulated_zipf_are_met(found: Findings) -> None:
-    keys = [key for key in verdicts(found) if key.startswith("value-zipf")]
+    keys = [key for key in supports(found) if key.startswith("value-zipf")]
     assert len(keys) == sum(value.dataset == "zipf" for value in VALUES) == 8
-    assert {verdicts(found)[key] for key in keys} == {Verdict.SUPPORTED}
+    assert {supports(found)[key] for key in keys} == {Support.SUPPORTED}
 
 
 def test_what_was_not_run_is_said_so(found: Findings) -> None:
     rows = {key: row for key, row in found.rows.items() if row.method == "em"}
-    said = verdicts(replace(found, rows=rows, methods={"em": found.methods["em"]}))
-    assert said["retraversal-alone"] is said["dpbook-worst"] is said["em-best"] is Verdict.NOT_RUN
-    assert said["fnr-is-fpr"] is Verdict.SUPPORTED
+    said = supports(replace(found, rows=rows, methods={"em": found.methods["em"]}))
+    assert said["retraversal-alone"] is said["dpbook-worst"] is said["em-best"] is Support.NOT_RUN
+    assert said["fnr-is-fpr"] is Support.SUPPORTED
 
 
 def test_numbers_call_a_stand_in_a_stand_in(found: Findings) -> None:
-    checked = {one.statement.key: one.outcome.numbers for one in check_all(found)}
+    checked = {one.statement.key: one.judgement.numbers for one in check_all(found)}
     assert "kosarak (stand-in): " in checked["accurate-at-25"]
     assert "kosarak:" not in "".join(checked.values())
 
@@ -137,18 +133,3 @@ def test_a_difference_counts_only_beyond_margin_and_chance(found: Findings) -> N
     assert excess(replace(sure, ser_mean=0.32), sure).counts
     assert not excess(replace(sure, ser_mean=0.305), sure).counts
     assert not excess(replace(row, ser_mean=0.32), row).counts
-
-
-def test_further_experiments_leave_out_what_the_main_one_has() -> None:
-    assert "svt-alg1" not in ABLATION.chosen(["svt-dpbook", "svt-alg1"])
-    assert ABLATION.chosen(["em"]) == []
-    assert EPSILON.chosen(["em"]) == ["em"]
-
-
-def test_further_results_of_another_seed_are_not_mixed_in(tmp_path: Path) -> None:
-    small = RUN | {"datasets": ["zipf"], "counts": [25], "methods": ["em"], "runs": 2}
-    run_further(**small | {"seed": 2}, out=tmp_path)
-    run(**small, out=tmp_path)
-    assert len(load_findings(tmp_path).rows) == 1
-    run_further(**small, out=tmp_path)
-    assert len(load_findings(tmp_path).rows) == 5

@@ -28,7 +28,7 @@ REFERENCE = {
         "svt-retr-5d": 0.274,
     },
 }
-CELLS = [(name, count, key, value) for (name, count), row in REFERENCE.items() for key, value in row.items()]
+CASES = [(name, count, key, value) for (name, count), row in REFERENCE.items() for key, value in row.items()]
 
 
 def score_errors(data: Dataset, key: str, count: int, runs: int = 1000) -> np.ndarray:
@@ -62,7 +62,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return load("kosarak", path, scale_to_records=True)
 
 
-@pytest.mark.parametrize(("name", "count", "key", "value"), CELLS)
+@pytest.mark.parametrize(("name", "count", "key", "value"), CASES)
 def test_score_errors_are_those_of_the_reference(name: str, count: int, key: str, value: float, request) -> None:
     data = request.getfixturevalue("kosarak") if name == "kosarak" else load(name)
     assert agrees(score_errors(data, key, count), value, other_runs=30)

@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 
 from sparsegate.auditor.certify import Draw
-from sparsegate.auditor.events import Aim, Finding, Runs, confirmed, find_events
-from sparsegate.auditor.neighbours import Pair, Space, mutation
-from sparsegate.auditor.outcomes import Sample, joined
+from sparsegate.auditor.encoding import Sample, joined
+from sparsegate.auditor.events import Aim, FoundEvent, Runs, confirmed, find_events
+from sparsegate.auditor.neighbours import NeighbourPair, Space, mutation
 
 _KEEP: Final = 3
 _CHILDREN: Final = 6
@@ -34,10 +34,10 @@ _BEYOND_CHANCE: Final = 3.0
 
 
 @dataclass(kw_only=True)
-class Lane:
+class Training:
     """Training runs on a pair as it is, or on its magnified image."""
 
-    pair: Pair
+    pair: NeighbourPair
     magnified: int
     one: list[Sample] = field(default_factory=list)
     other: list[Sample] = field(default_factory=list)
@@ -70,9 +70,9 @@ class Lane:
 class Candidate:
     """A pair in the race, its training runs, close ones first, and what they suggest."""
 
-    pair: Pair
-    lanes: list[Lane]
-    finding: Finding | None = None
+    pair: NeighbourPair
+    trainings: list[Training]
+    finding: FoundEvent | None = None
 
     @property
     def promised(self) -> float:
@@ -82,18 +82,20 @@ class Candidate:
     @property
     def cost(self) -> float:
         """Seconds a run."""
-        drawn = sum(len(sample) for lane in self.lanes for held in (lane.one, lane.other) for sample in held)
-        return sum(lane.seconds for lane in self.lanes) / max(drawn, 1)
+        drawn = sum(
+            len(sample) for training in self.trainings for held in (training.one, training.other) for sample in held
+        )
+        return sum(training.seconds for training in self.trainings) / max(drawn, 1)
 
     def train(self, draw: Draw, runs: int, over: Callable[[], bool]) -> None:
-        """Draw ``runs`` more on either input, shared out between the lanes."""
-        for lane in self.lanes:
-            lane.train(draw, runs // len(self.lanes), over)
+        """Draw ``runs`` more on either input, shared out between the trainings."""
+        for training in self.trainings:
+            training.train(draw, runs // len(self.trainings), over)
 
     @property
     def trained(self) -> bool:
         """Whether there is anything to judge it by."""
-        return all(lane.one and lane.other for lane in self.lanes)
+        return all(training.one and training.other for training in self.trainings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +112,7 @@ class Search:
     rng: np.random.Generator
     seed: int
 
-    def best(self, pairs: list[Pair]) -> Candidate:
+    def best(self, pairs: list[NeighbourPair]) -> Candidate:
         """The candidate that promises most, with the event to certify."""
         live, clear = [self._candidate(pair) for pair in pairs], False
         share = 1 / (screenings(len(live)) + _FINAL_SHARES)
@@ -133,35 +135,35 @@ class Search:
         winner.finding = self._found(winner, thorough=True)
         return winner
 
-    def _candidate(self, pair: Pair) -> Candidate:
-        lanes = [Lane(pair=pair, magnified=1)]
+    def _candidate(self, pair: NeighbourPair) -> Candidate:
+        trainings = [Training(pair=pair, magnified=1)]
         if self.magnification > 1 and self.space is not None:
             far = self.space.magnified(pair, self.magnification)
-            lanes.append(Lane(pair=far, magnified=self.magnification))
-        return Candidate(pair=pair, lanes=lanes)
+            trainings.append(Training(pair=far, magnified=self.magnification))
+        return Candidate(pair=pair, trainings=trainings)
 
-    def _screened(self, candidate: Candidate) -> Finding:
+    def _screened(self, candidate: Candidate) -> FoundEvent:
         aim = self.aim(candidate.cost)
-        far = candidate.lanes[-1]
+        far = candidate.trainings[-1]
         best = self._best_of(far, aim, 1.0)
         if far.magnified > 1:
             # Beside magnified runs, close ones count if they show what is beyond chance, or if magnified ones show an
             # endless ratio: whether it is endless close by they cannot tell.
             caution = 1.0 if best.estimate.endless[0] else _BEYOND_CHANCE
-            best = _most([best, self._best_of(candidate.lanes[0], aim, caution)])
+            best = _most([best, self._best_of(candidate.trainings[0], aim, caution)])
         return best
 
-    def _best_of(self, lane: Lane, aim: Aim, caution: float) -> Finding:
-        learn, judge = lane.split()
+    def _best_of(self, training: Training, aim: Aim, caution: float) -> FoundEvent:
+        learn, judge = training.split()
         return _most(list(find_events(learn, judge, aim, caution=caution, thorough=False, seed=self.seed)))
 
-    def _found(self, candidate: Candidate, *, thorough: bool) -> Finding:
+    def _found(self, candidate: Candidate, *, thorough: bool) -> FoundEvent:
         """Events from close runs, and events from magnified runs that close ones confirm."""
         aim = self.aim(candidate.cost)
-        close_learn, close_judge = candidate.lanes[0].split()
+        close_learn, close_judge = candidate.trainings[0].split()
         found = list(find_events(close_learn, close_judge, aim, caution=1.0, thorough=thorough, seed=self.seed))
-        for lane in candidate.lanes[1:]:
-            learn, judge = lane.split()
+        for training in candidate.trainings[1:]:
+            learn, judge = training.split()
             far = find_events(learn, judge, aim, caution=1.0, thorough=thorough, seed=self.seed)
             found += [confirmed(finding, close_judge, aim, caution=1.0) for finding in far]
         return _most(found)
@@ -189,5 +191,5 @@ def screenings(pairs: int) -> int:
     return rounds
 
 
-def _most(findings: list[Finding]) -> Finding:
+def _most(findings: list[FoundEvent]) -> FoundEvent:
     return max(findings, key=lambda finding: finding.promised)

@@ -226,12 +226,12 @@ class Encoder:
         return ParameterError("mechanism", rule.format(self._mechanism), next_step=next_step)
 
 
-def shown(shape: Shape, word: int, columns: Reals, blank: Set[int] = frozenset()) -> str:
+def outcome_text(shape: Shape, word: int, columns: Reals, blank: Set[int] = frozenset()) -> str:
     """An outcome in words; x stands for the columns in ``blank``.
 
     >>> encoder = Encoder("doctest")
     >>> sample = encoder.encode([("above", True, 3.5, {"a": (1, 2)})], 1)
-    >>> shown(encoder.shapes[0], int(sample.word[0]), sample.columns[0])
+    >>> outcome_text(encoder.shapes[0], int(sample.word[0]), sample.columns[0])
     "('above', True, 3.5, {('a', (1, 2))})"
     """
     truths = sum(cell == BOOLEAN for cell in shape)
