@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from sparsegate.cli import theorems
-from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Verdict
+from sparsegate.privacy.theorems import CLAIMS, SECTIONS, ClaimVerdict
 
 QUICK = ("definition", "slip-alg-3-scales", "alg-5", "gptt-kappa")
 
@@ -51,7 +51,7 @@ def test_the_whole_paper_is_checked_and_fits_eighty_columns() -> None:
 
 def test_a_verdict_that_is_not_the_documented_one_is_marked_and_exits_1(command, quick) -> None:
     assert command("theorems")[0] == 0
-    quick(expected=Verdict.TIGHT)
+    quick(expected=ClaimVerdict.TIGHT)
     code, out, _ = command("theorems")
     assert code == 1
     assert "over-claims !" in out
@@ -95,7 +95,7 @@ def test_json_of_one_key_is_an_array_of_one(command) -> None:
 
 
 def test_a_failing_verdict_exits_1_with_json_too(command, quick) -> None:
-    quick(expected=Verdict.TIGHT)
+    quick(expected=ClaimVerdict.TIGHT)
     code, out, _ = command("theorems", "--json")
     assert code == 1
     assert len(json.loads(out)) == len(QUICK)

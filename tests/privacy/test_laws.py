@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsegate.privacy.laws import Law
+from sparsegate.privacy.laws import NoiseLaw
 
 SCALES = (0.02, 0.5, 3.0, 1e3, 1e6)
 
@@ -22,7 +22,7 @@ def masses(scale: float) -> dict[int, mpmath.mpf]:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_continuous_tails_agree_with_mpmath_however_small(scale: float) -> None:
-    law = Law(scale=scale)
+    law = NoiseLaw(scale=scale)
     with mpmath.workdps(400):
         for x in (-700.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 0.3, 5.0, 40.0, 700.0):
             t = x * scale
@@ -34,7 +34,7 @@ def test_continuous_tails_agree_with_mpmath_however_small(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [0.05, 0.7, 4.0])
 def test_discrete_tails_are_sums_of_masses(scale: float) -> None:
-    law = Law(scale=scale, lattice=True)
+    law = NoiseLaw(scale=scale, lattice=True)
     with mpmath.workdps(60):
         mass = masses(scale)
         for t in (-6, -2, -1, 0, 1, 2, 3, 7):
@@ -50,7 +50,7 @@ def test_discrete_tails_are_sums_of_masses(scale: float) -> None:
 @pytest.mark.parametrize("scale", [0.3, 0.7, 4.0])
 @pytest.mark.parametrize("offset", [0, 1, 5, -3])
 def test_noise_inside_the_absolute_value_is_a_sum_of_masses_too(scale: float, offset: int) -> None:
-    law = Law(scale=scale, lattice=True)
+    law = NoiseLaw(scale=scale, lattice=True)
     with mpmath.workdps(60):
         mass = masses(scale)
         for t in (-2, 0, 1, 2, 3, 5, 6, 9, 20):
@@ -69,7 +69,7 @@ def test_noise_inside_the_absolute_value_is_a_sum_of_masses_too(scale: float, of
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("offset", [0.0, 1e-8, 0.4, 30.0])
 def test_continuous_noise_inside_agrees_with_mpmath(scale: float, offset: float) -> None:
-    law, u = Law(scale=scale), offset * scale
+    law, u = NoiseLaw(scale=scale), offset * scale
     with mpmath.workdps(400):
         for x in (1e-9, 0.1, 0.4, 1.0, 29.0, 31.0, 300.0):
             t = x * scale
@@ -88,12 +88,12 @@ def test_continuous_noise_inside_agrees_with_mpmath(scale: float, offset: float)
     lattice=st.booleans(),
 )
 def test_a_side_and_its_complement_make_one(scale: float, t: int, offset: int, lattice: bool) -> None:
-    law, point, u = Law(scale=scale, lattice=lattice), np.array([float(t)]), np.array([float(offset)])
+    law, point, u = NoiseLaw(scale=scale, lattice=lattice), np.array([float(t)]), np.array([float(offset)])
     for pair in ((law.log_below(point), law.log_above(point)), (law.log_inside(point, u), law.log_outside(point, u))):
         assert float(np.exp(pair[0])[0] + np.exp(pair[1])[0]) == pytest.approx(1, abs=1e-14)
 
 
 def test_a_scale_far_below_one_step_leaves_no_noise() -> None:
-    law = Law(scale=2.0**-20, lattice=True)
+    law = NoiseLaw(scale=2.0**-20, lattice=True)
     assert np.exp(law.log_below(np.array([0.0, 1.0]))).tolist() == [0.0, 1.0]
     assert np.exp(law.log_inside(np.array([1.0, 3.0]), np.array([0.0, 3.0]))).tolist() == [1.0, 0.0]

@@ -9,7 +9,7 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.privacy import log_probability, loss
-from sparsegate.privacy.laws import Law
+from sparsegate.privacy.laws import NoiseLaw
 from sparsegate.privacy.loss import worst_outcome
 from sparsegate.privacy.model import build
 from sparsegate.privacy.quadrature import Points, log_integral
@@ -126,7 +126,7 @@ def test_a_rounding_error_does_not_make_strangers_of_neighbours(start: float) ->
 def test_gaps_of_below_break_the_guarantee() -> None:
     # Alg. 1 at epsilon 1 and c = 1, releasing q + nu - rho of ten BELOW and an ABOVE. Half of them rise and half fall,
     # so that no shift of rho pays for any: eleven queries cost 11/4.
-    rho, nu, gaps = Law(scale=2.0), Law(scale=4.0), np.array([-60.0] * 5 + [60.0] * 6)
+    rho, nu, gaps = NoiseLaw(scale=2.0), NoiseLaw(scale=4.0), np.array([-60.0] * 5 + [60.0] * 6)
 
     def log_density(q: np.ndarray) -> float:
         def log_f(z: Points) -> np.ndarray:
@@ -141,7 +141,7 @@ def test_gaps_of_below_break_the_guarantee() -> None:
 
 def test_the_gap_of_an_above_costs_nothing_more() -> None:
     rng = np.random.default_rng(5)
-    rho, nu = Law(scale=2.0), Law(scale=4.0)
+    rho, nu = NoiseLaw(scale=2.0), NoiseLaw(scale=4.0)
     for _ in range(200):
         here = rng.normal(size=4) * 8
         there, gap = here + rng.uniform(-1, 1, 4), abs(rng.normal() * 8)

@@ -14,7 +14,7 @@ import pytest
 from sparsegate.budget import advanced
 from sparsegate.mechanisms.exponential import selection_rate
 from sparsegate.mechanisms.variants import VARIANTS, Released, Scale, Scales, Variant
-from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Subject, Verdict
+from sparsegate.privacy.theorems import CLAIMS, SECTIONS, ClaimVerdict, Subject
 from sparsegate.privacy.theorems.claim import at_least, at_most, equals, exceeds, verdict, within
 
 ROOT = Path(__file__).parents[2]
@@ -80,135 +80,149 @@ def test_every_check_gives_its_documented_verdict_and_the_line_that_the_document
     assert [page for page in documents().values() if f"sparsegate theorems {key} {found.evidence}" in page], found
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if CLAIMS[key].expected in (Verdict.OVER_CLAIMS, Verdict.WRONG)])
+@pytest.mark.parametrize(
+    "key", [key for key in KEYS if CLAIMS[key].expected in (ClaimVerdict.OVER_CLAIMS, ClaimVerdict.WRONG)]
+)
 def test_every_claim_that_fails_is_an_erratum(key: str) -> None:
     assert re.search(rf"sparsegate theorems {key}\b", documents()["errata.md"])
 
 
 # What is tampered with, and what the claim's verdict must become.
-TEETH: dict[str, tuple[str, Callable[[], Subject], Verdict]] = {
+TEETH: dict[str, tuple[str, Callable[[], Subject], ClaimVerdict]] = {
     "the Laplace mechanism with 20 % less noise": (
         "laplace-mechanism",
         lambda: laplace("4/5"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
     "the Laplace mechanism with 20 % more noise": (
         "laplace-mechanism",
         lambda: laplace("6/5"),
-        Verdict.HOLDS,
+        ClaimVerdict.HOLDS,
     ),
-    "selection weights 20 % too steep": ("em-general", lambda: steeper("6/5"), Verdict.WRONG),
-    "monotonic selection weights 20 % too steep": ("em-monotonic", lambda: steeper("6/5"), Verdict.WRONG),
-    "peeling 20 % too steep": ("em-peeling", lambda: steeper("6/5"), Verdict.WRONG),
-    "selection weights 20 % too flat": ("alpha-em", lambda: steeper("4/5"), Verdict.WRONG),
+    "selection weights 20 % too steep": ("em-general", lambda: steeper("6/5"), ClaimVerdict.WRONG),
+    "monotonic selection weights 20 % too steep": ("em-monotonic", lambda: steeper("6/5"), ClaimVerdict.WRONG),
+    "peeling 20 % too steep": ("em-peeling", lambda: steeper("6/5"), ClaimVerdict.WRONG),
+    "selection weights 20 % too flat": ("alpha-em", lambda: steeper("4/5"), ClaimVerdict.WRONG),
     "a part of a composition with 20 % less noise": (
         "composition",
         lambda: rescaled("lyu-2017", query="4/5"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
     "advanced composition that promises half": (
         "advanced-composition",
         lambda: Subject(advanced=lambda *a, **k: advanced(*a, **k) / 2),
-        Verdict.OVER_CLAIMS,
+        ClaimVerdict.OVER_CLAIMS,
     ),
     "Alg. 1 that outputs its noisy answer": (
         "slip-step-3",
         lambda: swapped("lyu-2017", released=Released.NOISY_ANSWER),
-        Verdict.HOLDS,
+        ClaimVerdict.HOLDS,
     ),
     "Alg. 1 with less threshold noise, on BELOW": (
         "lemma-1",
         lambda: rescaled("lyu-2017", threshold="4/5"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
     "Alg. 1 with much less threshold noise, on ABOVE": (
         "lemma-1-mirror",
         lambda: rescaled("lyu-2017", threshold="1/4", query="1/4"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
     "Alg. 5 with less threshold noise, on BELOW": (
         "lemma-1-no-noise",
         lambda: rescaled("stoddard-2014", threshold="4/5"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
-    "Alg. 1 with less query noise": ("alg-1", lambda: rescaled("lyu-2017", query="4/5"), Verdict.WRONG),
-    "Alg. 1 with less threshold noise": ("alg-1", lambda: rescaled("lyu-2017", threshold="4/5"), Verdict.WRONG),
-    "Alg. 1 with more query noise": ("alg-1", lambda: rescaled("lyu-2017", query="6/5"), Verdict.HOLDS),
+    "Alg. 1 with less query noise": ("alg-1", lambda: rescaled("lyu-2017", query="4/5"), ClaimVerdict.WRONG),
+    "Alg. 1 with less threshold noise": ("alg-1", lambda: rescaled("lyu-2017", threshold="4/5"), ClaimVerdict.WRONG),
+    "Alg. 1 with more query noise": ("alg-1", lambda: rescaled("lyu-2017", query="6/5"), ClaimVerdict.HOLDS),
     "Alg. 1 with the split of Alg. 4 and less noise": (
         "split",
         lambda: rescaled("lyu-2017", query="4/5"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
-    "Alg. 2 with less threshold noise": ("alg-2", lambda: rescaled("dwork-roth-2014", threshold="4/5"), Verdict.WRONG),
+    "Alg. 2 with less threshold noise": (
+        "alg-2",
+        lambda: rescaled("dwork-roth-2014", threshold="4/5"),
+        ClaimVerdict.WRONG,
+    ),
     "Alg. 2 that does not redraw": (
         "alg-2",
         lambda: swapped("dwork-roth-2014", redraws_threshold=False),
-        Verdict.HOLDS,
+        ClaimVerdict.HOLDS,
     ),
-    "Alg. 1 that redraws": ("rho-with-c", lambda: swapped("lyu-2017", redraws_threshold=True), Verdict.OVER_CLAIMS),
+    "Alg. 1 that redraws": (
+        "rho-with-c",
+        lambda: swapped("lyu-2017", redraws_threshold=True),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
     "Alg. 3 with less query noise": (
         "alg-3-indicators",
         lambda: rescaled("roth-2011", query="4/5"),
-        Verdict.OVER_CLAIMS,
+        ClaimVerdict.OVER_CLAIMS,
     ),
-    "Alg. 3 with the noise of Alg. 1": ("alg-3", lambda: rescaled("roth-2011", query="2"), Verdict.WRONG),
-    "Alg. 4 with less query noise": ("alg-4", lambda: rescaled("lee-clifton-2014", query="4/5"), Verdict.WRONG),
+    "Alg. 3 with the noise of Alg. 1": ("alg-3", lambda: rescaled("roth-2011", query="2"), ClaimVerdict.WRONG),
+    "Alg. 4 with less query noise": ("alg-4", lambda: rescaled("lee-clifton-2014", query="4/5"), ClaimVerdict.WRONG),
     "Alg. 4 with less threshold noise": (
         "alg-4-monotonic",
         lambda: rescaled("lee-clifton-2014", threshold="4/5"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
     "Alg. 5 with query noise": (
         "alg-5",
         lambda: swapped("stoddard-2014", query_noise=Scale(factor=1)),
-        Verdict.OVER_CLAIMS,
+        ClaimVerdict.OVER_CLAIMS,
     ),
-    "Alg. 6 with three times the noise": ("alg-6", lambda: rescaled("chen-2015", query="3"), Verdict.WRONG),
-    "GPTT with three times the noise": ("gptt", lambda: rescaled("gptt", query="3"), Verdict.WRONG),
-    "GPTT with its own noise": ("gptt-is-alg-6", lambda: rescaled("gptt", query="6/5"), Verdict.WRONG),
+    "Alg. 6 with three times the noise": ("alg-6", lambda: rescaled("chen-2015", query="3"), ClaimVerdict.WRONG),
+    "GPTT with three times the noise": ("gptt", lambda: rescaled("gptt", query="3"), ClaimVerdict.WRONG),
+    "GPTT with its own noise": ("gptt-is-alg-6", lambda: rescaled("gptt", query="6/5"), ClaimVerdict.WRONG),
     "noise inside the absolute value, 20 % less of it": (
         "hr10",
         lambda: rescaled("hardt-rothblum-2010-indicator", query="4/5"),
-        Verdict.HOLDS,
+        ClaimVerdict.HOLDS,
     ),
     "noise outside the absolute value, 20 % less of it": (
         "hr10-repaired",
         lambda: rescaled("hardt-rothblum-2010-repaired", query="4/5"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
-    "Alg. 7 with less query noise": ("alg-7", lambda: rescaled("standard", query="4/5"), Verdict.WRONG),
-    "Alg. 7 with quiet answers": ("alg-7", quiet_answers, Verdict.OVER_CLAIMS),
-    "monotonic Alg. 7 with less query noise": ("monotonic", lambda: rescaled("standard", query="4/5"), Verdict.WRONG),
+    "Alg. 7 with less query noise": ("alg-7", lambda: rescaled("standard", query="4/5"), ClaimVerdict.WRONG),
+    "Alg. 7 with quiet answers": ("alg-7", quiet_answers, ClaimVerdict.OVER_CLAIMS),
+    "monotonic Alg. 7 with less query noise": (
+        "monotonic",
+        lambda: rescaled("standard", query="4/5"),
+        ClaimVerdict.WRONG,
+    ),
     "monotonic Alg. 7 with half the noise, with answers": (
         "monotonic-answers",
         lambda: rescaled("standard", query="1/2", threshold="1/2"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
-    "a split of 1:1": ("allocation", lambda: Subject(ratio=lambda *_, **__: Fraction(1)), Verdict.WRONG),
+    "a split of 1:1": ("allocation", lambda: Subject(ratio=lambda *_, **__: Fraction(1)), ClaimVerdict.WRONG),
     "a monotonic split of 1:1": (
         "allocation-monotonic",
         lambda: Subject(ratio=lambda *_, **__: Fraction(1)),
-        Verdict.OVER_CLAIMS,
+        ClaimVerdict.OVER_CLAIMS,
     ),
     "accuracy with three times the noise": (
         "alpha-svt",
         lambda: rescaled("dwork-roth-2014", threshold="3", query="3"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
     "an accurate SVT": (
         "alpha-ratio",
         lambda: rescaled("dwork-roth-2014", threshold="1/9", query="1/9"),
-        Verdict.OVER_CLAIMS,
+        ClaimVerdict.OVER_CLAIMS,
     ),
     "Zipf scores against a tenth of the noise": (
         "zipf",
         lambda: rescaled("standard", threshold="1/10", query="1/10"),
-        Verdict.OVER_CLAIMS,
+        ClaimVerdict.OVER_CLAIMS,
     ),
     "a threshold from the data with half the noise": (
         "oracle-threshold",
         lambda: rescaled("standard", threshold="1/2", query="1/2"),
-        Verdict.WRONG,
+        ClaimVerdict.WRONG,
     ),
 }
 
@@ -233,17 +247,17 @@ def test_one_more_wrong_cell_of_the_table_is_counted() -> None:
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
-        ([at_most("", 1.0, 1.0), exceeds("", 2.0, 1.0)], Verdict.TIGHT),
-        ([at_most("", 0.9985, 1.0)], Verdict.HOLDS),
-        ([at_most("", 1.0, 1.0), at_most("", 0.5, 1.0)], Verdict.HOLDS),
-        ([exceeds("", 2.0, 1.0), within("", 0.0, 1.0)], Verdict.HOLDS),
-        ([at_least("", 1.0, 1.0)], Verdict.TIGHT),
-        ([at_most("", 1.0, 1.0), equals("", 0.0, 1.0)], Verdict.OVER_CLAIMS),
-        ([at_most("", 1.0 + 1e-8, 1.0)], Verdict.WRONG),
-        ([equals("", float("inf"), float("inf"))], Verdict.HOLDS),
+        ([at_most("", 1.0, 1.0), exceeds("", 2.0, 1.0)], ClaimVerdict.TIGHT),
+        ([at_most("", 0.9985, 1.0)], ClaimVerdict.HOLDS),
+        ([at_most("", 1.0, 1.0), at_most("", 0.5, 1.0)], ClaimVerdict.HOLDS),
+        ([exceeds("", 2.0, 1.0), within("", 0.0, 1.0)], ClaimVerdict.HOLDS),
+        ([at_least("", 1.0, 1.0)], ClaimVerdict.TIGHT),
+        ([at_most("", 1.0, 1.0), equals("", 0.0, 1.0)], ClaimVerdict.OVER_CLAIMS),
+        ([at_most("", 1.0 + 1e-8, 1.0)], ClaimVerdict.WRONG),
+        ([equals("", float("inf"), float("inf"))], ClaimVerdict.HOLDS),
     ],
 )
-def test_the_verdict_follows_from_the_parts(parts: list, expected: Verdict) -> None:
+def test_the_verdict_follows_from_the_parts(parts: list, expected: ClaimVerdict) -> None:
     assert verdict(parts) == expected
 
 
@@ -253,6 +267,6 @@ def test_keys_are_unique_and_every_claim_is_in_a_section() -> None:
 
 def test_claims_and_findings_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
-        CLAIMS["alg-5"].expected = Verdict.WRONG  # type: ignore[misc]
+        CLAIMS["alg-5"].expected = ClaimVerdict.WRONG  # type: ignore[misc]
     with pytest.raises(TypeError):
         CLAIMS["alg-5"] = CLAIMS["alg-6"]  # type: ignore[index]

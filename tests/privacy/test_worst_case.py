@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import sparsegate as sg
-from sparsegate.privacy import Witness, loss, plan, worst_case
+from sparsegate.privacy import WorstCase, loss, plan, worst_case
 
 NEAR = 1e-3
 
 
-def again(row: str, witness: Witness, **parameters: Any) -> float:
+def again(row: str, witness: WorstCase, **parameters: Any) -> float:
     """The witness's loss, computed from what it says."""
     return loss(
         row,
@@ -26,7 +26,7 @@ def again(row: str, witness: Witness, **parameters: Any) -> float:
     )
 
 
-def holds(row: str, queries: int | None = None, **parameters: Any) -> Witness:
+def holds(row: str, queries: int | None = None, **parameters: Any) -> WorstCase:
     """A witness within 0.1 % of a finite tight loss and not above it, that ``loss`` confirms."""
     witness = worst_case(row, queries=queries, **parameters)
     assert again(row, witness, **parameters) == pytest.approx(witness.loss, abs=1e-9)

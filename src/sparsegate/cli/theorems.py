@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparsegate.errors import ParameterError
-from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Claim, Finding, Verdict
+from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Claim, ClaimFinding, ClaimVerdict
 
 LEGEND = """
 holds and is tight  no search exceeds the bound, and a witness meets it to 0.1 %
@@ -25,10 +25,10 @@ over-claims         part of it fails: something weaker is true
 `sparsegate theorems KEY` says more about one of them."""
 
 _STYLES = {
-    Verdict.TIGHT: "green",
-    Verdict.HOLDS: "green",
-    Verdict.OVER_CLAIMS: "yellow",
-    Verdict.WRONG: "red",
+    ClaimVerdict.TIGHT: "green",
+    ClaimVerdict.HOLDS: "green",
+    ClaimVerdict.OVER_CLAIMS: "yellow",
+    ClaimVerdict.WRONG: "red",
 }
 
 
@@ -54,14 +54,14 @@ def theorems(
         raise typer.Exit(1)
 
 
-def _measured(claims: list[Claim]) -> dict[str, Finding]:
+def _measured(claims: list[Claim]) -> dict[str, ClaimFinding]:
     """Check one claim after the other, with a bar on stderr where that is a terminal."""
     console = Console(stderr=True)
     bar = track(claims, "measuring", console=console, transient=True, disable=not console.is_terminal)
     return {claim.key: claim.check() for claim in bar}
 
 
-def _overview(findings: Mapping[str, Finding]) -> Table:
+def _overview(findings: Mapping[str, ClaimFinding]) -> Table:
     """Two or three lines for each claim, 80 columns wide at most."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("key", no_wrap=True)
@@ -75,7 +75,7 @@ def _overview(findings: Mapping[str, Finding]) -> Table:
     return table
 
 
-def _detail(claim: Claim, finding: Finding) -> Table:
+def _detail(claim: Claim, finding: ClaimFinding) -> Table:
     """Everything about one claim, and every part that was measured."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
@@ -93,17 +93,17 @@ def _detail(claim: Claim, finding: Finding) -> Table:
     return table
 
 
-def _verdict(claim: Claim, finding: Finding) -> Text:
+def _verdict(claim: Claim, finding: ClaimFinding) -> Text:
     mark = "" if finding.verdict is claim.expected else " !"
     return Text(f"{finding.verdict}{mark}", style=_STYLES[finding.verdict])
 
 
-def _count(findings: Iterable[Finding]) -> str:
+def _count(findings: Iterable[ClaimFinding]) -> str:
     verdicts = [finding.verdict for finding in findings]
-    return "\n" + ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict) + "\n"
+    return "\n" + ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ClaimVerdict) + "\n"
 
 
-def _record(claim: Claim, finding: Finding) -> dict[str, Any]:
+def _record(claim: Claim, finding: ClaimFinding) -> dict[str, Any]:
     """A claim with its finding. JSON has no word for infinity: it is the string "inf"."""
     parts = [{name: _plain(value) for name, value in asdict(part).items()} for part in finding.parts]
     return {

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Law:
+class NoiseLaw:
     """Laplace noise of a given scale; on the integers where ``lattice``."""
 
     scale: float
@@ -52,7 +52,7 @@ class Law:
     def log_below(self, t: Floats) -> Floats:
         """ln Pr[X < t].
 
-        >>> np.exp(Law(scale=1.0).log_below(np.array([-1.0, 0.0, 1.0]))).round(4).tolist()
+        >>> np.exp(NoiseLaw(scale=1.0).log_below(np.array([-1.0, 0.0, 1.0]))).round(4).tolist()
         [0.1839, 0.5, 0.8161]
         """
         return _two_sided(-self.rate * t, self.log_alpha, self.log_beta, t > 0)

@@ -22,7 +22,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import LIMIT, Lattice
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 from sparsegate.noise import exact_scale
-from sparsegate.privacy.laws import Floats, Law
+from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.quadrature import Points
 
 Noise = Literal["continuous", "lattice"]
@@ -39,9 +39,9 @@ class Model:
     scales: Scales
     sensitivity: float
     lattice: Lattice | None
-    rho: Law | None
-    nu: Law | None
-    fresh: Law | None
+    rho: NoiseLaw | None
+    nu: NoiseLaw | None
+    fresh: NoiseLaw | None
 
     @property
     def numeric(self) -> bool:
@@ -192,10 +192,10 @@ def build(
     on_lattice = noise == "lattice"
     unit = Fraction(lattice.sensitivity) if on_lattice else Fraction(sensitivity)
 
-    def law(scale: Fraction | None) -> Law | None:
+    def law(scale: Fraction | None) -> NoiseLaw | None:
         if scale is None:
             return None
-        return Law(scale=float(exact_scale(scale * unit) if on_lattice else scale * unit), lattice=on_lattice)
+        return NoiseLaw(scale=float(exact_scale(scale * unit) if on_lattice else scale * unit), lattice=on_lattice)
 
     return Model(
         row=row,

@@ -90,7 +90,7 @@ class Panels(NamedTuple):
         return Panels(np.concatenate((self.start, more.start)), np.concatenate((self.end, more.end)))
 
 
-class Rule(NamedTuple):
+class QuadratureRule(NamedTuple):
     """Nodes and weights, a row for each panel; ``basis`` @ values are coefficients in orthonormal polynomials."""
 
     nodes: Points
@@ -98,7 +98,7 @@ class Rule(NamedTuple):
     basis: Floats
 
 
-def gauss(panels: Panels, order: int, *, lattice: bool) -> Rule:
+def gauss(panels: Panels, order: int, *, lattice: bool) -> QuadratureRule:
     """The n-point Gauss rule of each panel; at most n integers are summed one by one, with zero weights as padding.
 
     >>> rule = gauss(Panels(np.array([0.0]), np.array([1e6])), 4, lattice=True)
@@ -115,7 +115,7 @@ def gauss(panels: Panels, order: int, *, lattice: bool) -> Rule:
         few, steps = width <= order, np.arange(1.0, order + 1)
         offset[few] = np.minimum(steps, width[few, None])
         weights[few] = steps <= width[few, None]
-    return Rule(Points(np.broadcast_to(panels.start[:, None], offset.shape), offset), weights, basis[which])
+    return QuadratureRule(Points(np.broadcast_to(panels.start[:, None], offset.shape), offset), weights, basis[which])
 
 
 def _golub_welsch(counts: Floats, order: int) -> tuple[Floats, Floats, Floats]:
@@ -202,7 +202,7 @@ def _adapt(log_f: LogIntegrand, panels: Panels, top: float, lattice: bool, layer
     return done
 
 
-def _error(rule: Rule, values: Floats, order: int) -> Floats:
+def _error(rule: QuadratureRule, values: Floats, order: int) -> Floats:
     """The relative error of an n-point Gauss rule, from the rate at which the last coefficients fall: rate^(2n)."""
     coefficients = np.abs(np.einsum("pij,pj->pi", rule.basis[:, [0, -2, -1], :], values))
     first = np.maximum(coefficients[:, 0], 1e-300)

@@ -35,7 +35,7 @@ _DOUBLINGS = 14
 
 
 @dataclass(frozen=True, kw_only=True)
-class Witness:
+class WorstCase:
     """Neighbours and an outcome with their exact loss; ``tight`` is the supremum over all neighbours and outcomes.
 
     ``loss(row, w.answers, w.neighbour, w.outcome, threshold=w.threshold, estimates=w.estimates, ...)`` is ``w.loss``.
@@ -64,7 +64,7 @@ def worst_case(
     at_least: float | None = None,
     noise: Noise = "continuous",
     granularity: Number | None = None,
-) -> Witness:
+) -> WorstCase:
     """A witness within 0.1 % of the tight loss of at most ``queries`` queries (None: no limit).
 
     Where the tight loss is infinite, the witness's loss exceeds ``at_least`` (default: twice what the same noise would
@@ -101,7 +101,7 @@ def worst_case(
         if best[0] > target or best[0] == tight:
             break
     value, asked = best
-    return Witness(
+    return WorstCase(
         answers=tuple(_plain(query.answer) for query in asked),
         neighbour=tuple(_plain(query.neighbour) for query in asked),
         outcome=tuple(query.entry for query in asked),

@@ -21,9 +21,9 @@ from sparsegate.privacy.theorems import (
     lemma,
     optimizing,
     other_variants,
-    selection,
+    svt_or_em,
 )
-from sparsegate.privacy.theorems.claim import Claim, Finding, Part, Subject, Verdict
+from sparsegate.privacy.theorems.claim import Claim, ClaimFinding, ClaimPart, ClaimVerdict, Subject
 
 _MODULES: Mapping[str, ModuleType] = {
     "Sec. 2: definition, primitives, composition": background,
@@ -33,7 +33,7 @@ _MODULES: Mapping[str, ModuleType] = {
     "Sec. 3.3: GPTT": gptt,
     "Sec. 3.4: other variants": other_variants,
     "Sec. 4: Alg. 7, monotonic queries, allocation": optimizing,
-    "Sec. 5: SVT or EM": selection,
+    "Sec. 5: SVT or EM": svt_or_em,
     "Sec. 5 and 6: retraversal, data, threshold": evaluation,
 }
 
@@ -43,4 +43,4 @@ SECTIONS: Mapping[str, tuple[Claim, ...]] = MappingProxyType({title: m.CLAIMS fo
 CLAIMS: Mapping[str, Claim] = MappingProxyType({claim.key: claim for group in SECTIONS.values() for claim in group})
 """Every claim by its key."""
 
-__all__ = ["CLAIMS", "SECTIONS", "Claim", "Finding", "Part", "Subject", "Verdict"]
+__all__ = ["CLAIMS", "SECTIONS", "Claim", "ClaimFinding", "ClaimPart", "ClaimVerdict", "Subject"]

@@ -10,10 +10,10 @@ import numpy as np
 
 from sparsegate.budget import sequential
 from sparsegate.privacy.enumeration import log_probabilities
-from sparsegate.privacy.laws import Law
+from sparsegate.privacy.laws import NoiseLaw
 from sparsegate.privacy.loss import difference
 from sparsegate.privacy.model import build
-from sparsegate.privacy.theorems.claim import Claim, Measured, Part, Subject, Verdict, at_most, equals
+from sparsegate.privacy.theorems.claim import Claim, ClaimPart, ClaimVerdict, Measured, Subject, at_most, equals
 from sparsegate.privacy.theorems.measure import Setting, listed
 
 CROWD = (1, 10**6)
@@ -30,7 +30,7 @@ def _definition(subject: Subject) -> Measured:
     single = max(np.log(here / there))
     sets = [list(s) for n in range(1, here.size + 1) for s in itertools.combinations(range(here.size), n)]
     largest = max(math.log(here[s].sum() / there[s].sum()) for s in sets)
-    law = Law(scale=0.1)  # real-valued output: each single value has probability zero, on D and on D'
+    law = NoiseLaw(scale=0.1)  # real-valued output: each single value has probability zero, on D and on D'
     point = difference(-math.inf, -math.inf)
     half_line = float(law.log_above(np.array(0.0)) - law.log_above(np.array(1.0)))
     return Measured(
@@ -49,7 +49,7 @@ def _definition(subject: Subject) -> Measured:
 def _laplace(subject: Subject) -> Measured:
     parts = []
     for epsilon, lattice in itertools.product(_EPSILONS, (False, True)):
-        law = Law(scale=float(subject.laplace_scale(epsilon)), lattice=lattice)
+        law = NoiseLaw(scale=float(subject.laplace_scale(epsilon)), lattice=lattice)
         x = np.arange(-60.0, 61.0) if lattice else np.linspace(-60, 60, 961)
         loss = float((law.log_weight(x) - law.log_weight(x - 1)).max())
         parts.append(at_most(f"loss at ε = {epsilon}, {'lattice' if lattice else 'continuous'}", loss, epsilon))
@@ -98,13 +98,13 @@ def _exponential(monotonic: bool, subject: Subject) -> Measured:
 
 def _composition(subject: Subject) -> Measured:
     """A Laplace answer, a selection and a gate on the same neighbours: independent noise, so their losses add."""
-    law = Law(scale=float(subject.laplace_scale(0.2)))
+    law = NoiseLaw(scale=float(subject.laplace_scale(0.2)))
     answer = float(law.log_weight(np.array(0.0)) - law.log_weight(np.array(1.0)))
     rate = float(subject.selection_rate(epsilon=0.3, count=1, sensitivity=1, monotonic=False))
     choice = selection_loss(rate, [0, 0], [-1, 1], CROWD)
     gate = Setting(row=subject.rows["lyu-2017"], epsilon=0.5).worst()
     total = float(sequential(0.2, 0.3, 0.5))
-    parts: tuple[Part, ...] = (at_most("loss of the three together", answer + choice + gate, total),)
+    parts: tuple[ClaimPart, ...] = (at_most("loss of the three together", answer + choice + gate, total),)
     return Measured(parts=parts, evidence=f"{listed([answer, choice, gate])} sum to {answer + choice + gate:.4f}")
 
 
@@ -112,35 +112,35 @@ CLAIMS = (
     Claim(
         key="definition",
         place="Sec. 2, Def. 1",
-        expected=Verdict.OVER_CLAIMS,
+        expected=ClaimVerdict.OVER_CLAIMS,
         measure=_definition,
         statement="ε-DP compares Pr[A(D) = S] with e^ε Pr[A(D') = S] for every S ∈ Range(A), a single output.",
     ),
     Claim(
         key="laplace-mechanism",
         place="Sec. 2",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_laplace,
         statement="f(D) + Lap(Δ/ε) is ε-DP.",
     ),
     Claim(
         key="em-general",
         place="Sec. 2",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=lambda s: _exponential(False, s),
         statement="Selecting r with probability proportional to exp(ε q(D,r) / (2Δ)) is ε-DP.",
     ),
     Claim(
         key="em-monotonic",
         place="Sec. 2",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=lambda s: _exponential(True, s),
         statement="Where one person moves all scores one way, exp(ε q(D,r) / Δ) is ε-DP.",
     ),
     Claim(
         key="composition",
         place="Sec. 2",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_composition,
         statement="Mechanisms that are ε₁-, ..., εₘ-DP are (ε₁ + ... + εₘ)-DP together.",
     ),

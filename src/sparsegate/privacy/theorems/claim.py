@@ -30,7 +30,7 @@ NEAR = 1e-3
 """A bound is tight if the measurement comes within this share of it."""
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """What a measurement says about a claim."""
 
     TIGHT = "holds and is tight"
@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ClaimPart:
     """One measured number beside the number claimed; ``tight`` is None where the part is no bound."""
 
     what: str
@@ -51,13 +51,13 @@ class Part:
     tight: bool | None = None
 
 
-def at_most(what: str, measured: float, bound: float) -> Part:
+def at_most(what: str, measured: float, bound: float) -> ClaimPart:
     """An upper bound: it fails where the measurement exceeds it, and is tight where the measurement reaches it.
 
     >>> at_most("loss", 0.9999, 1.0).tight, at_most("loss", 1.01, 1.0).holds
     (True, False)
     """
-    return Part(
+    return ClaimPart(
         what=what,
         measured=measured,
         relation="<=",
@@ -67,9 +67,9 @@ def at_most(what: str, measured: float, bound: float) -> Part:
     )
 
 
-def at_least(what: str, measured: float, bound: float) -> Part:
+def at_least(what: str, measured: float, bound: float) -> ClaimPart:
     """A lower bound, with the same tolerances."""
-    return Part(
+    return ClaimPart(
         what=what,
         measured=measured,
         relation=">=",
@@ -79,20 +79,22 @@ def at_least(what: str, measured: float, bound: float) -> Part:
     )
 
 
-def within(what: str, measured: float, limit: float) -> Part:
+def within(what: str, measured: float, limit: float) -> ClaimPart:
     """An upper limit that nobody says is reached."""
-    return Part(what=what, measured=measured, relation="<=", claimed=limit, holds=measured <= limit + _slack(limit))
+    return ClaimPart(
+        what=what, measured=measured, relation="<=", claimed=limit, holds=measured <= limit + _slack(limit)
+    )
 
 
-def exceeds(what: str, measured: float, limit: float) -> Part:
+def exceeds(what: str, measured: float, limit: float) -> ClaimPart:
     """More than the limit, by more than rounding."""
-    return Part(what=what, measured=measured, relation=">", claimed=limit, holds=measured > limit + _slack(limit))
+    return ClaimPart(what=what, measured=measured, relation=">", claimed=limit, holds=measured > limit + _slack(limit))
 
 
-def equals(what: str, measured: float, value: float) -> Part:
+def equals(what: str, measured: float, value: float) -> ClaimPart:
     """The same number up to rounding; infinities are equal."""
     same = measured == value or math.isclose(measured, value, rel_tol=ROUNDING, abs_tol=ROUNDING)
-    return Part(what=what, measured=measured, relation="=", claimed=value, holds=same)
+    return ClaimPart(what=what, measured=measured, relation="=", claimed=value, holds=same)
 
 
 def _slack(bound: float) -> float:
@@ -103,20 +105,20 @@ def _slack(bound: float) -> float:
 class Measured:
     """The parts of a claim, and one line that says what was seen."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ClaimPart, ...]
     evidence: str
 
 
-def verdict(parts: Sequence[Part]) -> Verdict:
+def verdict(parts: Sequence[ClaimPart]) -> ClaimVerdict:
     """The verdict that follows from the parts, and from nothing else.
 
     >>> verdict([at_most("loss", 1.0, 1.0)]), verdict([at_most("loss", 0.7, 1.0)]), verdict([at_most("loss", 2.0, 1.0)])
-    (<Verdict.TIGHT: 'holds and is tight'>, <Verdict.HOLDS: 'holds'>, <Verdict.WRONG: 'wrong'>)
+    (<ClaimVerdict.TIGHT: 'holds and is tight'>, <ClaimVerdict.HOLDS: 'holds'>, <ClaimVerdict.WRONG: 'wrong'>)
     """
     if not all(part.holds for part in parts):
-        return Verdict.OVER_CLAIMS if any(part.holds for part in parts) else Verdict.WRONG
+        return ClaimVerdict.OVER_CLAIMS if any(part.holds for part in parts) else ClaimVerdict.WRONG
     bounds = [part.tight for part in parts if part.tight is not None]
-    return Verdict.TIGHT if bounds and all(bounds) else Verdict.HOLDS
+    return ClaimVerdict.TIGHT if bounds and all(bounds) else ClaimVerdict.HOLDS
 
 
 def _laplace_scale(epsilon: Number) -> Fraction:
@@ -142,13 +144,13 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ClaimFinding:
     """What a check saw."""
 
     key: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     evidence: str
-    parts: tuple[Part, ...]
+    parts: tuple[ClaimPart, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +160,12 @@ class Claim:
     key: str
     place: str
     statement: str
-    expected: Verdict
+    expected: ClaimVerdict
     measure: Callable[[Subject], Measured]
 
-    def check(self, subject: Subject | None = None) -> Finding:
+    def check(self, subject: Subject | None = None) -> ClaimFinding:
         """Measure the claim, on this library's own rows unless told otherwise."""
         measured = self.measure(Subject() if subject is None else subject)
-        return Finding(key=self.key, verdict=verdict(measured.parts), evidence=measured.evidence, parts=measured.parts)
+        return ClaimFinding(
+            key=self.key, verdict=verdict(measured.parts), evidence=measured.evidence, parts=measured.parts
+        )

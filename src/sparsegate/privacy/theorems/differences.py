@@ -11,8 +11,8 @@ from sparsegate.budget import Budget
 from sparsegate.mechanisms.variants import Released, Scales, Variant
 from sparsegate.privacy.loss import loss
 from sparsegate.privacy.outcome import log_probability
-from sparsegate.privacy.theorems.claim import NEAR, Claim, Measured, Part, Subject, Verdict, equals, exceeds
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, Pair, Setting, indicators, listed, repeated
+from sparsegate.privacy.theorems.claim import NEAR, Claim, ClaimPart, ClaimVerdict, Measured, Subject, equals, exceeds
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, indicators, listed, repeated
 
 _MANY = 2000  # queries of a pair whose loss has no bound
 _ENDLESS = 100.0  # what a loss must pass at epsilon = 1 and so many queries to count as unbounded
@@ -40,7 +40,7 @@ _FIG_2 = {
 }
 
 
-def endless_pair(row: Variant, queries: int) -> Pair:
+def endless_pair(row: Variant, queries: int) -> NeighbourPair:
     """The paper's own neighbours for a row without a bound, and so many queries (Thm. 3, 6 and 7)."""
     half = queries // 2
     return {
@@ -72,7 +72,7 @@ def _cells(row: Variant, column: _Column) -> dict[str, bool]:
 
 def _table(subject: Subject) -> Measured:
     parts = [
-        Part(what=f"{row.algorithm}, {line}", measured=float(same), relation="=", claimed=1.0, holds=same)
+        ClaimPart(what=f"{row.algorithm}, {line}", measured=float(same), relation="=", claimed=1.0, holds=same)
         for key, column in _FIG_2.items()
         for row in (subject.rows[key],)
         for line, same in _cells(row, column).items()
@@ -169,35 +169,35 @@ CLAIMS = (
     Claim(
         key="fig-2",
         place="Sec. 3, Fig. 2",
-        expected=Verdict.OVER_CLAIMS,
+        expected=ClaimVerdict.OVER_CLAIMS,
         measure=_table,
         statement="The table of differences: shares, scales, redrawing, output, stop and privacy of Alg. 1 to 6.",
     ),
     Claim(
         key="one-threshold",
         place="Sec. 3, footnote",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_footnote,
         statement="Thresholds T_i on queries q_i are threshold 0 on q_i - T_i: one threshold suffices.",
     ),
     Claim(
         key="slip-step-3",
         place="Sec. 3, step 3",
-        expected=Verdict.WRONG,
+        expected=ClaimVerdict.WRONG,
         measure=_slip_step_3,
         statement="Alg. 1 outputs the noisy answer instead of ABOVE, which makes it non-private. (Alg. 3 is meant.)",
     ),
     Claim(
         key="slip-alg-2-scales",
         place="Sec. 3, Alg. 2 and Fig. 2",
-        expected=Verdict.OVER_CLAIMS,
+        expected=ClaimVerdict.OVER_CLAIMS,
         measure=_slip_alg_2,
         statement="Listing (ν 2cΔ/ε₁, later ρ cΔ/ε₂) and table (ν 2cΔ/ε₂, ρ cΔ/ε₁) are one Alg. 2.",
     ),
     Claim(
         key="slip-alg-3-scales",
         place="Sec. 3, Alg. 3 and Fig. 2",
-        expected=Verdict.OVER_CLAIMS,
+        expected=ClaimVerdict.OVER_CLAIMS,
         measure=_slip_alg_3,
         statement="Listing (ν cΔ/ε₂) and table (ν cΔ/ε₁) are one Alg. 3.",
     ),

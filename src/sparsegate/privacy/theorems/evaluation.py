@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from sparsegate.privacy.enumeration import log_probabilities
-from sparsegate.privacy.laws import Floats, Law
+from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.model import Model, build
-from sparsegate.privacy.theorems.claim import Claim, Measured, Subject, Verdict, equals, exceeds, within
+from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, equals, exceeds, within
 from sparsegate.privacy.theorems.measure import listed
 
 _ITEMS, _RECORDS = 10_000, 1_000_000
@@ -24,13 +24,13 @@ def _svt_s(subject: Subject, cutoff: int) -> Model:
     return build(subject.rows["standard"], epsilon=0.1, cutoff=cutoff, monotonic=True, allocation=ratio)
 
 
-def _laws(model: Model) -> tuple[Law, Law]:
+def _laws(model: Model) -> tuple[NoiseLaw, NoiseLaw]:
     assert model.rho is not None
     assert model.nu is not None
     return model.rho, model.nu
 
 
-def _rho_nodes(rho: Law) -> tuple[Floats, Floats]:
+def _rho_nodes(rho: NoiseLaw) -> tuple[Floats, Floats]:
     """Values of rho and their weights: Gauss-Laguerre on both sides of zero."""
     x, w = np.polynomial.laguerre.laggauss(_NODES)
     return rho.scale * np.concatenate((-x, x)), np.concatenate((w, w)) / 2
@@ -119,28 +119,28 @@ CLAIMS = (
     Claim(
         key="slip-retraversal-raise",
         place="Sec. 5 and 6",
-        expected=Verdict.WRONG,
+        expected=ClaimVerdict.WRONG,
         measure=_raise,
         statement="T is raised by multiples of ν's scale (Sec. 5), also called its standard deviation (Sec. 6).",
     ),
     Claim(
         key="retraversal-ends",
         place="Sec. 5",
-        expected=Verdict.OVER_CLAIMS,
+        expected=ClaimVerdict.OVER_CLAIMS,
         measure=_ends,
         statement="One can retraverse the queries until c are selected. (It may take for ever: cap the passes.)",
     ),
     Claim(
         key="zipf",
         place="Sec. 6",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_zipf,
         statement="Zipf data, scores in proportion to 1/i, 10,000 items, 1,000,000 records: SVT fails from c = 100 on.",
     ),
     Claim(
         key="oracle-threshold",
         place="Sec. 6",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_oracle,
         statement="SVT-S at T = mean of the c-th and (c+1)-th true count spends ε, although T is taken from the data.",
     ),

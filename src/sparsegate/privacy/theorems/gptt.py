@@ -15,19 +15,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsegate.privacy.laws import Floats, Law
-from sparsegate.privacy.theorems.claim import Claim, Measured, Subject, Verdict, at_least, equals, exceeds, within
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, Pair, Setting, listed, repeated
+from sparsegate.privacy.laws import Floats, NoiseLaw
+from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_least, equals, exceeds, within
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, listed, repeated
 
 _TIMES = (1, 5, 10, 20, 200, 2000)
 _GRID = 4001
 
 
-def _pair(t: int) -> Pair:
+def _pair(t: int) -> NeighbourPair:
     return repeated((0, 1, BELOW, t), (1, 0, ABOVE, t))
 
 
-def _log_kappa(nu: Law, z: Floats) -> Floats:
+def _log_kappa(nu: NoiseLaw, z: Floats) -> Floats:
     return (nu.log_below(z) - nu.log_below(z - 1)) + (nu.log_above(z - 1) - nu.log_above(z))
 
 
@@ -133,42 +133,42 @@ CLAIMS = (
     Claim(
         key="gptt-is-alg-6",
         place="Sec. 3.3",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_is_alg_6,
         statement="GPTT with ε₁ = ε₂ = ε/2 is Alg. 6.",
     ),
     Claim(
         key="gptt",
         place="Sec. 3.3",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_not_private,
         statement="GPTT is not ε'-DP for any finite ε'. (The published pair loses at least tε₂.)",
     ),
     Claim(
         key="gptt-kappa",
         place="App. 9.3",
-        expected=Verdict.WRONG,
+        expected=ClaimVerdict.WRONG,
         measure=_kappa_limit,
         statement="κ(z) goes to 1 as |z| goes to infinity.",
     ),
     Claim(
         key="gptt-proof",
         place="App. 9.3",
-        expected=Verdict.OVER_CLAIMS,
+        expected=ClaimVerdict.OVER_CLAIMS,
         measure=_proof,
         statement="α falls, δ grows and κ(t) falls with t, so κ(t)^t / 2 need not pass every bound: the proof fails.",
     ),
     Claim(
         key="gptt-on-alg-1",
         place="App. 9.3",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_turned_on_alg_1,
         statement="The same logic, κ > 1 hence κ^t/2 without bound, would show that Alg. 1 on BELOW^t is not private.",
     ),
     Claim(
         key="slip-gptt-equality",
         place="App. 9.3",
-        expected=Verdict.WRONG,
+        expected=ClaimVerdict.WRONG,
         measure=_equality,
         statement="β/α = κ^t / 2. (The chain of inequalities before it gives β/α >= κ^t / 2.)",
     ),

@@ -9,15 +9,15 @@ import numpy as np
 
 from sparsegate.privacy.theorems.claim import (
     Claim,
+    ClaimVerdict,
     Measured,
     Subject,
-    Verdict,
     at_most,
     equals,
     exceeds,
     within,
 )
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, Pair, Setting, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, listed, repeated
 
 _SEED = 1
 _RANDOM = 40  # random neighbours for each number of queries
@@ -28,13 +28,13 @@ def _one_sided(setting: Setting, entry: bool, counts: Sequence[int]) -> float:
     away = 1 if entry is BELOW else -1
     far = 40 * setting.cutoff * 8
 
-    def pairs(count: int) -> Iterator[Pair]:
+    def pairs(count: int) -> Iterator[NeighbourPair]:
         yield repeated((away * far, away * (far + 1), entry, count))
         yield repeated((0, away, entry, count))
         rng = np.random.default_rng(_SEED)
         for _ in range(_RANDOM):
             answers = rng.normal(0, rng.choice([1, 10, 50]), count)
-            yield Pair(answers=answers, neighbour=answers + rng.uniform(-1, 1, count), outcome=[entry] * count)  # type: ignore[arg-type]
+            yield NeighbourPair(answers=answers, neighbour=answers + rng.uniform(-1, 1, count), outcome=[entry] * count)  # type: ignore[arg-type]
 
     return max(setting.loss(pair) for count in counts for pair in pairs(count))
 
@@ -129,42 +129,42 @@ CLAIMS = (
     Claim(
         key="lemma-1",
         place="Sec. 3.1, Lemma 1",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_lemma_1,
         statement="Alg. 1: Pr[A(D) = BELOW^ℓ] <= e^ε₁ Pr[A(D') = BELOW^ℓ] for every ℓ.",
     ),
     Claim(
         key="lemma-1-one-threshold",
         place="Sec. 3.1, proof of Lemma 1",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_one_threshold,
         statement="At one fixed z, f_D(z)/f_D'(z) is unbounded in the number of queries (which the proof calls |L|).",
     ),
     Claim(
         key="lemma-1-mirror",
         place="Sec. 3.1, after Lemma 1",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_mirror,
         statement="Alg. 1: Pr[A(D) = ABOVE^ℓ] <= e^ε₁ Pr[A(D') = ABOVE^ℓ]. (It says ABOVE at most c times: ℓ <= c.)",
     ),
     Claim(
         key="lemma-1-no-noise",
         place="Sec. 3.1, after Lemma 1",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_no_query_noise,
         statement="Lemma 1 needs no query noise: it holds with ν = 0.",
     ),
     Claim(
         key="alg-1",
         place="Sec. 3.1, Thm. 2",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_alg_1,
         statement="Alg. 1 (ρ ~ Lap(Δ/ε₁) once, ν ~ Lap(2cΔ/ε₂), stop at c, ε₁ = ε₂ = ε/2) is ε-DP.",
     ),
     Claim(
         key="shifts",
         place="Sec. 3.1, after Thm. 2",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_shifts,
         statement="f_D(z) <= f_D'(z+Δ) and g_D(z) <= g_D'(z-Δ) are both true and do not combine.",
     ),

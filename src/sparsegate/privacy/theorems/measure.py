@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from sparsegate.budget import Budget, Number
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import Compared, Released, Variant
-from sparsegate.privacy.laws import Law
+from sparsegate.privacy.laws import NoiseLaw
 from sparsegate.privacy.loss import loss
+from sparsegate.privacy.loss_search import search
 from sparsegate.privacy.model import Noise, build
 from sparsegate.privacy.outcome import log_probability
-from sparsegate.privacy.search import search
 
 BELOW, ABOVE = False, True
 
@@ -42,7 +42,7 @@ _SHAPES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class NeighbourPair:
     """Answers on D and on D' (Delta = 1), an outcome, and the threshold or thresholds."""
 
     answers: Sequence[float]
@@ -51,7 +51,7 @@ class Pair:
     threshold: Sequence[float] | float = 0
 
 
-def repeated(*blocks: tuple[float, float, Any, int]) -> Pair:
+def repeated(*blocks: tuple[float, float, Any, int]) -> NeighbourPair:
     """A pair from (answer on D, answer on D', outcome, how often) blocks.
 
     >>> repeated((0, 1, BELOW, 2), (0, -1, ABOVE, 1)).neighbour
@@ -59,7 +59,7 @@ def repeated(*blocks: tuple[float, float, Any, int]) -> Pair:
     """
     rows = [block[:3] for block in blocks for _ in range(block[3])]
     answers, neighbour, outcome = ([row[i] for row in rows] for i in range(3))
-    return Pair(answers=answers, neighbour=neighbour, outcome=outcome)
+    return NeighbourPair(answers=answers, neighbour=neighbour, outcome=outcome)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Setting:
         return self.row.budget(self.epsilon, cutoff=self.cutoff, monotonic=self.monotonic)
 
     @property
-    def query_law(self) -> Law:
+    def query_law(self) -> NoiseLaw:
         """The law of nu; of every row but the one without query noise."""
         law = build(self.row, cutoff=self.cutoff, budget=self.shares, monotonic=self.monotonic, noise=self.noise).nu
         if law is None:
@@ -100,7 +100,7 @@ class Setting:
             noise=self.noise,
         )
 
-    def loss(self, pair: Pair) -> float:
+    def loss(self, pair: NeighbourPair) -> float:
         """The exact loss of a pair."""
         return loss(
             self.row,
@@ -115,7 +115,7 @@ class Setting:
             noise=self.noise,
         )
 
-    def far_pairs(self) -> list[Pair]:
+    def far_pairs(self) -> list[NeighbourPair]:
         """The shapes that attain the bounds, with as many BELOW as are of use."""
         threshold, query, _ = self.row.scales(self.shares, cutoff=self.cutoff, monotonic=self.monotonic)
         if threshold is None or query is None:
@@ -132,7 +132,11 @@ class Setting:
         return pairs
 
     def worst(
-        self, *, queries: int = _SEARCHED, thresholds: Sequence[float] = (0,), pairs: Sequence[Pair] | None = None
+        self,
+        *,
+        queries: int = _SEARCHED,
+        thresholds: Sequence[float] = (0,),
+        pairs: Sequence[NeighbourPair] | None = None,
     ) -> float:
         """The largest exact loss over the pairs (default: the far ones) and over what a blind search climbs to."""
         found = search(
@@ -145,7 +149,7 @@ class Setting:
             noise=self.noise,
         )
         # The search works on one shared grid; what it found is measured again by adaptive quadrature.
-        climbed = Pair(
+        climbed = NeighbourPair(
             answers=_whole(found.answers),
             neighbour=_whole(found.neighbour),
             threshold=_whole(found.threshold),

@@ -7,7 +7,7 @@ import numpy as np
 from sparsegate.budget import Budget
 from sparsegate.mechanisms.plan import comparison_variance, plan
 from sparsegate.mechanisms.variants import Variant
-from sparsegate.privacy.theorems.claim import Claim, Measured, Subject, Verdict, at_most
+from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_most
 from sparsegate.privacy.theorems.measure import Setting, listed
 
 _GENERAL = (  # cutoff, eps1, eps2, eps3
@@ -101,35 +101,35 @@ CLAIMS = (
     Claim(
         key="alg-7",
         place="Sec. 4.1, Thm. 4",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_alg_7,
         statement="Alg. 7 (ρ ~ Lap(Δ/ε₁), ν ~ Lap(2cΔ/ε₂), answers + Lap(cΔ/ε₃)) is (ε₁+ε₂+ε₃)-DP.",
     ),
     Claim(
         key="monotonic",
         place="Sec. 4.3, Thm. 5",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_monotonic,
         statement="On monotonic queries ν ~ Lap(cΔ/ε₂) suffices: Alg. 7 without answers is (ε₁+ε₂)-DP.",
     ),
     Claim(
         key="monotonic-answers",
         place="Sec. 4.3, Thm. 5",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_monotonic_answers,
         statement="The same with answers is (ε₁+ε₂+ε₃)-DP. (True, not tight: it is so less the smallest of the three.)",
     ),
     Claim(
         key="allocation",
         place="Sec. 4.2",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=lambda s: _allocation(False, s),
         statement="At a given ε₁+ε₂ the comparison's variance is least for ε₁:ε₂ = 1:(2c)^(2/3).",
     ),
     Claim(
         key="allocation-monotonic",
         place="Sec. 4.3",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=lambda s: _allocation(True, s),
         statement="On monotonic queries it is least for ε₁:ε₂ = 1:c^(2/3).",
     ),

@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from sparsegate.mechanisms.variants import Released, Variant
-from sparsegate.privacy.laws import Floats, Law
+from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.outcome import log_probability
-from sparsegate.privacy.theorems.claim import Claim, Measured, Subject, Verdict, at_most, equals, exceeds
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, Pair, Setting, listed, repeated
+from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_most, equals, exceeds
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, listed, repeated
 
 _THRESHOLDS = (-3, 0, 20)  # a gate may be asked with any of them
 _QUERIES = 41
@@ -26,7 +26,7 @@ _QUERIES = 41
 
 def _worst(row: Variant, cutoff: int, queries: int) -> float:
     """The search alone: thresholds matter here, and the far pairs know only one."""
-    nothing: Sequence[Pair] = ()
+    nothing: Sequence[NeighbourPair] = ()
     return Setting(row=row, cutoff=cutoff, epsilon=1).worst(queries=queries, thresholds=_THRESHOLDS, pairs=nothing)
 
 
@@ -54,7 +54,7 @@ def _passage(subject: Subject) -> Measured:
 def _reveals(subject: Subject) -> Measured:
     """One query at T = 2: how likely rho < -T is after an ABOVE, and after a BELOW."""
     setting, bar = Setting(row=subject.rows["hardt-rothblum-2010-indicator"], epsilon=1), 2
-    prior = math.exp(float(Law(scale=1 / float(setting.shares.threshold)).log_below(np.array(-float(bar)))))
+    prior = math.exp(float(NoiseLaw(scale=1 / float(setting.shares.threshold)).log_below(np.array(-float(bar)))))
     t = -np.geomspace(1e-9, 100, 50)  # T + rho where rho < -T
     passes, fails = (
         float(np.exp(table(t, np.zeros(1))).max())
@@ -107,28 +107,28 @@ CLAIMS = (
     Claim(
         key="advanced-composition",
         place="Sec. 3.4",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_advanced,
         statement="k runs of an ε-DP mechanism are (ε', δ')-DP for ε' = sqrt(2k ln(1/δ')) ε + kε (e^ε - 1).",
     ),
     Claim(
         key="hr10",
         place="Sec. 3.4",
-        expected=Verdict.OVER_CLAIMS,
+        expected=ClaimVerdict.OVER_CLAIMS,
         measure=_passage,
         statement="|e - q + ν| >= T + ρ is not private, because the noise is inside the absolute value.",
     ),
     Claim(
         key="slip-hr10-reveals",
         place="Sec. 3.4",
-        expected=Verdict.WRONG,
+        expected=ClaimVerdict.WRONG,
         measure=_reveals,
         statement="With the noise inside, one ABOVE tells that ρ >= -T. (A BELOW does.)",
     ),
     Claim(
         key="hr10-repaired",
         place="Sec. 3.4",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_repaired,
         statement="|e - q| + ν >= T + ρ with indicator output is a standard SVT, hence ε-DP.",
     ),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from sparsegate.privacy.theorems.background import CROWD, selection_loss
-from sparsegate.privacy.theorems.claim import Claim, Measured, Subject, Verdict, at_least, at_most, exceeds, within
+from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_least, at_most, exceeds, within
 from sparsegate.privacy.theorems.measure import ABOVE, BELOW, Setting, listed
 
 _CASES = ((10, 0.05), (1000, 0.05), (1000, 0.001))  # k queries, probability beta of failing
@@ -122,42 +122,42 @@ CLAIMS = (
     Claim(
         key="em-peeling",
         place="Sec. 5",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_peeling,
         statement="EM c times at ε/c each, without replacement, selects c queries with ε-DP.",
     ),
     Claim(
         key="slip-em-weights",
         place="Sec. 5",
-        expected=Verdict.WRONG,
+        expected=ClaimVerdict.WRONG,
         measure=_slip_weights,
         statement="Each query is selected with probability proportional to exp(ε/(2cΔ)). (The score q is missing.)",
     ),
     Claim(
         key="alpha-svt",
         place="Sec. 5",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_alpha_svt,
         statement="At c = Δ = 1 SVT is right with probability 1 - β for α_SVT = 8(ln k + ln(2/β))/ε.",
     ),
     Claim(
         key="slip-accuracy",
         place="Sec. 5",
-        expected=Verdict.WRONG,
+        expected=ClaimVerdict.WRONG,
         measure=_slip_accuracy,
         statement="(α, β)-accuracy: every answer above T - α results in ABOVE. (T + α is meant.)",
     ),
     Claim(
         key="alpha-em",
         place="Sec. 5",
-        expected=Verdict.TIGHT,
+        expected=ClaimVerdict.TIGHT,
         measure=_alpha_em,
         statement="EM is right with probability 1 - β for α_EM = (ln(k-1) + ln((1-β)/β))/ε.",
     ),
     Claim(
         key="alpha-ratio",
         place="Sec. 5",
-        expected=Verdict.HOLDS,
+        expected=ClaimVerdict.HOLDS,
         measure=_ratio,
         statement="α_EM is less than α_SVT/8, which suggests that EM is more accurate.",
     ),
