@@ -59,6 +59,12 @@ def test_the_tree_is_complete() -> None:
         "BudgetExceeded",
         "TableError",
         "LedgerError",
+        "ServiceError",
+        "OutcomeLost",
+        "RequestLost",
+        "KeyReused",
+        "UnknownGate",
+        "GateBusy",
     }
 
 

@@ -13,6 +13,7 @@ from sparsegate.errors import (
     GateClosed,
     LedgerError,
     ParameterError,
+    ServiceError,
     SparsegateError,
     TableError,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "Secure",
     "Seeded",
     "Selection",
+    "ServiceError",
     "SparseVector",
     "SparsegateError",
     "TableError",

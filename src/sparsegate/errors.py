@@ -8,7 +8,13 @@
     ├── GateClosed            a gate was asked after it stopped answering
     ├── BudgetExceeded        a question would cost more epsilon than is left
     ├── TableError            a table lacks what a private count needs
-    └── LedgerError           the record of spent epsilon cannot be trusted or written
+    ├── LedgerError           the record of spent epsilon cannot be trusted or written
+    └── ServiceError          a service cannot be reached, or refuses
+        ├── OutcomeLost       an ask has no outcome that anybody may see; it counts as an ABOVE
+        ├── RequestLost       a release was charged and has no result
+        ├── KeyReused         an idempotency key came back with another request
+        ├── UnknownGate       there is no gate of that name
+        └── GateBusy          too many questions wait at a gate
 
 A refused call spends nothing and changes nothing. A message names the parameter, the rule, the value given
 and the next step; it never holds private data, noise or a noisy value. What needs a package that is not installed is
@@ -94,6 +100,74 @@ class LedgerError(SparsegateError):
     """The record of spent epsilon cannot be read, trusted or written, so nothing may be spent against it."""
 
 
+class ServiceError(SparsegateError):
+    """A service cannot be reached, or refuses: the ``status`` of HTTP, 0 where no answer came, and the ``type``."""
+
+    status: int
+    type: str
+
+    def __init__(self, text: str, *, status: int = 0, type: str = "unreachable") -> None:
+        super().__init__(text)
+        self.status, self.type = status, type
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self.__class__, self.args, vars(self))
+
+
+class OutcomeLost(ServiceError):
+    """The ask has no outcome that anybody may see. One text for every cause: it must not tell ABOVE from BELOW."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this answer is lost and counts as an ABOVE of the gate's cutoff; look at the gate, and ask again under a "
+            "new idempotency key",
+            status=503,
+            type="outcome-lost",
+        )
+
+
+class RequestLost(ServiceError):
+    """A release that was charged and has no result: another sender waits for it still, or it was cut short."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this request was charged before and has no result: it is still under way, or was cut short and stays "
+            "spent; send it again under the same idempotency key in a while, and look at the budget before you send it "
+            "under a new one",
+            status=503,
+            type="request-lost",
+        )
+
+
+class KeyReused(ServiceError):
+    """An idempotency key came back with another request than the one it was first used for."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this idempotency key was used for another request; nothing was spent; send a new key with a new request",
+            status=409,
+            type="key-reused",
+        )
+
+
+class UnknownGate(ServiceError):
+    """There is no gate of that name."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such gate; list the gates to see their names", status=404, type="unknown-gate")
+
+
+class GateBusy(ServiceError):
+    """Too many questions wait for their turn at this gate."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "too many questions wait at this gate; nothing was spent; ask again in a while",
+            status=429,
+            type="gate-busy",
+        )
+
+
 def _shown(value: object) -> str:
     try:
         text = repr(value)
@@ -103,7 +177,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _restore(kind: type[ParameterError], args: tuple[object, ...], state: dict[str, object]) -> ParameterError:
+def _restore(kind: type[SparsegateError], args: tuple[object, ...], state: dict[str, object]) -> SparsegateError:
     error = kind.__new__(kind)
     error.args = args
     vars(error).update(state)

@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from sparsegate.errors import GateClosed
+from sparsegate.errors import GateClosed, OutcomeLost
 from sparsegate.service.deadline import Asking, lost
-from sparsegate.service.gates import OutcomeLost
 
 D = 0.3
 

@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 from tests.support.pretend_service import HIGH, LOW, Shop
 
-from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError
-from sparsegate.service.gates import UnknownGate
+from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, UnknownGate
 from sparsegate.service.keeper import Keeper
 
 

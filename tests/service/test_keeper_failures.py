@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, slow, swallow, until
 
-from sparsegate.errors import GateClosed, LedgerError, TableError
-from sparsegate.service.gates import OutcomeLost, RequestLost
+from sparsegate.errors import GateClosed, LedgerError, OutcomeLost, RequestLost, TableError
 from sparsegate.service.keeper import FAILED, Keeper
 from sparsegate.service.store import sql_gates
 from sparsegate.service.store.sql_gates import SqlGates

@@ -13,10 +13,9 @@ from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, until
 
 from sparsegate.conditions import Column, Kind, Schema
-from sparsegate.errors import GateClosed, LedgerError, TableError
+from sparsegate.errors import GateClosed, KeyReused, LedgerError, TableError
 from sparsegate.ledger import database_schema as schema
 from sparsegate.mechanisms.resume import threshold_noise
-from sparsegate.service.gates import KeyReused
 from sparsegate.service.keeper import CHANGED, Keeper
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.store.sql_gates import SqlGates

@@ -15,9 +15,8 @@ import pytest
 from sqlalchemy import func, select
 from tests.support.pretend_service import HIGH, LOW, Shop
 
-from sparsegate.errors import GateClosed, LedgerError
+from sparsegate.errors import GateClosed, LedgerError, OutcomeLost, RequestLost
 from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REQUESTS
-from sparsegate.service.gates import OutcomeLost, RequestLost
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.store import sql_gates
 from sparsegate.service.store.locks import SharedTurns

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from sparsegate.conditions import Column, Condition, Kind, Schema
+from sparsegate.errors import OutcomeLost
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.assembly import keeper_on
 from sparsegate.service.caller import Caller
 from sparsegate.service.deadline import Pace
-from sparsegate.service.gates import OutcomeLost
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 

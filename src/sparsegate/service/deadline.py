@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, NoReturn, TypeVar
 
-from sparsegate.service.gates import OutcomeLost
+from sparsegate.errors import OutcomeLost
 
 Answer = TypeVar("Answer")
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import secrets
 import threading
 import time
@@ -32,13 +33,13 @@ from typing import Any, Final
 
 from sparsegate.budget import Number
 from sparsegate.conditions import Condition, read_condition
-from sparsegate.errors import ConditionError, GateClosed, ParameterError, TableError
+from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.caller import Caller, Reply, gate_view, margin, moment, parameters
 from sparsegate.service.deadline import Asking, Pace, lost, wait_until
-from sparsegate.service.gates import Asked, GateRow, GateSpec, OutcomeLost, Request, Tally
+from sparsegate.service.gates import Asked, GateRow, GateSpec, Request, Tally
 from sparsegate.service.ports import GateStore, ServedTable, Turns
 from sparsegate.service.sealed_noise import SealingKey
 
@@ -135,8 +136,8 @@ class Keeper:
 
     def _affordable(self, condition: Condition) -> Condition:
         """Refuse what D was not measured for: from public numbers, and before anything is spent."""
-        times = self.dataset.seconds(condition) / self._pace.capacity
-        if times > 1:
+        bounded = self._pace.capacity < math.inf
+        if bounded and (times := self.dataset.seconds(condition) / self._pace.capacity) > 1:
             raise ConditionError(
                 f"must take less work: this could take {times:.2g} times as long as an answer may",
                 condition.text,

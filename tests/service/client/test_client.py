@@ -23,11 +23,10 @@ from sparsegate import (
     SparsegateError,
     TableError,
 )
+from sparsegate.errors import KeyReused, OutcomeLost, ServiceError, UnknownGate
 from sparsegate.service.client.async_client import AsyncClient, connect_async
-from sparsegate.service.client.calls import ServiceError
 from sparsegate.service.client.client import Client, connect
 from sparsegate.service.client.remote import settings
-from sparsegate.service.gates import KeyReused, OutcomeLost, UnknownGate
 
 TOKEN = "ng_" + "s" * 43
 URL = "https://service.example"

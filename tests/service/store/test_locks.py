@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from tests.support.threads import at_once
 
-from sparsegate.errors import LedgerError
+from sparsegate.errors import GateBusy, LedgerError
 from sparsegate.ledger.database import open_database
-from sparsegate.service.gates import GateBusy
 from sparsegate.service.store.locks import FileTurns, turns_of
 
 HOLDER = """

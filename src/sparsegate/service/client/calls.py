@@ -23,13 +23,17 @@ from sparsegate.errors import (
     BudgetExceeded,
     ConditionError,
     GateClosed,
+    KeyReused,
     LedgerError,
+    OutcomeLost,
     ParameterError,
+    RequestLost,
+    ServiceError,
     SparsegateError,
     TableError,
+    UnknownGate,
 )
 from sparsegate.ledger.account import Amount, Entry, Kind, Statement, exact_text
-from sparsegate.service.gates import KeyReused, OutcomeLost, RequestLost, UnknownGate
 
 Result = TypeVar("Result")
 
@@ -37,14 +41,6 @@ AGAIN: Final = frozenset({429, 502, 504})
 """Nothing came of it, or nobody knows: the same request under the same key is safe to send again."""
 
 LONGEST_PAUSE: Final = 10.0
-
-
-class ServiceError(SparsegateError):
-    """The service could not be reached, or refused. ``status`` is 0 where no answer came."""
-
-    def __init__(self, text: str, *, status: int = 0, type: str = "unreachable") -> None:
-        super().__init__(text)
-        self.status, self.type = status, type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,12 +109,10 @@ _ERRORS: Final[Mapping[str, Callable[[str], SparsegateError]]] = MappingProxyTyp
         "budget-exceeded": BudgetExceeded,
         "ledger-unavailable": LedgerError,
         "data-unavailable": TableError,
-        "key-reused": lambda _: KeyReused(),
-        "outcome-lost": lambda _: OutcomeLost(),
-        "request-lost": lambda _: RequestLost(),
-        "unknown-gate": lambda _: UnknownGate(),
     }
 )
+_CONSTANT: Final = {kind().type: kind for kind in (KeyReused, OutcomeLost, RequestLost, UnknownGate)}
+"""Errors whose words are always the same."""
 
 
 def _error(heard: Heard | None) -> SparsegateError:
@@ -131,6 +125,8 @@ def _error(heard: Heard | None) -> SparsegateError:
     except (ValueError, TypeError, LookupError):
         text = f"an answer with status {heard.status} that is not sparsegate's; check the URL, and what is in between"
         return ServiceError(text, status=heard.status, type="foreign")
+    if kind in _CONSTANT:
+        return _CONSTANT[kind]()
     if kind in _ERRORS:
         return _ERRORS[kind](str(detail))
     if kind not in ("parameter", "condition"):

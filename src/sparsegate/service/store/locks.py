@@ -24,11 +24,10 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from sparsegate.errors import LedgerError
+from sparsegate.errors import GateBusy, LedgerError
 from sparsegate.ledger.database import Database
 from sparsegate.ledger.postgres import PostgresDatabase
 from sparsegate.ledger.sqlite_file import SqliteFile
-from sparsegate.service.gates import GateBusy
 
 _POLL: Final = 0.005
 _CLASS: Final = 0x6E67  # our own corner of PostgreSQL's advisory locks

@@ -18,21 +18,12 @@ from typing import Any
 from sqlalchemy import Connection, Insert, Row, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from sparsegate.errors import KeyReused, RequestLost, UnknownGate
 from sparsegate.ledger.account import Amount, exact_text, exact_value
 from sparsegate.ledger.database_schema import GATES, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
-from sparsegate.service.gates import (
-    Asked,
-    Event,
-    GateRow,
-    GateSpec,
-    KeyReused,
-    Request,
-    RequestLost,
-    Tally,
-    UnknownGate,
-)
+from sparsegate.service.gates import Asked, Event, GateRow, GateSpec, Request, Tally
 from sparsegate.service.store import statements
 
 

@@ -20,8 +20,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from sparsegate.conditions import Kind
-from sparsegate.errors import ParameterError
-from sparsegate.service.gates import UnknownGate
+from sparsegate.errors import ParameterError, UnknownGate
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web import bodies, models, problems

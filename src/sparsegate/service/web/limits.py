@@ -13,7 +13,7 @@ from typing import Final
 
 import anyio
 
-from sparsegate.service.gates import GateBusy
+from sparsegate.errors import GateBusy
 
 BODY_BYTES: Final = 65_536
 _MOST_BUCKETS: Final = 10_000

@@ -19,13 +19,17 @@ from starlette.responses import Response
 from sparsegate.errors import (
     BudgetExceeded,
     ConditionError,
+    GateBusy,
     GateClosed,
+    KeyReused,
     LedgerError,
+    OutcomeLost,
     ParameterError,
+    RequestLost,
     SparsegateError,
     TableError,
+    UnknownGate,
 )
-from sparsegate.service.gates import GateBusy, KeyReused, OutcomeLost, RequestLost, UnknownGate
 from sparsegate.service.web.bodies import FIELDS
 
 MEDIA_TYPE: Final = "application/problem+json"
