@@ -33,7 +33,7 @@ UNITS: dict[str, Callable[[float, int], float]] = {
     "microseconds/query": lambda seconds, queries: seconds / queries * 1e6,
     "queries/s": lambda seconds, queries: queries / seconds,
 }
-"""From the seconds that so many queries took to the figure shown."""
+"""From the seconds that this many queries took to the figure shown."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_jobs() -> None:
     assert numbers(run(**GRID, seed=3, jobs=2)) == numbers(run(**GRID, seed=3, jobs=1))
 
 
-def test_a_cell_does_not_hang_on_its_neighbours() -> None:
+def test_a_cell_does_not_depend_on_its_neighbours() -> None:
     alone = run(**GRID | {"counts": [50], "methods": ["em"]})
     assert numbers(alone)[0] in numbers(run(**GRID))
 

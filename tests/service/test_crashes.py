@@ -143,7 +143,7 @@ class Load:
 
 
 def storm(server: Server, kills: int, seed: int) -> Load:
-    """Kill and restart the server so many times while the askers ask."""
+    """Kill and restart the server this many times while the askers ask."""
     rng, load = random.Random(seed), Load(server)
     threads = [threading.Thread(target=load.work, args=(seed + place,)) for place in range(ASKERS)]
     for thread in threads:

@@ -28,7 +28,7 @@ from sparsegate.noise import Source
 _FAR = 1000  # noise units: an estimate that far below makes |estimate - answer| have one sign
 
 LEGEND = """
-true      the tight ε for so many questions (`sparsegate loss`)
+true      the tight ε for this many questions (`sparsegate loss`)
 proven    the ε that the audit certifies as a lower bound
 verdict   whether that violates the claim; "missed": the claim is false,
           and this audit did not prove it"""
@@ -41,7 +41,7 @@ def audit(
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The epsilon it claims.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The delta it claims.")] = 0.0,
-    queries: Annotated[str, typer.Option(help="Ask at most so many questions; 2:10, from 2 to 10.")] = "10",
+    queries: Annotated[str, typer.Option(help="Ask at most this many questions; 2:10, from 2 to 10.")] = "10",
     seconds: Annotated[float | None, typer.Option(help="Time for each mechanism; 60 unless given.")] = None,
     samples: Annotated[int | None, typer.Option(help="Runs in all, instead of a time.")] = None,
     confidence: Annotated[float, typer.Option(help="Of the bound, and so of a violation.")] = 0.99,

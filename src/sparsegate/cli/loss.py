@@ -21,7 +21,7 @@ def loss(
     cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Positives before it stops.")] = 1,
     epsilon: Annotated[float, typer.Option(help="The epsilon it claims.")] = 1.0,
     monotonic: Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")] = False,
-    queries: Annotated[int | None, typer.Option(help="At most so many questions in all.")] = None,
+    queries: Annotated[int | None, typer.Option(help="At most this many questions in all.")] = None,
     answers: Annotated[str | None, typer.Option(help="Answers on one dataset: 0,0,1.")] = None,
     neighbour: Annotated[str | None, typer.Option(help="Answers on its neighbour: 1,1,0.")] = None,
     outcome: Annotated[str | None, typer.Option(help="What was said: below,below,above (or B,B,A; numbers).")] = None,

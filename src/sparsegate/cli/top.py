@@ -43,7 +43,7 @@ def top(
         typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC list of candidates; see docs/threshold.md."),
     ] = None,
     delta: Annotated[float, typer.Option(help="With --domain observed: for instance 1e-6.")] = 0.0,
-    answers_epsilon: Annotated[float, typer.Option(help="Spend so much more on the items' noisy counts.")] = 0.0,
+    answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the items' noisy counts.")] = 0.0,
     method: Annotated[str, typer.Option(help="exponential, sparse-vector or retraversal.")] = "exponential",
     threshold: Annotated[
         str | None, typer.Option(metavar="T", help="A PUBLIC count, for sparse-vector and retraversal.")

@@ -24,7 +24,7 @@ from sparsegate.mechanisms.sparse_vector import SparseVector
 def watch(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")],
     threshold: Annotated[int, typer.Option("--threshold", "-t", help="A PUBLIC number of users.")],
-    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after so many ABOVE.")],
+    cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after this many ABOVE.")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of all the answers together.")],
     where: Annotated[
         list[str] | None, typer.Option(metavar="CONDITION", help="\"country = 'DE'\"; may be repeated.")

@@ -150,7 +150,7 @@ def _redrawn(
     if queries is None:
         return cutoff * round_loss(useful, 1, scales)
     rounds = [(m + 1, round_loss(m, 1, scales)) for m in range(min(useful, queries - 1) + 1)]
-    best: list[Loss] = [Fraction(0)] * (queries + 1)  # best[n]: n queries used, after so many whole rounds
+    best: list[Loss] = [Fraction(0)] * (queries + 1)  # best[n]: n queries used, after this many whole rounds
     answer: Loss = round_loss(queries, 0, scales)
     for done in range(1, min(cutoff, queries) + 1):
         best = [

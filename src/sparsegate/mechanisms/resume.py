@@ -27,7 +27,7 @@ def threshold_noise(gate: Gate) -> bytes:
 
 
 def resume(secret: bytes, *, asked: int, positives: int, **public: Any) -> SparseVector:
-    """The gate that ``SparseVector(**public)`` made, going on after so many questions and positives.
+    """The gate that ``SparseVector(**public)`` made, going on after this many questions and positives.
 
     >>> import sparsegate as sg
     >>> public = {"threshold": 100, "cutoff": 2, "epsilon": 1, "sensitivity": 1, "monotonic": True}

@@ -61,7 +61,7 @@ def plan_traversal(calibration: Calibration, *, threshold: object, raise_by: Fra
     calibration: the standard row (Alg. 7) with cutoff c; it holds D, eps1, eps2 and both scales in steps.
     threshold: T, a public number.
     raise_by: k >= 0, in standard deviations of nu.
-    passes: every item is visited at most so many times, >= 1; with 1 this is plain SVT.
+    passes: every item is visited at most this many times, >= 1; with 1 this is plain SVT.
     """
     rho_scale, nu_scale, _ = calibration.scales
     assert rho_scale is not None
@@ -142,7 +142,7 @@ class _Pool:
 
 
 def _batches(groups: NDArray[np.intp], sizes: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
-    """Cut the groups into runs of at most _LANES members; no group alone has so many."""
+    """Cut the groups into runs of at most _LANES members; no group alone has that many."""
     reached = np.cumsum(sizes[groups])
     start = 0
     while start < groups.size:

@@ -123,7 +123,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def interval_arithmetic(precision: int) -> Iterator[Any]:
-    """An interval context of so many bits, for one thread at a time: mpmath's constants are shared by all threads.
+    """An interval context of this many bits, for one thread at a time: mpmath's constants are shared by all threads.
 
     It is not mpmath's global one, which carries a precision that belongs to the user.
     """

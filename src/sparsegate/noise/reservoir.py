@@ -1,6 +1,6 @@
 """Noise drawn ahead: a scalar draw costs a list pop, and dies with the process it was drawn for.
 
-Blocks double from 64 to 4,096 draws. When a block is drawn hangs only on how many draws were taken, never on their
+Blocks double from 64 to 4,096 draws. When a block is drawn depends only on how many draws were taken, never on their
 values, and the sequence is the same whether it is taken one by one or many at once.
 """
 

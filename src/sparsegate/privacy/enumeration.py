@@ -20,7 +20,7 @@ from sparsegate.privacy.model import Comparisons, Model
 from sparsegate.privacy.quadrature import DROP, FINE, Points, gauss, graded
 
 MOST_QUERIES = 12
-"""The grid is proven for the slopes of so many queries; 4,096 outcomes are also as many as anyone wants listed."""
+"""The grid is proven for the slopes of this many queries; 4,096 outcomes are also as many as anyone wants listed."""
 
 _FIRST = 8.0  # nats over the panel beside a break
 _COARSE = 6  # nodes of a panel over which ln f changes by less than a nat: their error is below 1e-16
@@ -38,7 +38,7 @@ class Possible:
 
 
 def possible_outcomes(model: Model, queries: int) -> Possible:
-    """Every sequence of answers that the row can give to so many queries.
+    """Every sequence of answers that the row can give to this many queries.
 
     >>> from sparsegate.privacy.model import build
     >>> possible_outcomes(build("lyu-2017", epsilon=1), 2).outcomes
@@ -105,7 +105,7 @@ def _on_grid(comparisons: Comparisons, below: Floats, above: Floats) -> Floats:
 
 
 def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Points, Floats]:
-    """Values z of rho, and ln of quadrature weight times weight of rho: good for any outcome of so many queries."""
+    """Values z of rho, and ln of quadrature weight times weight of rho: good for any outcome of this many queries."""
     if model.rho is None:
         return Points.at(np.zeros(1)), np.zeros(1)
     lattice = model.lattice is not None

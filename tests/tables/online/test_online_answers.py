@@ -30,7 +30,7 @@ STEP = Fraction(1, 1024)
 
 
 def people(counts: Any = ((600, 300), (200, 100), (0, 50))) -> Any:
-    """A table with so many rows in each cell."""
+    """A table with this many rows in each cell."""
     import pandas
 
     country, smokes = (np.repeat(index.reshape(-1), np.reshape(counts, -1)) for index in np.indices((3, 2)))

@@ -69,7 +69,7 @@ def selection_loss(
 
 
 def _changes(size: int, monotonic: bool) -> Iterator[tuple[int, ...]]:
-    """Every way in which one person moves so many scores by at most one."""
+    """Every way in which one person moves this many scores by at most one."""
     steps = ((0, 1), (-1, 0)) if monotonic else ((-1, 0, 1),)
     for step in steps:
         yield from itertools.product(step, repeat=size)

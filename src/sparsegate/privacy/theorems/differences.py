@@ -15,7 +15,7 @@ from sparsegate.privacy.theorems.claim import NEAR, Claim, ClaimPart, ClaimVerdi
 from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, indicators, listed, repeated
 
 _MANY = 2000  # queries of a pair whose loss has no bound
-_ENDLESS = 100.0  # what a loss must pass at epsilon = 1 and so many queries to count as unbounded
+_ENDLESS = 100.0  # what a loss must pass at epsilon = 1 and this many queries to count as unbounded
 
 
 class _Column(NamedTuple):
@@ -41,7 +41,7 @@ _FIG_2 = {
 
 
 def endless_pair(row: Variant, queries: int) -> NeighbourPair:
-    """The paper's own neighbours for a row without a bound, and so many queries (Thm. 3, 6 and 7)."""
+    """The paper's own neighbours for a row without a bound, and this many queries (Thm. 3, 6 and 7)."""
     half = queries // 2
     return {
         "roth-2011": repeated((0, 1, BELOW, queries - 1), (1, 0, 0.0, 1)),

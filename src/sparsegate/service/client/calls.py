@@ -75,7 +75,7 @@ class Call(Generic[Result]):
 
 
 Step = Call[Any] | float
-"""What to do next: send this, or wait so many seconds."""
+"""What to do next: send this, or wait this many seconds."""
 
 
 def exchange(call: Call[Result], *, retries: int) -> Generator[Step, Heard | None, Result]:

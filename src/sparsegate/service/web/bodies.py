@@ -88,10 +88,10 @@ class OpenGate(_Asked):
     model_config = example(threshold=1000, cutoff=25, epsilon="0.5", queries=None)
 
     threshold: Annotated[int, Field(ge=-(2**61), le=2**61, description="A PUBLIC number of people.")]
-    cutoff: Annotated[int, Field(ge=1, le=MOST_WHOLE, description="Close after so many ABOVE.")]
+    cutoff: Annotated[int, Field(ge=1, le=MOST_WHOLE, description="Close after this many ABOVE.")]
     epsilon: Annotated[Positive, Field(description="The privacy loss of all the gate's answers together.")]
     queries: Annotated[
-        int | None, Field(ge=1, le=MOST_WHOLE, description="Plan for so many questions, and close after them.")
+        int | None, Field(ge=1, le=MOST_WHOLE, description="Plan for this many questions, and close after them.")
     ] = None
 
 

@@ -24,7 +24,7 @@ class Limits:
     """The limits of a service.
 
     ``asks`` is how many questions are counted at once. Questions that run side by side slow each other down, and one
-    that overruns D closes its gate: so many must fit into D together (``server.asks_at_once``).
+    that overruns D closes its gate: this many must fit into D together (``server.asks_at_once``).
     """
 
     rate: float = 50.0

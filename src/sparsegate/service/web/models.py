@@ -165,7 +165,7 @@ class Served(BaseModel):
 
     dataset: str
     unit: Literal["user", "row"]
-    delay: Annotated[float, Field(description="D: an answer leaves so many seconds after its turn came.")]
+    delay: Annotated[float, Field(description="D: an answer leaves this many seconds after its turn came.")]
     max_cell: Annotated[int, Field(description="Text cells are cut to this many characters before they are compared.")]
     columns: list[DeclaredColumn]
 
