@@ -1,4 +1,4 @@
-"""The shape of the package: which room may import which, what a bare import loads, what is public."""
+"""The shape of the package: which room may import which, what a bare import loads, what is public, what is named."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
+from tests.mutants import catalogue
 
 import sparsegate
 
@@ -208,3 +209,8 @@ def test_every_public_name_exists() -> None:
 def test_only_the_first_column_of_a_table_names_anything() -> None:
     page = "Use `x`.\n\n| Name | What |\n| --- | --- |\n| `run` | Runs a `Variant`. |\n| `__all__` | |\n"
     assert documented_names(page) == ["run", "__all__"]
+
+
+def test_every_mutant_is_well_formed_and_names_what_exists() -> None:
+    """Source and tests move on, and an entry that no longer fits would never be run again."""
+    assert catalogue.problems(catalogue.read()) == []

@@ -1,4 +1,4 @@
-"""The catalogue of mutants does not rot, and its runner calls a survivor a survivor."""
+"""A mutant that rots is caught (`test_architecture.py` holds the catalogue to it), and a survivor is called one."""
 
 from __future__ import annotations
 
@@ -76,10 +76,6 @@ def entry(mutant: Mutant) -> str:
 def run(tree: Path, folder: Path, *mutants: Mutant, options: tuple[str, ...] = ()) -> int:
     (folder / "small.toml").write_text("\n".join(map(entry, mutants)))
     return main(["--catalogue", str(folder), "--tree", str(tree), *options])
-
-
-def test_every_entry_is_well_formed_and_names_what_exists() -> None:
-    assert problems(read()) == []
 
 
 @pytest.mark.parametrize(

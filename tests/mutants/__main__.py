@@ -115,9 +115,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
 
     every = read(options.catalogue)
-    if wrong := problems(every, options.tree):
-        say("\n".join(wrong))
-        return 1
     chosen = [
         mutant
         for mutant in every
@@ -125,6 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if not chosen:
         parser.error("no mutant has this room and this name")
+    if wrong := problems(chosen, options.tree):
+        say("\n".join(wrong))
+        return 1
     live = [mutant for mutant in chosen if not mutant.equivalent]
     if options.rotate:
         live = dozen(live, options.rotate, turn(options.tree))
