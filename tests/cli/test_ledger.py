@@ -1,15 +1,32 @@
-"""`sparsegate ledger`: what it shows and exports, and that a budget is raised on record."""
+"""`sparsegate ledger`: what it shows and exports, and that a budget is raised on record.
+
+And what was paid for is printed again, however the first printing ended. Scores and epsilon there are those of
+test_top: nothing fails by chance.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import ASK, PAGES, Command
 
+import sparsegate as sg
 from sparsegate.ledger.ledger import Ledger
+
+TOP = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "x.ledger")
+WATCH = ("watch", "visits.csv", "--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--user", "visitor")
+CONDITIONS = [f"page = '{page}'" for page in ("/home", "/no", "/pay")]
+LISTED = (*WATCH, "--ledger", "x.ledger", *(word for text in CONDITIONS for word in ("--where", text)))
+FULL = Path("/dev/full")
+PROGRAM = [sys.executable, "-c", "from sparsegate.cli import main; main()"]
 
 
 @pytest.fixture
@@ -70,3 +87,150 @@ def test_a_ledger_that_is_missing_or_something_else_is_one_line(command, tmp_pat
         code, out, err = command("ledger", verb, file)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert "SECRET" not in err
+
+
+@pytest.fixture
+def ledger(folder: Path) -> Ledger:
+    return Ledger.create("x.ledger", dataset="visits", budget=500, budget_delta=1e-3)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)], ids=["table", "json", "csv"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (*TOP,),
+        (*TOP, "--answers-epsilon", "9", "--itemset-size", "2"),
+        ("top", "visits.csv", *ASK, "--ledger", "x.ledger", "--domain", "observed", "--delta", "1e-6"),
+    ],
+    ids=["plain", "counted sets", "observed"],
+)
+def test_what_top_gave_is_printed_again_as_it_was(
+    command: Command, ledger: Ledger, options: tuple[str, ...], form: tuple[str, ...]
+) -> None:
+    code, out, _ = command(*options, *form)
+    assert code == 0
+    assert out
+    assert command("ledger", "show", "x.ledger", "--release", 2, *form) == (0, out, "")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["lines", "json"])
+def test_what_watch_gave_is_printed_again_as_it_was(command: Command, ledger: Ledger, form: tuple[str, ...]) -> None:
+    _, out, _ = command(*LISTED, *form)
+    assert len(out.splitlines()) == 6 - bool(form)
+    assert command("ledger", "show", "x.ledger", "--release", 2, *form) == (0, out, "")
+    bad = "page = (SELECT 1)\ntrue\n"
+    _, out, err = command(*WATCH, "--ledger", "x.ledger", "--conditions", "-", *form, stdin=bad)
+    assert "sparsegate:" in err
+    assert command("ledger", "show", "x.ledger", "--release", 3, *form) == (0, out, "")
+
+
+def test_other_releases_are_printed_as_they_were_kept(command: Command, ledger: Ledger) -> None:
+    value = sg.laplace(1000, epsilon=0.5, sensitivity=1, ledger=ledger)
+    sg.SparseVector(threshold=1, cutoff=1, epsilon=0.5, sensitivity=1, ledger=ledger)
+    _, out, _ = command("ledger", "show", "x.ledger", "--release", 2)
+    first, second = out.splitlines()
+    assert first == "one number with Laplace noise, sensitivity 1, epsilon 0.5, entry 2 of the ledger of 'visits'"
+    assert json.loads(second) == {"release": "laplace", "value": value}
+    found = json.loads(command("ledger", "show", "x.ledger", "--release", 2, "--json")[1])
+    assert (found["entry"]["number"], found["gave"][0]["value"]) == (2, value)
+    assert "nothing is kept of it" in command("ledger", "show", "x.ledger", "--release", 3)[1]
+
+
+@pytest.mark.parametrize(
+    "options", [("--release", "1"), ("--release", "9"), ("--csv",), ("--release", "2", "--csv"), ("--release", "two")]
+)
+def test_a_release_that_is_not_there_is_refused(command: Command, ledger: Ledger, options: tuple[str, ...]) -> None:
+    ledger.spend(epsilon=1, what="elsewhere")
+    code, out, err = command("ledger", "show", "x.ledger", *options)
+    assert (code, out) == (2, "")
+    assert err
+
+
+def again(command: Command, number: int = 2) -> str:
+    code, out, _ = command("ledger", "show", "x.ledger", "--release", number)
+    assert code == 0
+    return out
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)], ids=["table", "json", "csv"])
+def test_a_full_disk_after_the_charge_loses_nothing(command: Command, ledger: Ledger, form: tuple[str, ...]) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run([*PROGRAM, *TOP, *form], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "sparsegate: standard output cannot be written: No space left on device; "
+        "print it again: sparsegate ledger show x.ledger --release 2\n"
+    )
+    assert all(page in again(command) for page in PAGES)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_gate_goes_on_where_its_answers_are_kept_and_cannot_be_printed(command: Command, ledger: Ledger) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run([*PROGRAM, *LISTED], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, "--release 2" in done.stderr) == (2, True)
+        unkept = [*PROGRAM, *(word for word in LISTED if word not in ("--ledger", "x.ledger"))]
+        done = subprocess.run(unkept, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, "the result is lost" in done.stderr) == (2, True)
+    expected = [f"{'below' if '/no' in text else 'ABOVE'}  {text}" for text in CONDITIONS]
+    assert again(command).splitlines()[2:] == [*expected, "closed: the last ABOVE is given"]
+
+
+@pytest.mark.parametrize("options", [TOP, LISTED], ids=["top", "watch"])
+def test_a_closed_pipe_after_the_charge_loses_nothing(
+    command: Command, ledger: Ledger, options: tuple[str, ...]
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*PROGRAM, *options], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "/pay" in again(command)
+
+
+KILLED = """
+import os, signal, sys
+from sparsegate.cli import main
+def kill(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+import sparsegate.cli.app
+from sparsegate.cli import top, watch
+top.print_top = kill
+watch.WatchReport._write = kill
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"), [(TOP, "/home"), (LISTED, "right 95 % of the time")], ids=["top", "watch"]
+)
+def test_a_kill_before_the_first_printed_word_loses_nothing(
+    command: Command, ledger: Ledger, options: tuple[str, ...], kept: str
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(Path.cwd())}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *options], capture_output=True, text=True, check=False, env=environment
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGKILL, "", "")
+    assert kept in again(command)
+
+
+UNKEPT = """
+import sparsegate as sg
+from sparsegate.cli import main
+def full(*_):
+    raise sg.LedgerError("the ledger x.ledger cannot be written: the disk is full; nothing was spent")
+sg.Ledger.keep = full
+main()
+"""
+
+
+def test_what_the_ledger_cannot_store_is_printed_all_the_same(folder: Path, ledger: Ledger) -> None:
+    done = subprocess.run([sys.executable, "-c", UNKEPT, *TOP], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert all(page in done.stdout for page in PAGES)
+    assert done.stderr == (
+        "sparsegate: this release is paid for, and is not stored: the ledger x.ledger cannot be written: "
+        "the disk is full\n"
+    )

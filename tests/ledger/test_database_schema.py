@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect, select, text
 from sparsegate.errors import LedgerError
 from sparsegate.ledger import database_schema as schema
 from sparsegate.ledger import rows
-from sparsegate.ledger.account import Amount, Kind
+from sparsegate.ledger.account import Amount, EntryKind
 from sparsegate.ledger.database import open_database
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import append
@@ -23,8 +23,8 @@ def make(place: str, version: int) -> None:
         for step in schema.STEPS[:version]:
             step(connection)
         connection.execute(schema.LEDGER.insert().values(only_row=1, schema_version=version, dataset="visits"))
-        append(connection, 1, Kind.BUDGET, Amount(epsilon=2), "the budget at the start")  # type: ignore[arg-type]
-        append(connection, 2, Kind.SPEND, Amount(epsilon=1), "top 10")  # type: ignore[arg-type]
+        append(connection, 1, EntryKind.BUDGET, Amount(epsilon=2), "the budget at the start")  # type: ignore[arg-type]
+        append(connection, 2, EntryKind.SPEND, Amount(epsilon=1), "top 10")  # type: ignore[arg-type]
 
     database = open_database(place)
     database.make(build)

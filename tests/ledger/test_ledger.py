@@ -1,19 +1,30 @@
-"""The ledger: exact sums, and refusals that change nothing."""
+"""The ledger: exact sums, refusals that change nothing; many who spend at once, forks and crashes, on both stores."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import signal
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.support.processes import in_forked_child
+from tests.support.threads import at_once
 
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
-from sparsegate.ledger.account import Amount, Kind, exact_text, exact_value
+from sparsegate.ledger.account import Amount, EntryKind
 from sparsegate.ledger.ledger import Ledger
+
+
+@pytest.fixture
+def shared(place: str) -> Ledger:
+    """For what must hold on both stores."""
+    return Ledger.create(place, dataset="visits", budget=1)
 
 
 def test_ten_tenths_are_one_and_not_a_bit_more(ledger: Ledger) -> None:
@@ -28,7 +39,7 @@ def test_an_entry_says_when_what_and_how_much(path: Path, ledger: Ledger) -> Non
     entry = ledger.spend(epsilon=Fraction(1, 3), what="a third")
     budget, spend = Ledger(path).entries()
     assert spend == entry
-    assert (budget.number, budget.kind, spend.number, spend.kind) == (1, Kind.BUDGET, 2, Kind.SPEND)
+    assert (budget.number, budget.kind, spend.number, spend.kind) == (1, EntryKind.BUDGET, 2, EntryKind.SPEND)
     assert (spend.amount.epsilon, spend.what) == (Fraction(1, 3), "a third")
     assert spend.at.utcoffset() is not None
 
@@ -100,12 +111,84 @@ def test_creating_over_a_ledger_is_refused_and_keeps_it(path: Path, ledger: Ledg
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-@given(st.fractions(min_value=0, max_denominator=10**6))
-def test_an_amount_reads_back_exactly_from_its_text(value: Fraction) -> None:
-    assert exact_value(exact_text(value)) == value
+def test_only_one_of_many_who_create_at_once_succeeds(place: str) -> None:
+    made: list[Ledger] = []
+
+    def create(_: int) -> None:
+        with contextlib.suppress(LedgerError):
+            made.append(Ledger.create(place, dataset="visits", budget=1))
+
+    at_once(create, range(5))
+    assert len(made) == 1
+    assert len(Ledger(place).entries()) == 1
 
 
-@pytest.mark.parametrize("text", ["1e3", "-1", "1/0", " 1", "١", "", None, 1.5, "1_000"])
-def test_a_text_that_is_no_amount_is_damage(text: object) -> None:
-    with pytest.raises(LedgerError):
-        exact_value(text)
+SPENDER = """
+import sys
+from sparsegate.errors import BudgetExceeded
+from sparsegate.ledger.ledger import Ledger
+ledger, granted = Ledger(sys.argv[1], patience=30), 0
+try:
+    while True:
+        ledger.spend(epsilon=0.01, what="one of many")
+        granted += 1
+except BudgetExceeded:
+    print(granted)
+"""
+
+
+def test_processes_that_spend_at_once_never_pass_the_budget(place: str, shared: Ledger) -> None:
+    spenders = [
+        subprocess.Popen([sys.executable, "-c", SPENDER, place], stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    granted = [int(spender.communicate(timeout=60)[0]) for spender in spenders]
+    assert sum(granted) == 100
+    assert shared.total_spent().epsilon == 1
+
+
+def test_threads_that_spend_at_once_never_pass_the_budget(shared: Ledger) -> None:
+    granted: list[int] = []
+
+    def spend(_: int) -> None:
+        for _ in range(15):
+            try:
+                granted.append(shared.spend(epsilon=0.05, what="one of many").number)
+            except BudgetExceeded:
+                return
+
+    at_once(spend, range(3))
+    assert sorted(granted) == list(range(2, 22))
+
+
+def test_a_fork_goes_on_with_the_same_ledger(shared: Ledger) -> None:
+    assert in_forked_child(lambda: shared.spend(epsilon=0.5, what="by the child").number) == 2
+    assert shared.spend(epsilon=0.5, what="by the parent").number == 3
+
+
+KILLED = """
+import os, signal, sys
+from sparsegate.ledger.ledger import Ledger
+Ledger(sys.argv[1]).spend(epsilon=0.5, what="lost in a crash")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_committed_before_a_sigkill_stays_spent(place: str, shared: Ledger) -> None:
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", KILLED, place], check=False)
+        assert done.returncode == -signal.SIGKILL
+    assert shared.total_spent().epsilon == 1
+    with pytest.raises(BudgetExceeded):
+        shared.spend(epsilon=0.01, what="after the crashes")
+
+
+def test_a_transaction_that_was_cut_short_spends_nothing(shared: Ledger) -> None:
+    def die_inside() -> None:
+        with shared.database.writing() as connection:
+            values = "2, '2025-01-01T00:00:00+00:00', 'spend', '1', '0', 'x'"
+            connection.exec_driver_sql(f"INSERT INTO entries VALUES ({values})")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(EOFError):
+        in_forked_child(die_inside)
+    assert shared.total_spent().epsilon == 0

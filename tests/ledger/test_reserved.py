@@ -12,7 +12,7 @@ from tests.support.processes import in_forked_child
 from tests.support.untouchable import Untouchable
 
 import sparsegate as sg
-from sparsegate.ledger.account import Kind
+from sparsegate.ledger.account import EntryKind
 from sparsegate.ledger.ledger import Ledger
 
 
@@ -32,8 +32,8 @@ def test_charges_are_committed_together_and_each_serves_its_release(ledger: Ledg
         visits = report.reserve(epsilon=0.5, what="June: visits")
         assert ledger.total_spent().epsilon == 0
     assert [(entry.kind, entry.what) for entry in ledger.entries()[1:]] == [
-        (Kind.RESERVE, "June: people"),
-        (Kind.RESERVE, "June: visits"),
+        (EntryKind.RESERVE, "June: people"),
+        (EntryKind.RESERVE, "June: visits"),
     ]
     assert ledger.total_spent().epsilon == 1
     values = number(visits), number(people)

@@ -19,6 +19,8 @@ MAY_MIRROR = "cli"
 
 # Tests of a subject that more than one module serves.
 CROSS_MODULE = {
+    "tests/cli/test_pages.py",
+    "tests/ledger/test_charged_releases.py",
     "tests/test_architecture.py",
     "tests/test_names.py",
     "tests/test_mutants.py",

@@ -59,7 +59,7 @@ class Amount:
         return f"epsilon {exact_text(self.epsilon)}{delta}"
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry does: set the budget to an amount, spend an amount of it, or reserve one for a later release.
 
     What is reserved counts as spent from the start, whether it is ever used or not.
@@ -76,7 +76,7 @@ class Entry:
 
     number: int
     at: datetime
-    kind: Kind
+    kind: EntryKind
     amount: Amount
     what: str
 
@@ -103,12 +103,12 @@ class Statement:
     @property
     def budget(self) -> Amount:
         """The amount that the newest budget entry allows in all."""
-        return next(entry.amount for entry in reversed(self.entries) if entry.kind is Kind.BUDGET)
+        return next(entry.amount for entry in reversed(self.entries) if entry.kind is EntryKind.BUDGET)
 
     @property
     def spent(self) -> Amount:
         """The sum of everything spent or reserved."""
-        spends = (entry.amount for entry in self.entries if entry.kind is not Kind.BUDGET)
+        spends = (entry.amount for entry in self.entries if entry.kind is not EntryKind.BUDGET)
         return sum(spends, start=Amount(epsilon=Fraction(0)))
 
     @property

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, inspect, update
 
 from sparsegate.budget import Number
 from sparsegate.errors import ParameterError
-from sparsegate.ledger.account import Amount, Entry, Kind, Release, Statement, exact_amount, public_line
+from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_amount, public_line
 from sparsegate.ledger.database import open_database
 from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
 from sparsegate.ledger.reserved import Reserved, Together
@@ -95,7 +95,7 @@ class Ledger:
 
         def build(connection: Connection) -> None:
             create(connection, dataset)
-            append(connection, 1, Kind.BUDGET, amount, "the budget at the start")
+            append(connection, 1, EntryKind.BUDGET, amount, "the budget at the start")
 
         database = open_database(place, patience=patience)
         database.make(build)
@@ -123,7 +123,7 @@ class Ledger:
         with self.database.writing() as connection:
             return self.charge(connection, amount, what)
 
-    def charge(self, connection: Connection, amount: Amount, what: str, kind: Kind = Kind.SPEND) -> Entry:
+    def charge(self, connection: Connection, amount: Amount, what: str, kind: EntryKind = EntryKind.SPEND) -> Entry:
         """Add a spending to a transaction that writes more than that."""
         statement = self._read(connection)
         statement.admit(amount)
@@ -162,7 +162,7 @@ class Ledger:
         group = Together()
         yield group
         with self.database.writing() as connection:
-            entries = [self.charge(connection, one.amount, one.what, Kind.RESERVE) for one in group.reserved]
+            entries = [self.charge(connection, one.amount, one.what, EntryKind.RESERVE) for one in group.reserved]
         for one, entry in zip(group.reserved, entries, strict=True):
             one.commit(self, entry)
 
@@ -170,7 +170,7 @@ class Ledger:
         """The reserved charge of that number again, in another process or after a crash. It serves one release."""
         with self.database.reading() as connection:
             entry = self._spent(connection, number)
-        if entry.kind is not Kind.RESERVE:
+        if entry.kind is not EntryKind.RESERVE:
             raise ParameterError("number", "must be that of a reserved entry", number, "see `sparsegate ledger show`")
         again = Reserved(entry.amount, entry.what)
         again.commit(self, entry)
@@ -195,7 +195,7 @@ class Ledger:
             statement = self._read(connection)
             amount = exact_amount(budget, statement.budget.delta if budget_delta is None else budget_delta)
             statement.admit_raise(amount)
-            return append(connection, len(statement.entries) + 1, Kind.BUDGET, amount, why)
+            return append(connection, len(statement.entries) + 1, EntryKind.BUDGET, amount, why)
 
     def statement(self) -> Statement:
         """Everything, read at one moment."""

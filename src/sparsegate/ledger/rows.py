@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, func, insert, select
 
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import Amount, Entry, Kind, Statement, exact_text, exact_value
+from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement, exact_text, exact_value
 from sparsegate.ledger.database import Database
 from sparsegate.ledger.database_schema import ENTRIES, LEDGER, RELEASES, VERSION
 
@@ -50,7 +50,7 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
     name = read_dataset(database, connection, dataset)
     rows = connection.execute(select(*_ORDER).order_by(ENTRIES.c.number))
     entries = tuple(_entry(database, place, tuple(row)) for place, row in enumerate(rows, start=1))
-    if not entries or entries[0].kind is not Kind.BUDGET:
+    if not entries or entries[0].kind is not EntryKind.BUDGET:
         raise damaged(database, "it does not begin with a budget")
     return Statement(dataset=name, entries=entries)
 
@@ -61,7 +61,7 @@ def read_spent(database: Database, connection: Connection, number: object) -> En
     if isinstance(number, int) and 1 < number < 2**31:
         row = connection.execute(select(*_ORDER).where(ENTRIES.c.number == number)).one_or_none()
     found = None if row is None else _entry(database, row[0], tuple(row))
-    if found is None or found.kind is Kind.BUDGET:
+    if found is None or found.kind is EntryKind.BUDGET:
         next_step = "see the entries with `sparsegate ledger show`"
         raise ParameterError("number", "must be that of an entry that spent", number, next_step)
     return found
@@ -70,7 +70,7 @@ def read_spent(database: Database, connection: Connection, number: object) -> En
 def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
     number, at, kind, epsilon, delta, what = row
     try:
-        moment, sort = datetime.fromisoformat(str(at)), Kind(str(kind))
+        moment, sort = datetime.fromisoformat(str(at)), EntryKind(str(kind))
     except ValueError:
         number = None
     if number != place:
@@ -79,7 +79,7 @@ def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
     return Entry(number=place, at=moment, kind=sort, amount=amount, what=str(what))
 
 
-def append(connection: Connection, number: int, kind: Kind, amount: Amount, what: str) -> Entry:
+def append(connection: Connection, number: int, kind: EntryKind, amount: Amount, what: str) -> Entry:
     """Add an entry."""
     at = now()
     written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), what)

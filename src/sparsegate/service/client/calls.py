@@ -33,7 +33,7 @@ from sparsegate.errors import (
     TableError,
     UnknownGate,
 )
-from sparsegate.ledger.account import Amount, Entry, Kind, Statement, exact_text
+from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement, exact_text
 
 Result = TypeVar("Result")
 
@@ -172,7 +172,7 @@ def read_statement(body: Any) -> Statement:
         Entry(
             number=entry["number"],
             at=datetime.fromisoformat(entry["at"]),
-            kind=Kind(entry["kind"]),
+            kind=EntryKind(entry["kind"]),
             amount=Amount(epsilon=Fraction(entry["epsilon"]), delta=Fraction(entry["delta"])),
             what=entry["what"],
         )

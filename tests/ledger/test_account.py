@@ -1,4 +1,4 @@
-"""Whatever is done to a ledger in whatever order, crashes included: the sums are exact and never pass the budget.
+"""The rules: whatever is done in whatever order, crashes included, the sums are exact and never pass the budget.
 
 A state machine drives two handles on one ledger beside a model of plain fractions. Crashes are real: a forked child is
 killed inside the transaction, or after it.
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from tests.support.processes import in_forked_child
 
 import sparsegate as sg
 from sparsegate.ledger import ledger as module
-from sparsegate.ledger.account import Amount, Kind
+from sparsegate.ledger.account import Amount, EntryKind, exact_text, exact_value
 from sparsegate.ledger.ledger import Ledger
 
 EPSILONS = st.sampled_from([Fraction(1, 10), Fraction(1, 3), Fraction(1, 4), Fraction(1), Fraction(1, 10**30)])
@@ -106,7 +106,7 @@ class Spending(RuleBasedStateMachine):
 
     @rule(handle=HANDLES, which=st.integers(0, 99))
     def use(self, handle: int, which: int) -> None:
-        reserved = [entry.number for entry in self.entries if entry.kind is Kind.RESERVE]
+        reserved = [entry.number for entry in self.entries if entry.kind is EntryKind.RESERVE]
         if not reserved:
             return
         number = reserved[which % len(reserved)]
@@ -152,3 +152,14 @@ def test_the_sum_of_what_was_spent_never_passes_the_budget(
 
     few = settings(max_examples=12, stateful_step_count=12, deadline=None, derandomize=True)
     run_state_machine_as_test(machine, settings=few)
+
+
+@given(st.fractions(min_value=0, max_denominator=10**6))
+def test_an_amount_reads_back_exactly_from_its_text(value: Fraction) -> None:
+    assert exact_value(exact_text(value)) == value
+
+
+@pytest.mark.parametrize("text", ["1e3", "-1", "1/0", " 1", "١", "", None, 1.5, "1_000"])
+def test_a_text_that_is_no_amount_is_damage(text: object) -> None:
+    with pytest.raises(sg.LedgerError):
+        exact_value(text)
