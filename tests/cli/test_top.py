@@ -10,6 +10,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,30 @@ def test_the_table_holds_the_items_and_the_record(command: Command, folder: Path
     assert record["unit"] == ["user"]
     assert record["recorded"] == ["not", "recorded"]
     assert ["domain", "size", "100"] in lines
+
+
+@pytest.mark.parametrize("ending", ["json", "sqlite"])
+def test_one_person_is_one_however_their_id_is_written(command: Command, folder: Path, ending: str) -> None:
+    """A thousand users of /one write their id in two ways, and 1,100 of /two in one."""
+    rows = [("/one", str(user), f"{user}.0") for user in range(1000)]
+    rows += [("/two", str(user), str(user)) for user in range(2000, 3100)]
+    path = folder / f"ids.{ending}"
+    if ending == "json":
+        path.write_text(
+            "".join(f'{{"page": "{page}", "who": {who}}}\n' for page, *both in rows for who in both), encoding="utf-8"
+        )
+    else:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("CREATE TABLE visits (page, who)")
+            cells = ((page, float(who) if "." in who else int(who)) for page, *both in rows for who in both)
+            database.executemany("INSERT INTO visits VALUES (?, ?)", cells)
+    (folder / "two.txt").write_text("/one\n/two\n")
+    options = ("--item", "page", "--user", "who", "-c", "2", "--epsilon", "30", "--answers-epsilon", "200", "--json")
+    table = ("--table", "visits") if ending == "sqlite" else ()
+    code, out, _ = command("top", path.name, *table, *options, "--domain", "two.txt")
+    assert code == 0
+    # Noise of scale 2/200: another count has a probability below 4 exp(-100).
+    assert {entry["item"]: entry["estimate"] for entry in json.loads(out)["items"]} == {"/one": 1000, "/two": 1100}
 
 
 @pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])

@@ -49,6 +49,14 @@ def test_users_are_counted_once_and_rows_only_where_asked(command, visits: Path)
     assert answers(command("watch", visits, *options, "--unit", "row")[1]) == [("ABOVE", "true")]
 
 
+def test_a_person_is_counted_once_however_their_id_is_written(command, tmp_path: Path) -> None:
+    path = tmp_path / "visits.json"
+    path.write_text("".join(f'{{"visitor": {n}}}\n{{"visitor": {n}.0}}\n{{"visitor": "{n}"}}\n' for n in range(1000)))
+    options = ("--cutoff", "1", "--epsilon", "10", "--where", "true", "--user", "visitor")
+    assert answers(command("watch", path, "--threshold", "2500", *options)[1]) == [("below", "true")]
+    assert answers(command("watch", path, "--threshold", "1500", *options)[1]) == [("ABOVE", "true")]
+
+
 def test_the_gate_closes_at_its_cutoff(command, visits: Path) -> None:
     _, out, _ = command("watch", visits, *GATE, *["--where", "true"] * 5)
     assert len(answers(out)) == 2

@@ -96,7 +96,7 @@ def top(
     names = [*(names_in(where) if where else ()), *(name for name in (user, item) if name is not None)]
     asked = list({name.casefold(): name for name in names}.values())
     with Workspace() as workspace, _busy() as stage, quiet("the files cannot be read"):
-        rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked))
+        rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked, user=user))
         kind = workspace.kind
         if item is None and kind == "FIMI":
             item, user = "item", "user" if user is None and unit is None else user
@@ -106,6 +106,8 @@ def top(
                 f"one of {', '.join(rows.columns[:9])}" if kind in ("Parquet", "DuckDB", "SQLite") else "give --item"
             )
             raise ParameterError("item", "must name the column to rank", next_step=known)
+        if user != item:
+            user = workspace.people or user
         read_columns(open_engine(rows), item, user)  # refuses names and types before the domain is looked at
         candidates, rows = workspace.run(lambda: _candidates(workspace, domain, files, rows, item))
 

@@ -78,7 +78,7 @@ def watch(
     with Workspace() as workspace, quiet("the files cannot be read"):
         # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
         # once, not once for each condition.
-        opened = workspace.run(lambda: workspace.open(files, table=table, sql=sql, copy=True, columns=asked))
+        opened = workspace.run(lambda: workspace.open(files, table=table, sql=sql, copy=True, columns=asked, user=user))
         if workspace.kind == "JSON" and listed is None and sql is None:
             raise ParameterError(
                 "conditions",
@@ -86,7 +86,7 @@ def watch(
                 "-",
                 "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
             )
-        counts = MatchingUsers(opened, user=user)
+        counts = MatchingUsers(opened, user=workspace.people)
         for condition in listed or ():
             counts.check(condition)
         unit_text = "row" if user is None else "user"

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sparsegate.errors import TableError
+from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.engines.engine import Engine
 
 if TYPE_CHECKING:
@@ -49,6 +49,26 @@ def near_names(name: str, there: Sequence[str]) -> list[str]:
     """
     near = difflib.get_close_matches(name, there, n=3, cutoff=0.5)
     return [other for other in there if other.lower() == name.lower() and other not in near] + near
+
+
+def check_table(table: str, there: Sequence[str]) -> None:
+    """Raise a ParameterError for a table that a database has not; it lists those with nearly the same name."""
+    if table.lower() not in {name.lower() for name in there}:
+        near = difflib.get_close_matches(table, there, n=5, cutoff=0.4) or there[:5]
+        raise ParameterError("table", "must be a table of the database", table, f"there are: {', '.join(near)}")
+
+
+def identifier(name: str) -> str:
+    """A name as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def keys_beside(user: str, there: Sequence[str]) -> str:
+    """A name, unlike all that are there, for the column of the users' keys."""
+    name = f"{user} (person)"
+    while name.lower() in {other.lower() for other in there}:
+        name += "'"
+    return name
 
 
 def label_kind(dtype: Any, column: str) -> str:

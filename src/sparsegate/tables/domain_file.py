@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.errors import ParameterError
+from sparsegate.tables.columns import identifier
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.files import DATABASES, expand, kind_of
-from sparsegate.tables.workspace import Workspace, identifier
+from sparsegate.tables.workspace import Workspace
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

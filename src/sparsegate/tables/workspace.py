@@ -6,30 +6,30 @@ that are asked for (the keys of its records would change with one person's recor
 header line alone, and a row that does not fit is an error for the owner, never skipped. Parquet files and DuckDB
 databases keep the types of their schema.
 
-No error from an engine leaves this module with its own words: see ``tables.quiet``.
+No error from an engine leaves this module with its own words: see ``tables.engine_errors``.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
-import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import check_table, keys_beside
+from sparsegate.tables.columns import identifier as identifier
 from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of, listed
+from sparsegate.tables.identity import json_label, json_person
+from sparsegate.tables.sqlite_rows import SqliteRows, sqlite_file
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 LINE = "delim='\x01', quote='', escape='', header=false, auto_detect=false, columns={'line': 'VARCHAR'}"
-BATCH = 50_000
 Result = TypeVar("Result")
 
 
@@ -38,6 +38,9 @@ class Workspace:
 
     kind: str = ""
     """What was opened last: "Parquet", "CSV", "JSON", "FIMI", "lines", "DuckDB" or "SQLite"."""
+
+    people: str | None = None
+    """The column of what was opened last that tells people apart: that of the users, or one of keys beside it."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -97,35 +100,40 @@ class Workspace:
         sql: str | None = None,
         copy: bool = False,
         columns: Sequence[str] | None = None,
+        user: str | None = None,
     ) -> DuckDBPyRelation:
         """One relation over all the files, which must be of one kind.
 
         ``table`` names a table of a database, as ``name`` or ``schema.name``. ``sql`` is one SELECT, over the tables
         of a database, or over the files under the name ``data``. ``copy`` reads everything once, into the engine,
         for a caller who asks many questions. ``columns`` are the names that will be asked for: for JSON they are the
-        columns, and a key that a record, or every record, lacks is null there.
+        columns, and a key that a record, or every record, lacks is null there. ``user`` is the column of the users:
+        text would make one person of 17 and '17', so for JSON and SQLite the rows get a column of keys (see
+        ``tables.identity``), and its name is then ``people``.
         """
         files = expand(patterns)
         kinds = {kind_of(file) for file in files}
         if len(kinds) > 1:
             raise TableError(f"the files must be of one kind, and these are {', '.join(sorted(kinds))}; read one kind")
         (kind,) = kinds
-        self.kind = kind
+        self.kind, self.people = kind, user
         with quiet(f"{listed(files)} cannot be read as {kind}"):
             if kind in DATABASES:
                 if len(files) > 1 or (table is None) == (sql is None):
                     raise TableError(
                         "a database is read alone, with the name of a table or with a query: give --table or --sql"
                     )
-                read = self._duckdb if kind == "DuckDB" else self._sqlite
-                opened = read(files[0], table, sql)
-                return self._copied(opened) if copy and kind == "DuckDB" else opened
+                if kind == "SQLite":
+                    return self._sqlite(files[0], table, sql, user)
+                opened = self._duckdb(files[0], table, sql)
+                return self._copied(opened) if copy else opened
             if table is not None:
                 raise TableError(
                     f"--table is for a database, and {listed(files)} is {kind}; leave it out, or give --sql"
                 )
             if kind == "JSON":
-                opened = self._json(files, columns if sql is None else _names_in(self._connection, sql))
+                asked, user = (columns, user) if sql is None else (_names_in(self._connection, sql), None)
+                opened = self._json(files, asked, user)
             else:
                 readers = {"CSV": self._csv, "FIMI": self._fimi, "lines": self._lines, "Parquet": self._parquet}
                 opened = readers[kind](files)
@@ -152,15 +160,20 @@ class Workspace:
         ]
         return self._connection.sql(" UNION ALL BY NAME ".join(f"({part})" for part in parts))
 
-    def _json(self, files: Sequence[str], asked: Sequence[str] | None) -> DuckDBPyRelation:
+    def _json(self, files: Sequence[str], asked: Sequence[str] | None, user: str | None) -> DuckDBPyRelation:
         """The columns are those asked for; if nobody can say, the keys of the first records. All are text."""
         records = f"read_json({_quoted_list(files)}, records=true"
-        if asked is not None:
-            return self._connection.sql(f"FROM {records}, columns={{{_text_columns(asked or ['record'])}}})")
-        # Left to itself the engine takes records with many different keys for a map, and refuses them.
-        keys = f"{records}, union_by_name=true, maximum_depth=1, map_inference_threshold=-1)"
-        names = self._connection.sql(f"FROM {keys}").columns
-        return self._connection.sql(f"FROM {records}, columns={{{_text_columns(names)}}})")
+        if asked is None:
+            # Left to itself the engine takes records with many different keys for a map, and refuses them.
+            keys = f"{records}, union_by_name=true, maximum_depth=1, map_inference_threshold=-1)"
+            asked = self._connection.sql(f"FROM {keys}").columns
+        names = asked or ["record"]
+        chosen = [f"{json_label(identifier(name))} AS {identifier(name)}" for name in names]
+        if user is not None and user in names:
+            self.people = keys_beside(user, names)
+            chosen.append(f"{json_person(identifier(user))} AS {identifier(self.people)}")
+        cells = ", ".join(f"{_quoted(name)}: 'JSON'" for name in names)
+        return self._connection.sql(f"SELECT {', '.join(chosen)} FROM {records}, columns={{{cells}}})")
 
     def _fimi(self, files: Sequence[str]) -> DuckDBPyRelation:
         """One transaction a line: ``user`` is a number for the line, ``item`` each token on it."""
@@ -180,7 +193,7 @@ class Workspace:
                 "SELECT table_schema || '.' || table_name FROM information_schema.tables WHERE table_catalog = 'source'"
             ).fetchall()
             known = [name.removeprefix("main.") for (name,) in rows]
-            _require_table(table, known)
+            check_table(table, known)
             sql = f"SELECT * FROM {'.'.join(map(identifier, table.split('.', 1)))}"
         return self._select(sql or "")
 
@@ -196,32 +209,17 @@ class Workspace:
                 data.to_view("data")
             return self._connection.sql(query)
 
-    def _sqlite(self, file: str, table: str | None, sql: str | None) -> DuckDBPyRelation:
-        """Copied through Python's own SQLite, batch by batch: DuckDB's extension for it would be a download."""
-        import numpy as np
-
-        with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as database:
-            if table is not None:
-                rows = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-                _require_table(table, [name for (name,) in rows])
-                sql = f"SELECT * FROM {identifier(table)}"
-            with refused("sql"):
-                names = [column[0] for column in database.execute(f"SELECT * FROM ({sql}\n) LIMIT 0").description]
-            texts = ", ".join(f"CAST({identifier(name)} AS TEXT)" for name in names)
-            cursor = database.execute(f"SELECT {texts} FROM ({sql}\n)")
-            columns = ", ".join(f"{identifier(name)} VARCHAR" for name in names)
-            self._connection.execute(f"CREATE TABLE copied ({columns})")
-            while batch := cursor.fetchmany(BATCH):
-                arrays = zip(names, np.array(batch, dtype=object).T, strict=True)
-                self._connection.register("batch", {name: np.ascontiguousarray(column) for name, column in arrays})
+    def _sqlite(self, file: str, table: str | None, sql: str | None, user: str | None) -> DuckDBPyRelation:
+        """Copied batch by batch."""
+        with sqlite_file(file) as database:
+            rows = SqliteRows(database, table=table, sql=sql, user=user)
+            self.people = rows.people or user
+            names = rows.names if rows.people is None else [*rows.names, rows.people]
+            self._connection.execute(f"CREATE TABLE copied ({', '.join(f'{identifier(n)} VARCHAR' for n in names)})")
+            for batch in rows.batches():
+                self._connection.register("batch", batch)
                 self._connection.execute("INSERT INTO copied FROM batch")
         return self._connection.sql("SELECT * FROM copied")
-
-
-def _require_table(table: str, known: Sequence[str]) -> None:
-    if table.lower() not in {name.lower() for name in known}:
-        near = difflib.get_close_matches(table, known, n=5, cutoff=0.4) or known[:5]
-        raise ParameterError("table", "must be a table of the database", table, f"there are: {', '.join(near)}")
 
 
 def _text_columns(names: Sequence[str]) -> str:
@@ -258,8 +256,3 @@ def _names_in(engine: DuckDBPyConnection, query: str) -> list[str] | None:
                 given.add(part["alias"].lower())
             left += part.values()
     return None if given & set(names) else sorted(names.values())
-
-
-def identifier(name: str) -> str:
-    """A name as SQL quotes it."""
-    return '"' + name.replace('"', '""') + '"'

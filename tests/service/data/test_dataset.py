@@ -63,6 +63,16 @@ def test_a_table_without_rows_counts_nobody(tmp_path: Path) -> None:
         assert ask(dataset, "TRUE") == 0
 
 
+def test_a_person_is_counted_once_however_their_id_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "visits.json"
+    file.write_text(
+        "".join(f'{{"page": "/pay", "visitor": {who}}}\n' for who in ("17", "17.0", "1.7e1", '"17"', "null"))
+    )
+    with Dataset.open([str(file)], user="visitor", columns=["page"]) as dataset:
+        assert ask(dataset, "TRUE") == ask(dataset, "page = '/pay'") == 2
+        assert [column.name for column in dataset.schema.columns] == ["page"]
+
+
 # --- What may be asked -----------------------------------------------------------------------------------------------
 
 

@@ -80,9 +80,11 @@ class CopyEngine(Workspace):
         """Read the files once, and copy the declared columns of every row that has a person."""
         # Of JSON the columns are those named: keys that were read off the records would depend on who is in them.
         asked = None if columns is None else [*columns, *([] if user is None else [user])]
-        opened = self.open(files, table=table, sql=sql, columns=asked)
+        opened = self.open(files, table=table, sql=sql, columns=asked, user=user)
         self._connection.execute("SET preserve_insertion_order = true")
         types = {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
+        if self.people != user:
+            types.pop(self.people or "")  # keys beside the users are nothing to ask about
         schema = _declared(types, user, columns, max_cell)
         names = [column.name for column in schema.columns]
         own = _Names.beside(names)
@@ -134,7 +136,7 @@ class CopyEngine(Workspace):
             cells.append(f"row_number() OVER () - 1 AS {place}")
             opened.query("opened", f"CREATE TABLE {SERVED} AS SELECT {', '.join(cells)} FROM opened ORDER BY {place}")
             return
-        person, staged, people = identifier(user), "memory.main.staged", "memory.main.people"
+        person, staged, people = identifier(self.people or user), "memory.main.staged", "memory.main.people"
         columns = ", ".join([*cells, f"{person} AS {code}"])
         opened.query("opened", f"CREATE TABLE {staged} AS SELECT {columns} FROM opened WHERE {person} IS NOT NULL")
         execute = self._connection.execute

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sparsegate.tables.columns import MOST_LABEL
 from sparsegate.tables.engines.engine import Engine, digest, framed
+from sparsegate.tables.identity import labels, people
 
 if TYPE_CHECKING:
+    import pandas
     import pyarrow
 
     from sparsegate.tables.engines.engine import Frame
@@ -53,11 +55,8 @@ class InMemory(Engine):
     def select(self, named: Mapping[str, str]) -> Frame:
         chosen = super().select(named)
         if self.kind.is_pandas():
-            # narwhals would guess what a column of objects holds from its first rows, and those are private: the
-            # same table must be refused or taken whoever is in it. As strings it is always taken.
             native = chosen.to_native()
-            objects = {name: "string" for name in native.columns if native[name].dtype == object}
-            chosen = framed(native.astype(objects))
+            chosen = framed(native.assign(**{name: _typed(native[name]) for name in native.columns}))
         if self.kind.is_pyarrow():
             chosen = framed(_plain(chosen.collect().to_native()))
         return chosen
@@ -76,6 +75,24 @@ class InMemory(Engine):
         ordered = rows.with_row_index("index", order_by=["user", "digest", "item"])
         start = nw.col("index").min().over("user")
         return ordered.filter(nw.col("index") - start < most).select("user", "item", "digest")
+
+
+def _typed(column: pandas.Series) -> Any:
+    """A column of pandas without objects and without codes: see ``tables.identity``.
+
+    narwhals would guess what a column of objects holds from its first rows, and those are private: the same table must
+    be refused or taken whoever is in it.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    if column.dtype == object:
+        cells = column.to_numpy().tolist()
+        return pd.array(people(cells) if column.name == "user" else labels(cells), dtype="string")
+    kind = getattr(column.dtype, "pyarrow_dtype", None)
+    if kind is not None and pa.types.is_dictionary(kind):  # which may hold a value twice, under two codes
+        return column.astype(pd.ArrowDtype(kind.value_type))
+    return column
 
 
 def _plain(table: pyarrow.Table) -> pyarrow.Table:

@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sparsegate.tables.columns import identifier
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, framed
-from sparsegate.tables.workspace import identifier
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,7 +70,8 @@ class Relation(Engine):
 
     def select(self, named: Mapping[str, str]) -> Frame:
         kinds = _schema(self._relation)
-        return framed(self._relation.select(*(_exact(name, kinds[name]).alias(alias) for alias, name in named.items())))
+        chosen = (_exact(name, kinds[name], user=alias == "user").alias(alias) for alias, name in named.items())
+        return framed(self._relation.select(*chosen))
 
     def users_per_item(self, rows: Frame) -> Frame:
         # narwhals adds a term for nulls, of which there are none here, and that would cost a third more time.
@@ -95,14 +96,16 @@ def _schema(relation: duckdb.DuckDBPyRelation) -> dict[str, Any]:
     return dict(zip(relation.columns, relation.types, strict=True))
 
 
-def _exact(name: str, dtype: Any) -> Expression:
-    """A column in which two labels are one only where they are written alike.
+def _exact(name: str, dtype: Any, *, user: bool = False) -> Expression:
+    """A column in which two labels are one only where they are written alike, and people where DuckDB calls them equal.
 
     A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
-    spelling of one person under the count of many.
+    spelling of one person under the count of many. Of people nothing is shown: they are compared as their column says.
     """
     from duckdb import ColumnExpression, SQLExpression
 
-    if str(dtype.id) not in ("varchar", "enum", "uuid"):  # narwhals has no UUID; the text of one is as good
-        return ColumnExpression(name)
-    return SQLExpression(f'CAST({identifier(name)} AS VARCHAR) COLLATE "binary"').alias(name)
+    kind = str(dtype.id)
+    # narwhals has no UUID; the text of one is as good
+    if kind in ("enum", "uuid") or (kind == "varchar" and not user):
+        return SQLExpression(f'CAST({identifier(name)} AS VARCHAR) COLLATE "binary"').alias(name)
+    return ColumnExpression(name)

@@ -53,10 +53,11 @@ class Cluster(Engine):
     def select(self, named: Mapping[str, str]) -> Frame:
         from pyspark.sql import functions as sql
 
-        # A collation would make one group of 'Secret' and 'secret', and show the spelling of one person for both.
+        # A collation would make one group of 'Secret' and 'secret', and show the spelling of one person for both. Of
+        # people nothing is shown: they are compared as their column says.
         chosen = super().select(named).to_native()
         for field in chosen.schema.fields:
-            if getattr(field.dataType, "collation", PLAIN) != PLAIN:
+            if field.name != "user" and getattr(field.dataType, "collation", PLAIN) != PLAIN:
                 chosen = chosen.withColumn(field.name, sql.collate(field.name, PLAIN))
         return framed(chosen)
 
