@@ -25,7 +25,7 @@ Allocation = str | Number
 Keep = Callable[[Mapping[str, Any]], None]
 """Stores what a release gave; call it before anybody sees that."""
 
-_LONGEST_WHAT = 500  # a line of a ledger
+LONGEST_LINE = 500  # of what a ledger records
 _RATIO_DENOMINATOR = 10**6  # an optimal ratio is irrational: six digits of it cost less than 1e-12 of the variance
 
 _RATIOS = {
@@ -197,7 +197,7 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
     if not isinstance(ledger, Spender):
         raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
-    entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:_LONGEST_WHAT])
+    entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE])
 
     def keep(gave: Mapping[str, Any]) -> None:
         try:

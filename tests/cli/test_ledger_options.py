@@ -32,6 +32,13 @@ def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Pa
     assert Ledger("x.ledger").total_spent().epsilon == 65
 
 
+def test_a_ledger_that_cannot_be_made_is_said_to_be_that(command: Command, folder: Path) -> None:
+    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--ledger", "no/folder/x.ledger")
+    code, out, err = command(*options, "--budget", "70", "--dataset", "visits")
+    assert (code, out) == (2, "")
+    assert "no/folder/x.ledger cannot be made; check that its folder exists" in err
+
+
 def test_an_observed_domain_spends_delta_too(command: Command, folder: Path) -> None:
     options = ("top", "visits.csv", *ASK, "--domain", "observed", "--delta", "1e-6", "--ledger", "x.ledger")
     budget = ("--budget", "99", "--dataset", "visits")

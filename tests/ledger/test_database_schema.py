@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, inspect, select, text
 
-from sparsegate.errors import LedgerError
+from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger import database_schema as schema
 from sparsegate.ledger import rows
 from sparsegate.ledger.account import Amount, EntryKind
@@ -39,6 +39,10 @@ def test_an_older_ledger_is_migrated_and_keeps_its_entries(place: str, version: 
     with ledger.database.reading() as connection:
         assert set(schema.METADATA.tables) <= set(inspect(connection).get_table_names())
         assert connection.execute(select(schema.LEDGER.c.schema_version)).scalar_one() == schema.VERSION
+    assert ledger.release(2).gave == ()
+    ledger.keep(2, {"found": "in an old report"})
+    with pytest.raises(ParameterError):
+        ledger.reserved(2)
     ledger.spend(epsilon=1, what="the rest")
     assert Ledger(place).total_spent().epsilon == 2
 

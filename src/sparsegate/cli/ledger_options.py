@@ -11,7 +11,7 @@ import typer
 import sparsegate as sg  # sg.Ledger is loaded when it is first used: SQLAlchemy is slow to load
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import Amount, Entry, exact_amount, exact_text
+from sparsegate.ledger.account import Entry, exact_amount
 
 NOT_RECORDED = "not recorded"
 
@@ -47,7 +47,7 @@ class Spending:
     recorded: str = NOT_RECORDED
     again: str = "the result is lost: with --ledger it would be kept"
     when_charged: Callable[[], object] = field(default=lambda: None)
-    _open_ledger: sg.Ledger | None = None
+    _opened: sg.Ledger | None = None
 
     def __post_init__(self) -> None:
         for name in ("budget", "budget_delta", "dataset"):
@@ -62,59 +62,42 @@ class Spending:
         if self.ledger is None:
             return
         if self.budget is None or sg.Ledger.exists(self.ledger):
-            self._open().statement().admit(amount)
+            self._opened = self._open(self.ledger)
+            self._opened.statement().admit(amount)
         elif self.dataset is None:
             raise ParameterError("dataset", "must be given for a new ledger", next_step="name it with --dataset NAME")
-        elif not amount.within(self._budget()):
+        elif not amount.within(exact_amount(self.budget, self.budget_delta or 0, epsilon_name="budget")):
             raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry | None:
         """Charge the ledger, and note for the record where."""
         entry = None
         if self.ledger is not None:
-            if self.budget is not None and not sg.Ledger.exists(self.ledger):
-                self._create()
-            self._open_ledger = self._open()
-            entry = self._open_ledger.spend(epsilon=epsilon, delta=delta, what=what)
-            self.recorded = recorded(entry.number, self._open_ledger.dataset)
-            self.again = (
-                f"print it again: sparsegate ledger show {self._open_ledger.database.shown} --release {entry.number}"
-            )
+            self._opened = self._opened or self._made(self.ledger)
+            entry = self._opened.spend(epsilon=epsilon, delta=delta, what=what)
+            self.recorded = recorded(entry.number, self._opened.dataset)
+            place = self._opened.database.shown
+            self.again = f"print it again: sparsegate ledger show {place} --release {entry.number}"
         self.when_charged()
         return entry
 
     def keep(self, entry: Entry | None, gave: Mapping[str, Any]) -> None:
         """Store what was released."""
-        if entry is not None and self._open_ledger is not None:
-            self._open_ledger.keep(entry, gave)
+        if entry is not None and self._opened is not None:
+            self._opened.keep(entry, gave)
 
-    def _budget(self) -> Amount:
+    def _open(self, place: str) -> sg.Ledger:
+        return sg.Ledger(place, dataset=self.dataset, budget=self.budget, budget_delta=self.budget_delta)
+
+    def _made(self, place: str) -> sg.Ledger:
         delta = 0 if self.budget_delta is None else self.budget_delta
-        return exact_amount(self.budget or 0, delta, epsilon_name="budget", delta_name="budget_delta")
-
-    def _create(self) -> None:
-        budget = self._budget()
         try:
-            sg.Ledger.create(
-                self.ledger or "", dataset=self.dataset or "", budget=budget.epsilon, budget_delta=budget.delta
-            )
+            return sg.Ledger.create(place, dataset=self.dataset or "", budget=self.budget or 0, budget_delta=delta)
         except LedgerError:
             # Another process may have made it a moment ago; then it is opened, and checked, like any other.
-            if not sg.Ledger.exists(self.ledger or ""):
+            if not sg.Ledger.exists(place):
                 raise
-
-    def _open(self) -> sg.Ledger:
-        ledger = sg.Ledger(self.ledger or "", dataset=self.dataset)
-        if self.budget is not None:
-            held, given = ledger.statement().budget, self._budget()
-            if held.epsilon != given.epsilon or (self.budget_delta is not None and held.delta != given.delta):
-                raise ParameterError(
-                    "budget",
-                    f"must be that of the ledger, {held}, or be left out",
-                    exact_text(given.epsilon),
-                    "change it on record with `sparsegate ledger raise`",
-                )
-        return ledger
+        return self._open(place)
 
 
 def recorded(number: int, dataset: str) -> str:

@@ -29,10 +29,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sparsegate.budget import Number, exact_epsilon
+from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
-LONGEST_TEXT = 500
 _DIGITS = 400
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
@@ -125,6 +124,24 @@ class Statement:
                 "budget on record with `sparsegate ledger raise`"
             )
 
+    def check_budget(self, epsilon: Number | None, delta: Number | None) -> None:
+        """Raise ``ParameterError`` where somebody who opens the ledger thinks that it has another budget."""
+        if epsilon is None:
+            if delta is not None:
+                raise ParameterError("budget_delta", "needs a budget beside it", delta, "give both, or leave both out")
+            return
+        held = self.budget
+        given = exact_amount(
+            epsilon, held.delta if delta is None else delta, epsilon_name="budget", delta_name="budget_delta"
+        )
+        if given != held:
+            raise ParameterError(
+                "budget",
+                f"must be that of the ledger, {held}, or be left out",
+                str(given),
+                "change it on record with `sparsegate ledger raise`",
+            )
+
     def admit_raise(self, amount: Amount) -> None:
         """Raise ``ParameterError`` unless this budget is larger than the present one, and nowhere smaller."""
         if amount == self.budget or not self.budget.within(amount):
@@ -182,8 +199,8 @@ def exact_value(text: object) -> Fraction:
 
 def public_line(text: str, parameter: str) -> str:
     """Check a text for the record: one printable line of 1 to 500 characters."""
-    if not (0 < len(text) <= LONGEST_TEXT and text.isprintable()):
+    if not (0 < len(text) <= LONGEST_LINE and text.isprintable()):
         raise ParameterError(
-            parameter, f"must be one printable line of 1 to {LONGEST_TEXT} characters", text, "shorten it"
+            parameter, f"must be one printable line of 1 to {LONGEST_LINE} characters", text, "shorten it"
         )
     return text

@@ -37,7 +37,7 @@ class Ledger:
     Parameters
     ----------
     place : the path, or postgresql://user@host/database.
-    dataset : where given, it must be the name that the ledger holds.
+    dataset, budget, budget_delta : where given, they must be those that the ledger holds.
     patience : how many seconds to wait for another process to finish writing.
     pooled : keep connections between calls, as a server does.
 
@@ -59,18 +59,27 @@ class Ledger:
     """
 
     def __init__(
-        self, place: str | Path, *, dataset: str | None = None, patience: float = 10.0, pooled: bool = False
+        self,
+        place: str | Path,
+        *,
+        dataset: str | None = None,
+        budget: Number | None = None,
+        budget_delta: Number | None = None,
+        patience: float = 10.0,
+        pooled: bool = False,
     ) -> None:
         self.database = open_database(place, patience=patience, pooled=pooled)
         self._dataset: str | None = dataset
         try:
-            self._dataset = self._opened()
+            statement = self._opened()
+            statement.check_budget(budget, budget_delta)
+            self._dataset = statement.dataset
         except BaseException:  # a pool would keep its connections
             self.database.close()
             raise
 
-    def _opened(self) -> str:
-        """Check the ledger, bring it up to date, and return the name of its dataset."""
+    def _opened(self) -> Statement:
+        """Check the ledger, and bring it up to date."""
         with self.database.reading() as connection:
             if not {"ledger", "entries"} <= set(inspect(connection).get_table_names()):
                 raise self.database.trouble("is not a ledger: it lacks a ledger's tables; give the path of a ledger")
@@ -80,7 +89,7 @@ class Ledger:
         if old:
             with self.database.writing() as connection:
                 migrate(connection)
-        return self.statement().dataset
+        return self.statement()
 
     @classmethod
     def create(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError
-from sparsegate.ledger.account import exact_amount
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.store.sql_gates import SqlGates
@@ -46,22 +45,7 @@ def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delt
             f"there is no ledger {place}; if this data was never asked about, start with --new-ledger and --budget; if "
             "it was, restore the ledger: what it recorded stays spent"
         )
-    ledger = Ledger(place, dataset=dataset, pooled=True)
-    held = ledger.statement().budget
-    if delta is not None and epsilon is None:
-        ledger.close()
-        raise ParameterError("budget_delta", "needs a budget beside it", delta, "give --budget too, or leave both out")
-    if epsilon is not None:
-        given = exact_amount(epsilon, held.delta if delta is None else delta, epsilon_name="budget")
-        if given != held:
-            ledger.close()
-            raise ParameterError(
-                "budget",
-                f"must be that of the ledger, {held}, or be left out",
-                str(given),
-                "change it on record with `sparsegate ledger raise`",
-            )
-    return ledger
+    return Ledger(place, dataset=dataset, budget=epsilon, budget_delta=delta, pooled=True)
 
 
 def open_key(path: Path, ledger: Ledger, *, renew: bool) -> SealingKey:
