@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.scripted import Scripted, words64
 from tests.support.selection_laws import Law, peeled
 
 from sparsegate.errors import ParameterError
@@ -26,19 +26,9 @@ RUNS = 5_000
 SCORES = [0, 3, 3, 5]
 
 
-class Scripted(Seeded):
+def scripted(words: list[int]) -> Scripted:
     """A source whose first bytes are given words; what comes after is seeded."""
-
-    def __init__(self, words: list[int]) -> None:
-        super().__init__(1)
-        self._script = np.array(words, dtype="<u8").view(np.uint8)
-
-    def bytes(self, count: int) -> NDArray[np.uint8]:
-        if self._script.size == 0:
-            return super().bytes(count)
-        assert count == self._script.size
-        out, self._script = self._script, self._script[:0]
-        return out
+    return Scripted([words64(*words)], seed=1)
 
 
 def select(source: Seeded, scores: Scores, rate: Fraction, count: int) -> list[int]:
@@ -166,7 +156,7 @@ def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monk
 @pytest.mark.parametrize("count", [20, 400])
 def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count) -> None:
     words = Seeded(count).bytes(8 * 400).view("<u8").tolist()
-    selected = exponential_groups(Scripted(words), Scores.each(values), rate=rate, count=count)
+    selected = exponential_groups(scripted(words), Scores.each(values), rate=rate, count=count)
     assert len(set(selected.tolist())) == count
     assert_order_of_the_reals(selected.tolist(), values, words, rate)
 
@@ -192,23 +182,29 @@ def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count) -> Non
 def test_words_at_the_ends_are_ordered_like_any_others(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
     values, words = [pair[0] * 3 for pair in pairs], [pair[1] for pair in pairs]
     count = data.draw(st.integers(1, len(pairs)))
-    selected = exponential_groups(Scripted(words), Scores.each(values), rate=Fraction(1), count=count).tolist()
+    selected = exponential_groups(scripted(words), Scores.each(values), rate=Fraction(1), count=count).tolist()
     assert len(set(selected)) == count
     assert_order_of_the_reals(selected, values, words, Fraction(1))
 
 
 def test_an_infinite_advantage_meets_an_infinite_time() -> None:
     values, words = [1e308, 0.0, 0.0, -1e308], [2**64 - 1, 2**60, 2**61, 1]
-    selected = exponential_groups(Scripted(words), Scores.each(values), rate=Fraction(10**10), count=2)
+    selected = exponential_groups(scripted(words), Scores.each(values), rate=Fraction(10**10), count=2)
     assert selected.tolist() == [0, 1]
 
 
 def test_equal_words_are_told_apart_by_further_digits() -> None:
     scores = Scores.each([1] * 20)
-    selected = exponential_groups(Scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
+    selected = exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
     assert sorted(selected) == list(range(20))
     assert selected != sorted(selected)
-    assert selected == exponential_groups(Scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
+    assert selected == exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
+
+
+def test_survivors_are_those_within_the_error_of_the_cut_and_those_with_extreme_words() -> None:
+    keys = np.array([5.0, 1.0, 1 - 5e-8, 1 - 7e-8, -3.0, -3.0])
+    words = words64(*[2**62] * 4, 2**62, 3)
+    assert exponential._survivors(words, keys, 2).tolist() == [0, 1, 2, 5]
 
 
 @pytest.mark.parametrize("noise", [1e-300, 0.001, 1e300])

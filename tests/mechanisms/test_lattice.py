@@ -116,7 +116,11 @@ def test_arrays_of_no_numbers_are_refused_by_their_type(dtype: str) -> None:
 def test_an_integer_lattice_refuses_floats_and_fractions_by_their_type(value: object) -> None:
     lattice = Lattice.fit(sensitivity=1)
     texts = set()
-    for call in (lambda: lattice.private_steps(value), lambda: lattice.private_steps_many([1, value])):  # type: ignore[list-item]
+    for call in (
+        lambda: lattice.private_steps(value),
+        lambda: lattice.private_steps_many([1, value]),  # type: ignore[list-item]
+        lambda: lattice.private_steps_many(np.array([value])),
+    ):
         with pytest.raises(ParameterError, match="must be a whole number, an int by its type") as caught:
             call()
         texts.add(str(caught.value).replace("answers", "answer"))

@@ -141,6 +141,21 @@ def test_the_comparison_has_exactly_the_claimed_law() -> None:
     assert proportion_p(hits, runs, chance(0.4)) < FALSE_ALARM
 
 
+@pytest.mark.parametrize("ask", [lambda gate: gate.ask(10**9), lambda gate: gate.ask_many([10**9, -(10**9)])])
+def test_one_threshold_noise_serves_all_questions(ask: Any) -> None:
+    gate = seeded(cutoff=5, epsilon=1e-6)  # on a scale of millions
+    rho = gate._rho
+    ask(gate)
+    assert gate.positives == 1
+    assert gate._rho == rho
+
+
+@pytest.mark.parametrize(("sensitivity", "steps"), [(1, 1), (7, 7), (1.0, 1024), (0.3, 1229)])
+def test_the_scales_are_those_of_the_lattice(sensitivity: float, steps: int) -> None:
+    gate = seeded(sensitivity=sensitivity, cutoff=5, epsilon=None, budget=sg.Budget(threshold=1, queries=2, answers=4))
+    assert gate._calibration.scales == (steps, Fraction(2 * 5 * steps, 2), Fraction(5 * steps, 4))
+
+
 def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
     """Chi-square of the released noise at rate 1e-6; its twin rejects a share 20 % off."""
     budget = sg.Budget(threshold=1, queries=1, answers=2)

@@ -12,6 +12,8 @@ from tests.support.processes import fork_behind_pythons_back, in_forked_child
 
 import sparsegate as sg
 from sparsegate.errors import GateClosed
+from sparsegate.mechanisms.calibration import calibrate
+from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Reservoir, Secure, Seeded, discrete_laplace, lineage
 from sparsegate.noise.expansions import decay, interval_arithmetic
 from sparsegate.noise.geometric import exact_scale
@@ -101,6 +103,15 @@ def test_a_gate_does_not_answer_in_a_child_and_a_new_one_does(fork: Fork) -> Non
         assert isinstance(in_forked_child(ask, fork), GateClosed)
     assert in_forked_child(lambda: len(sg.SparseVector(**public).ask_many([-99, 99])), fork) == 2
     assert not gate.closed
+
+
+@FORKS
+def test_a_gate_that_draws_nothing_for_a_question_does_not_answer_in_a_child_either(fork: Fork) -> None:
+    public = {"cutoff": 5, "sensitivity": 1, "epsilon": 1, "budget": None, "monotonic": False, "allocation": None}
+    row = calibrate("stoddard-2014", **public, threshold=0, granularity=None, not_private=True)
+    gate = Gate(row, threshold=0, source=None, not_private=True)
+    gate.ask(-9)
+    assert isinstance(in_forked_child(lambda: gate.ask(-9), fork), GateClosed)
 
 
 def test_a_grandchild_is_told_from_a_child() -> None:

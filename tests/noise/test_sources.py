@@ -31,6 +31,14 @@ def test_children_of_a_seed_are_repeatable_and_differ_from_one_another() -> None
     assert words[:2] == [again.stream().word(), again.stream().word()]
 
 
+@pytest.mark.parametrize("source", [Secure(), Seeded(7)])
+def test_a_stream_is_a_source_of_its_own(source: Source) -> None:
+    child = source.stream()
+    assert child is not source
+    assert (child.bytes(40) != source.bytes(40)).any()
+    assert (source.stream().bytes(40) != child.bytes(40)).any()
+
+
 def test_a_seeded_source_says_not_private_and_a_secure_one_shows_nothing() -> None:
     assert repr(Seeded(7)) == "Seeded(7: NOT PRIVATE)"
     assert repr(Secure()) == "Secure()"
@@ -130,6 +138,13 @@ def test_a_system_without_randomness_fails_the_self_test(
     monkeypatch.setattr(sources, "os", SimpleNamespace(urandom=system))
     with pytest.raises(SparsegateError, match="failed its self-test"):
         sources.self_test.__wrapped__()
+
+
+def test_the_first_secure_source_tests_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    tested: list[bool] = []
+    monkeypatch.setattr(sources, "self_test", lambda: tested.append(True))
+    Secure()
+    assert tested
 
 
 def test_a_cipher_that_is_another_one_fails_the_self_test(monkeypatch: pytest.MonkeyPatch) -> None:

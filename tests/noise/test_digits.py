@@ -1,0 +1,221 @@
+"""Every sampler, walked digit by digit: what it does where the digits drawn are equal so far, and how much it draws."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.support.scripted import Scripted, digits16, words64
+
+from sparsegate.noise import discrete_laplace, expansions, geometric, uniform_below
+from sparsegate.noise.bernoulli import toss, toss_lanes
+from sparsegate.noise.binomial import binomial, fair_binomial
+from sparsegate.noise.clocks import Clock
+from sparsegate.noise.expansions import Expansion, centre, decay, logistic, rational
+from sparsegate.noise.geometric import _BATCH_TAIL, _SCALAR_TAIL
+from sparsegate.noise.geometric import digits as coins
+
+THIRD = 0x5555_5555_5555_5555  # every digit of 1/3
+ONES = 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("words", "heads"),
+    [
+        ([0], True),
+        ([THIRD - 1], True),
+        ([THIRD + 1], False),
+        ([ONES], False),
+        ([THIRD, THIRD - 1], True),
+        ([THIRD, THIRD + 1], False),
+        ([THIRD, THIRD, THIRD, 0], True),
+        ([THIRD, THIRD, THIRD, ONES], False),
+    ],
+)
+def test_a_toss_is_decided_at_the_first_digit_that_differs(words: list[int], heads: bool) -> None:
+    source = Scripted(words)
+    assert toss(source, rational(Fraction(1, 3))) is heads
+    assert source.left == 0
+
+
+@pytest.mark.parametrize(
+    ("p", "words", "heads"),
+    [
+        (Fraction(1, 2), [2**63 - 1], True),
+        (Fraction(1, 2), [2**63], False),
+        (Fraction(1, 2**65), [0, 2**63 - 1], True),
+        (Fraction(1, 2**65), [0, 2**63], False),
+        (Fraction(1, 2**64), [0], True),
+        (Fraction(1, 2**64), [1], False),
+        (Fraction(0), [0], False),
+        (Fraction(1), [ONES], True),
+    ],
+)
+def test_a_toss_of_a_dyadic_coin_ends_where_its_digits_end(p: Fraction, words: list[int], heads: bool) -> None:
+    """U = p is tails: heads are the U below p."""
+    source = Scripted(words)
+    assert toss(source, rational(p)) is heads
+    assert source.left == 0
+
+
+def test_lanes_are_decided_each_at_the_first_digit_that_differs() -> None:
+    out = np.empty(6, dtype=np.bool_)
+    script = [
+        digits16(0x5554, 0x5556, 0x5555, 0x5555, 0x5555, 0x5555),
+        digits16(0x5554, 0x5556, 0x5555, 0x5555),
+        digits16(0x5554, 0x5556),
+    ]
+    source = Scripted(script)
+    toss_lanes(source, rational(Fraction(1, 3)), out)
+    assert out.tolist() == [True, False, True, False, True, False]
+    assert source.left == 0
+
+
+def test_lanes_of_a_dyadic_coin_end_where_its_digits_end() -> None:
+    p, out = rational(Fraction(3, 2**17)), np.empty(4, dtype=np.bool_)  # digits 0x0001, 0x8000
+    source = Scripted([digits16(0, 1, 1, 2), digits16(0x7FFF, 0x8000)])
+    toss_lanes(source, p, out)
+    assert out.tolist() == [True, True, False, False]
+    assert source.left == 0
+    toss_lanes(Scripted([]), rational(Fraction(1)), out)
+    assert out.all()
+    toss_lanes(Scripted([digits16(0, 0, 1, 9)]), rational(Fraction(0)), out)
+    assert not out.any()
+
+
+def always(count: int) -> np.ndarray:
+    return np.zeros(count, dtype=np.uint8)
+
+
+def never(count: int) -> np.ndarray:
+    return np.full(count, 0xFF, dtype=np.uint8)
+
+
+def draws_for_heads(p: Expansion, width: int) -> int:
+    """How many digits of zero it takes to fall below p."""
+    return next(index for index in range(99) if p.digit(index, width)) + 1
+
+
+@pytest.mark.parametrize("tail", [0, 1, 2, 5])
+def test_a_lane_adds_what_lies_above_its_low_digits_as_often_as_the_coin_says(tail: int) -> None:
+    """A draw of zeros is heads of every coin, one of ones is tails: the value is told digit by digit."""
+    scale = Fraction(20)
+    low, more = len(coins(scale, _BATCH_TAIL).low), draws_for_heads(coins(scale, _BATCH_TAIL).ratio, 16)
+    assert 2**low >= 7 * scale
+    for bits in (always, never):
+        source = Scripted([bits(2)] * low + [always(2)] * more * tail + [never(2)])
+        drawn = geometric(source, scale, 1)
+        assert drawn.tolist() == [(2**low - 1 if bits is always else 0) + tail * 2**low]
+        assert source.left == 0
+
+
+@pytest.mark.parametrize("tail", [0, 1, 3])
+def test_a_single_draw_adds_it_too(tail: int) -> None:
+    scale = Fraction(20)
+    low, more = len(coins(scale, _SCALAR_TAIL).low), draws_for_heads(coins(scale, _SCALAR_TAIL).ratio, 64)
+    assert 2**low >= 45 * scale
+    source = Scripted([0] * low + [0] * more * tail + [ONES])
+    assert geometric(source, scale) == 2**low - 1 + tail * 2**low
+    assert source.left == 0
+
+
+def test_the_low_digits_go_to_their_places() -> None:
+    scale = Fraction(20)
+    low, single = len(coins(scale, _BATCH_TAIL).low), len(coins(scale, _SCALAR_TAIL).low)
+    assert low == 8, "one byte: the digits are drawn from the highest down"
+    for place in range(low):
+        script = [always(2) if place == number else never(2) for number in reversed(range(low))]
+        assert geometric(Scripted([*script, never(2)]), scale, 1).tolist() == [2**place]
+    for place in range(single):
+        assert geometric(Scripted([0 if place == number else ONES for number in range(single)] + [ONES]), scale) == (
+            2**place
+        )
+
+
+def test_each_place_has_the_coin_of_its_own() -> None:
+    """A quarter lies below logistic(2**j / 20) for j <= 4: those coins show heads, those of higher digits do not."""
+    scale = Fraction(20)
+    low, single = len(coins(scale, _BATCH_TAIL).low), len(coins(scale, _SCALAR_TAIL).low)
+    assert geometric(Scripted([digits16(0x4000)] * (low + 1)), scale, 1).tolist() == [0b11111]
+    assert geometric(Scripted([2**62] * (single + 1)), scale) == 0b11111
+
+
+def test_the_coins_of_a_geometric_law_are_its_binary_digits() -> None:
+    law = coins(Fraction(20), _BATCH_TAIL)
+    assert [coin.prefix(90) for coin in law.low] == [logistic(Fraction(2**j, 20)).prefix(90) for j in range(8)]
+    assert law.ratio.prefix(90) == decay(Fraction(2**8, 20)).prefix(90)
+
+
+@pytest.mark.parametrize(("zero", "negative", "value"), [(False, 0, 1), (False, 1, -1), (True, 0, 0), (True, 1, 0)])
+def test_noise_is_zero_or_a_sign_and_one_more_than_a_geometric_draw(zero: bool, negative: int, value: int) -> None:
+    scale = Fraction(20)
+    single, low = len(coins(scale, _SCALAR_TAIL).low), len(coins(scale, _BATCH_TAIL).low)
+    source = Scripted([0 if zero else ONES, negative, *[ONES] * (single + 1)])
+    assert discrete_laplace(source, scale) == value
+    lanes = Scripted([never(2)] * (low + 1) + [always(2) if zero else never(2), np.array([negative << 7], np.uint8)])
+    assert discrete_laplace(lanes, scale, 1).tolist() == [value]
+    assert source.left == lanes.left == 0
+
+
+@pytest.mark.parametrize("n", [3, 6, 7, 2**40 + 1])
+def test_a_word_that_is_not_below_n_is_drawn_again(n: int) -> None:
+    assert uniform_below(Scripted([n, n, n - 1]), n) == n - 1
+    shift = 64 - (n - 1).bit_length()
+    source = Scripted([words64(n << shift, (n - 1) << shift), words64(n << shift), words64(0)])
+    assert uniform_below(source, n, 2).tolist() == [0, n - 1]
+    assert source.left == 0
+
+
+def test_a_binomial_count_splits_at_every_digit_of_p() -> None:
+    """p is 0.011 in binary: 5 of 8 lanes draw one and are out; of 3 one draws zero and counts; so does one of 2."""
+    p = rational(Fraction(3, 8))
+    source = Scripted([np.array([0b11111], dtype=np.uint8), 0b110, 0b01])
+    assert binomial(source, 8, p) == 1 + 1
+    assert source.left == 0
+    assert binomial(Scripted([]), 9, rational(Fraction(1))) == 9
+
+
+def test_fair_bits_are_counted_to_the_last() -> None:
+    source = Scripted([0b111, np.array([0xFF, 0x01], dtype=np.uint8)])
+    assert fair_binomial(source, 19) == 3 + 8 + 1
+    assert source.left == 0
+
+
+@pytest.mark.parametrize(("word", "digits"), [(0, [0, 0, 5]), (ONES, [ONES, ONES, 5]), (7, [5])])
+def test_a_clock_goes_on_until_it_is_off_both_ends(word: int, digits: list[int]) -> None:
+    """At 0 it would ring at once, at 1 never: V lies strictly between, however many equal digits come."""
+    source, clock = Scripted(digits), Clock(word)
+    clock.extend(source, 65 if word == 7 else 64)
+    assert source.left == 0
+    assert 0 < clock.prefix < 2**clock.bits - 1
+    assert clock.prefix & ONES == 5
+
+
+def test_a_floor_is_taken_only_where_both_ends_of_the_interval_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    precisions: list[int] = []
+
+    def straddling(x: Fraction, formula: object, bits: int, precision: int) -> tuple[int, int]:
+        precisions.append(precision - bits)
+        return (41, 42) if len(precisions) < 3 else (42, 42)
+
+    monkeypatch.setattr(expansions, "interval_floor", straddling)
+    p: Expansion = expansions._transcendental(Fraction(1), lambda iv, e: e)
+    assert p.prefix(256) == 42
+    assert precisions == [64, 128, 256]
+
+
+@pytest.mark.parametrize(("p", "prefix"), [(centre, 2**64 - 1), (decay, 0), (logistic, 0)])
+def test_a_probability_next_to_zero_or_one_is_neither_and_takes_no_more_digits(
+    p: object, prefix: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """exp(-10**4) has 14,000 zeros first: one look must do, without all of them."""
+    real, calls = expansions.interval_floor, []
+
+    def counted(*args: object) -> tuple[int, int]:
+        calls.append(args)
+        return real(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(expansions, "interval_floor", counted)
+    assert p(Fraction(10**4 + 7)).prefix(64) == prefix  # type: ignore[operator]
+    assert len(calls) == 1
