@@ -116,6 +116,16 @@ def test_the_six_writings_of_one_person_are_one() -> None:
     assert counts(frame) == {"a": 1, "b": 0, "c": 0}
 
 
+@pytest.mark.parametrize("name", ["visitor", "user"])
+def test_people_are_the_same_where_a_condition_chooses_rows(name: str) -> None:
+    cells = [17, 17.0, "17", Decimal("17.00"), 18, 18, None]
+    frame = pandas.DataFrame({"page": ["a"] * 7, name: pandas.Series(cells, dtype=object), "age": range(7)})
+    given = {"count": 1, "domain": ["a", "b"], "epsilon": 1000, "answers_epsilon": 3000}
+    for where, count in (("age < 4", 2), ("age <> 4", 3), (f"{name} = '17'", 2), (f"{name} IS NULL", 0)):
+        release = top_items(frame, item="page", user=name, where=where, source=Seeded(1), not_private=True, **given)
+        assert release.estimates == (count,), where
+
+
 def test_an_item_is_one_however_it_is_written() -> None:
     pages = [17, 17.0, Decimal("17.00"), "17", True, 2.50, "2.5", b"/home", "/home", None]
     frame = pandas.DataFrame({"page": pandas.Series(pages, dtype=object), "visitor": range(10)})

@@ -12,23 +12,30 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.support.table_reference import Row
 from tests.support.table_releases import prepared
 
-from sparsegate.budget import Budget
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Picks, Request
+from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Seeded
 from sparsegate.tables import top
 from sparsegate.tables.question import Question
 from sparsegate.tables.top import Prepared
 
 
-def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Picks, float]]:
+class Drawn(NamedTuple):
+    """What production reads off a draw."""
+
+    groups: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+
+def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Drawn, float]]:
     """Every ordered selection of members, and its probability when scores are peeled at rate epsilon / count."""
     rate = float(Fraction(request.epsilon) / request.count)
     sizes = scores.multiplicities.tolist()
@@ -40,15 +47,15 @@ def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Picks, float]]:
             probability *= weight[group] / left
             left -= weight[group]
         groups, ranks = np.array(order, dtype=np.int64).T
-        yield Picks(budget=Budget(threshold=0, queries=1), groups=groups, members=ranks), probability
+        yield Drawn(groups, ranks), probability
 
 
 def law(release: Prepared) -> dict[Hashable, float]:
     """The probability of every list of names that the release may give."""
     seen: list[tuple[Scores, Request]] = []
-    drawn: list[Picks] = []
+    drawn: list[Drawn] = []
 
-    def pick(request: Request, scores: Scores, **_: Any) -> Picks:
+    def pick(request: Request, scores: Scores, **_: Any) -> Drawn:
         seen.append((scores, request))
         return drawn[-1] if drawn else next(outcomes(scores, request))[0]
 

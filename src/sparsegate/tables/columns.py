@@ -63,9 +63,12 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def keys_beside(user: str, there: Sequence[str]) -> str:
-    """A name, unlike all that are there, for the column of the users' keys."""
-    name = f"{user} (person)"
+def unlike(name: str, there: Sequence[str]) -> str:
+    """A name for a column of our own, like this one and unlike all that are there, whatever their capitals.
+
+    >>> unlike("person", ["Person", "page"])
+    "person'"
+    """
     while name.lower() in {other.lower() for other in there}:
         name += "'"
     return name

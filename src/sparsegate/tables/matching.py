@@ -63,14 +63,14 @@ class Matching:
 
 
 def matching_engine(engine: Engine, where: str | None) -> Engine:
-    """The engine of a table with the rows that match; a dataframe in memory moves to DuckDB for it."""
+    """The engine of a table with the rows that match; a dataframe in memory is copied to DuckDB to find them."""
     from sparsegate.tables.engines.dataframes import InMemory
     from sparsegate.tables.engines.duckdb import Relation
 
     if where is None:
         return engine
     if isinstance(engine, InMemory):
-        engine = engine.in_duckdb()
+        return engine.matching(lambda relation: Matching(relation).rows(where))
     if not isinstance(engine, Relation):
         step = "filter the DataFrame before you pass it, by a test of each row alone"
         raise ParameterError("where", f"must not be given for a table of {engine.name}", next_step=step)

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.tables.columns import check_table, identifier, keys_beside
+from sparsegate.tables.columns import check_table, identifier, unlike
 from sparsegate.tables.engine_errors import refused
 from sparsegate.tables.identity import labels, people
 
@@ -52,7 +52,7 @@ class SqliteRows:
         if user is not None and user in self.names:
             self._user = self.names.index(user)
             self._folded = _folding(database, f"SELECT {identifier(user)} AS cell FROM ({self._query})")
-            self.people = keys_beside(user, self.names)
+            self.people = unlike(f"{user} (person)", self.names)
 
     def batches(self) -> Iterator[Batch]:
         """All rows."""

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import check_table, keys_beside
+from sparsegate.tables.columns import check_table, unlike
 from sparsegate.tables.columns import identifier as identifier
 from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of, listed
@@ -170,7 +170,7 @@ class Workspace:
         names = asked or ["record"]
         chosen = [f"{json_label(identifier(name))} AS {identifier(name)}" for name in names]
         if user is not None and user in names:
-            self.people = keys_beside(user, names)
+            self.people = unlike(f"{user} (person)", names)
             chosen.append(f"{json_person(identifier(user))} AS {identifier(self.people)}")
         cells = ", ".join(f"{_quoted(name)}: 'JSON'" for name in names)
         return self._connection.sql(f"SELECT {', '.join(chosen)} FROM {records}, columns={{{cells}}})")

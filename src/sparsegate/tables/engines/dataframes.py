@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparsegate.tables.columns import MOST_LABEL
+import numpy as np
+
+from sparsegate.tables.columns import MOST_LABEL, unlike
 from sparsegate.tables.engines.engine import Engine, digest, framed
 from sparsegate.tables.identity import labels, people
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+    from duckdb import DuckDBPyRelation
 
     from sparsegate.tables.engines.engine import Frame
 
@@ -43,14 +46,20 @@ class InMemory(Engine):
     def joins(self, other: Engine) -> bool:
         return isinstance(other, InMemory) and self.kind is other.kind
 
-    def in_duckdb(self) -> Engine:
-        """The whole table, copied into a DuckDB of its own."""
+    def matching(self, match: Callable[[DuckDBPyRelation], DuckDBPyRelation]) -> InMemory:
+        """The rows that are left of a copy in DuckDB, as rows of this engine: people stay who they were."""
         import duckdb
 
-        from sparsegate.tables.engines.duckdb import Relation
-
-        every = self.select({name: name for name in self.frame.collect_schema().names()})
-        return Relation(framed(duckdb.connect().from_arrow(every.collect().to_arrow())))
+        frame = self.frame.collect()
+        if self.kind.is_pyarrow():
+            frame = framed(_plain(frame.to_native())).collect()
+        place = unlike("row", frame.columns)
+        named = {f"c{number}": name for number, name in enumerate(frame.columns)}
+        copied = self.select(named).rename(named).collect().with_row_index(place).to_arrow()
+        left = match(duckdb.connect().from_arrow(copied)).select(duckdb.ColumnExpression(place))
+        matches = np.zeros(len(frame), dtype=np.bool_)
+        matches[left.fetchnumpy()[place]] = True
+        return InMemory(frame.filter(matches.tolist()).lazy())
 
     def select(self, named: Mapping[str, str]) -> Frame:
         chosen = super().select(named)
@@ -58,7 +67,7 @@ class InMemory(Engine):
             native = chosen.to_native()
             chosen = framed(native.assign(**{name: _typed(native[name]) for name in native.columns}))
         if self.kind.is_pyarrow():
-            chosen = framed(_plain(chosen.collect().to_native()))
+            chosen = framed(_fitting(_plain(chosen.collect().to_native())))
         return chosen
 
     def digests(self, items: Frame) -> Frame:
@@ -96,25 +105,33 @@ def _typed(column: pandas.Series) -> Any:
 
 
 def _plain(table: pyarrow.Table) -> pyarrow.Table:
-    """A PyArrow table with one type for strings, which can be grouped and joined, and items of 64 bits with a sign.
+    """A PyArrow table with values for codes and one type for strings, which can be grouped, joined and filtered."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        dtype = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string(dtype) or pa.types.is_string_view(dtype):
+            dtype = pa.large_string()  # the others hold 2 GB at most, or cannot be grouped
+        if dtype != field.type:
+            table = table.set_column(place, field.name, table.column(place).cast(dtype))
+    return table
+
+
+def _fitting(table: pyarrow.Table) -> pyarrow.Table:
+    """The table with items of 64 bits with a sign.
 
     An item that does not fit becomes null, and is dropped like one: PyArrow's own comparison with 2**63 would raise,
-    and whether it does would hang on a cell.
+    and whether it does would depend on a cell.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for place, field in enumerate(table.schema):
-        column, dtype = table.column(place), field.type
-        if pa.types.is_dictionary(dtype):
-            dtype = dtype.value_type
-            column = column.cast(dtype)
-        if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
-            column = column.cast(pa.large_string())  # the others hold 2 GB at most, or cannot be grouped
-        elif field.name != "user" and pa.types.is_uint64(dtype):
+        if field.name != "user" and pa.types.is_uint64(field.type):
+            column = table.column(place)
             fits = pc.less_equal(column, pa.scalar(MOST_LABEL, pa.uint64()))
             column = pc.if_else(fits, column, pa.scalar(None, pa.uint64())).cast(pa.int64())
-        table = table.set_column(place, field.name, column)
+            table = table.set_column(place, field.name, column)
     return table
 
 
