@@ -131,7 +131,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class SelectionMethod:
     """A way to select: the options it reads, why it reads no others, and how to make it ready to draw."""
 
     options: frozenset[str]
@@ -175,19 +175,19 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
     return calibration.budget, lambda source: traversal_groups(source, scores, steps, plan)
 
 
-METHODS: Mapping[str, Method] = MappingProxyType(
+METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
     {
-        "exponential": Method(
+        "exponential": SelectionMethod(
             options=frozenset(),
             why_not="weighs scores directly, without threshold, passes, split or lattice",
             prepare=_exponential,
         ),
-        "sparse-vector": Method(
+        "sparse-vector": SelectionMethod(
             options=frozenset({"threshold", "allocation", "granularity"}),
             why_not="makes one pass at the threshold as it is; 'retraversal' raises it and passes again",
             prepare=lambda request, scores: _traversal(request, scores, 0, 1),
         ),
-        "retraversal": Method(
+        "retraversal": SelectionMethod(
             options=frozenset({"threshold", "raise_by", "max_passes", "allocation", "granularity"}),
             why_not="reads every option",
             prepare=lambda request, scores: _traversal(request, scores, DEFAULT_RAISE, DEFAULT_PASSES),

@@ -2,8 +2,8 @@
 
 from sparsegate.noise.bernoulli import bernoulli
 from sparsegate.noise.binomial import binomial
+from sparsegate.noise.discrete_laplace import discrete_laplace
 from sparsegate.noise.geometric import MAX_SCALE, exact_scale, geometric
-from sparsegate.noise.laplace import discrete_laplace
 from sparsegate.noise.reservoir import Reservoir
 from sparsegate.noise.sources import Secure, Seeded, Source
 from sparsegate.noise.uniform import uniform_below, uniform_subset

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import GateClosed
-from sparsegate.noise.laplace import fill_discrete_laplace
+from sparsegate.noise.discrete_laplace import fill_discrete_laplace
 from sparsegate.noise.lineage import MARK, birthmark
 from sparsegate.noise.sources import Source
 

@@ -12,7 +12,7 @@ from sparsegate.mechanisms.variants import Released, Scales, Variant
 from sparsegate.privacy.loss import loss
 from sparsegate.privacy.outcome import log_probability
 from sparsegate.privacy.theorems.claim import NEAR, Claim, ClaimPart, ClaimVerdict, Measured, Subject, equals, exceeds
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, indicators, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, indicators, listed, repeated
 
 _MANY = 2000  # queries of a pair whose loss has no bound
 _ENDLESS = 100.0  # what a loss must pass at epsilon = 1 and this many queries to count as unbounded
@@ -40,7 +40,7 @@ _FIG_2 = {
 }
 
 
-def endless_pair(row: Variant, queries: int) -> NeighbourPair:
+def endless_pair(row: Variant, queries: int) -> AnswerPair:
     """The paper's own neighbours for a row without a bound, and this many queries (Thm. 3, 6 and 7)."""
     half = queries // 2
     return {

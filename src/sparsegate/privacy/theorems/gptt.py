@@ -17,13 +17,13 @@ import numpy as np
 
 from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_least, equals, exceeds, within
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, listed, repeated
 
 _TIMES = (1, 5, 10, 20, 200, 2000)
 _GRID = 4001
 
 
-def _pair(t: int) -> NeighbourPair:
+def _pair(t: int) -> AnswerPair:
     return repeated((0, 1, BELOW, t), (1, 0, ABOVE, t))
 
 

@@ -17,7 +17,7 @@ from sparsegate.privacy.theorems.claim import (
     exceeds,
     within,
 )
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, listed, repeated
 
 _SEED = 1
 _RANDOM = 40  # random neighbours for each number of queries
@@ -28,13 +28,13 @@ def _one_sided(setting: Setting, entry: bool, counts: Sequence[int]) -> float:
     away = 1 if entry is BELOW else -1
     far = 40 * setting.cutoff * 8
 
-    def pairs(count: int) -> Iterator[NeighbourPair]:
+    def pairs(count: int) -> Iterator[AnswerPair]:
         yield repeated((away * far, away * (far + 1), entry, count))
         yield repeated((0, away, entry, count))
         rng = np.random.default_rng(_SEED)
         for _ in range(_RANDOM):
             answers = rng.normal(0, rng.choice([1, 10, 50]), count)
-            yield NeighbourPair(answers=answers, neighbour=answers + rng.uniform(-1, 1, count), outcome=[entry] * count)  # type: ignore[arg-type]
+            yield AnswerPair(answers=answers, neighbour=answers + rng.uniform(-1, 1, count), outcome=[entry] * count)  # type: ignore[arg-type]
 
     return max(setting.loss(pair) for count in counts for pair in pairs(count))
 

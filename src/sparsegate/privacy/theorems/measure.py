@@ -42,7 +42,7 @@ _SHAPES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeighbourPair:
+class AnswerPair:
     """Answers on D and on D' (Delta = 1), an outcome, and the threshold or thresholds."""
 
     answers: Sequence[float]
@@ -51,7 +51,7 @@ class NeighbourPair:
     threshold: Sequence[float] | float = 0
 
 
-def repeated(*blocks: tuple[float, float, Any, int]) -> NeighbourPair:
+def repeated(*blocks: tuple[float, float, Any, int]) -> AnswerPair:
     """A pair from (answer on D, answer on D', outcome, how often) blocks.
 
     >>> repeated((0, 1, BELOW, 2), (0, -1, ABOVE, 1)).neighbour
@@ -59,7 +59,7 @@ def repeated(*blocks: tuple[float, float, Any, int]) -> NeighbourPair:
     """
     rows = [block[:3] for block in blocks for _ in range(block[3])]
     answers, neighbour, outcome = ([row[i] for row in rows] for i in range(3))
-    return NeighbourPair(answers=answers, neighbour=neighbour, outcome=outcome)
+    return AnswerPair(answers=answers, neighbour=neighbour, outcome=outcome)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Setting:
             noise=self.noise,
         )
 
-    def loss(self, pair: NeighbourPair) -> float:
+    def loss(self, pair: AnswerPair) -> float:
         """The exact loss of a pair."""
         return loss(
             self.row,
@@ -115,7 +115,7 @@ class Setting:
             noise=self.noise,
         )
 
-    def far_pairs(self) -> list[NeighbourPair]:
+    def far_pairs(self) -> list[AnswerPair]:
         """The shapes that attain the bounds, with as many BELOW as are of use."""
         threshold, query, _ = self.row.scales(self.shares, cutoff=self.cutoff, monotonic=self.monotonic)
         if threshold is None or query is None:
@@ -136,7 +136,7 @@ class Setting:
         *,
         queries: int = _SEARCHED,
         thresholds: Sequence[float] = (0,),
-        pairs: Sequence[NeighbourPair] | None = None,
+        pairs: Sequence[AnswerPair] | None = None,
     ) -> float:
         """The largest exact loss over the pairs (default: the far ones) and over what a blind search climbs to."""
         found = search(
@@ -149,7 +149,7 @@ class Setting:
             noise=self.noise,
         )
         # The search works on one shared grid; what it found is measured again by adaptive quadrature.
-        climbed = NeighbourPair(
+        climbed = AnswerPair(
             answers=_whole(found.answers),
             neighbour=_whole(found.neighbour),
             threshold=_whole(found.threshold),

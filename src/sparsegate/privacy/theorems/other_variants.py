@@ -18,7 +18,7 @@ from sparsegate.mechanisms.variants import Released, Variant
 from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.outcome import log_probability
 from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_most, equals, exceeds
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, NeighbourPair, Setting, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, listed, repeated
 
 _THRESHOLDS = (-3, 0, 20)  # a gate may be asked with any of them
 _QUERIES = 41
@@ -26,7 +26,7 @@ _QUERIES = 41
 
 def _worst(row: Variant, cutoff: int, queries: int) -> float:
     """The search alone: thresholds matter here, and the far pairs know only one."""
-    nothing: Sequence[NeighbourPair] = ()
+    nothing: Sequence[AnswerPair] = ()
     return Setting(row=row, cutoff=cutoff, epsilon=1).worst(queries=queries, thresholds=_THRESHOLDS, pairs=nothing)
 
 
