@@ -133,7 +133,7 @@ def test_other_releases_are_printed_as_they_were_kept(command: Command, ledger: 
     assert json.loads(second) == {"release": "laplace", "value": value}
     found = json.loads(command("ledger", "show", "x.ledger", "--release", 2, "--json")[1])
     assert (found["entry"]["number"], found["gave"][0]["value"]) == (2, value)
-    assert "nothing is kept of it" in command("ledger", "show", "x.ledger", "--release", 3)[1]
+    assert "nothing is kept with it" in command("ledger", "show", "x.ledger", "--release", 3)[1]
 
 
 @pytest.mark.parametrize(

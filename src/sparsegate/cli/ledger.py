@@ -100,7 +100,7 @@ def _print_release(release: Release, dataset: str, *, as_json: bool, as_csv: boo
         for part in release.gave:
             typer.echo(json.dumps(part, ensure_ascii=not takes_unicode()))
         if not release.gave:
-            typer.echo("nothing is kept of it: it was cut short, or its answers went to its own process alone")
+            typer.echo("nothing is kept with it: it was cut short, or paid for a gate, or was released elsewhere")
 
 
 def _table(statement: Statement) -> Table:
