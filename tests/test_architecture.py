@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 HEAVY = {
     *("scipy", "mpmath", "matplotlib", "sklearn"),
     *("duckdb", "narwhals", "pandas", "polars", "pyarrow", "pyspark"),
-    *("fastapi", "uvicorn", "sqlglot", "sqlalchemy", "httpx"),
+    *("fastapi", "uvicorn", "sqlalchemy", "httpx"),
     *("typer", "rich"),
 }
 

@@ -29,7 +29,7 @@ CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000
 ASKERS = 3
 NURSERY = """
 import json, os, sys
-import duckdb, fastapi, httpx, psycopg, sqlalchemy, sqlglot, uvicorn
+import duckdb, fastapi, httpx, psycopg, sqlalchemy, uvicorn
 import sparsegate.service.web.http, sparsegate.service.keeper, sparsegate.service.web.server
 from sparsegate.cli import main
 for line in iter(sys.stdin.readline, ""):

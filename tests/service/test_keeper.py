@@ -66,7 +66,7 @@ def test_a_planned_gate_closes_after_its_questions(shop: Shop, keeper: Keeper) -
         shop.keeper().ask(shop.caller(), gate, LOW)
 
 
-def test_a_wrong_predicate_and_an_unknown_gate_spend_nothing(shop: Shop, keeper: Keeper) -> None:
+def test_a_wrong_condition_and_an_unknown_gate_spend_nothing(shop: Shop, keeper: Keeper) -> None:
     gate = shop.open(keeper)
     with pytest.raises(ParameterError, match="page"):
         keeper.ask(shop.caller(), gate, "pag = 'x'")

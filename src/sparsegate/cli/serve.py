@@ -50,7 +50,7 @@ def serve(
     """
     from sparsegate.errors import load_extra
 
-    for module in ("sqlalchemy", "sqlglot", "fastapi", "uvicorn"):
+    for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
     from sparsegate.service.assembly import keeper_on
     from sparsegate.service.data.dataset import Dataset as Data

@@ -136,7 +136,8 @@ class Checker:
         """Arithmetic, which is that of doubles; of one part, its sign."""
         for part in parts:
             if part.node.kind not in (Kind.INTEGER, Kind.REAL, None):
-                raise self.refusal(part, "must have numbers in arithmetic", "convert it with CAST(... AS DOUBLE)")
+                step = "convert it with CAST(... AS DOUBLE)" if part.node.kind is Kind.TEXT else ""
+                raise self.refusal(part, "must have numbers in arithmetic", step)
         node = parts[0].node
         if len(parts) == 1 and isinstance(node, Literal) and isinstance(node.constant, int | float):
             return self.joined(Literal(node.kind, -node.constant if sign == "-" else node.constant), parts, first)
@@ -152,14 +153,16 @@ class Checker:
         node, kind = part.node, part.node.kind
         if kind is not None and target.kind not in CONVERTS[kind]:
             raise self.refusal(part, f"must not cast {kind} to {target.name}: no value converts")
-        if isinstance(node, Literal) and not tried:
+        if isinstance(node, Literal):
             try:
-                constant = converted(node.constant, target.kind)
+                constant = converted(node.constant, target.kind, zoned=target.zoned)
                 low, high = target.bounds or (0, 0)
                 fits = constant is None or low == high or low <= int(constant) <= high
-            except ValueError:
-                fits = kind is not Kind.TEXT
-            if not fits:
+            except ValueError:  # a number that is rounded, or a text that does not convert
+                fits, constant = kind is not Kind.TEXT, ""
+            if fits and constant != "" and target.exact:
+                return self.joined(Literal(target.kind, constant), [part], first, last)
+            if not fits and not tried:
                 raise self._unfit(part, target.kind)
         return self.joined(Cast((node,), target.name, sizes, target.kind), [part], first, last)
 

@@ -22,7 +22,8 @@ WRITTEN: Final = {
 """How an error calls a value of the kind, and how it is written."""
 
 _DAY: Final = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
-_TIME: Final = r"[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
+_TIME: Final = r"[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?"
+_ZONE: Final = r"|Z|[+-][0-9]{2}(?::?[0-9]{2})?"
 _TRUTHS: Final = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
@@ -43,8 +44,8 @@ def number(text: str) -> tuple[Kind, Constant]:
     return Kind.REAL, value
 
 
-def converted(value: Constant, kind: Kind) -> Constant:
-    """A constant as one of another kind; raises ValueError where it is none.
+def converted(value: Constant, kind: Kind, *, zoned: bool = False) -> Constant:
+    """A constant as one of another kind; raises ValueError where it is none. With ``zoned`` a time may have a zone.
 
     >>> converted(" 5 ", Kind.INTEGER), converted("2024-1-31", Kind.DATE), converted(5, Kind.REAL)
     (5, '2024-01-31', 5.0)
@@ -65,7 +66,7 @@ def converted(value: Constant, kind: Kind) -> Constant:
             return text.lower()
         case Kind.DATE if day := re.fullmatch(_DAY, text):
             return datetime.date(*map(int, day.groups())).isoformat()
-        case Kind.TIMESTAMP if moment := re.fullmatch(f"{_DAY}(?:{_TIME})?", text):
+        case Kind.TIMESTAMP if moment := re.fullmatch(f"{_DAY}(?:{_TIME}({_ZONE if zoned else ''}))?", text):
             return _moment(moment)
     raise ValueError
 

@@ -53,11 +53,19 @@ FUNCTIONS: Final[dict[str, Function]] = {
 
 @dataclass(frozen=True)
 class Type:
-    """A type that values are cast to: its name, the kind of the result, and the greatest and least whole number."""
+    """A type that values are cast to, the kind of the result, and the bounds of a whole number."""
 
     name: str
     kind: Kind
     bounds: tuple[int, int] | None = None
+    zoned: bool = False
+    """Whether a text may have a time zone, and is brought to UTC."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether every constant of the kind, within the bounds, stays as it is."""
+        own = self.name in ("VARCHAR", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
+        return own or self.zoned or self.bounds is not None
 
 
 def _whole(name: str, bits: int, *, sign: bool = True) -> Type:
@@ -72,7 +80,7 @@ _KNOWN: Final = [
     *(Type(name, Kind.REAL) for name in ("FLOAT", "DOUBLE", "DECIMAL", "UHUGEINT")),
     *(Type(name, Kind.TEXT) for name in ("VARCHAR", "UUID")),
     *(Type(f"TIMESTAMP{unit}", Kind.TIMESTAMP) for unit in ("", "_S", "_MS", "_NS")),
-    Type("TIMESTAMP WITH TIME ZONE", Kind.TIMESTAMP),
+    Type("TIMESTAMP WITH TIME ZONE", Kind.TIMESTAMP, zoned=True),
     Type("BOOLEAN", Kind.BOOLEAN),
     Type("DATE", Kind.DATE),
 ]

@@ -90,7 +90,7 @@ class _Reader(Checker):
 
     def whole(self) -> Node:
         try:
-            part = self.truth(self._expression())
+            part = self._expression()
         except RecursionError:  # of a caller who is deep in the stack already
             part = None
         if part is None:
@@ -98,7 +98,7 @@ class _Reader(Checker):
         if self._word.part != "end":
             hint = _AFTER.get(self._word.upper, "")
             raise self.refusal(self._word, "must have an operator, such as = or AND, here", hint)
-        return part.node
+        return self.truth(part).node
 
     # --- Words ------------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class _Reader(Checker):
 
     def _require(self, upper: str) -> Word:
         if self._word.upper != upper:
-            raise self.refusal(self._word, f"must have {upper} here")
+            raise self.refusal(self._word, f"must have {'an operator or ) ' if upper == ')' else f'{upper} '}here")
         return self._next()
 
     # --- Operators --------------------------------------------------------------------------------------------------
@@ -222,6 +222,8 @@ class _Reader(Checker):
                 return self._named(word, least)
             case "sign" if word.value == "(":
                 inner = self._expression()
+                if self._word.part == "end":
+                    raise self.refusal(word, "must close this bracket")
                 return Part(inner.node, word.start, self._require(")").end, inner.depth)
             case "sign" if word.value in "+-":
                 return self.arithmetic(word.value, [self._expression(SIGN)], word)
@@ -240,8 +242,10 @@ class _Reader(Checker):
             return self.negated(self._expression(NOT), word)
         if word.upper in _CONSTANTS:
             return Part(_CONSTANTS[word.upper], word.start, word.end)
-        if word.upper in ("DATE", "TIMESTAMP") and self._word.part == "string":
-            return self._moment(word, Kind(word.upper.lower()))
+        if word.upper in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
+            name = "TIMESTAMPTZ" if self._took("WITH", "TIME", "ZONE") else word.upper
+            if self._word.part == "string":
+                return self._moment(word, TYPES[name])
         if self._word.upper == "(" and word.upper not in _RESERVED:
             return self._call(word, word.upper.lower())
         known = self._schema.find(word.value)
@@ -253,13 +257,14 @@ class _Reader(Checker):
             raise self.refusal(word, f"must not hold {_FOREIGN[word.upper]}", "a row must match by itself")
         return self._column(word)
 
-    def _moment(self, word: Word, kind: Kind) -> Part:
+    def _moment(self, word: Word, target: Type) -> Part:
         string = self._next()
         try:
-            return Part(Literal(kind, converted(string.value, kind)), word.start, string.end)
+            constant = converted(string.value, target.kind, zoned=target.zoned)
+            return Part(Literal(target.kind, constant), word.start, string.end)
         except ValueError:
             pass
-        noun, form = WRITTEN[kind]
+        noun, form = WRITTEN[target.kind]
         raise self.refusal(Part(_CONSTANTS["NULL"], word.start, string.end), f"must hold {noun}", f"write {form}")
 
     def _column(self, word: Word) -> Part:

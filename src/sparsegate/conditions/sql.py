@@ -26,20 +26,26 @@ class Dialect:
     forms: Mapping[str, str] = field(default_factory=dict)
 
 
+# A cast from a zone to a timestamp would take that of the machine; and infinite moments must not make it fail.
+_ZONED: Final = (
+    "make_timestamp(least(greatest(epoch_us(TRY_CAST({} AS TIMESTAMPTZ)), -9223372022400000000), 9223372036854775806))"
+)
+
 DIALECTS: Final = {
     "duckdb": Dialect(
         types={
             **dict(zip(Kind, ("VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"), strict=True)),
         },
-        # A cast to a timestamp would take the time zone of the machine.
         casts={
-            "TIMESTAMP WITH TIME ZONE": "TRY(make_timestamp(epoch_us(TRY_CAST({} AS TIMESTAMP WITH TIME ZONE))))",
+            "TIMESTAMP WITH TIME ZONE": _ZONED,
             "HUGEINT": "TRY_CAST({} AS HUGEINT)",
             "UBIGINT": "TRY_CAST(TRY_CAST({} AS UBIGINT) AS HUGEINT)",
         },
         forms={
             **{name: f"{name}({{}})" for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length")},
             **{part: f"date_part('{part}', {{}})" for part in PARTS},
+            # It would fail on the first year that the engine knows, 5877642 before our era.
+            "week": "date_part('week', greatest({}, DATE '290300-01-01 (BC)'))",
             **{name: f"{name}({{}}, {{}})" for name in ("starts_with", "ends_with", *REGEXPS)},
             # The engine's contains takes 5 ns for each place where the first character is found; this takes 0.4.
             "contains": "regexp_matches({}, regexp_escape({}))",
@@ -63,8 +69,7 @@ _READ_AS: Final = {
     **dict.fromkeys(("ubigint", "hugeint"), (Kind.INTEGER, "TRY_CAST({} AS HUGEINT)")),
     **dict.fromkeys(("float", "double", "decimal", "uhugeint"), (Kind.REAL, "TRY_CAST({} AS DOUBLE)")),
     **dict.fromkeys(_MOMENTS, (Kind.TIMESTAMP, "TRY_CAST({} AS TIMESTAMP)")),
-    # A cast would take the time zone of the machine.
-    "timestamp with time zone": (Kind.TIMESTAMP, "TRY(make_timestamp(epoch_us({})))"),
+    "timestamp with time zone": (Kind.TIMESTAMP, _ZONED),
     "boolean": (Kind.BOOLEAN, "{}"),
     "date": (Kind.DATE, "{}"),
 }

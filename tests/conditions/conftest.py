@@ -9,8 +9,10 @@ from tests.support.condition_texts import SCHEMA, TYPES
 
 @pytest.fixture(scope="module")
 def blank() -> duckdb.DuckDBPyConnection:
-    """A table of the schema without a row: enough to bind a query."""
+    """A table of the schema with one row of nulls: enough to bind and to run a query."""
     columns = ", ".join('"' + column.name.replace('"', '""') + '" ' + TYPES[column.kind] for column in SCHEMA.columns)
     connection = duckdb.connect()
+    connection.execute("PRAGMA disable_optimizer")
     connection.execute(f"CREATE TABLE blank ({columns})")
+    connection.execute(f"INSERT INTO blank VALUES ({', '.join(['NULL'] * len(SCHEMA.columns))})")
     return connection
