@@ -119,7 +119,7 @@ def _print_csv(top: PrintedTop) -> None:
 
 @contextmanager
 def to_standard_output(again: str) -> Iterator[None]:
-    """Write, and leave nothing in the buffer. A reader who left ends the program quietly; a full disk, in words."""
+    """Write and flush. A closed pipe ends the program without a message, a full disk with one."""
     try:
         yield
         sys.stdout.flush()
@@ -140,7 +140,7 @@ def ready_to_print() -> None:
 
 
 def takes_unicode() -> bool:
-    """Whether all characters can be written as they are; if not, JSON has a way of its own to write them."""
+    """Whether standard output can encode all characters; if not, JSON escapes them."""
     return (sys.stdout.encoding or "").lower().startswith("utf")
 
 

@@ -176,7 +176,7 @@ def _candidates(workspace: Workspace, text: str, files: Sequence[str], rows: Any
 
 @contextmanager
 def _hinted(kind: str) -> Iterator[None]:
-    """Text is checked while it is counted, so say what a failure there usually is; the engine's own words are data."""
+    """Add the usual cause to an error of the engine, whose own message may hold data and is not shown."""
     try:
         yield
     except TableError as error:

@@ -101,5 +101,5 @@ def _law(scale: Scale, share: str) -> str:
 
 
 def _plain(value: object) -> str:
-    """What JSON has no word for: an enum by its name, an exact number by its digits."""
+    """Values that JSON does not know: an enum by its name, an exact number by its digits."""
     return value.name.lower() if isinstance(value, Enum) else str(value)

@@ -127,7 +127,7 @@ def watch(
 
 
 class WatchReport:
-    """What is said, a line at a time, and out of the buffer before the next condition is read.
+    """Prints one line for each answer, and flushes it before the next condition is read.
 
     Each line is kept on the ledger, where there is one, before it is said; ``repeat`` says what was kept. Where all
     conditions are known and kept, the report ``goes_on`` when nobody can read it: they are paid for.

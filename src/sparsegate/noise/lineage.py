@@ -40,7 +40,7 @@ _locks: dict[int, threading.Lock] = {}
 
 
 def renewal() -> threading.Lock:
-    """The lock under which a child puts its inheritance in order: one that no thread of the parent can hold."""
+    """The lock under which a child renews keys and locks: one that no thread of the parent can hold."""
     return _locks.setdefault(os.getpid(), threading.Lock())
 
 

@@ -99,7 +99,7 @@ class Source(ABC):
         return taken
 
     def _checked_cipher(self) -> CipherContext:
-        """The cipher, under a new key where the process id has changed without a word from the kernel or Python."""
+        """The cipher; under a new key where the process id has changed although no handler of a fork was called."""
         check_process()
         if self._born != MARK[0]:
             self._restart()
