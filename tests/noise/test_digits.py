@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.support.scripted import Scripted, digits16, words64
+from tests.support.scripted import Scripted, digits16
 
 from sparsegate.noise import discrete_laplace, expansions, geometric, uniform_below
 from sparsegate.noise.bernoulli import toss, toss_lanes
@@ -159,12 +159,17 @@ def test_noise_is_zero_or_a_sign_and_one_more_than_a_geometric_draw(zero: bool, 
 
 
 @pytest.mark.parametrize("n", [3, 6, 7, 2**40 + 1])
-def test_a_word_that_is_not_below_n_is_drawn_again(n: int) -> None:
-    assert uniform_below(Scripted([n, n, n - 1]), n) == n - 1
-    shift = 64 - (n - 1).bit_length()
-    source = Scripted([words64(n << shift, (n - 1) << shift), words64(n << shift), words64(0)])
-    assert uniform_below(source, n, 2).tolist() == [0, n - 1]
+@pytest.mark.parametrize("more", [[0], [ONES], "tie"])
+def test_a_whole_part_is_taken_only_where_the_digits_still_to_come_do_not_change_it(n: int, more: object) -> None:
+    first, rest = divmod(2**128, n)  # n V stands just below 1 with these digits of V, and passes it with larger ones
+    assert rest
+    following = (rest << 64) // n
+    digits = [following, ONES] if more == "tie" else list(more)  # type: ignore[call-overload]
+    source = Scripted([first, *digits])
+    assert uniform_below(source, n) == (digits[0] > following or more == "tie")
     assert source.left == 0
+    for place in (0, 1, n - 1):
+        assert uniform_below(Scripted([-(-(place << 128) // n)]), n) == place
 
 
 def test_a_binomial_count_splits_at_every_digit_of_p() -> None:

@@ -116,28 +116,24 @@ def test_a_p_that_is_no_probability_is_refused(p: object) -> None:
 @pytest.mark.parametrize("n", [2, 3, 6, 7, 64, 100])
 def test_uniform_below_is_uniform(n: int) -> None:
     """Chi-square, rate 1e-6; the twin rejects what a modulo would do to a byte."""
-    sample = uniform_below(Seeded(18), n, 200_000)
+    source = Seeded(18)
+    sample = np.array([uniform_below(source, n) for _ in range(100_000)])
     flat = dict.fromkeys(range(n), 1 / n)
     assert chi_square_p(sample, flat) > FALSE_ALARM
     if n in (7, 100):
         biased = Seeded(18).bytes(200_000).astype(np.int64) % n
         assert chi_square_p(biased, flat) < FALSE_ALARM
-    source = Seeded(19)
-    assert chi_square_p(np.array([uniform_below(source, n) for _ in range(5_000)]), flat) > FALSE_ALARM
 
 
 def test_uniform_below_one_is_zero() -> None:
     assert uniform_below(Seeded(1), 1) == 0
-    assert not uniform_below(Seeded(1), 1, 100).any()
 
 
-def test_uniform_below_takes_numbers_beyond_64_bits_one_at_a_time() -> None:
+def test_uniform_below_takes_numbers_beyond_64_bits() -> None:
     source = Seeded(20)
     draws = [uniform_below(source, 10**30) for _ in range(200)]
     assert max(draws) > 9 * 10**29
     assert max(draws) < 10**30
-    with pytest.raises(ParameterError, match=r"2\*\*63"):
-        uniform_below(source, 2**64, 5)
 
 
 def test_every_ordered_subset_is_equally_likely() -> None:

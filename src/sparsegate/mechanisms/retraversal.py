@@ -84,7 +84,7 @@ def traversal_groups(source: Source, scores: Scores, steps: NDArray[np.int64], p
     >>> plan = Traversal(count=3, threshold=80, rho_scale=Fraction(2), nu_scale=Fraction(5), passes=9)
     >>> scores = Scores.histogram({0: 10**6, 75: 2, 120: 1})
     >>> traversal_groups(Seeded(1), scores, scores.values, plan).tolist()
-    [1, 2, 1]
+    [2, 1, 1]
     """
     rho = discrete_laplace(source, plan.rho_scale)
     # Scores lie within 2**61, and rho passes 2**61 with probability exp(-2**13): the cut only keeps int64 safe.

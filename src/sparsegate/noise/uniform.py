@@ -1,51 +1,37 @@
-"""Uniform integers below n without bias, and uniform subsets.
+"""Uniform integers below n without bias, and uniform subsets, in time that does not tell n.
 
-A word is cut to the bits that n needs and drawn again where it is not below n: at most one draw in two is turned
-away, and what is kept is exactly uniform. How often that happens says nothing about what is kept.
+n may be private: how many items passed a threshold, how many share a score. To cut a word to the bits of n and draw
+again where it is not below n is exact too, but how often that happens tells how far n is below a power of two.
 """
 
 from __future__ import annotations
 
-from typing import overload
-
 import numpy as np
-from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise.sources import Source
 
 
-@overload
-def uniform_below(source: Source, n: int, size: None = None) -> int: ...
-@overload
-def uniform_below(source: Source, n: int, size: int) -> NDArray[np.int64]: ...
-def uniform_below(source: Source, n: int, size: int | None = None) -> int | NDArray[np.int64]:
-    """Draw uniformly from 0, 1, ..., n-1. A single draw takes any n; a batch takes n <= 2**63.
+def uniform_below(source: Source, n: int) -> int:
+    """Draw uniformly from 0, 1, ..., n-1: the whole part of n V, V uniform on (0, 1).
+
+    V is known through its first digits, 64 more than n has, rounded up to whole words. In all but one of 2**64 draws
+    they decide, whatever n below 2**64 is; where they do not, more digits of the same V are drawn.
 
     >>> from sparsegate.noise import Seeded
-    >>> uniform_below(Seeded(1), 6, 10).tolist()
-    [4, 5, 3, 0, 1, 4, 0, 1, 5, 3]
+    >>> source = Seeded(1)
+    >>> [uniform_below(source, 6) for _ in range(10)]
+    [4, 0, 4, 1, 2, 2, 3, 1, 0, 1]
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ParameterError("n", "must be a whole number of at least 1", n, "pass how many integers to choose from")
-    bits = (int(n) - 1).bit_length()
-    if size is None:
-        while (drawn := source.integer(bits) if bits else 0) >= n:
-            pass
-        return drawn
-    if n > 2**63:
-        raise ParameterError("n", "must not exceed 2**63 in a batch", n, "draw one at a time")
-    out = np.zeros(size, dtype=np.int64)
-    if bits == 0:
-        return out
-    shift = np.uint64(64 - bits)
-    pending = np.arange(size)
-    while pending.size:
-        words = source.bytes(8 * pending.size).view("<u8") >> shift
-        fits = words <= np.uint64(n - 1)
-        out[pending[fits]] = words[fits].astype(np.int64)
-        pending = pending[~fits]
-    return out
+    n = int(n)
+    bits = 64 * (1 + -(-n.bit_length() // 64))
+    digits = source.integer(bits)
+    while (n * digits) >> bits != (n * (digits + 1) - 1) >> bits:
+        digits = digits << 64 | source.integer(64)
+        bits += 64
+    return (n * digits) >> bits
 
 
 def uniform_subset(source: Source, n: int, count: int) -> list[int]:
@@ -55,7 +41,7 @@ def uniform_subset(source: Source, n: int, count: int) -> list[int]:
 
     >>> from sparsegate.noise import Seeded
     >>> uniform_subset(Seeded(1), 10**12, 2)
-    [450455472490, 205956662656]
+    [747825427702, 51911683610]
     """
     if not 0 <= count <= n:
         raise ParameterError("count", f"must be from 0 to n = {n}", count, "ask for no more than there are")
