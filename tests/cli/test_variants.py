@@ -1,44 +1,20 @@
-"""`sparsegate variants`, and what every sub-command shares: exit codes, one-line errors, `--version`."""
+"""`sparsegate variants`: every row, in words, at a glance and as JSON."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import fields
-from importlib.metadata import entry_points
 
 import pytest
 
-import sparsegate
-from sparsegate import cli
 from sparsegate.cli.variants import LEGEND
 from sparsegate.mechanisms.variants import VARIANTS, Variant
 
 KEYS = list(VARIANTS)
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Run the command line in this process, 80 columns wide, and return exit code, stdout and stderr."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def run(*arguments: str) -> tuple[object, str, str]:
-        monkeypatch.setattr("sys.argv", ["sparsegate", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out, captured.err
-
-    return run
-
-
 def lines_by_first_word(text: str) -> dict[str, list[str]]:
     return {words[0]: words[1:] for line in text.splitlines() if (words := line.split())}
-
-
-def test_the_console_script_is_this_main() -> None:
-    (script,) = entry_points(group="console_scripts", name="sparsegate")
-    assert script.load() is cli.main
 
 
 def test_the_table_has_one_line_for_every_row(command) -> None:
@@ -108,16 +84,3 @@ def test_an_unknown_key_is_one_line_on_stderr_and_exit_code_2(command) -> None:
     assert err.startswith("sparsegate: KEY must be one of standard,")
     assert "got 'svt-1999'" in err
     assert err.count("\n") == 1
-
-
-def test_version_prints_the_version(command) -> None:
-    assert command("--version") == (0, f"sparsegate {sparsegate.__version__}\n", "")
-
-
-@pytest.mark.parametrize("place", ["sparsegate.cli.app.app", "sparsegate.cli.variants.Console"])
-def test_ctrl_c_is_quiet_and_exits_130(command, monkeypatch, place: str) -> None:
-    def interrupt(**_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(place, interrupt)
-    assert command("variants") == (130, "", "")

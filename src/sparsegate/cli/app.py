@@ -1,26 +1,56 @@
-"""The typer application that gathers the sub-commands."""
+"""The typer application: a sub-command is loaded when it is called, or when all of them are listed."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from sparsegate import __version__
-from sparsegate.cli.audit import audit
-from sparsegate.cli.datasets import datasets
-from sparsegate.cli.ledger import app as ledger
-from sparsegate.cli.loss import loss
-from sparsegate.cli.reproduce import reproduce
-from sparsegate.cli.serve import serve
-from sparsegate.cli.theorems import theorems
-from sparsegate.cli.token import app as token
-from sparsegate.cli.top import top
-from sparsegate.cli.variants import variants
-from sparsegate.cli.watch import watch
+
+COMMANDS = (
+    "variants",
+    "loss",
+    "audit",
+    "theorems",
+    "reproduce",
+    "datasets",
+    "top",
+    "watch",
+    "ledger",
+    "serve",
+    "token",
+)
+"""Each is a module here that holds a function, or a typer application, of its own name."""
 
 # Typer's own tracebacks print local variables, which may be private data.
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+_OPTIONS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False}
+
+
+class Commands(TyperGroup):
+    """The sub-commands, in the order in which they are listed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Load one of them."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = getattr(import_module(f"sparsegate.cli.{cmd_name}"), cmd_name)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(**_OPTIONS)
+            alone.command(cmd_name)(found)
+            found = alone
+        command = typer.main.get_command(found)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, **_OPTIONS)
 
 
 def _print_version(wanted: bool) -> None:
@@ -36,16 +66,3 @@ def sparsegate(
     ] = False,
 ) -> None:
     """Ask which private answers are above a threshold, and pay privacy only for those."""
-
-
-app.command()(variants)
-app.command()(loss)
-app.command()(audit)
-app.command()(theorems)
-app.command()(reproduce)
-app.add_typer(datasets, name="datasets")
-app.command()(top)
-app.command()(watch)
-app.add_typer(ledger, name="ledger")
-app.command()(serve)
-app.add_typer(token, name="token")

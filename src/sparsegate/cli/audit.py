@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -13,12 +12,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
+from sparsegate.cli.options import Claimed, Monotonic
+from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.batch import run_many
 from sparsegate.mechanisms.bounds import tight_epsilon
@@ -39,14 +39,14 @@ def audit(
         str | None,
         typer.Argument(metavar="MODULE:FUNCTION", show_default=False, help="The mechanism: package.module:function."),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="The epsilon it claims.")] = 1.0,
+    epsilon: Claimed = 1.0,
     delta: Annotated[float, typer.Option(help="The delta it claims.")] = 0.0,
     queries: Annotated[str, typer.Option(help="Ask at most this many questions; 2:10, from 2 to 10.")] = "10",
     seconds: Annotated[float | None, typer.Option(help="Time for each mechanism; 60 unless given.")] = None,
     samples: Annotated[int | None, typer.Option(help="Runs in all, instead of a time.")] = None,
     confidence: Annotated[float, typer.Option(help="Of the bound, and so of a violation.")] = 0.99,
     sensitivity: Annotated[str, typer.Option(help="How far one person moves an answer; 1.0: floats.")] = "1",
-    monotonic: Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")] = False,
+    monotonic: Monotonic = False,
     centre: Annotated[float, typer.Option(help="Where to lay out answers: the mechanism's threshold.")] = 0.0,
     batch: Annotated[
         bool | None,
@@ -89,16 +89,13 @@ def audit(
         # Whatever the mechanism prints must not end up in the JSON.
         with contextlib.redirect_stdout(sys.stderr):
             verdict = audit_mechanism(_load(target), batch=batch, **options)
-        typer.echo(_json(record(verdict)) if as_json else verdict.sentence)
+        print_json(record(verdict)) if as_json else typer.echo(verdict.sentence)
         raise typer.Exit(int(verdict.violates))
     found = {row.key: verdict for row, verdict in _audited(options)}
     if as_json:
-        typer.echo(_json([{"row": key, **record(verdict)} for key, verdict in found.items()]))
+        print_json([{"row": key, **record(verdict)} for key, verdict in found.items()])
     else:
-        console = Console(markup=False, highlight=False)
-        most = options["queries"][1]
-        console.print(_overview(found, queries=most, monotonic=monotonic))
-        console.print(LEGEND)
+        print_plain(_overview(found, queries=options["queries"][1], monotonic=monotonic), LEGEND)
     raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in found.items())))
 
 
@@ -156,9 +153,8 @@ def _audited(options: dict[str, Any]) -> Iterator[tuple[Variant, Verdict]]:
 
 
 def _overview(found: dict[str, Verdict], *, queries: int, monotonic: bool) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading in ("key", "paper", "claimed", "true", "proven", "verdict"):
-        table.add_column(heading, justify="right" if heading in ("claimed", "true", "proven") else "left")
+    numbers = ("claimed", "true", "proven")
+    table = grid("key", "paper", *numbers, "verdict", right=numbers)
     for key, verdict in found.items():
         row = VARIANTS[key]
         true = tight_epsilon(row, epsilon=verdict.epsilon, monotonic=monotonic, queries=queries)
@@ -205,7 +201,3 @@ def _queries(text: str) -> tuple[int, int]:
     except ValueError:
         rule = "must be a whole number n >= 1, or least:most"
         raise ParameterError("queries", rule, text, "write e.g. 10, or 2:10") from None
-
-
-def _json(data: object) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False, default=str)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from sparsegate.cli.options import AsJsonArray
+from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.evaluation.datasets import PUBLISHED, load
 from sparsegate.evaluation.datasets import fetch as fetch_file
 
@@ -22,48 +21,26 @@ datasets = typer.Typer(invoke_without_command=True, help="The datasets of the ev
 
 
 @datasets.callback()
-def listing(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print them as a JSON array, with every field.")] = False,
-) -> None:
+def listing(context: typer.Context, as_json: AsJsonArray = False) -> None:
     """List the datasets: records, items, source, and whether a stand-in is used where there is no file."""
     if context.invoked_subcommand is not None:
         return
-    loaded = [load(name) for name in PUBLISHED]
+    loaded = [(PUBLISHED[name], load(name)) for name in PUBLISHED]
     if as_json:
-        rows = [
-            {
-                "name": data.name,
-                "title": PUBLISHED[data.name].title,
-                "records": data.records,
-                "items": data.items,
-                "source": PUBLISHED[data.name].source,
-                "url": PUBLISHED[data.name].url,
-                "without_a_file": data.kind,
-                "stand_in": data.stand_in,
-                "description": data.description,
-            }
-            for data in loaded
-        ]
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        own = ("name", "title", "records", "items", "source", "url")
+        print_json(
+            [
+                {name: getattr(row, name) for name in own}
+                | {"without_a_file": data.kind, "stand_in": data.stand_in, "description": data.description}
+                for row, data in loaded
+            ]
+        )
         return
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading, justify in (
-        ("name", "left"),
-        ("records", "right"),
-        ("items", "right"),
-        ("no file", "left"),
-        ("fetch", "left"),
-        ("source", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    for data in loaded:
-        row = PUBLISHED[data.name]
-        can_fetch = "yes" if row.url else "no"
-        table.add_row(row.name, f"{row.records:,}", f"{row.items:,}", data.kind, can_fetch, row.source)
-    console = Console(markup=False, highlight=False)
-    console.print(table)
-    console.print(LEGEND)
+    table = grid("name", "records", "items", "no file", "fetch", "source", right=("records", "items"))
+    for row, data in loaded:
+        numbers = (f"{row.records:,}", f"{row.items:,}")
+        table.add_row(row.name, *numbers, data.kind, "yes" if row.url else "no", row.source)
+    print_plain(table, LEGEND)
 
 
 @datasets.command()

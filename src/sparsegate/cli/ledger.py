@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.ledger_options import recorded
-from sparsegate.cli.printing import PrintedTop, print_top, ready_to_print, takes_unicode
+from sparsegate.cli.options import recorded
+from sparsegate.cli.printed_top import PrintedTop, print_top
+from sparsegate.cli.printing import facts, grid, print_json, print_plain, ready_to_print
 from sparsegate.cli.watch import WatchReport
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, Entry, Release, Statement, exact_text
 
-app = typer.Typer(no_args_is_help=True, help="What was spent on a dataset, and what is left.")
+ledger = typer.Typer(no_args_is_help=True, help="What was spent on a dataset, and what is left.")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The ledger, as in `sparsegate top --ledger FILE`.")]
 
 
-@app.command()
+@ledger.command()
 def show(
     file: File,
     release: Annotated[
@@ -41,19 +40,13 @@ def show(
         raise ParameterError("csv", "needs a release to print", next_step="give --release, or use `ledger export`")
     statement = sg.Ledger(file).statement()
     if as_json:
-        typer.echo(json.dumps(_statement(statement), indent=2, ensure_ascii=False))
+        print_json(_statement(statement))
         return
-    console = Console(markup=False, highlight=False)
-    summary = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    summary.add_row("dataset", statement.dataset)
-    for name in ("budget", "spent", "remaining"):
-        summary.add_row(name, str(getattr(statement, name)))
-    console.print(summary)
-    console.print()
-    console.print(_table(statement))
+    amounts = {name: str(getattr(statement, name)) for name in ("budget", "spent", "remaining")}
+    print_plain(facts({"dataset": statement.dataset, **amounts}), "", _table(statement))
 
 
-@app.command()
+@ledger.command()
 def export(
     file: File,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array instead of CSV.")] = False,
@@ -61,14 +54,14 @@ def export(
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
     records = [_record(entry) for entry in sg.Ledger(file).entries()]
     if as_json:
-        typer.echo(json.dumps(records, indent=2, ensure_ascii=False))
+        print_json(records)
         return
     writer = csv.DictWriter(sys.stdout, fieldnames=list(records[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
 
 
-@app.command("raise")
+@ledger.command("raise")
 def raise_budget(
     file: File,
     budget: Annotated[float, typer.Option(help="The new epsilon in all, larger than the present one.")],
@@ -94,21 +87,19 @@ def _print_release(release: Release, dataset: str, *, as_json: bool, as_csv: boo
         WatchReport(as_json=as_json).repeat(release.gave)
     elif as_json:
         found = {"entry": _record(release.entry), "gave": release.gave}
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=not takes_unicode()))
+        print_json(found)
     else:
         typer.echo(f"{release.entry.what}, {release.entry.amount}, {recorded(release.entry.number, dataset)}")
         for part in release.gave:
-            typer.echo(json.dumps(part, ensure_ascii=not takes_unicode()))
+            print_json(part, indent=None)
         if not release.gave:
             typer.echo("nothing is kept with it: it was cut short, or paid for a gate, or was released elsewhere")
 
 
 def _table(statement: Statement) -> Table:
     """One line per entry, 80 columns wide where the texts are short; a long text wraps."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for heading in ("#", "when (UTC)", "", "epsilon", "delta"):
-        table.add_column(heading, no_wrap=True, justify="right" if heading in ("#", "epsilon", "delta") else "left")
-    table.add_column("what")
+    amounts, others = ("#", "epsilon", "delta"), ("when (UTC)", "")
+    table = grid("#", *others, "epsilon", "delta", "what", right=amounts, unbroken=(*amounts, *others), gap=2)
     for entry in statement.entries:
         delta = _short(entry.amount.delta) if entry.amount.delta else "0"
         when = entry.at.strftime("%Y-%m-%d %H:%M")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from sparsegate.cli.options import AsJson, Claimed, Monotonic
+from sparsegate.cli.printing import facts, print_json, print_plain
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import variant
 
@@ -19,8 +18,8 @@ WORDS = {"b": False, "below": False, "a": True, "above": True}
 def loss(
     row: Annotated[str, typer.Argument(metavar="ROW", help="A key of `sparsegate variants`.")],
     cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Positives before it stops.")] = 1,
-    epsilon: Annotated[float, typer.Option(help="The epsilon it claims.")] = 1.0,
-    monotonic: Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")] = False,
+    epsilon: Claimed = 1.0,
+    monotonic: Monotonic = False,
     queries: Annotated[int | None, typer.Option(help="At most this many questions in all.")] = None,
     answers: Annotated[str | None, typer.Option(help="Answers on one dataset: 0,0,1.")] = None,
     neighbour: Annotated[str | None, typer.Option(help="Answers on its neighbour: 1,1,0.")] = None,
@@ -29,7 +28,7 @@ def loss(
     estimates: Annotated[str | None, typer.Option(help="Public estimates, for rows that compare errors.")] = None,
     lattice: Annotated[bool, typer.Option("--lattice", help="Discrete noise, as in a run, not the paper's.")] = False,
     plot: Annotated[str | None, typer.Option(help="Draw the loss of all rows against questions here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What a variant really leaks: its tight epsilon, and two neighbours and an outcome that show it."""
     from sparsegate import privacy
@@ -67,14 +66,8 @@ def loss(
         beyond = 10 * epsilon if math.isinf(tight) else None
         kind: Any = "lattice" if lattice else "continuous"
         witness = privacy.worst_case(row, queries=queries, at_least=beyond, noise=kind, **common)
-        report |= {
-            "answers": witness.answers,
-            "neighbour": witness.neighbour,
-            "outcome": witness.outcome,
-            "threshold": witness.threshold,
-            "estimates": witness.estimates,
-            "loss": witness.loss,
-        }
+        names = ("answers", "neighbour", "outcome", "threshold", "estimates", "loss")
+        report |= {name: getattr(witness, name) for name in names}
     if plot is not None:
         from sparsegate.privacy.pictures import draw_losses
 
@@ -82,29 +75,27 @@ def loss(
         report["plot"] = plot
     if as_json:
         plain = {key: str(value) if value in (math.inf, -math.inf) else value for key, value in report.items()}
-        typer.echo(json.dumps(plain, default=str, allow_nan=False))
+        print_json(plain, indent=None)
     else:
         _show(report)
 
 
 def _show(report: dict[str, Any]) -> None:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    tight, claimed = report["tight_epsilon"], report["epsilon"]
+    tight, claimed, bars = report["tight_epsilon"], report["epsilon"], report["threshold"]
     limit = "" if report["queries"] is None else f" for at most {report['queries']} questions"
     word = f"{'within' if tight <= claimed else 'NOT within'} the claimed {claimed:g}{limit}"
-    table.add_row("claimed epsilon", f"{claimed:g}")
-    table.add_row("tight epsilon", f"{_readable(tight)}   {word}")
-    table.add_row("answers on D", _runs(report["answers"]))
-    table.add_row("answers on D'", _runs(report["neighbour"]))
-    if len(set(report["threshold"])) > 1 or any(report["threshold"]):
-        table.add_row("thresholds", _runs(report["threshold"]))
-    if report["estimates"] is not None:
-        table.add_row("estimates", _runs(report["estimates"]))
-    table.add_row("outcome", _runs(report["outcome"]))
-    table.add_row("its loss", _readable(report["loss"]))
-    if "plot" in report:
-        table.add_row("picture", report["plot"])
-    Console(markup=False, highlight=False).print(table)
+    said = {
+        "claimed epsilon": f"{claimed:g}",
+        "tight epsilon": f"{_readable(tight)}   {word}",
+        "answers on D": _runs(report["answers"]),
+        "answers on D'": _runs(report["neighbour"]),
+        "thresholds": _runs(bars) if len(set(bars)) > 1 or any(bars) else "",
+        "estimates": "" if report["estimates"] is None else _runs(report["estimates"]),
+        "outcome": _runs(report["outcome"]),
+        "its loss": _readable(report["loss"]),
+        "picture": report.get("plot", ""),
+    }
+    print_plain(facts({name: text for name, text in said.items() if text}))
 
 
 def _readable(number: float) -> str:

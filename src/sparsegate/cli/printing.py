@@ -1,120 +1,49 @@
-"""How a private selection is printed: a table for a terminal, JSON or CSV, each with the record to publish beside it.
-
-Everything here was released by the mechanism or is a public parameter. What was read, dropped or ignored is nowhere.
-"""
+"""What every sub-command prints with: tables, JSON, and standard output that may be closed or full."""
 
 from __future__ import annotations
 
-import csv
 import errno
 import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from sparsegate.errors import SparsegateError
 
-UNREMARKABLE = (("itemset_size", 1), ("private", True), ("answers_epsilon", "0"))
-"""Entries of a record that a table on a terminal leaves out, because they are what one expects."""
+
+def print_plain(*parts: RenderableType) -> None:
+    """Print tables and texts as they are, as wide as the terminal at most."""
+    console = Console(markup=False, highlight=False, emoji=False)
+    for part in parts:
+        console.print(part)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrintedTop:
-    """A release of `top` as a ledger keeps it (``TopItems.published``, and the column that was ranked), to be printed.
-
-    Fresh or from a ledger, it prints the same.
-    """
-
-    kept: Mapping[str, Any]
-    recorded: str
-
-    @property
-    def item(self) -> str:
-        """The column that was ranked."""
-        return str(self.kept["item"])
-
-    @property
-    def estimated(self) -> bool:
-        """Whether the items have noisy counts."""
-        return self.kept["estimates"] is not None
-
-    @property
-    def headings(self) -> list[str]:
-        """One heading for each part of an item: a set of two has two."""
-        size = self.kept["record"]["itemset_size"]
-        return [self.item] if size == 1 else [f"{self.item} {part}" for part in range(1, size + 1)]
-
-    @property
-    def rows(self) -> list[tuple[tuple[Any, ...], int | None]]:
-        """The parts of each item, and its noisy count where there is one, in the order selected."""
-        single = self.kept["record"]["itemset_size"] == 1
-        parts = [(item,) if single else tuple(item) for item in self.kept["items"]]
-        return list(zip(parts, self.kept["estimates"] or [None] * len(parts), strict=True))
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What may be published beside the items: public parameters, epsilon and delta as exact decimals."""
-        return {**self.kept["record"], "recorded": self.recorded}
+def grid(*headings: str, right: Collection[str] = (), unbroken: Collection[str] = (), gap: int = 1) -> Table:
+    """An empty table without lines; numbers belong ``right``, and what is ``unbroken`` stays on its line."""
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left", no_wrap=heading in unbroken)
+    return table
 
 
-def print_top(top: PrintedTop, *, as_json: bool = False, as_csv: bool = False, again: str = "") -> None:
-    """Print a release; ``again`` says how to print it again, should that fail."""
-    with to_standard_output(again):
-        (_print_json if as_json else _print_csv if as_csv else _print_table)(top)
+def facts(found: Mapping[str, RenderableType], *, bold: bool = False) -> Table:
+    """A line for each name and what there is to say about it."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(style="bold" if bold else "", no_wrap=bold)
+    for name, said in found.items():
+        table.add_row(name, said)
+    return table
 
 
-def _print_table(top: PrintedTop) -> None:
-    """The items, then the record, as wide as the terminal at most."""
-    bar = top.kept["error_bar"]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("#", justify="right", no_wrap=True)
-    for heading in top.headings:
-        table.add_column(printable(heading), overflow="fold")
-    if top.estimated:
-        table.add_column(f"{top.record['unit']}s ± {bar:,}", justify="right", no_wrap=True)
-    for rank, (parts, estimate) in enumerate(top.rows, start=1):
-        cells = [Text(printable(part)) for part in parts]
-        table.add_row(str(rank), *cells, *([] if estimate is None else [f"{estimate:,}"]))
-    console = Console(markup=False, highlight=False)
-    console.print(table if top.rows else "no item was selected")
-    console.print()
-    notes = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    for name, value in top.record.items():
-        if (name, value) not in UNREMARKABLE:
-            notes.add_row(name.replace("_", " "), Text(printable(_number(value))))
-    if top.estimated:
-        notes.add_row("error bar", f"± {bar:,} for each count, {100 * top.kept['confidence']:g} % confidence")
-    console.print(notes)
-
-
-def _print_json(top: PrintedTop) -> None:
-    """One object: the items with rank and estimate, and the record."""
-    single = len(top.headings) == 1
-    items = [
-        {"rank": rank, "item": parts[0] if single else parts} | ({} if estimate is None else {"estimate": estimate})
-        for rank, (parts, estimate) in enumerate(top.rows, start=1)
-    ]
-    bars = {name: top.kept[name] for name in ("error_bar", "confidence")} if top.estimated else {}
-    found = {"items": items, "record": top.record | bars}
-    typer.echo(json.dumps(found, indent=2, ensure_ascii=not takes_unicode(), default=str))
-
-
-def _print_csv(top: PrintedTop) -> None:
-    """A row for each item; the record is repeated in every row, so that a file of them says how it was made."""
-    bars = {name: top.kept[name] for name in ("error_bar", "confidence")} if top.estimated else {}
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["rank", *top.headings, *(["estimate"] if bars else []), *bars, *top.record])
-    for rank, (parts, estimate) in enumerate(top.rows, start=1):
-        writer.writerow([rank, *parts, *([estimate] if bars else []), *bars.values(), *top.record.values()])
+def print_json(data: object, *, indent: int | None = 2, default: Callable[[object], object] = str) -> None:
+    """Print as JSON; where the terminal does not take all characters, in JSON's own way to write them."""
+    typer.echo(json.dumps(data, indent=indent, ensure_ascii=not takes_unicode(), default=default))
 
 
 @contextmanager
@@ -142,12 +71,6 @@ def ready_to_print() -> None:
 def takes_unicode() -> bool:
     """Whether standard output can encode all characters; if not, JSON escapes them."""
     return (sys.stdout.encoding or "").lower().startswith("utf")
-
-
-def _number(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.15g}"
 
 
 def printable(value: object) -> str:

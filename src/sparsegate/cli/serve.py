@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparsegate.cli.ledger_options import Dataset, LedgerDelta, Sql, Table
+from sparsegate.cli.options import Dataset, LedgerDelta, Sql, Table
 from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -14,6 +13,8 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from sparsegate.cli.options import AsJsonArray
+from sparsegate.cli.printing import facts, grid, print_json, print_plain
 from sparsegate.errors import ParameterError
 from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Claim, ClaimFinding, ClaimVerdict
 
@@ -36,7 +37,7 @@ def theorems(
     key: Annotated[
         str | None, typer.Argument(metavar="KEY", show_default=False, help="Measure this one, and say all about it.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array, with every part measured.")] = False,
+    as_json: AsJsonArray = False,
 ) -> None:
     """Measure every claim of the paper; exit code 1 where a verdict is not the documented one."""
     if key is not None and key not in CLAIMS:
@@ -44,12 +45,11 @@ def theorems(
     claims = list(CLAIMS.values()) if key is None else [CLAIMS[key]]
     findings = _measured(claims)
     if as_json:
-        typer.echo(json.dumps([_record(CLAIMS[f.key], f) for f in findings.values()], indent=2, ensure_ascii=False))
+        print_json([_record(CLAIMS[finding.key], finding) for finding in findings.values()])
+    elif key is None:
+        print_plain(_overview(findings), _count(findings.values()) + LEGEND)
     else:
-        console = Console(markup=False, highlight=False)
-        console.print(_overview(findings) if key is None else _detail(claims[0], findings[key]))
-        if key is None:
-            console.print(_count(findings.values()) + LEGEND)
+        print_plain(_detail(claims[0], findings[key]))
     if any(finding.verdict is not CLAIMS[finding.key].expected for finding in findings.values()):
         raise typer.Exit(1)
 
@@ -63,10 +63,7 @@ def _measured(claims: list[Claim]) -> dict[str, ClaimFinding]:
 
 def _overview(findings: Mapping[str, ClaimFinding]) -> Table:
     """Two or three lines for each claim, 80 columns wide at most."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("key", no_wrap=True)
-    table.add_column("measured")
-    table.add_column("verdict", no_wrap=True)
+    table = grid("key", "measured", "verdict", unbroken=("key", "verdict"))
     for title, claims in SECTIONS.items():
         table.add_row(Text(title.partition(":")[0], style="bold"), Text(title.partition(": ")[2], style="bold"), "")
         for claim in claims:
@@ -77,15 +74,17 @@ def _overview(findings: Mapping[str, ClaimFinding]) -> Table:
 
 def _detail(claim: Claim, finding: ClaimFinding) -> Table:
     """Everything about one claim, and every part that was measured."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    table.add_row("key", claim.key)
-    table.add_row("place", claim.place)
-    table.add_row("claim", claim.statement)
-    table.add_row("verdict", _verdict(claim, finding))
-    table.add_row("documented", str(claim.expected))
-    table.add_row("measured", finding.evidence)
+    table = facts(
+        {
+            "key": claim.key,
+            "place": claim.place,
+            "claim": claim.statement,
+            "verdict": _verdict(claim, finding),
+            "documented": str(claim.expected),
+            "measured": finding.evidence,
+        },
+        bold=True,
+    )
     for i, part in enumerate(finding.parts):
         sign = "" if part.holds else "fails: "
         line = f"{sign}{part.what}: {part.measured:.6g} {part.relation} {part.claimed:.6g}"

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import sparsegate as sg
+from sparsegate.cli.printing import grid, print_plain
 
 if TYPE_CHECKING:
     from sparsegate.service.tokens import Tokens
 
-app = typer.Typer(no_args_is_help=True, help="Who may ask a service, and who may open gates.")
+token = typer.Typer(no_args_is_help=True, help="Who may ask a service, and who may open gates.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")]
 Place = Annotated[
@@ -21,7 +22,7 @@ Place = Annotated[
 ]
 
 
-@app.command()
+@token.command()
 def add(
     name: Name,
     ledger: Place,
@@ -32,23 +33,19 @@ def add(
         typer.echo(tokens.add(name, role))
 
 
-@app.command("list")
+@token.command("list")
 def list_tokens(ledger: Place) -> None:
     """Every token that was ever made; none can be shown again."""
-    from rich.console import Console
-    from rich.table import Table
-
     with _tokens(ledger) as tokens:
         records = tokens.list()
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for heading in ("name", "role", "added (UTC)", "revoked (UTC)"):
-        table.add_column(heading, no_wrap=heading != "name")
+    short = ("role", "added (UTC)", "revoked (UTC)")
+    table = grid("name", *short, unbroken=short, gap=2)
     for record in records:
         table.add_row(record.name, record.role.value, _minute(record.added_at), _minute(record.revoked_at or ""))
-    Console(markup=False, highlight=False).print(table)
+    print_plain(table)
 
 
-@app.command()
+@token.command()
 def revoke(name: Name, ledger: Place) -> None:
     """Stop a token, also in a service that runs, within seconds."""
     with _tokens(ledger) as tokens:

@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsegate.budget import exact_epsilon
-from sparsegate.cli.ledger_options import (
+from sparsegate.cli.options import (
+    AsJson,
     Dataset,
+    Files,
     LedgerBudget,
     LedgerDelta,
     LedgerFile,
     Spending,
     Sql,
     Table,
+    User,
     whole_number,
 )
-from sparsegate.cli.plot import draw_bars, drawable
-from sparsegate.cli.printing import PrintedTop, print_top, ready_to_print
+from sparsegate.cli.printed_top import PrintedTop, draw_bars, drawable, print_top
+from sparsegate.cli.printing import ready_to_print
 from sparsegate.errors import ParameterError, TableError
 
 if TYPE_CHECKING:
@@ -32,11 +35,11 @@ if TYPE_CHECKING:
 
 
 def top(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")],
+    files: Files,
     count: Annotated[int, typer.Option("--count", "-c", help="How many items to select.")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of the selection.")],
     item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for .dat.")] = None,
-    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together.")] = None,
+    user: User = None,
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
     domain: Annotated[
         str | None,
@@ -61,7 +64,7 @@ def top(
     budget: LedgerBudget = None,
     budget_delta: LedgerDelta = None,
     dataset: Dataset = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.")] = None,
 ) -> None:

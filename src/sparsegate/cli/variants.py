@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from enum import Enum
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sparsegate.cli.options import AsJsonArray
+from sparsegate.cli.printing import facts, grid, print_json, print_plain
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import VARIANTS, Released, Scale, Variant
 
@@ -29,28 +29,23 @@ def variants(
     key: Annotated[
         str | None, typer.Argument(metavar="KEY", show_default=False, help="Say all about this one.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as a JSON array, with every field.")] = False,
+    as_json: AsJsonArray = False,
 ) -> None:
     """The published sparse vector algorithms: how they differ, and which of them are private."""
     if key is not None and key not in VARIANTS:
         raise ParameterError("KEY", f"must be one of {', '.join(VARIANTS)}", key, "run `sparsegate variants`")
     rows = list(VARIANTS.values()) if key is None else [VARIANTS[key]]
     if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=2, ensure_ascii=False, default=_plain))
-        return
-    console = Console(markup=False, highlight=False)
-    if key is None:
-        console.print(_overview(rows))
-        console.print(LEGEND)
+        print_json([asdict(row) for row in rows], default=_plain)
+    elif key is None:
+        print_plain(_overview(rows), LEGEND)
     else:
-        console.print(_detail(rows[0]))
+        print_plain(_detail(rows[0]))
 
 
 def _overview(rows: Iterable[Variant]) -> Table:
     """One line per row, 80 columns wide at most."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading in ("key", "paper", "ε₁:ε₂", "rho", "nu", "value", "stops", "ε-DP"):
-        table.add_column(heading)
+    table = grid("key", "paper", "ε₁:ε₂", "rho", "nu", "value", "stops", "ε-DP")
     for row in rows:
         table.add_row(
             row.key,
@@ -60,7 +55,7 @@ def _overview(rows: Iterable[Variant]) -> Table:
             row.query_noise.formula("ε₂"),
             "-" if row.released is Released.NOTHING else row.released.name.partition("_")[0].lower(),
             "at c" if row.stops else "never",
-            Text("yes", style="green") if row.private else Text("no", style="red"),
+            _private(row),
         )
     return table
 
@@ -68,28 +63,28 @@ def _overview(rows: Iterable[Variant]) -> Table:
 def _detail(row: Variant) -> Table:
     """Everything about one row, a line per property."""
     again = ", drawn again after each positive" if row.redraws_threshold else ""
-    query = _law(row.query_noise, "ε₂")
-    monotonic = _law(row.query_noise_monotonic, "ε₂")
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    table.add_row("key", row.key)
-    table.add_row("title", row.title)
-    table.add_row("paper", row.algorithm)
-    table.add_row("citation", row.citation)
-    table.add_row("ε₁:ε₂", _split(row))
-    table.add_row("noise", row.noise.value)
-    table.add_row("threshold noise, rho", _law(row.threshold_noise, "ε₁") + again)
-    table.add_row("query noise, nu", query if query == monotonic else f"{query}; monotonic {monotonic}")
-    table.add_row("compared with T + rho", row.compared.value)
-    table.add_row("a positive releases", row.released.value)
-    table.add_row("stops", "after c positives" if row.stops else "never")
-    table.add_row("claimed loss", row.claimed)
-    table.add_row("true loss", row.truth)
-    table.add_row("ε-DP", Text("yes", style="green") if row.private else Text("no", style="red"))
-    if row.flaw:
-        table.add_row("flaw", row.flaw)
-    return table
+    query, monotonic = _law(row.query_noise, "ε₂"), _law(row.query_noise_monotonic, "ε₂")
+    said = {
+        "key": row.key,
+        "title": row.title,
+        "paper": row.algorithm,
+        "citation": row.citation,
+        "ε₁:ε₂": _split(row),
+        "noise": row.noise.value,
+        "threshold noise, rho": _law(row.threshold_noise, "ε₁") + again,
+        "query noise, nu": query if query == monotonic else f"{query}; monotonic {monotonic}",
+        "compared with T + rho": row.compared.value,
+        "a positive releases": row.released.value,
+        "stops": "after c positives" if row.stops else "never",
+        "claimed loss": row.claimed,
+        "true loss": row.truth,
+        "ε-DP": _private(row),
+    }
+    return facts({**said, "flaw": row.flaw} if row.flaw else said, bold=True)
+
+
+def _private(row: Variant) -> Text:
+    return Text("yes", style="green") if row.private else Text("no", style="red")
 
 
 def _split(row: Variant) -> str:

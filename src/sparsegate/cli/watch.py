@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -13,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from sparsegate.budget import Keep, charge
-from sparsegate.cli.ledger_options import Dataset, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table
-from sparsegate.cli.printing import ready_to_print, takes_unicode, to_standard_output
+from sparsegate.cli.options import Dataset, Files, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table, User
+from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.calibration import calibrate
@@ -22,7 +21,7 @@ from sparsegate.mechanisms.sparse_vector import SparseVector
 
 
 def watch(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")],
+    files: Files,
     threshold: Annotated[int, typer.Option("--threshold", "-t", help="A PUBLIC number of users.")],
     cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Close after this many ABOVE.")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of all the answers together.")],
@@ -32,7 +31,7 @@ def watch(
     conditions: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="Conditions, one a line; - answers them as they come.")
     ] = None,
-    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together: count users.")] = None,
+    user: User = None,
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people, and count rows.')] = None,
     table: Table = None,
     sql: Sql = None,
@@ -173,7 +172,7 @@ class WatchReport:
     def _write(self, part: Mapping[str, Any]) -> None:
         if self._json:
             shown = {name: value for name, value in part.items() if name != "release"}
-            typer.echo(json.dumps(shown, ensure_ascii=not takes_unicode()))
+            print_json(shown, indent=None)
         elif "record" in part:
             record = part["record"]
             typer.echo(

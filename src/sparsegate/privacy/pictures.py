@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsegate.budget import Budget, Number
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, load_extra
 from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.plan import comparison_variance, plan
 from sparsegate.mechanisms.variants import VARIANTS
@@ -112,12 +112,8 @@ def draw_plan(path: str | Path, *, cutoff: int = 10, epsilon: Number = 1) -> Non
 
 
 def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise ParameterError("plot", "needs matplotlib", next_step="pip install 'sparsegate[plots]'") from error
-    from matplotlib import pyplot
-
+    matplotlib = load_extra("matplotlib", extra="plots")
+    pyplot = load_extra("matplotlib.pyplot", extra="plots")
     if matplotlib.get_backend().lower() != "agg" and not pyplot.get_fignums():
         pyplot.switch_backend("agg")  # a file is wanted, not a window
     return pyplot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sparsegate.errors import TableError
+from sparsegate.errors import TableError, load_extra
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, framed
 
 if TYPE_CHECKING:
@@ -106,19 +106,16 @@ class Cluster(Engine):
 
 
 def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> Any:
-    """A Spark session on this machine, with Spark's own settings; a TableError where PySpark or Java is missing."""
-    try:
-        from pyspark.errors import PySparkRuntimeError
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise TableError("Spark needs PySpark, which is not installed; pip install 'sparsegate[spark]'") from None
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("sparsegate")
+    """A Spark session on this machine, with Spark's own settings; refused where PySpark or Java is missing."""
+    failure = load_extra("pyspark.errors", extra="spark").PySparkRuntimeError
+    session = load_extra("pyspark.sql", extra="spark").SparkSession
+    builder = session.builder.master(f"local[{cores}]").appName("sparsegate")
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
-    except (PySparkRuntimeError, OSError):
+    except (failure, OSError):
         raise TableError(
             "Spark could not start, most likely because there is no Java: install a Java runtime of version 17 or "
             "later, set JAVA_HOME to it, and start the session again"

@@ -51,7 +51,7 @@ def test_an_observed_domain_spends_delta_too(command: Command, folder: Path) -> 
 KILLED = """
 import os, signal, sys
 from sparsegate import cli
-from sparsegate.cli.ledger_options import Spending
+from sparsegate.cli.options import Spending
 spend = Spending.spend
 def dying(*arguments, **named):
     spend(*arguments, **named)

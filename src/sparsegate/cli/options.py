@@ -1,4 +1,4 @@
-"""The options that `top` and `watch` share: where the data is, and which ledger a release is charged to."""
+"""Options that several sub-commands share; and the ledger that `top` and `watch` charge."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ from sparsegate.ledger.account import Entry, exact_amount
 
 NOT_RECORDED = "not recorded"
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+AsJsonArray = Annotated[bool, typer.Option("--json", help="Print a JSON array, with every field.")]
+Monotonic = Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")]
+Claimed = Annotated[float, typer.Option("--epsilon", help="The epsilon it claims.")]
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")]
+User = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="Whose rows belong together.")]
 Table = Annotated[str | None, typer.Option(metavar="NAME", help="The table to read of a database.", show_default=False)]
 Sql = Annotated[
     str | None,

@@ -1,0 +1,70 @@
+"""What every sub-command shares: exit codes, one-line errors, `--version`, and a start that loads little."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+import sparsegate
+from sparsegate import cli
+from sparsegate.cli.app import COMMANDS
+
+SLOW = {"sqlalchemy", "duckdb", "scipy", "matplotlib", "sklearn", "pyarrow", "pandas", "narwhals", "fastapi", "httpx"}
+
+
+def test_the_console_script_is_this_main() -> None:
+    (script,) = entry_points(group="console_scripts", name="sparsegate")
+    assert script.load() is cli.main
+
+
+def test_version_prints_the_version(command) -> None:
+    assert command("--version") == (0, f"sparsegate {sparsegate.__version__}\n", "")
+
+
+@pytest.mark.parametrize("place", ["sparsegate.cli.app.app", "sparsegate.cli.variants.print_plain"])
+def test_ctrl_c_is_quiet_and_exits_130(command, monkeypatch, place: str) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, interrupt)
+    assert command("variants") == (130, "", "")
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded when the command line is done."""
+    script = f"""
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+sys.argv = ["sparsegate", *{arguments!r}]
+from sparsegate.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_the_version_and_the_help_load_nothing_slow(argument: str) -> None:
+    assert SLOW & loaded_by(argument) == set()
+
+
+def test_a_sub_command_loads_itself_and_no_other() -> None:
+    ours = {f"sparsegate.cli.{name}" for name in COMMANDS}
+    assert loaded_by("--version") & ours == set()
+    assert loaded_by("variants") & ours == {"sparsegate.cli.variants"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_sub_command_says_what_it_is_for(command, name: str) -> None:
+    code, out, err = command(name, "--help")
+    assert (code, err) == (0, "")
+    assert f"sparsegate {name}" in out
+
+
+def test_an_unknown_sub_command_is_refused_in_words(command) -> None:
+    code, out, err = command("vairants")
+    assert (code, out) == (2, "")
+    assert "No such command 'vairants'" in err
