@@ -143,7 +143,7 @@ def test_an_interruption_keeps_what_is_done_and_a_second_run_goes_on(tmp_path: P
 
 def test_a_finished_experiment_is_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(**GRID, out=tmp_path)
-    monkeypatch.setattr(workers.Case, "compute", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(workers.ExperimentCase, "compute", lambda *_: pytest.fail("computed again"))
     assert run(**GRID, out=tmp_path).equals(first)
 
 

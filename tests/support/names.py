@@ -19,12 +19,27 @@ MAY_MIRROR = "cli"
 
 # Tests of a subject that more than one module serves.
 CROSS_MODULE = {
-    "tests/cli/test_pages.py",
-    "tests/ledger/test_charged_releases.py",
     "tests/test_architecture.py",
     "tests/test_names.py",
     "tests/test_mutants.py",
     "tests/test_readme.py",
+    "tests/cli/test_pages.py",
+    "tests/conditions/test_leaves.py",
+    "tests/conditions/test_limits.py",
+    "tests/conditions/test_second_reading.py",
+    "tests/conditions/test_totality.py",
+    "tests/ledger/test_charged_releases.py",
+    "tests/mechanisms/test_rows.py",
+    "tests/mechanisms/test_timing.py",
+    "tests/noise/test_digits.py",
+    "tests/noise/test_samplers.py",
+    "tests/privacy/test_finite_queries.py",
+    "tests/privacy/test_frequencies.py",
+    "tests/service/data/test_secrecy.py",
+    "tests/service/test_crashes.py",
+    "tests/service/test_timing.py",
+    "tests/service/web/test_load.py",
+    "tests/service/web/test_page.py",
 }
 
 

@@ -20,7 +20,7 @@ from sparsegate.evaluation.datasets import PUBLISHED, Dataset, load
 from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
 from sparsegate.evaluation.methods import method as method_of
 from sparsegate.evaluation.results import SCORE_COLUMNS, Record, ResultFolder, manifest, replace_text, table
-from sparsegate.evaluation.workers import Case, Progress, compute_all
+from sparsegate.evaluation.workers import ExperimentCase, Progress, compute_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,7 +142,7 @@ def run(
     for dataset in chosen.values():
         dataset.ladder.check_count(max(wanted))
     cases = [
-        Case(dataset=name, method=method, epsilon=share, count=count, runs=runs, seed=seed)
+        ExperimentCase(dataset=name, method=method, epsilon=share, count=count, runs=runs, seed=seed)
         for name in chosen
         for share in epsilons
         for method in selectors
@@ -195,7 +195,7 @@ def _distinct(values: list[_T], parameter: str) -> list[_T]:
     return list(dict.fromkeys(values))
 
 
-def _row(case: Case, dataset: Dataset, record: Record) -> dict[str, Any]:
+def _row(case: ExperimentCase, dataset: Dataset, record: Record) -> dict[str, Any]:
     return {
         "dataset": case.dataset,
         "stand_in": dataset.stand_in,

@@ -33,7 +33,7 @@ _ladders: dict[str, Ladder] = {}  # of a worker process, filled when it starts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class ExperimentCase:
     """One dataset, method, epsilon and c, with how many runs and from which seed."""
 
     dataset: str
@@ -65,7 +65,7 @@ class Case:
         return found | {"seconds": time.perf_counter() - start}
 
 
-Finished: TypeAlias = Generator[tuple[Case, Record], None, None]
+Finished: TypeAlias = Generator[tuple[ExperimentCase, Record], None, None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +78,13 @@ class Progress:
 
 
 def compute_all(
-    cases: Sequence[Case],
+    cases: Sequence[ExperimentCase],
     datasets: Mapping[str, Dataset],
     *,
     folder: ResultFolder | None,
     jobs: int,
     progress: Callable[[Progress], object] | None,
-) -> dict[Case, Record]:
+) -> dict[ExperimentCase, Record]:
     """Compute the cases that the folder does not have, and keep each as soon as it is done."""
     fingerprints = {name: data.fingerprint for name, data in datasets.items()}
     ladders = {name: data.ladder for name, data in datasets.items()}
@@ -110,12 +110,12 @@ def compute_all(
     return records
 
 
-def _in_turn(cases: Sequence[Case], ladders: Mapping[str, Ladder]) -> Finished:
+def _in_turn(cases: Sequence[ExperimentCase], ladders: Mapping[str, Ladder]) -> Finished:
     for case in cases:
         yield case, case.compute(ladders[case.dataset])
 
 
-def _by_several(cases: Sequence[Case], ladders: dict[str, Ladder], jobs: int) -> Finished:
+def _by_several(cases: Sequence[ExperimentCase], ladders: dict[str, Ladder], jobs: int) -> Finished:
     # Spawned, not forked: PyArrow has threads, and a fork copies only one of them.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(ladders,))
@@ -154,5 +154,5 @@ def _start_worker(ladders: dict[str, Ladder]) -> None:
     _ladders.update(ladders)
 
 
-def _work(case: Case) -> Record:
+def _work(case: ExperimentCase) -> Record:
     return case.compute(_ladders[case.dataset])

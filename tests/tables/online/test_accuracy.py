@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import Scales
-from sparsegate.tables.online.accuracy import BETA, Step, least_cutoff
+from sparsegate.tables.online.accuracy import BETA, UpdateStep, least_cutoff
 
 SCALES = Scales(Fraction(2), Fraction(30), Fraction(10))
 
@@ -26,7 +26,7 @@ def noise(cutoff: int) -> Scales:
 def test_a_step_never_passes_the_truth_and_goes_at_least_as_far_as_proved(
     error: float, certain: float, off: float, more: float
 ) -> None:
-    truth, step = error + more, Step(error, certain, True)
+    truth, step = error + more, UpdateStep(error, certain, True)
     released = truth + off * certain
     if released > 0:
         moved = step.toward(released)
@@ -36,7 +36,7 @@ def test_a_step_never_passes_the_truth_and_goes_at_least_as_far_as_proved(
 
 
 def test_the_step_of_a_large_tolerance_is_that_of_the_theorem() -> None:
-    step = Step.of(tolerance=2000, cutoff=20, scales=SCALES)
+    step = UpdateStep.of(tolerance=2000, cutoff=20, scales=SCALES)
     assert step.proved
     assert step.error == pytest.approx(2000 - 2 * math.log(60) - 30 * math.log(600_000) - 1 / 512)
     assert step.certain == pytest.approx(10 * math.log(3 * 20 / BETA))
@@ -45,7 +45,7 @@ def test_the_step_of_a_large_tolerance_is_that_of_the_theorem() -> None:
 
 
 def test_nothing_is_proved_where_the_noise_drowns_the_tolerance() -> None:
-    step = Step.of(tolerance=400, cutoff=20, scales=SCALES)
+    step = UpdateStep.of(tolerance=400, cutoff=20, scales=SCALES)
     assert (step.proved, step.error, step.updates(cells=99, population=10**4)) == (False, 400, math.inf)
 
 
@@ -54,7 +54,7 @@ def test_the_least_cutoff_is_enough_and_one_less_is_not(tolerance: float) -> Non
     cutoff = least_cutoff(cells=64, population=10**6, tolerance=tolerance, scales=noise)
 
     def lasts(tried: int) -> bool:
-        step = Step.of(tolerance=tolerance, cutoff=tried, scales=noise(tried))
+        step = UpdateStep.of(tolerance=tolerance, cutoff=tried, scales=noise(tried))
         return step.updates(cells=64, population=10**6) < tried
 
     assert lasts(cutoff)

@@ -44,7 +44,7 @@ Noise = Callable[[int], Scales]
 
 
 @dataclass(frozen=True)
-class Step:
+class UpdateStep:
     """How far an update goes: ``error`` is d, ``certain`` is z, ``proved`` whether d > z holds as in the theorem."""
 
     error: float
@@ -52,7 +52,7 @@ class Step:
     proved: bool
 
     @classmethod
-    def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> Step:
+    def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> UpdateStep:
         """The step for noise of such scales, in people."""
         b1, b2, b3 = (float(scale or 0) for scale in scales)
         comparison = b1 * math.log(3 / BETA) + b2 * math.log(3 * PLANNED / BETA) + 2 * float(STEP)
@@ -64,7 +64,7 @@ class Step:
     def toward(self, gap: float) -> float:
         """By how much to move for a gap between the estimate and a released answer.
 
-        >>> Step(300.0, 100.0, True).toward(-400.0), Step(300.0, 100.0, True).toward(1000.0)
+        >>> UpdateStep(300.0, 100.0, True).toward(-400.0), UpdateStep(300.0, 100.0, True).toward(1000.0)
         (-300.0, 900.0)
         """
         return math.copysign(max(abs(gap) * self.error / (self.error + self.certain), abs(gap) - self.certain), gap)
@@ -101,7 +101,7 @@ def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Noise
 def _fixed_point(*, cells: int, population: int, tolerance: float, scales: Noise) -> int | None:
     cutoff = 1
     while cutoff <= _MOST_CUTOFF:
-        step = Step.of(tolerance=tolerance, cutoff=cutoff, scales=scales(cutoff))
+        step = UpdateStep.of(tolerance=tolerance, cutoff=cutoff, scales=scales(cutoff))
         most = step.updates(cells=cells, population=population)
         if most < cutoff:
             return cutoff

@@ -10,7 +10,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.variants import Scales, Variant
-from sparsegate.tables.online.accuracy import STEP, Step, least_cutoff
+from sparsegate.tables.online.accuracy import STEP, UpdateStep, least_cutoff
 
 MOST_PEOPLE: Final = 2**39
 """So many at the largest weight of a query fit 64 bits."""
@@ -62,10 +62,10 @@ class Terms:
         )
 
     @property
-    def step(self) -> Step:
+    def step(self) -> UpdateStep:
         """How far an update of the histogram goes."""
         cutoff = self.calibration.cutoff
-        return Step.of(tolerance=float(self.tolerance), cutoff=cutoff, scales=self._scales(cutoff))
+        return UpdateStep.of(tolerance=float(self.tolerance), cutoff=cutoff, scales=self._scales(cutoff))
 
     def _check_epsilon(self, epsilon: Number | None) -> tuple[Fraction, Fraction]:
         budget, counted = self._budget, self.population is None
