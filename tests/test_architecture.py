@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from tests.mutants import catalogue
+from tests.support import names
 
 import sparsegate
 
@@ -44,6 +45,8 @@ HEAVY = {
     *("fastapi", "uvicorn", "sqlalchemy", "httpx"),
     *("typer", "rich"),
 }
+
+STILL_TWICE = {"files.py", "Buckets", "Dataset", "Entry", "Event", "Gate", "Pace", "Part", "Request"}
 
 MOST_LINES = 350
 EMPTY_NAMES = {"utils", "common", "base", "helpers", "misc"}
@@ -214,3 +217,8 @@ def test_only_the_first_column_of_a_table_names_anything() -> None:
 def test_every_mutant_is_well_formed_and_names_what_exists() -> None:
     """Source and tests move on, and an entry that no longer fits would never be run again."""
     assert catalogue.problems(catalogue.read()) == []
+
+
+def test_one_name_has_one_meaning_and_tests_mirror_the_source() -> None:
+    """`python -m tests.support.names` prints the same list; `test_names.py` shows that it catches what it must."""
+    assert [line for line in names.offences() if line.partition(":")[0] not in STILL_TWICE] == []
