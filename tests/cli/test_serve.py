@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import pytest
 
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.caller import Caller
 from sparsegate.service.client.client import connect
+from sparsegate.service.gates import Request
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, mon
     def run(app, *_, **__):
         keeper = app.state.service.keeper
         if not gates:
-            gates.append(keeper.open_gate(Caller(token=1, key="k"), threshold=5, cutoff=1, epsilon=1))
+            gates.append(keeper.open_gate(Request(token=1, key="k"), threshold=5, cutoff=1, epsilon=1))
         gates.append(keeper.gate(gates[0]["id"]))
 
     monkeypatch.setattr("sparsegate.service.web.server.run", run)

@@ -11,16 +11,16 @@ import pytest
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, slow, swallow, until
 
 from sparsegate.errors import GateClosed, LedgerError, OutcomeLost, RequestLost, TableError
+from sparsegate.service import gate_store
+from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import FAILED, Keeper
-from sparsegate.service.store import sql_gates
-from sparsegate.service.store.sql_gates import SqlGates
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     def fail(*args: object, **options: object) -> None:
         raise LedgerError("the disk is full")
 
-    monkeypatch.setattr(SqlGates, method, fail)
+    monkeypatch.setattr(GateStore, method, fail)
 
 
 @pytest.mark.parametrize("where", [HIGH, LOW])
@@ -97,7 +97,7 @@ def test_every_answer_leaves_after_the_same_delay(shop: Shop, where: str, troubl
 
 def through(keeper: Keeper, gate: str) -> bool:
     """Whether the first ask of a gate is written to its end."""
-    tally = SqlGates(keeper.ledger).gate(gate).tally  # type: ignore[arg-type]
+    tally = GateStore(keeper.ledger).gate(gate).tally  # type: ignore[arg-type]
     return tally.asked == 1 and (not tally.unsettled or bool(tally.because))
 
 
@@ -133,14 +133,14 @@ def test_a_delay_that_is_overrun_loses_the_outcome_at_once_and_closes_the_gate(s
 
 def test_an_outcome_that_is_written_too_late_is_taken_back(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     keeper = shop.keeper(delay=0.2)
-    gate, settle = shop.open(keeper), SqlGates.settle
+    gate, settle = shop.open(keeper), GateStore.settle
 
     def slowly(*arguments: Any, **options: Any) -> Any:
         done = settle(*arguments, **options)
         time.sleep(0.4)
         return done
 
-    monkeypatch.setattr(SqlGates, "settle", slowly)
+    monkeypatch.setattr(GateStore, "settle", slowly)
     with pytest.raises(OutcomeLost):
         keeper.ask(shop.caller("mine"), gate, LOW)
     until(lambda: keeper.gate(gate)["closed"])
@@ -165,7 +165,7 @@ def test_closing_by_hand_shows_at_once_also_over_a_failure_that_is_not_seen_yet(
     gate = shop.open(keeper)
     asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, LOW))
     asking.start()
-    until(lambda: SqlGates(keeper.ledger).gate(gate).tally.because == FAILED)  # type: ignore[arg-type]
+    until(lambda: GateStore(keeper.ledger).gate(gate).tally.because == FAILED)  # type: ignore[arg-type]
     assert keeper.close_gate(gate)["because"] == "it was closed by hand"
     asking.join()
 
@@ -185,7 +185,7 @@ def test_an_opening_that_was_cut_short_spends_nothing_and_gives_no_gate(
         raise LedgerError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sql_gates, "_columns", fail)  # after the charge, in the same transaction
+        patch.setattr(gate_store, "_columns", fail)  # after the charge, in the same transaction
         with pytest.raises(LedgerError):
             keeper.open_gate(shop.caller("k"), threshold=5, cutoff=1, epsilon=4)
     assert keeper.budget().spent.epsilon == 0

@@ -16,9 +16,9 @@ from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import GateClosed, KeyReused, LedgerError, TableError
 from sparsegate.ledger import database_schema as schema
 from sparsegate.mechanisms.resume import threshold_noise
+from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import CHANGED, Keeper
 from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.service.store.sql_gates import SqlGates
 
 
 def test_a_retry_that_overtakes_its_answer_waits_for_it(shop: Shop) -> None:
@@ -28,7 +28,7 @@ def test_a_retry_that_overtakes_its_answer_waits_for_it(shop: Shop) -> None:
     gate, begun = shop.open(first), time.monotonic()
     asking = threading.Thread(target=lambda: first.ask(shop.caller("mine"), gate, HIGH))
     asking.start()
-    until(lambda: SqlGates(first.ledger).gate(gate).tally.above == 1)  # type: ignore[arg-type]
+    until(lambda: GateStore(first.ledger).gate(gate).tally.above == 1)  # type: ignore[arg-type]
     assert second.ask(shop.caller("mine"), gate, HIGH).above
     assert time.monotonic() - begun >= 0.6
     asking.join()
@@ -114,12 +114,12 @@ def test_a_restart_goes_on_with_the_same_threshold_noise_at_no_cost(shop: Shop) 
     keeper = shop.keeper()
     gate = shop.open(keeper, cutoff=5)
     keeper.ask(shop.caller(), gate, HIGH)
-    noise = keeper._live[1]._rho
+    noise = keeper._live[gate]._rho
     keeper.close()
     other = shop.keeper()
     other.ask(shop.caller(), gate, HIGH)
-    assert other._live[1]._rho == noise
-    assert other._live[1].positives == 2
+    assert other._live[gate]._rho == noise
+    assert other._live[gate].positives == 2
     assert other.budget().spent.epsilon == 1
 
 

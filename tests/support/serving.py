@@ -15,14 +15,13 @@ import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.assembly import keeper_on
 from sparsegate.service.data.dataset import Dataset
 from sparsegate.service.deadline import Pace
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.tokens import Role, Tokens
+from sparsegate.service.web.admission import Limits
 from sparsegate.service.web.http import create_app
-from sparsegate.service.web.limits import Limits
 from sparsegate.service.web.server import listen
 
 UNLIMITED = Limits(rate=1e9, burst=10**9, failure_rate=1e9, failure_burst=10**9, open_rate=1e9, open_burst=10**9)
@@ -116,7 +115,7 @@ def serving(
     tokens = Tokens(ledger, remembered=0)
     owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", Role.ANALYST)
     with start_blocking_portal() as portal:
-        keeper = keeper_on(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or Pace(delay=delay))
+        keeper = Keeper(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or Pace(delay=delay))
         try:
             yield Service(keeper, tokens, portal, owner, analyst, limits)
         finally:

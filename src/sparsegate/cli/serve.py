@@ -52,13 +52,13 @@ def serve(
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
-    from sparsegate.service.assembly import keeper_on
+    from sparsegate.service.client.remote import is_loopback
     from sparsegate.service.data.dataset import Dataset as Data
     from sparsegate.service.deadline import Pace
+    from sparsegate.service.keeper import Keeper
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
     from sparsegate.service.web.http import create_app
-    from sparsegate.service.web.loopback import is_loopback
 
     given = _delay(delay)
     place = f"{files[0]}.ledger" if ledger is None else ledger
@@ -81,7 +81,7 @@ def serve(
             secret = server.open_key(sealing, account, renew=new_key and not new_ledger)
             look = data.look_seconds()
             pace = Pace.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
-            with closing(keeper_on(account, data, secret, pace=pace)) as keeper:
+            with closing(Keeper(account, data, secret, pace=pace)) as keeper:
                 tokens = Tokens(account)
                 statement = account.statement()
                 typer.echo(f"dataset {name!r}, unit {data.unit}: {len(data.schema.columns)} columns may be asked about")

@@ -16,13 +16,21 @@ the same threshold noise: some of its answers were not delivered, chosen without
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from sparsegate.errors import GateClosed, SparsegateError
+from sparsegate.ledger.account import exact_text
+from sparsegate.mechanisms.sparse_vector import SparseVector
+
+CONFIDENCE: Final = 0.95
 
 
 class Event(StrEnum):
@@ -120,9 +128,64 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Answered:
+    """The answer to one ask: public, and stored before it is given."""
+
+    gate: str
+    number: int
+    above: bool
+    remaining: int
+    closed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """Who asks for what under which idempotency key; ``body`` is a digest of the request."""
+    """Who asks (the number of a token), under which idempotency key; ``body`` is a digest of what is asked."""
 
     token: int
     key: str
-    body: str
+    body: str = ""
+
+    def bound_to(self, body: Mapping[str, Any]) -> Request:
+        """The same key with another body is another request."""
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"), default=str)  # a Decimal as its digits
+        return replace(self, body=hashlib.sha256(text.encode()).hexdigest())
+
+
+def gate_view(id: str, tally: Tally, margin: float, opened_at: str) -> dict[str, Any]:
+    """A gate as everybody may see it."""
+    spec = tally.spec
+    return {
+        "id": id,
+        "threshold": spec.threshold,
+        "cutoff": spec.cutoff,
+        "epsilon": exact_text(spec.epsilon),
+        "queries": spec.queries,
+        "margin": margin,
+        "confidence": CONFIDENCE,
+        "asked": tally.asked,
+        "positives": tally.positives,
+        "lost": tally.unsettled,
+        "remaining": max(tally.remaining, 0),
+        "closed": bool(tally.closed),
+        "because": tally.closed or None,
+        "opened_at": opened_at,
+    }
+
+
+@lru_cache(maxsize=1024)
+def margin(spec: GateSpec) -> float:
+    """From the law of the noise, not from any gate's noise."""
+    return SparseVector(**parameters(spec)).margin(CONFIDENCE)
+
+
+def parameters(spec: GateSpec) -> dict[str, Any]:
+    """A count of people: one person moves it by at most one, and all such counts in one direction."""
+    return {
+        "threshold": spec.threshold,
+        "cutoff": spec.cutoff,
+        "epsilon": spec.epsilon,
+        "queries": spec.queries,
+        "sensitivity": 1,
+        "monotonic": True,
+    }

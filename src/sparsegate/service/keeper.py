@@ -9,7 +9,7 @@ An ask is written in the same way whatever comes of it:
 
 Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
 ABOVE for ever (``deadline``). "Arrival" is when the ask gets its turn at the gate and a place to be counted at; the
-turn is held until the answer has left (``store.locks``), and until then nobody sees it (``visible_from``). The work of
+turn is held until the answer has left (``locks``), and until then nobody sees it (``visible_from``). The work of
 a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can take; that an
 engine could be slower than that, or fail, on one database and not on its neighbour lies outside the theorem.
 
@@ -29,18 +29,22 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from sparsegate.budget import Number
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.rows import now
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
-from sparsegate.service.caller import Caller, Reply, gate_view, margin, moment, parameters
+from sparsegate.service.data.dataset import Dataset
 from sparsegate.service.deadline import Asking, Pace, lost, wait_until
-from sparsegate.service.gates import Asked, GateRow, GateSpec, Request, Tally
-from sparsegate.service.ports import GateStore, ServedTable, Turns
+from sparsegate.service.gate_store import GateStore
+from sparsegate.service.gates import Answered, Asked, GateRow, GateSpec, Request, Tally, gate_view, margin, parameters
+from sparsegate.service.locks import turns_of
 from sparsegate.service.sealed_noise import SealingKey
 
 GATES: Final = "/v1/gates"
@@ -68,24 +72,19 @@ class Keeper:
     """
 
     def __init__(
-        self,
-        store: GateStore,
-        turns: Turns,
-        dataset: ServedTable,
-        key: SealingKey,
-        *,
-        pace: Pace,
+        self, ledger: Ledger, dataset: Dataset, key: SealingKey, *, pace: Pace | None = None, patience: float = 60.0
     ) -> None:
-        self.ledger, self.dataset, self.delay = store.ledger, dataset, pace.delay
-        self._pace, self._places = pace, threading.BoundedSemaphore(pace.places)
-        self._store, self._turns, self._key = store, turns, key
-        self._live: dict[int, SparseVector] = {}
+        self.ledger, self.dataset, self.pace = ledger, dataset, pace or Pace()
+        self._store, self._key = GateStore(ledger), key
+        self._turns = turns_of(ledger.database, patience=patience)
+        self._places = threading.BoundedSemaphore(self.pace.places)
+        self._live: dict[str, SparseVector] = {}
         self._guard = threading.Lock()
         # The budget belongs to the people and goes on; a gate belongs to the data that it was opened on.
-        store.close(CHANGED, unlike=dataset.fingerprint)
+        self._store.close(CHANGED, unlike=dataset.fingerprint)
 
     def open_gate(
-        self, caller: Caller, *, threshold: int, cutoff: int, epsilon: object, queries: int | None = None
+        self, request: Request, *, threshold: int, cutoff: int, epsilon: object, queries: int | None = None
     ) -> dict[str, Any]:
         """Charge the whole epsilon, then make the gate."""
         if isinstance(threshold, bool) or not isinstance(threshold, int):
@@ -95,17 +94,18 @@ class Keeper:
         # From a gate that is made for its checks alone, and thrown away: what cannot be made must not be charged.
         margin(spec)
         body = {"threshold": threshold, "cutoff": cutoff, "epsilon": exact_text(spec.epsilon), "queries": queries}
-        request = caller.request(body)
+        request = request.bound_to(body)
         # First of all: whatever has changed since, an answer that was given is given again.
         stored = self._store.recall(request, GATES)
         if stored is None:
             self._check_data()
             id = f"g-{secrets.token_hex(8)}"
-            sealed = self._key.seal(threshold_noise(SparseVector(**parameters(spec))), self._context(id, spec))
+            live = SparseVector(**parameters(spec))
+            sealed = self._key.seal(threshold_noise(live), self._context(id, spec))
             new = GateRow(
                 number=0,
                 id=id,
-                opened_at=moment(),
+                opened_at=now().isoformat(),
                 fingerprint=self.dataset.fingerprint,
                 sealed=sealed,
                 tally=Tally(spec=spec),
@@ -114,12 +114,14 @@ class Keeper:
             # The charge, the gate and the response in one transaction. Noise that was drawn for it and not stored, if
             # the charge is refused or another came first, is of no data and for nobody.
             mine = json.dumps(self._view(new))
-            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine) or mine
+            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine)
+            if stored is None:
+                stored, self._live[id] = mine, live
         return dict(json.loads(stored))
 
-    def ask(self, caller: Caller, gate: str, where: str) -> Reply:
+    def ask(self, request: Request, gate: str, where: str) -> Answered:
         """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""
-        request = caller.request({"gate": gate, "where": where})
+        request = request.bound_to({"gate": gate, "where": where})
         found = self._store.gate(gate, visible=True)
         # First of all: whatever has changed since, an answer that was given is given again.
         if (known := self._store.same_ask(found, request)) is not None:
@@ -131,13 +133,13 @@ class Keeper:
         if found.fingerprint != self.dataset.fingerprint:
             self._store.close(CHANGED, id=gate)
             raise GateClosed(f"this gate is closed: {CHANGED}; open another, which spends a new budget")
-        asking: Asking[Reply] = Asking(self.delay)
+        asking: Asking[Answered] = Asking(self.pace.delay)
         return asking.run(lambda: self._take_turn(asking, found, request, condition))
 
     def _affordable(self, condition: Condition) -> Condition:
         """Refuse what D was not measured for: from public numbers, and before anything is spent."""
-        bounded = self._pace.capacity < math.inf
-        if bounded and (times := self.dataset.seconds(condition) / self._pace.capacity) > 1:
+        bounded = self.pace.capacity < math.inf
+        if bounded and (times := self.dataset.seconds(condition) / self.pace.capacity) > 1:
             raise ConditionError(
                 f"must take less work: this could take {times:.2g} times as long as an answer may",
                 condition.text,
@@ -147,7 +149,7 @@ class Keeper:
             )
         return condition
 
-    def _take_turn(self, asking: Asking[Reply], gate: GateRow, request: Request, condition: Condition) -> None:
+    def _take_turn(self, asking: Asking[Answered], gate: GateRow, request: Request, condition: Condition) -> None:
         """All of an ask, from its turn to its end; what comes of it is delivered, and the turn held until it leaves."""
         with self._turns.at(gate.number):
             # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
@@ -170,7 +172,7 @@ class Keeper:
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
 
     def _decided(
-        self, asking: Asking[Reply], gate: GateRow, live: SparseVector, number: int, condition: Condition
+        self, asking: Asking[Answered], gate: GateRow, live: SparseVector, number: int, condition: Condition
     ) -> str:
         """Steps 2 and 3; what went wrong, or nothing."""
         try:
@@ -183,8 +185,7 @@ class Keeper:
             tally = self._store.settle(gate, number, above=above)
         except Exception:
             return _UNWRITTEN
-        reply = Reply(gate=gate.id, number=number, above=above, remaining=tally.remaining, closed=bool(tally.closed))
-        return "" if asking.deliver(lambda: reply) else _LATE
+        return "" if asking.deliver(partial(_answer, gate, number, above, tally)) else _LATE
 
     def _void(self, gate: GateRow, number: int, because: str | None) -> None:
         """No outcome may be left behind where none was given. An engine's failure, which may depend on the data, also
@@ -195,32 +196,25 @@ class Keeper:
             # The ledger cannot be written: then no further intent can be, either.
             LOG.warning("gate %s could not be closed (%s)", gate.id, type(error).__name__)
 
-    def _again(self, gate: GateRow, request: Request, known: Asked) -> Reply:
+    def _again(self, gate: GateRow, request: Request, known: Asked) -> Answered:
         """A request that came before gets what was stored, not before it was to leave; and the gate as it is now."""
         if (left := known.visible_from - self._store.now()) > 0:
-            wait_until(time.monotonic() + min(left, self.delay + 1))
+            wait_until(time.monotonic() + min(left, self.pace.delay + 1))
             known = self._store.same_ask(gate, request) or known
         if known.above is None:
             raise OutcomeLost
-        tally = self._store.gate(gate.id, visible=True).tally
-        return Reply(
-            gate=gate.id,
-            number=known.number,
-            above=known.above,
-            remaining=max(tally.remaining, 0),
-            closed=bool(tally.closed),
-        )
+        return _answer(gate, known.number, known.above, self._store.gate(gate.id, visible=True).tally)
 
     def _resumed(self, row: GateRow) -> SparseVector:
         """The live gate of this process; the ledger, and not it, counts what all processes have given."""
         with self._guard:
-            if row.number not in self._live:
+            if row.id not in self._live:
                 spec, now = row.tally.spec, self._store.gate(row.id).tally
                 secret = self._key.unseal(row.sealed, self._context(row.id, spec))
-                self._live[row.number] = resume(
+                self._live[row.id] = resume(
                     secret, asked=now.asked, positives=min(now.positives, spec.cutoff), **parameters(spec)
                 )
-            return self._live[row.number]
+            return self._live[row.id]
 
     def gate(self, id: str) -> dict[str, Any]:
         """A gate as it may be seen."""
@@ -243,10 +237,10 @@ class Keeper:
         """What was allowed and what was spent."""
         return self.ledger.statement()
 
-    def top(self, caller: Caller, question: Mapping[str, Any]) -> dict[str, Any]:
+    def top(self, request: Request, question: Mapping[str, Any]) -> dict[str, Any]:
         """A private top-c of the table (``tables.top_items``). Whatever comes of it leaves at a multiple of D."""
         arrival = time.monotonic()
-        request = caller.request(question)
+        request = request.bound_to(question)
         try:
             stored = self._store.recall(request, TOP)
             if stored is None:
@@ -254,8 +248,8 @@ class Keeper:
                 stored = self._released(request, question)
             return dict(json.loads(stored))
         finally:
-            if self.delay > 0:
-                wait_until(arrival + self.delay * (1 + (time.monotonic() - arrival) // self.delay))
+            if self.pace.delay > 0:
+                wait_until(arrival + self.pace.delay * (1 + (time.monotonic() - arrival) // self.pace.delay))
 
     def _released(self, request: Request, question: Mapping[str, Any]) -> str:
         """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
@@ -289,6 +283,11 @@ class Keeper:
         """What the sealed noise belongs to: noise of one gate is none for another."""
         shares = f"{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}"
         return f"{self.ledger.dataset}\n{self.dataset.unit}\n{id}\n{shares}"
+
+
+def _answer(gate: GateRow, number: int, above: bool, tally: Tally) -> Answered:
+    left = max(tally.remaining, 0)
+    return Answered(gate=gate.id, number=number, above=above, remaining=left, closed=bool(tally.closed))
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from tests.support.pretend_service import Shop
 import sparsegate.service.data.constant_work as constant_work
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError
-from sparsegate.service.assembly import keeper_on
 from sparsegate.service.data.constant_work import LEAST, count_owners, count_people, public_size
 from sparsegate.service.data.copying import SERVED
 from sparsegate.service.data.dataset import Dataset
 from sparsegate.service.deadline import Pace
+from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 
 
@@ -179,7 +179,7 @@ def outcome(folder: Path, dataset: Dataset, where: str) -> tuple[str, int]:
     shop = Shop(folder)
     ledger = shop.keeper().ledger
     pace = Pace.measured(look=dataset.look_seconds(), commits=0.0, delay=0.0)
-    keeper = keeper_on(ledger, dataset, SealingKey.load(shop.key), pace=pace)
+    keeper = Keeper(ledger, dataset, SealingKey.load(shop.key), pace=pace)
     gate = shop.open(keeper, epsilon=10)
     try:
         return keeper.ask(shop.caller(), gate, where).above, keeper.gate(gate)["asked"]

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem
 
-from sparsegate.service.web.assets import page_routes
+from sparsegate.service.web.http import page_routes
 
 GATE = "/v1/gates/g-0123456789abcdef"
 

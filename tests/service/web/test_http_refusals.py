@@ -10,7 +10,7 @@ import pytest
 from tests.support.serving import CERTAIN, MANY, TOP, UNLIMITED, assert_problem, serving
 
 from sparsegate.service.deadline import Pace
-from sparsegate.service.web.limits import Limits
+from sparsegate.service.web.admission import Limits
 
 GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}

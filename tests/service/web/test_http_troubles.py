@@ -16,6 +16,7 @@ import pytest
 from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, UNLIMITED, Service, assert_problem, serving, visits
 
 from sparsegate.errors import LedgerError, TableError
+from sparsegate.service.deadline import Pace
 
 GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
@@ -155,13 +156,18 @@ def test_a_line_at_a_gate_that_is_too_long_is_429_and_other_gates_are_asked(tmp_
         assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
 
 
-def test_who_waits_too_long_at_a_gate_is_turned_away_and_the_line_goes_on(tmp_path, data, monkeypatch):
-    with serving(tmp_path, data, limits=replace(UNLIMITED, patience=0.05)) as service:
+def test_no_more_wait_at_a_gate_than_are_answered_within_the_patience(tmp_path, data, monkeypatch):
+    limits, pace = replace(UNLIMITED, patience=1.0), Pace(delay=0.6)
+    with serving(tmp_path, data, pace=pace, limits=limits) as service, ThreadPoolExecutor(1) as pool:
         gate = service.open_gate()
         with held_question(service, gate, monkeypatch) as (question, _):
+            second = pool.submit(service.ask, gate, MANY)
+            while not service.app.state.service.queues._locks[gate].statistics().tasks_waiting:
+                time.sleep(0.001)
             assert_problem(service.ask(gate, MANY), 429, "gate-busy")
-        assert question.result().status_code == 200
-        assert service.ask(gate, MANY).json()["number"] == 2
+        assert question.result().status_code == second.result().status_code == 200
+        assert service.ask(gate, MANY).json()["number"] == 3
+        assert not service.app.state.service.queues._locks, "what nobody waits for is forgotten"
 
 
 def test_a_data_file_that_vanishes_is_503_closes_its_gates_and_spends_nothing(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -23,7 +24,6 @@ from sparsegate.service.client.calls import (
     read_statement,
     read_top,
 )
-from sparsegate.service.web.loopback import is_loopback
 
 TIMEOUT: Final = 90.0
 """Seconds: a question may stand in line for a minute before its turn comes."""
@@ -173,3 +173,15 @@ def heard_in(response: httpx.Response) -> Heard:
     """A response without the request that it answers, which holds the token."""
     wait = response.headers.get("retry-after", "")
     return Heard(status=response.status_code, content=response.content, wait=float(wait) if wait.isdecimal() else None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine alone: there a token may travel in the clear.
+
+    >>> is_loopback("localhost"), is_loopback("127.3.2.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -13,8 +13,12 @@ of each person.)
 
 **Public sizes.** The rows, the people and the different values of each column are filled up with nulls to a
 ``public_size``: at least 4,096, and else one of eight steps to each doubling. Those sizes, and the schema, are treated
-as public; the work follows from them and the condition, and so do D and what is refused as too dear (``speed``). One
-person more or less changes a size only where it stands at the edge of a step.
+as public; the work follows from them and the condition, and so do D and what is refused as too dear. One person more or
+less changes a size only where it stands at the edge of a step.
+
+**How long it takes at worst** is a sum over the steps: queries, values times the cost of the leaves on them
+(``conditions.costs``), rows times the leaves, and the people. What this machine takes for each is measured at the start
+on made-up cells that are as bad as cells can be: as long as they may be, and almost what is looked for (``Speed``).
 
 **What remains** is how long the engine takes over one value: at most the public cost of the condition
 (``conditions.costs``), because cells are cut to a public length, and at most a 4,096th of the ask that D allows. Whose
@@ -24,13 +28,15 @@ from those who ask.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sparsegate.conditions import TRUE, Condition, Leaf, Schema
+from sparsegate.conditions import TRUE, Column, Condition, Kind, Leaf, Schema, read_condition
 from sparsegate.conditions.tree import columns_in
+from sparsegate.tables.workspace import identifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +45,21 @@ if TYPE_CHECKING:
 
 LEAST: Final = 4_096
 STEPS: Final = 8
+REPEATS: Final = 3
+BLOCK: Final = 1_024
+_WORST: Final = {
+    "repeat('a', {0})": (
+        "cell LIKE '%aaaaaaaaab%'",
+        "cell LIKE '%a%a%a%b'",
+        "cell LIKE '%_aaaaaaab'",
+        "length(cell) > 5",
+    ),
+    "repeat('É', {0})": ("lower(cell) = 'b'", "cell ILIKE '%ééééb%'", "trim(cell) = 'b'"),
+    "repeat('1', {0})": ("CAST(cell AS DOUBLE) > 1", "CAST(cell AS DATE) IS NULL"),
+    "CAST(i AS VARCHAR)": ("cell = 'b'", "cell IN ('b', 'c', 'd')"),
+}
+"""Cells of the public length, and the conditions that take longest over them."""
+_LOOKS: Final = {Kind.TEXT: "LIKE '%~~~~%'"}
 
 
 def public_size(size: int) -> int:
@@ -141,3 +162,81 @@ def _worked_out(part: Part, engine: DuckDBPyConnection) -> Sequence[npt.NDArray[
     columns = ", ".join(f"{leaf.sql()} AS leaf_{number}" for number, leaf in enumerate(part.leaves))
     found = engine.execute(f"SELECT {columns} FROM {part.table}").fetchnumpy()
     return list(found.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed:
+    """Seconds that this machine takes at worst."""
+
+    query: float
+    """For a query."""
+    cost: float
+    """For a unit of cost on one value."""
+    row: float
+    """For the result of one leaf, or one step of their combination, on one row."""
+    person: float
+    """For one row, when those of each person are put together."""
+
+    def seconds(self, condition: Condition, copy: Copy, rows: str) -> float:
+        """The bound for one condition."""
+        parts = parts_of(condition, copy, rows)
+        dear = sum(part.size * sum(leaf.cost for leaf in part.leaves) for part in parts)
+        steps = condition.cost - sum(leaf.cost for leaf in condition.leaves)
+        taken = copy.rows * (len(condition.leaves) + steps)
+        return self.query * len(parts) + self.cost * dear + self.row * taken + self.person * copy.rows
+
+    def look(self, copy: Copy, rows: str) -> float:
+        """The bound for a condition that looks at every column once, at all of it."""
+        together = self.person * copy.rows
+        return together + sum(
+            self.seconds(
+                read_condition(f"{identifier(column.name)} {_LOOKS.get(column.kind, 'IS NULL')}", copy.schema),
+                copy,
+                rows,
+            )
+            - together
+            for column in copy.schema.columns
+        )
+
+
+def measured_speed(engine: DuckDBPyConnection, copy: Copy) -> Speed:
+    """Measure it. What is measured on are public sizes and made-up cells."""
+    import numpy as np
+
+    block = "memory.main.block"
+    schema = Schema((Column("cell", Kind.TEXT),), max_cell=copy.schema.max_cell)
+    engine.execute(f"CREATE OR REPLACE TABLE {block} AS SELECT 'a' AS cell FROM range(1)")
+    query = _fastest(
+        lambda: engine.execute(f"SELECT {_leaf_sql(read_condition('TRUE', schema))} FROM {block}").fetchnumpy()
+    )
+    cost = 0.0
+    for cells, texts in _WORST.items():
+        cell = cells.format(schema.max_cell)
+        engine.execute(f"CREATE OR REPLACE TABLE {block} AS SELECT {cell} AS cell FROM range({BLOCK}) AS t(i)")
+        for text in texts:
+            condition = read_condition(text, schema)
+            sql = f"SELECT {_leaf_sql(condition)} FROM {block}"
+            taken = _fastest(lambda sql=sql: engine.execute(sql).fetchnumpy())  # type: ignore[misc]
+            cost = max(cost, (taken - query) / (BLOCK * condition.leaves[0].cost))
+    engine.execute(f"DROP TABLE {block}")
+    # Codes that jump about: no order of the rows is worse for the memory.
+    values = np.zeros(max(coded.size for coded in copy.coded.values()), np.int8)
+    codes = (np.arange(copy.rows, dtype=np.int64) * 2_654_435_761 % len(values)).astype(np.int32)
+    row = _fastest(lambda: np.maximum(taken := np.take(values, codes, mode="clip"), taken) == TRUE)
+    ends = np.linspace(0, copy.rows - 1, copy.people, dtype=np.int64)
+    matches = np.zeros(copy.rows, bool)
+    person = _fastest(lambda: count_owners(matches, ends))
+    return Speed(query=query, cost=cost, row=row / copy.rows, person=person / copy.rows)
+
+
+def _leaf_sql(condition: Condition) -> str:
+    return condition.leaves[0].sql()
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    def once() -> float:
+        begun = time.perf_counter()
+        work()
+        return time.perf_counter() - begun
+
+    return min(once() for _ in range(REPEATS))

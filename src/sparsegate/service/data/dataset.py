@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.service.data.constant_work import Copy, count_people
+from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
 from sparsegate.service.data.copying import SERVED, CopyEngine
-from sparsegate.service.data.files import Files
-from sparsegate.service.data.speed import Speed, measured_speed
+from sparsegate.service.data.stamps import Files
 from sparsegate.tables.engine_errors import quiet
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Annotated, Any, Final, TypeVar
 
 import anyio
@@ -23,11 +25,9 @@ from sparsegate.conditions import Kind
 from sparsegate.errors import ParameterError, UnknownGate
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.tokens import Tokens
-from sparsegate.service.web import bodies, models, problems
-from sparsegate.service.web.access import Anybody, Calling, Entry, Owner, OwnerCalling
-from sparsegate.service.web.assets import page_routes
-from sparsegate.service.web.limits import Limits, Lines
-from sparsegate.service.web.middleware import Calm, Intake
+from sparsegate.service.web import models, problems
+from sparsegate.service.web.admission import Anybody, Authentication, Calling, GateQueues, Limits, Owner, OwnerCalling
+from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary
 from sparsegate.service.web.openapi import POSTED, TOKEN, describe, problem_responses
 
 _Result = TypeVar("_Result")
@@ -42,7 +42,7 @@ class _Service:
 
     def __init__(self, keeper: Keeper, limits: Limits) -> None:
         self.keeper = keeper
-        self.lines = Lines(places=limits.asks, waiting=limits.waiting, patience=limits.patience)
+        self.queues = GateQueues(waiting=limits.waiting, patience=limits.patience, delay=keeper.pace.delay)
         self._askers = anyio.CapacityLimiter(limits.asks)
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
 
@@ -82,7 +82,7 @@ async def schema(service: Service, _: Anybody) -> Body:
     keeper = service.keeper
     columns = [{"name": column.name, "kind": column.kind.value} for column in keeper.dataset.schema.columns]
     served = keeper.dataset
-    public = {"unit": served.unit, "delay": keeper.delay, "max_cell": served.schema.max_cell}
+    public = {"unit": served.unit, "delay": keeper.pace.delay, "max_cell": served.schema.max_cell}
     return {"dataset": keeper.ledger.dataset, **public, "columns": columns}
 
 
@@ -104,9 +104,9 @@ async def gates(service: Service, _: Anybody) -> list[Body]:
     response_model=models.Gate,
     responses=problem_responses(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED),
 )
-async def open_gate(body: bodies.OpenGate, service: Service, caller: OwnerCalling, response: Response) -> Body:
+async def open_gate(body: models.OpenGate, service: Service, request: OwnerCalling, response: Response) -> Body:
     """Open a gate; its whole epsilon is spent at once. For owners."""
-    view = await service.run(service.keeper.open_gate, caller, **dict(body))
+    view = await service.run(service.keeper.open_gate, request, **dict(body))
     response.headers["Location"] = f"/v1/gates/{view['id']}"
     return view
 
@@ -134,10 +134,10 @@ async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:
         *POSTED, problems.CONDITION, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY
     ),
 )
-async def ask(gate: GateName, body: bodies.AskGate, service: Service, caller: Calling) -> Body:
+async def ask(gate: GateName, body: models.AskGate, service: Service, request: Calling) -> Body:
     """Is the number of people with a matching row above the threshold?"""
-    async with service.lines.at(gate):
-        return asdict(await service.run(service.keeper.ask, caller, gate, body.where, ask=True))
+    async with service.queues.at(gate):
+        return asdict(await service.run(service.keeper.ask, request, gate, body.where, ask=True))
 
 
 @router.get(
@@ -149,7 +149,7 @@ async def answers(
     gate: GateName,
     service: Service,
     _: Anybody,
-    after: Annotated[int, Query(ge=0, le=bodies.MOST_WHOLE, description="Only those with a larger number.")] = 0,
+    after: Annotated[int, Query(ge=0, le=models.MOST_WHOLE, description="Only those with a larger number.")] = 0,
 ) -> list[Body]:
     """Up to a thousand answers of a gate that have left, oldest first."""
     found = await service.run(service.keeper.answers, gate, after=after)
@@ -163,14 +163,41 @@ async def answers(
         *POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.GATE_BUSY, problems.REQUEST_LOST
     ),
 )
-async def top(body: bodies.AskTop, service: Service, caller: OwnerCalling) -> Body:
+async def top(body: models.AskTop, service: Service, request: OwnerCalling) -> Body:
     """A private top-c of one column. For owners."""
     column = service.keeper.dataset.schema.find(body.item)
     if column is None or column.kind not in (Kind.TEXT, Kind.INTEGER):
         raise ParameterError("item", "must be a declared column of text or integers", body.item, "see /v1/schema")
     question = {name: value for name, value in dict(body).items() if value is not None}
-    async with service.lines.at("top"):
-        return await service.run(service.keeper.top, caller, question, ask=True)
+    async with service.queues.at("top"):
+        return await service.run(service.keeper.top, request, question, ask=True)
+
+
+_PAGE: Final = (
+    ("/", "index.html", "text/html; charset=utf-8"),
+    ("/page.css", "page.css", "text/css; charset=utf-8"),
+    ("/page.js", "page.js", "text/javascript; charset=utf-8"),
+    ("/icon.svg", "icon.svg", "image/svg+xml"),
+)
+
+
+def page_routes(folder: Traversable | None = None) -> APIRouter:
+    """A route for each file of the page; they are read once."""
+    place = files("sparsegate.service.web").joinpath("page") if folder is None else folder
+    router = APIRouter(include_in_schema=False)
+    for path, name, kind in _PAGE:
+        router.add_api_route(path, _Served(place.joinpath(name), kind).get, methods=["GET"])
+    return router
+
+
+class _Served:
+    def __init__(self, file: Traversable, kind: str) -> None:
+        self._content, self._kind = (file.read_bytes() if file.is_file() else None), kind
+
+    async def get(self) -> Response:
+        if self._content is None:
+            raise problems.Refused(problems.NOT_FOUND)
+        return Response(self._content, headers={"Content-Type": self._kind})
 
 
 def create_app(keeper: Keeper, tokens: Tokens, *, limits: Limits | None = None) -> FastAPI:
@@ -189,9 +216,9 @@ def create_app(keeper: Keeper, tokens: Tokens, *, limits: Limits | None = None) 
     app.include_router(page_routes())
     app.openapi = describe(app)  # type: ignore[method-assign]
     # The last one added is the outermost.
-    app.add_middleware(Intake, seconds=limits.body_seconds)
-    app.add_middleware(Entry, tokens=tokens, limits=limits)
-    app.add_middleware(Calm)
+    app.add_middleware(BodyLimit, seconds=limits.body_seconds)
+    app.add_middleware(Authentication, tokens=tokens, limits=limits)
+    app.add_middleware(ErrorBoundary)
     return app
 
 

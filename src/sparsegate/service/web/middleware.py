@@ -1,7 +1,7 @@
 """What stands around the application: errors become problems, bodies are bounded, answers carry safe headers.
 
-Whatever is raised inside ends in ``Calm``. An error that nobody expected is a constant 500, and its class alone goes to
-the log: its text, its arguments and the variables around it may hold a cell.
+Whatever is raised inside ends in ``ErrorBoundary``. An error that nobody expected is a constant 500, and its class
+alone goes to the log: its text, its arguments and the variables around it may hold a cell.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sparsegate.errors import LedgerError, SparsegateError, TableError
-from sparsegate.service.web.limits import BODY_BYTES
 from sparsegate.service.web.problems import INTERNAL, NOT_JSON, TOO_LARGE, TOO_SLOW, Refused, problem, problem_of
 
 LOG: Final = logging.getLogger("sparsegate.service")
 
+BODY_BYTES: Final = 65_536
 HEADERS: Final = MappingProxyType(
     {
         "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -33,7 +33,7 @@ HEADERS: Final = MappingProxyType(
 )
 
 
-class Calm:
+class ErrorBoundary:
     """Outermost: every response has the safe headers, and every error is a problem."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -74,7 +74,7 @@ class Calm:
             await response(scope, receive, careful)
 
 
-class Intake:
+class BodyLimit:
     """Takes a whole body in before anybody reads it: at most 64 KiB, in a limited time, and JSON where it is posted.
 
     The bytes are counted as they come, because a client may send no Content-Length, or a wrong one.

@@ -30,7 +30,7 @@ from sparsegate.errors import (
     TableError,
     UnknownGate,
 )
-from sparsegate.service.web.bodies import FIELDS
+from sparsegate.service.web.models import FIELDS
 
 MEDIA_TYPE: Final = "application/problem+json"
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError
 from sparsegate.ledger.ledger import Ledger
+from sparsegate.service.gate_store import GateStore
 from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.service.store.sql_gates import SqlGates
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -54,7 +54,7 @@ def open_key(path: Path, ledger: Ledger, *, renew: bool) -> SealingKey:
         return SealingKey.load(path)
     if path.exists():
         raise LedgerError(f"the key file {path} is already there; start without --new-key, or remove it")
-    SqlGates(ledger).close("its key was replaced", unlike="")
+    GateStore(ledger).close("its key was replaced", unlike="")
     return SealingKey.create(path)
 
 

@@ -17,9 +17,9 @@ from tests.support.pretend_service import HIGH, LOW, Shop
 
 from sparsegate.errors import GateClosed, LedgerError, OutcomeLost, RequestLost
 from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REQUESTS
+from sparsegate.service import gate_store
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.store import sql_gates
-from sparsegate.service.store.locks import SharedTurns
+from sparsegate.service.locks import SharedTurns
 
 KEYS, SENDERS = 20, 6
 EPSILON = 0.01
@@ -187,8 +187,8 @@ def test_where_a_look_misses_an_earlier_request_the_constraint_decides(
 ) -> None:
     first = keeper.open_gate(shop.caller("k"), threshold=0, cutoff=1, epsilon=1)
     looks = iter([None, None])  # the look before, and the one inside the transaction
-    recalled = sql_gates.recalled
-    monkeypatch.setattr(sql_gates, "recalled", lambda *where: next(looks, recalled(*where)))
+    recalled = gate_store.recalled
+    monkeypatch.setattr(gate_store, "recalled", lambda *where: next(looks, recalled(*where)))
     assert keeper.open_gate(shop.caller("k"), threshold=0, cutoff=1, epsilon=1) == first
     assert keeper.budget().spent.epsilon == 1
     assert len(keeper.gates()) == 1
@@ -200,8 +200,8 @@ def test_where_a_look_misses_an_earlier_ask_the_constraint_decides(
     gate = shop.open(keeper)
     first = keeper.ask(shop.caller("k"), gate, HIGH)
     looks = iter([None, None])
-    same = sql_gates._same
-    monkeypatch.setattr(sql_gates, "_same", lambda *where: next(looks, same(*where)))
+    same = gate_store._same
+    monkeypatch.setattr(gate_store, "_same", lambda *where: next(looks, same(*where)))
     assert keeper.ask(shop.caller("k"), gate, HIGH) == first
     assert keeper.gate(gate)["asked"] == 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,12 @@ from tests.support.threads import at_once
 
 from sparsegate.errors import GateBusy, LedgerError
 from sparsegate.ledger.database import open_database
-from sparsegate.service.store.locks import FileTurns, turns_of
+from sparsegate.service.locks import FileTurns, turns_of
 
 HOLDER = """
 import sys, time
 from sparsegate.ledger.database import open_database
-from sparsegate.service.store.locks import turns_of
+from sparsegate.service.locks import turns_of
 with turns_of(open_database(sys.argv[1])).at(int(sys.argv[2])):
     print("held", flush=True)
     time.sleep(60)
@@ -88,22 +88,15 @@ def test_a_turn_is_given_back_after_an_error(ledger: Path) -> None:
         pass
 
 
-def test_a_queue_has_an_end(ledger: Path) -> None:
-    turns = FileTurns(ledger, waiting=2, patience=5)
-    leave = threading.Event()
+def test_patience_has_an_end(ledger: Path) -> None:
+    turns = FileTurns(ledger, patience=0.1)
+    with ThreadPoolExecutor(1) as pool, turns.at(1):
 
-    def hold() -> None:
-        with turns.at(1):
-            leave.wait()
+        def wait() -> None:
+            with turns.at(1):
+                raise AssertionError("nobody gave it back")
 
-    threads = [threading.Thread(target=hold) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.05)
-    with pytest.raises(GateBusy, match="nothing was spent"), turns.at(1):
-        pass
-    leave.set()
-    for thread in threads:
-        thread.join()
+        with pytest.raises(GateBusy, match="nothing was spent"):
+            pool.submit(wait).result()
     with turns.at(1):
         pass

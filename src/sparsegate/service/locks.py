@@ -3,7 +3,7 @@
 A turn is held from before the intent until the answer leaves. So how long an ask waits tells when the one before it
 left, which is public, and not how long that one took to compute. A process that dies gives its turns back at once:
 the operating system, or PostgreSQL, takes the lock away. Nothing that is counted or charged rests on a turn: were one
-ever held twice, the store would still admit one ask for each key and no more than c positives (``sql_gates``).
+ever held twice, the store would still admit one ask for each key and no more than c positives (``gate_store``).
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ _CLASS: Final = 0x6E67  # our own corner of PostgreSQL's advisory locks
 
 
 class SharedTurns(ABC):
-    """Hands out turns. ``waiting`` is how many may wait at one gate in this process, ``patience`` for how long."""
+    """Hands out turns; whoever waits for one longer than ``patience`` seconds gets ``GateBusy``."""
 
-    def __init__(self, *, waiting: int = 32, patience: float = 60.0) -> None:
-        self._most, self._patience = waiting, patience
+    def __init__(self, *, patience: float = 60.0) -> None:
+        self._patience = patience
         self._locks: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
-        self._waiting: defaultdict[int, int] = defaultdict(int)
         self._guard = threading.Lock()
 
     @contextmanager
@@ -47,23 +46,14 @@ class SharedTurns(ABC):
         """Wait for the gate's turn, and hold it."""
         deadline = time.monotonic() + self._patience
         with self._guard:
-            if self._waiting[gate] >= self._most:
-                raise GateBusy
-            self._waiting[gate] += 1
             lock = self._locks[gate]
+        if not lock.acquire(timeout=self._patience):
+            raise GateBusy
         try:
-            if not lock.acquire(timeout=self._patience):
-                raise GateBusy
-            try:
-                with self._among_processes(gate, deadline):
-                    yield
-            finally:
-                lock.release()
+            with self._among_processes(gate, deadline):
+                yield
         finally:
-            with self._guard:
-                self._waiting[gate] -= 1
-                if not self._waiting[gate]:
-                    del self._waiting[gate], self._locks[gate]
+            lock.release()
 
     @abstractmethod
     def _among_processes(self, gate: int, deadline: float) -> AbstractContextManager[None]:
@@ -81,8 +71,8 @@ class FileTurns(SharedTurns):
     process exclude one another as well.
     """
 
-    def __init__(self, ledger: Path, *, waiting: int = 32, patience: float = 60.0) -> None:
-        super().__init__(waiting=waiting, patience=patience)
+    def __init__(self, ledger: Path, *, patience: float = 60.0) -> None:
+        super().__init__(patience=patience)
         try:
             # Kept open: closing it gives up all locks.
             self._file = os.open(f"{ledger}.turns", os.O_RDWR | os.O_CREAT, 0o600)
@@ -115,8 +105,8 @@ class FileTurns(SharedTurns):
 class PostgresTurns(SharedTurns):
     """Advisory locks of sessions: one connection for each turn that is held."""
 
-    def __init__(self, database: PostgresDatabase, *, waiting: int = 32, patience: float = 60.0) -> None:
-        super().__init__(waiting=waiting, patience=patience)
+    def __init__(self, database: PostgresDatabase, *, patience: float = 60.0) -> None:
+        super().__init__(patience=patience)
         self._database = database
         # Connections of its own: turns that are held must not use up those that answers are written with.
         self._engine = create_engine(
@@ -157,12 +147,12 @@ class PostgresTurns(SharedTurns):
         self._engine.dispose()
 
 
-def turns_of(database: Database, *, waiting: int = 32, patience: float = 60.0) -> SharedTurns:
+def turns_of(database: Database, *, patience: float = 60.0) -> SharedTurns:
     """The turns that go with a database."""
     if isinstance(database, PostgresDatabase):
-        return PostgresTurns(database, waiting=waiting, patience=patience)
+        return PostgresTurns(database, patience=patience)
     assert isinstance(database, SqliteFile)
-    return FileTurns(database.path, waiting=waiting, patience=patience)
+    return FileTurns(database.path, patience=patience)
 
 
 def _again(deadline: float) -> None:

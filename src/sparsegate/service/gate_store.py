@@ -13,25 +13,62 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, Insert, Row, insert, or_, select, update
+from sqlalchemy import Connection, Insert, Row, and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sparsegate.errors import KeyReused, RequestLost, UnknownGate
 from sparsegate.ledger.account import Amount, exact_text, exact_value
-from sparsegate.ledger.database_schema import GATES, REQUESTS
+from sparsegate.ledger.database_schema import ASKS, GATES, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
 from sparsegate.service.gates import Asked, Event, GateRow, GateSpec, Request, Tally
-from sparsegate.service.store import statements
+
+# Statements are built once: an ask runs a dozen, and building takes time.
+# Asks take turns, so of a gate only the newest ask can be on its way.
+_WITH_LAST: Final = select(GATES, ASKS.c.visible_from, ASKS.c.above.label("last")).outerjoin(
+    ASKS, and_(ASKS.c.gate == GATES.c.number, ASKS.c.number == GATES.c.asked)
+)
+_THIS: Final = GATES.c.number == bindparam("this")
+
+_FIND_GATE: Final = _WITH_LAST.where(GATES.c.id == bindparam("id"))
+_ALL_GATES: Final = _WITH_LAST.order_by(GATES.c.number.desc())
+_READ_GATE: Final = select(GATES).where(_THIS)
+
+_PAST_ASKS: Final = (
+    select(ASKS)
+    .where(
+        ASKS.c.gate == bindparam("this"),
+        ASKS.c.number > bindparam("after"),
+        ASKS.c.visible_from <= bindparam("now"),
+    )
+    .order_by(ASKS.c.number)
+    .limit(bindparam("most"))
+)
+
+_SAME_ASK: Final = select(ASKS).where(
+    ASKS.c.gate == bindparam("this"), ASKS.c.token == bindparam("whose"), ASKS.c.key == bindparam("under")
+)
+_COUNT_ASK: Final = update(GATES).where(_THIS).values(asked=bindparam("count"))
+_ADD_ASK: Final = insert(ASKS)
+_SETTLE_ASK: Final = (
+    update(ASKS)
+    .where(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"), ASKS.c.above.is_(None))
+    .values(above=bindparam("outcome"))
+)
+_ASK: Final = and_(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"))
+_OUTCOME: Final = select(ASKS.c.above).where(_ASK)
+_LEAVES: Final = select(ASKS.c.visible_from).where(_ASK)
+_VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None)
+_COUNT_OUTCOME: Final = update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
 
 
 class _Repeated(Exception):
     """A unique constraint refused a row: somebody came first, and the transaction is rolled back."""
 
 
-class SqlGates:
+class GateStore:
     """The gates of one ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -92,7 +129,7 @@ class SqlGates:
     def gate(self, id: str, *, visible: bool = False) -> GateRow:
         """A gate: as it is; or as it may be seen, without an ask whose answer has not left yet."""
         with self.ledger.database.reading() as connection:
-            row = connection.execute(statements.FIND_GATE, {"id": id}).one_or_none()
+            row = connection.execute(_FIND_GATE, {"id": id}).one_or_none()
             if row is None:
                 raise UnknownGate
             return _seen(row, self._now(connection)) if visible else _gate(row)
@@ -101,14 +138,14 @@ class SqlGates:
         """All gates as they may be seen, newest first."""
         with self.ledger.database.reading() as connection:
             at = self._now(connection)
-            return [_seen(row, at) for row in connection.execute(statements.ALL_GATES)]
+            return [_seen(row, at) for row in connection.execute(_ALL_GATES)]
 
     def answers(self, id: str, *, after: int, limit: int) -> list[Asked]:
         """Asks of a gate that may be seen, oldest first."""
         this = self.gate(id).number
         with self.ledger.database.reading() as connection:
             values = {"this": this, "after": after, "now": self._now(connection), "most": limit}
-            return [_asked(row) for row in connection.execute(statements.PAST_ASKS, values)]
+            return [_asked(row) for row in connection.execute(_PAST_ASKS, values)]
 
     def same_ask(self, gate: GateRow, request: Request) -> Asked | None:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
@@ -122,8 +159,8 @@ class SqlGates:
             with self.ledger.database.writing() as connection:
                 if (before := _same(connection, gate, request)) is not None:
                     return before
-                tally = _gate(connection.execute(statements.READ_GATE, this).one()).tally.after(Event.INTEND)
-                connection.execute(statements.COUNT_ASK, this | {"count": tally.asked})
+                tally = _gate(connection.execute(_READ_GATE, this).one()).tally.after(Event.INTEND)
+                connection.execute(_COUNT_ASK, this | {"count": tally.asked})
                 ask = {
                     "gate": gate.number,
                     "number": tally.asked,
@@ -134,7 +171,7 @@ class SqlGates:
                     "intended_at": now().isoformat(),
                     "visible_from": self._now(connection) + leaves_in(),
                 }
-                _insert_once(connection, statements.ADD_ASK, ask)
+                _insert_once(connection, _ADD_ASK, ask)
         except _Repeated:
             before = self.same_ask(gate, request)
             if before is None:
@@ -146,10 +183,10 @@ class SqlGates:
         """Write the outcome of an ask."""
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
-            tally = _gate(connection.execute(statements.READ_GATE, this).one()).tally
+            tally = _gate(connection.execute(_READ_GATE, this).one()).tally
             tally = tally.after(Event.ABOVE if above else Event.BELOW)
-            connection.execute(statements.SETTLE_ASK, this | {"place": number, "outcome": int(above)})
-            connection.execute(statements.COUNT_OUTCOME, this | {"above_now": tally.above, "below_now": tally.below})
+            connection.execute(_SETTLE_ASK, this | {"place": number, "outcome": int(above)})
+            connection.execute(_COUNT_OUTCOME, this | {"above_now": tally.above, "below_now": tally.below})
         return tally
 
     def void(self, gate: GateRow, number: int, because: str | None) -> None:
@@ -159,13 +196,13 @@ class SqlGates:
         """
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
-            row = connection.execute(statements.READ_GATE, this).one()
-            outcome = connection.execute(statements.OUTCOME, this | {"place": number}).scalar_one()
+            row = connection.execute(_READ_GATE, this).one()
+            outcome = connection.execute(_OUTCOME, this | {"place": number}).scalar_one()
             counts = {"above_now": row.above - (outcome == 1), "below_now": row.below - (outcome == 0)}
-            connection.execute(statements.VOID_ASK, this | {"place": number})
-            connection.execute(statements.COUNT_OUTCOME, this | counts)
+            connection.execute(_VOID_ASK, this | {"place": number})
+            connection.execute(_COUNT_OUTCOME, this | counts)
             if because is not None:
-                left = connection.execute(statements.LEAVES, this | {"place": number}).scalar_one()
+                left = connection.execute(_LEAVES, this | {"place": number}).scalar_one()
                 left -= self._now(connection)
                 self._close(connection, GATES.c.number == gate.number, because, max(left, 0.0))
 
@@ -248,7 +285,7 @@ def _seen(row: Row[Any], at: float) -> GateRow:
 
 def _same(connection: Connection, gate: GateRow, request: Request) -> Asked | None:
     values = {"this": gate.number, "whose": request.token, "under": request.key}
-    found = connection.execute(statements.SAME_ASK, values).one_or_none()
+    found = connection.execute(_SAME_ASK, values).one_or_none()
     if found is not None and found.body != request.body:
         raise KeyReused
     return None if found is None else _asked(found)

@@ -1,1 +1,0 @@
-"""Gates, asks and requests in the database of a ledger."""

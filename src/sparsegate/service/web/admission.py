@@ -1,0 +1,202 @@
+"""Who may come in, how often, and in which order: tokens, rates, and lines at the gates.
+
+Every request under /v1 carries a token, before its body is even read. All but the lookup of a token runs in the event
+loop, in one thread, and needs no lock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import anyio
+import anyio.to_thread
+from fastapi import Depends, Header, Request, Security
+from fastapi.security import HTTPBearer
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sparsegate.errors import GateBusy
+from sparsegate.service.gates import Request as Asking
+from sparsegate.service.tokens import Role, Token, Tokens
+from sparsegate.service.web.problems import FORBIDDEN, TOO_MANY, UNAUTHENTICATED, Refused
+
+_MOST_BUCKETS: Final = 10_000
+OPEN: Final = frozenset({"/v1/health"})
+"""What needs no token; all else under /v1 does, and what is not under /v1 is the same for everybody."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The limits of a service.
+
+    ``asks`` is how many questions are counted at once. Questions that run side by side slow each other down, and one
+    that overruns D closes its gate: this many must fit into D together (``server.asks_at_once``).
+    """
+
+    rate: float = 50.0
+    """Requests a second of one token, in the long run."""
+    burst: int = 100
+    """Requests of one token at once."""
+    failure_rate: float = 1.0
+    """Wrong tokens a second from one address, in the long run."""
+    failure_burst: int = 20
+    open_rate: float = 20.0
+    """Requests a second from one address for what needs no token, in the long run."""
+    open_burst: int = 100
+    body_seconds: float = 10.0
+    """How long a body may take to arrive."""
+    asks: int = 200
+    waiting: int = 32
+    """Questions that wait at one gate."""
+    patience: float = 60.0
+    """How many seconds a question waits there."""
+
+
+class RateLimiter:
+    """Token limiter: each key may take ``burst`` at once and ``rate`` a second in the long run.
+
+    >>> limiter = RateLimiter(rate=1, burst=2, clock=lambda: 0.0)
+    >>> limiter.take("a"), limiter.take("a"), limiter.take("a"), limiter.take("b")
+    (0.0, 0.0, 1.0, 0.0)
+    """
+
+    def __init__(self, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._levels: dict[Hashable, tuple[float, float]] = {}
+
+    def take(self, key: Hashable) -> float:
+        """Take one: 0, or how many seconds to wait until there is one; then nothing was taken."""
+        now = self._clock()
+        level, then = self._levels.pop(key, (float(self._burst), now))
+        level = min(self._burst, level + (now - then) * self._rate)
+        granted = level >= 1
+        # Put back at the end: whoever was seen least recently is forgotten first, and starts anew with a full bucket.
+        self._levels[key] = (level - granted, now)
+        if len(self._levels) > _MOST_BUCKETS:
+            del self._levels[next(iter(self._levels))]
+        return 0.0 if granted else (1 - level) / self._rate
+
+
+class GateQueues:
+    """Questions stand in line at their gate, first come first served, and not in a thread.
+
+    How long a question waits depends on when others leave, and that is public. As many may wait as are answered within
+    ``patience``.
+    """
+
+    def __init__(self, *, waiting: int, patience: float, delay: float) -> None:
+        self._most = min(waiting, max(1, int(patience / delay))) if delay else waiting
+        self._locks: dict[str, anyio.Lock] = {}
+
+    @asynccontextmanager
+    async def at(self, gate: str) -> AsyncIterator[None]:
+        """Wait for the gate, and hold it; too long a line is ``GateBusy``."""
+        lock = self._locks.setdefault(gate, anyio.Lock())
+        if lock.locked() and lock.statistics().tasks_waiting >= self._most:
+            raise GateBusy
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():
+                self._locks.pop(gate, None)
+
+
+class Authentication:
+    """Asks for the token of a request, and bounds how many requests one token sends, or an address without one.
+
+    A wrong token is looked up all the same when there were many from its address: behind a proxy everybody has one
+    address, and whoever guesses 256 bits must not lock the others out. It is answered 429 instead of 401 then.
+    """
+
+    def __init__(self, app: ASGIApp, *, tokens: Tokens, limits: Limits) -> None:
+        self.app, self._tokens = app, tokens
+        self._requests = RateLimiter(rate=limits.rate, burst=limits.burst)
+        self._failures = RateLimiter(rate=limits.failure_rate, burst=limits.failure_burst)
+        self._strangers = RateLimiter(rate=limits.open_rate, burst=limits.open_burst)
+        self._lookups = anyio.CapacityLimiter(4)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            if scope["path"].startswith("/v1") and scope["path"] not in OPEN:
+                scope.setdefault("state", {})["token"] = await self._admitted(scope)
+            elif wait := self._strangers.take(_address(scope)):
+                raise Refused(TOO_MANY, wait=wait)
+        await self.app(scope, receive, send)
+
+    async def _admitted(self, scope: Scope) -> Token:
+        scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
+        token = await self._found(text.strip()) if scheme.lower() == "bearer" else None
+        if token is None:
+            wait = self._failures.take(_address(scope))
+            raise Refused(TOO_MANY, wait=wait) if wait else Refused(UNAUTHENTICATED)
+        if wait := self._requests.take(token.number):
+            raise Refused(TOO_MANY, wait=wait)
+        return token
+
+    async def _found(self, text: str) -> Token | None:
+        known = self._tokens.remembered(text)
+        if known is not None:
+            return known
+        return await anyio.to_thread.run_sync(self._tokens.authenticate, text, limiter=self._lookups)
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+_BEARER: Final = HTTPBearer(
+    scheme_name="token", description="A token of `sparsegate token add`: `ng_...`.", auto_error=False
+)
+
+
+def _anybody(request: Request, _: Annotated[object, Security(_BEARER)]) -> Token:
+    token = getattr(request.state, "token", None)
+    if not isinstance(token, Token):
+        raise Refused(UNAUTHENTICATED)
+    return token
+
+
+def _owner(token: Annotated[Token, Depends(_anybody)]) -> Token:
+    if token.role is not Role.OWNER:
+        raise Refused(FORBIDDEN)
+    return token
+
+
+Anybody = Annotated[Token, Depends(_anybody)]
+"""A request with a token of either role."""
+
+Owner = Annotated[Token, Depends(_owner)]
+"""A request with a token of the role owner."""
+
+_Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern="^[ -~]+$",
+        description="New for each request; a request that is sent again, under the same key, gets the same answer. "
+        "Keys do not expire: they are kept as long as the ledger.",
+        examples=["7d9a1a0e-3f0c-4a0f-9a52-6a1f0d2b8c11"],
+    ),
+]
+
+
+def _calling(token: Anybody, key: _Key) -> Asking:
+    return Asking(token=token.number, key=key)
+
+
+def _owner_calling(token: Owner, key: _Key) -> Asking:
+    return Asking(token=token.number, key=key)
+
+
+Calling = Annotated[Asking, Depends(_calling)]
+"""A request that must come with an idempotency key, from either role."""
+
+OwnerCalling = Annotated[Asking, Depends(_owner_calling)]
+"""The same, from an owner."""
