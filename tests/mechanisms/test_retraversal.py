@@ -82,7 +82,9 @@ def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale,
     right = Traversal(count=1, threshold=10, rho_scale=Fraction(rho_scale), nu_scale=Fraction(nu_scale), passes=1)
     larger = "rho_scale" if rho_scale > nu_scale else "nu_scale"
     used = replace(right, **{larger: 5 * off})
-    assert (law_p(observed(Scores.each([0]), used, seed=11, runs=3 * RUNS), law_of(right, [0])) > FALSE_ALARM) == (off == 1)
+    assert (law_p(observed(Scores.each([0]), used, seed=11, runs=3 * RUNS), law_of(right, [0])) > FALSE_ALARM) == (
+        off == 1
+    )
 
 
 def test_equal_scores_are_exchangeable_and_come_in_uniform_order() -> None:
