@@ -15,7 +15,7 @@ from sparsegate.auditor import certify as certification
 from sparsegate.auditor.certify import Look, Registration, certify, schedule
 from sparsegate.auditor.confidence import BoundRule, Bounds, Counts, certified
 from sparsegate.auditor.encoding import Encoder, Sample
-from sparsegate.auditor.events import Aim, Event, Runs, find_events
+from sparsegate.auditor.events import Aim, OutcomeEvent, Runs, find_events
 from sparsegate.auditor.neighbours import NeighbourPair
 from sparsegate.auditor.partitions import Atoms
 
@@ -23,10 +23,10 @@ YES, NO = np.array([1]), np.array([0])
 ALPHA = 0.1
 
 
-def truthful(encoder: Encoder) -> Event:
+def truthful(encoder: Encoder) -> OutcomeEvent:
     """The event that a randomized response says yes."""
     atoms = Atoms.learned(encoder.encode(np.array([True, True, False, False]), 4))
-    return Event(partition=atoms, chosen=np.array([False, True, False]))
+    return OutcomeEvent(partition=atoms, chosen=np.array([False, True, False]))
 
 
 class Response:

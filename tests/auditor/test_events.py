@@ -12,7 +12,7 @@ from tests.support.audited import laplace, laplace_vector, responses
 
 from sparsegate.auditor.classifier import Slices
 from sparsegate.auditor.encoding import Encoder, Sample, joined
-from sparsegate.auditor.events import Aim, Event, FoundEvent, Runs, confirmed, find_events
+from sparsegate.auditor.events import Aim, FoundEvent, OutcomeEvent, Runs, confirmed, find_events
 from sparsegate.auditor.partitions import Atoms, Bins
 
 ONE, ZERO = np.array([1]), np.array([0])
@@ -120,7 +120,7 @@ def test_an_outcome_of_a_shape_never_seen_in_training_is_in_no_event() -> None:
     drawn = [encoder.encode(["a", "b"] * 500, 1000), encoder.encode(["b", "b"] * 500, 1000)]
     atoms = Atoms.learned(joined(drawn))
     encoder.frozen = True
-    everything = Event(partition=atoms, chosen=np.ones(atoms.size, dtype=bool))
+    everything = OutcomeEvent(partition=atoms, chosen=np.ones(atoms.size, dtype=bool))
     assert everything.hits(encoder.encode(["a", "new", "b", "newer"], 4)) == 2
 
 

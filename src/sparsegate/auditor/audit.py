@@ -24,7 +24,7 @@ from sparsegate.auditor.neighbours import (
     taken,
     whole,
 )
-from sparsegate.auditor.pace import Bar, Pace
+from sparsegate.auditor.pace import Bar, RunBudget
 from sparsegate.auditor.pair_search import Candidate, Search
 from sparsegate.errors import ParameterError
 
@@ -165,7 +165,7 @@ def audit(
         )
     # A stream of its own: callers like to give the same seed to their mechanism.
     rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
-    pace = Pace(samples, budget_seconds)
+    pace = RunBudget(samples, budget_seconds)
     box = pace.box(mechanism, batch=batch, call_timeout=call_timeout)
     encoder = Encoder(box.name)
     alpha = 1 - confidence
@@ -224,7 +224,7 @@ def audit(
     )
 
 
-def _registration(best: Candidate, pace: Pace, alpha: float) -> Registration:
+def _registration(best: Candidate, pace: RunBudget, alpha: float) -> Registration:
     """Fix everything; the sample size is what the rest of the budget buys at the speed seen in training."""
     finding, sample = best.finding, best.trainings[0].one[0]
     assert finding is not None
@@ -236,7 +236,7 @@ def _registration(best: Candidate, pace: Pace, alpha: float) -> Registration:
     return Registration(pair=pair, event=finding.event, rule=finding.rule, looks=schedule(trials, alpha))
 
 
-def _warm_up(pair: NeighbourPair, draw: Draw, pace: Pace) -> None:
+def _warm_up(pair: NeighbourPair, draw: Draw, pace: RunBudget) -> None:
     """The first calls find a mechanism that does not work at all, and show how fast one is that does."""
     for runs in _FIRST_RUNS:
         for answers in (pair.answers, pair.neighbour):

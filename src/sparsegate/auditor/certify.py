@@ -35,7 +35,7 @@ import numpy as np
 
 from sparsegate.auditor.confidence import BoundRule, Bounds, Counts, certified
 from sparsegate.auditor.encoding import Sample
-from sparsegate.auditor.events import Event
+from sparsegate.auditor.events import OutcomeEvent
 from sparsegate.auditor.neighbours import NeighbourPair
 
 _LAST: Final = 0.95
@@ -73,7 +73,7 @@ class Registration:
     """All that is fixed before certification; the event is to be likelier on the answers than on the neighbour."""
 
     pair: NeighbourPair
-    event: Event
+    event: OutcomeEvent
     rule: BoundRule
     looks: tuple[Look, ...]
 

@@ -62,7 +62,7 @@ class Aim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
+class OutcomeEvent:
     """A set of cells of a partition: a fixed function from outcomes to yes or no."""
 
     partition: Partition
@@ -125,7 +125,7 @@ class Estimate:
 class FoundEvent:
     """What training suggests: the event, whether it is likelier on the neighbour, what it promises, by which rule."""
 
-    event: Event
+    event: OutcomeEvent
     swapped: bool
     estimate: Estimate
     promised: float
@@ -153,7 +153,7 @@ def find_events(
             best = int(np.argmax(estimate.promised(aim, careful)[0]))
             chosen = np.zeros(order.size, dtype=np.bool_)
             chosen[order[: ends[best] + 1]] = True
-            yield _finding(Event(partition=partition, chosen=chosen), swapped, estimate.at(best), aim, careful)
+            yield _finding(OutcomeEvent(partition=partition, chosen=chosen), swapped, estimate.at(best), aim, careful)
 
 
 def confirmed(finding: FoundEvent, judge: Runs, aim: Aim, *, caution: float) -> FoundEvent:
@@ -170,7 +170,7 @@ def _luck(cells: int) -> float:
     return 0.75 * math.sqrt(math.log(1 + cells))
 
 
-def _finding(event: Event, swapped: bool, estimate: Estimate, aim: Aim, caution: float) -> FoundEvent:
+def _finding(event: OutcomeEvent, swapped: bool, estimate: Estimate, aim: Aim, caution: float) -> FoundEvent:
     promised, by_ratio = estimate.promised(aim, caution)
     rule = BoundRule.RATIO if by_ratio[0] else BoundRule.RECTANGLE
     return FoundEvent(event=event, swapped=swapped, estimate=estimate, promised=float(promised[0]), rule=rule)

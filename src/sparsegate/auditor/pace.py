@@ -18,7 +18,7 @@ _OVERRUN: Final = 1.25
 _LONGEST_CHUNK: Final = 2.0  # seconds
 
 
-class Pace:
+class RunBudget:
     """Turns shares of the budget into numbers of runs.
 
     With ``samples`` the plan does not look at the clock, so a seeded audit repeats itself; ``seconds`` is then only a

@@ -123,7 +123,7 @@ def positive(z: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Buckets:
+class ScoreBuckets:
     """Neighbouring rungs of a ladder, taken together: bucket k holds items starts[k] to starts[k] + sizes[k].
 
     ``typical`` is the score at which all of a bucket's items together would ring about as often as they do.
@@ -137,7 +137,7 @@ class Buckets:
     of_rung: Integers
 
     @classmethod
-    def cut(cls, ladder: Ladder, *, count: int, scale: float) -> Buckets:
+    def cut(cls, ladder: Ladder, *, count: int, scale: float) -> ScoreBuckets:
         """Cut the ladder into buckets at most half a scale wide, around the c-th score.
 
         The larger c, the more candidates there are to every bucket, and the more a finer cut saves of them.
@@ -161,7 +161,7 @@ class Buckets:
 
 def first_rings(
     rng: np.random.Generator,
-    buckets: Buckets,
+    buckets: ScoreBuckets,
     law: ClockLaw,
     *,
     levels: Floats,
@@ -202,7 +202,7 @@ def first_rings(
 class _Window:
     """The clocks of some runs from the times ``since`` on."""
 
-    buckets: Buckets
+    buckets: ScoreBuckets
     law: ClockLaw
     levels: Floats
     scale: float

@@ -27,7 +27,7 @@ import math
 import numpy as np
 
 from sparsegate.budget import Number, exact_count
-from sparsegate.evaluation.arrivals import NOBODY, Buckets, ExponentialLaw, TraversalLaw, first_rings, positive
+from sparsegate.evaluation.arrivals import NOBODY, ExponentialLaw, ScoreBuckets, TraversalLaw, first_rings, positive
 from sparsegate.evaluation.methods import Method, method
 from sparsegate.evaluation.ranked import Integers, Ladder, Rankable
 
@@ -74,7 +74,7 @@ def _simulate(
 ) -> Integers:
     noise = chosen.noise(count=count, epsilon=epsilon)
     threshold = chosen.raised(ladder.oracle_threshold(count), noise)
-    buckets = Buckets.cut(ladder, count=count, scale=noise.query)
+    buckets = ScoreBuckets.cut(ladder, count=count, scale=noise.query)
     if chosen.row is None:
         levels = np.full(runs, threshold)
         return first_rings(rng, buckets, ExponentialLaw(), levels=levels, scale=noise.query, count=count, end=math.inf)
@@ -89,7 +89,7 @@ def _simulate(
 
 def first_positives(
     rng: np.random.Generator,
-    buckets: Buckets,
+    buckets: ScoreBuckets,
     *,
     threshold: float,
     rho_scale: float,
@@ -132,7 +132,7 @@ class _Calls:
     then of mean 1/(n-1), and so on.
     """
 
-    def __init__(self, rng: np.random.Generator, buckets: Buckets, runs: int, count: int) -> None:
+    def __init__(self, rng: np.random.Generator, buckets: ScoreBuckets, runs: int, count: int) -> None:
         self._rng, self._starts, self._sizes = rng, buckets.starts, buckets.sizes
         self._clocks = rng.exponential(1.0, (runs, buckets.sizes.size)) / buckets.sizes
         self.levels = -np.expm1(-self._clocks)
