@@ -28,7 +28,7 @@ from sparsegate.evaluation.readers import ItemCounts, read_counts
 from sparsegate.evaluation.stand_ins import LAWS
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Published:
     """What is published of a dataset; ``url`` is where to fetch it, ``member`` its place in a zip archive there."""
 
@@ -40,45 +40,27 @@ class Published:
     url: str | None = None
     member: str | None = None
 
-
-PUBLISHED: Mapping[str, Published] = MappingProxyType(
-    {
-        row.name: row
-        for row in (
-            Published(
-                name="bms-pos",
-                title="BMS-POS",
-                records=515_597,
-                items=1_657,
-                source="baskets of an electronics shop, KDD Cup 2000",
-                url="http://www.kdd.org/cupfiles/KDDCup2000.zip",
-                member="assoc/BMS-POS.dat.gz",
-            ),
-            Published(
-                name="kosarak",
-                title="Kosarak",
-                records=990_002,
-                items=41_270,
-                source="clicks on a Hungarian news portal, FIMI repository",
-                url="http://fimi.uantwerpen.be/data/kosarak.dat.gz",
-            ),
-            Published(
-                name="aol",
-                title="AOL",
-                records=647_377,
-                items=2_290_685,
-                source="words of search queries by user, 2006; withdrawn by its publisher",
-            ),
-            Published(
-                name="zipf",
-                title="Zipf",
-                records=1_000_000,
-                items=10_000,
-                source="made: scores proportional to 1/i that sum to the number of records",
-            ),
+    def made(self, kind: str, description: str, ladder: Ladder) -> Dataset:
+        """Scores for it, of a kind that its title names where they are not the published ones."""
+        title = f"{self.title} ({kind})" if kind in ("stand-in", "scaled") else self.title
+        return Dataset(
+            name=self.name, title=title, kind=kind, records=self.records, description=description, ladder=ladder
         )
-    }
+
+
+_FIMI, _CUP = "http://fimi.uantwerpen.be/data/kosarak.dat.gz", "http://www.kdd.org/cupfiles/KDDCup2000.zip"
+_BASKETS = "baskets of an electronics shop, KDD Cup 2000"
+_CLICKS = "clicks on a Hungarian news portal, FIMI repository"
+_WORDS = "words of search queries by user, 2006; withdrawn by its publisher"
+_MADE = "made: scores proportional to 1/i that sum to the number of records"
+_ROWS = (
+    Published("bms-pos", "BMS-POS", 515_597, 1_657, _BASKETS, _CUP, "assoc/BMS-POS.dat.gz"),
+    Published("kosarak", "Kosarak", 990_002, 41_270, _CLICKS, _FIMI),
+    Published("aol", "AOL", 647_377, 2_290_685, _WORDS),
+    Published("zipf", "Zipf", 1_000_000, 10_000, _MADE),
 )
+
+PUBLISHED: Mapping[str, Published] = MappingProxyType({row.name: row for row in _ROWS})
 """The datasets of the paper by name."""
 
 
@@ -144,14 +126,7 @@ def load(name: str, file: str | Path | None = None, *, scale_to_records: bool = 
         raise ParameterError("data", rule, Path(file).name)
     got = _difference(published, counted)
     if not got:
-        return Dataset(
-            name=name,
-            title=published.title,
-            kind="real",
-            records=published.records,
-            description=f"{published.source}; read from {Path(file).name}",
-            ladder=Ladder.of(counted.counts),
-        )
+        return published.made("real", f"{published.source}; read from {Path(file).name}", Ladder.of(counted.counts))
     if not scale_to_records:
         raise ParameterError(
             "data",
@@ -171,27 +146,14 @@ def named(name: str) -> Published:
 
 def _zipf(published: Published) -> Dataset:
     scores = 1 / np.arange(1.0, published.items + 1)
-    return Dataset(
-        name=published.name,
-        title=published.title,
-        kind="exact",
-        records=published.records,
-        description=f"{published.items:,} scores proportional to 1/i that sum to {published.records:,}",
-        ladder=Ladder.of(scores * (published.records / scores.sum())),
-    )
+    description = f"{published.items:,} scores proportional to 1/i that sum to {published.records:,}"
+    return published.made("exact", description, Ladder.of(scores * (published.records / scores.sum())))
 
 
 def _stand_in(published: Published) -> Dataset:
     law = LAWS[published.name]
-    return Dataset(
-        name=published.name,
-        title=f"{published.title} (stand-in)",
-        kind="stand-in",
-        records=published.records,
-        description=f"STAND-IN, not the data: counts max(1, round({law})) for {published.items:,} items; "
-        f"fitted to {law.fitted_to}",
-        ladder=law.ladder(published.items),
-    )
+    what = f"STAND-IN, not the data: counts max(1, round({law})) for {published.items:,} items"
+    return published.made("stand-in", f"{what}; fitted to {law.fitted_to}", law.ladder(published.items))
 
 
 def _scaled(published: Published, counted: ItemCounts, file: str) -> Dataset:
@@ -209,15 +171,9 @@ def _scaled(published: Published, counted: ItemCounts, file: str) -> Dataset:
         )
     factor = published.records / records
     scores = np.concatenate((counted.counts * factor, np.ones(published.items - items)))
-    return Dataset(
-        name=published.name,
-        title=f"{published.title} (scaled)",
-        kind="scaled",
-        records=published.records,
-        description=f"{published.source}; SCALED from the {records:,} records of {file}: counts times {factor:.6g}, "
-        f"not rounded, and {published.items - items:,} items of count 1 added to make {published.items:,}",
-        ladder=Ladder.of(scores),
-    )
+    how = f"SCALED from the {records:,} records of {file}: counts times {factor:.6g}, not rounded"
+    added = f"{published.items - items:,} items of count 1 added to make {published.items:,}"
+    return published.made("scaled", f"{published.source}; {how}, and {added}", Ladder.of(scores))
 
 
 def _difference(published: Published, counted: ItemCounts) -> str:

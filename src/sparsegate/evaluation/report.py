@@ -104,12 +104,12 @@ def _statement(one: Checked) -> str:
 def _values(values: Sequence[Checked]) -> str:
     rows = [
         [
-            TableCell(text=value.dataset),
+            value.dataset,
             _number(value.count, ""),
-            TableCell(text=value.method),
-            TableCell(text=str(value)),
-            TableCell(text=value.source),
-            TableCell(text=one.judgement.numbers),
+            value.method,
+            str(value),
+            value.source,
+            one.judgement.numbers,
             TableCell(text=_badge(one.judgement.support), markup=True),
         ]
         for value, one in zip(VALUES, values, strict=True)
@@ -130,14 +130,13 @@ def _figure(name: str, path: Path) -> str:
 
 
 def _datasets(findings: Findings) -> str:
+    numbers = ("records", "items", "distinct_scores")
     rows = [
         [
-            TableCell(text=findings.title(name)),
-            _number(entry["records"], ","),
-            _number(entry["items"], ","),
-            _number(entry["distinct_scores"], ","),
-            TableCell(text=str(entry["kind"])),
-            TableCell(text=str(entry["description"])),
+            findings.title(name),
+            *(_number(entry[key], ",") for key in numbers),
+            str(entry["kind"]),
+            str(entry["description"]),
         ]
         for name, entry in findings.datasets.items()
     ]
@@ -147,28 +146,21 @@ def _datasets(findings: Findings) -> str:
 def _methods(findings: Findings) -> str:
     rows = []
     for key, entry in findings.methods.items():
-        row = METHODS[key].row if key in METHODS else None
-        described = (
-            "Exponential mechanism, c rounds"
-            if entry["row"] is None
-            else f"{row.algorithm}: {row.title}"
-            if row
-            else ""
-        )
-        split = entry["allocation"] or (str(row.allocation) if row else "none")
+        row, is_em = METHODS[key].row if key in METHODS else None, entry["row"] is None
+        described = f"{row.algorithm}: {row.title}" if row else "Exponential mechanism, c rounds" if is_em else ""
         passes = "until c are selected" if entry["passes"] > 1 else "one"
         rows.append(
             [
-                TableCell(text="interactive" if entry["interactive"] else "non-interactive"),
-                TableCell(text=entry["title"]),
-                TableCell(text=key),
-                TableCell(text=described),
-                TableCell(text=split),
-                TableCell(text=f"{entry['raise_by']} D" if entry["raise_by"] else "no"),
-                TableCell(text="" if entry["row"] is None else passes),
+                "interactive" if entry["interactive"] else "non-interactive",
+                entry["title"],
+                key,
+                described,
+                entry["allocation"] or (str(row.allocation) if row else "none"),
+                f"{entry['raise_by']} D" if entry["raise_by"] else "no",
+                "" if is_em else passes,
             ]
         )
-    rows.sort(key=lambda cells: cells[0].text)
+    rows.sort(key=lambda cells: str(cells[0]))
     return _table(["Setting", "Method", "Key", "Description", "Split of ε", "Threshold raised by", "Passes"], rows)
 
 
@@ -176,8 +168,8 @@ def _numbers(rows: Iterable[Row]) -> str:
     heads = ["Dataset", "Method", "#ε", "#c", "#SER", "#±", "#FNR", "#±", "#FPR", "#Total SER", "#Selected", "#Runs"]
     cells = [
         [
-            TableCell(text=row.place),
-            TableCell(text=row.method),
+            row.place,
+            row.method,
             _number(row.epsilon, "g"),
             _number(row.count, ""),
             *(_number(value, ".3f") for value in (row.ser_mean, row.ser_std, row.fnr_mean, row.fnr_std)),
@@ -194,13 +186,14 @@ def _number(value: float, form: str) -> TableCell:
     return TableCell(text=f"{value:{form}}", value=float(value))
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[TableCell]], identity: str = "") -> str:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], identity: str = "") -> str:
     """A table; a heading that begins with # is that of numbers."""
     head = "".join(
         f'<th class="number">{escape(text[1:])}</th>' if text.startswith("#") else f"<th>{escape(text)}</th>"
         for text in heads
     )
-    body = "\n".join(f"<tr>{''.join(cell.html() for cell in cells)}</tr>" for cells in rows)
+    lines = [[cell if isinstance(cell, TableCell) else TableCell(text=str(cell)) for cell in cells] for cells in rows]
+    body = "\n".join(f"<tr>{''.join(cell.html() for cell in cells)}</tr>" for cells in lines)
     name = f' id="{identity}"' if identity else ""
     return f"<table{name}><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
