@@ -21,14 +21,62 @@ e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
+from typing import Literal, NamedTuple
 
 from sparsegate.budget import Allocation, Budget, Number, exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 
-Loss = Fraction | float  # a Fraction, or math.inf
+Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
+Direction = Literal["any", "up", "down"]  # how answers move from D to its neighbour: each as it likes, or all one way
+
+
+class Rates(NamedTuple):
+    """e1, r and a3: what a shift of rho and of one comparison by Delta cost, and what a released number costs."""
+
+    threshold: Loss
+    query: Loss
+    answer: Loss
+    inside: bool = False
+
+    @classmethod
+    def of(cls, scales: Scales, *, inside: bool = False) -> Rates:
+        """The rates of noise with these scales; ``inside`` |e - q + nu| or not."""
+        if scales.query is None:
+            raise ParameterError(
+                "scales", "must have query noise", next_step="without it any mixed outcome has infinite loss"
+            )
+        e1: Loss = 1 / scales.threshold if scales.threshold else math.inf
+        return cls(e1, 1 / scales.query, 1 / scales.answer if scales.answer else Fraction(0), inside)
+
+
+class RoundLoss(NamedTuple):
+    """A loss, how far the next larger term of its minimum is, and how many of the positives rise."""
+
+    loss: Loss
+    gap: Loss
+    rising: int = 0
+
+
+def round_loss(below: int, above: int, rates: Rates, direction: Direction = "any") -> RoundLoss:
+    """The supremum of the loss of m BELOW and k ABOVE under one rho, over neighbours that move in this direction."""
+    m, k = below, above
+    e1, r, a3, inside = rates
+    if direction == "any":
+        terms: list[Loss] = sorted([(m + k) * r, e1 + 2 * k * r, math.inf if inside and m else e1 + 2 * m * r])
+        return RoundLoss(terms[0] + k * a3, terms[1] - terms[0])
+    if direction == "down":
+        return RoundLoss(_least(k * r, e1 + m * r) + k * a3, abs(k * r - e1 - m * r))
+    # min(m r, e1 + (k-d) r) + d a3 is concave in d: the best whole d lies at an end or beside the kink.
+    kink = k - m + e1 / r
+    beside = (math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ()
+    loss, less = max((_least(m * r, e1 + (k - d) * r) + d * a3, -d) for d in (0, k, *beside))
+    return RoundLoss(loss, abs(m * r - e1 - (k + less) * r), -less)
+
+
+def _least(a: Loss, b: Loss) -> Loss:
+    return min(a, b)
 
 
 def outcome_loss(below: int, above: int, scales: Scales, *, monotonic: bool, inside: bool = False) -> Loss:
@@ -37,46 +85,12 @@ def outcome_loss(below: int, above: int, scales: Scales, *, monotonic: bool, ins
     >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
     Fraction(1, 1)
     """
-    if monotonic:
-        directions: list[Loss] = [_rising(below, above, scales), _falling(below, above, scales)]
-        return max(directions)
-    e1, r, a3 = _rates(scales)
-    m, k = below, above
-    bounds: list[Loss] = [(m + k) * r, e1 + 2 * k * r]
-    if not (inside and m):
-        bounds.append(e1 + 2 * m * r)
-    return min(bounds) + k * a3
+    rates = Rates.of(scales, inside=inside)
+    return max(round_loss(below, above, rates, direction).loss for direction in _directions(monotonic))
 
 
-def _rates(scales: Scales) -> tuple[Loss, Fraction, Fraction]:
-    if scales.query is None:
-        raise ParameterError(
-            "scales", "must have query noise", next_step="without it any mixed outcome has infinite loss"
-        )
-    e1: Loss = 1 / scales.threshold if scales.threshold else math.inf
-    return e1, 1 / scales.query, 1 / scales.answer if scales.answer else Fraction(0)
-
-
-def _rising(m: int, k: int, scales: Scales) -> Loss:
-    e1, r, a3 = _rates(scales)
-    # min(m r, e1 + (k-d) r) + d a3 is concave in d: the best whole d lies at an end or beside the kink.
-    kink = k - m + e1 / r
-    beside = (math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ()
-    rising: Loss = max(_least(m * r, e1 + (k - d) * r) + d * a3 for d in (0, k, *beside))
-    return rising
-
-
-def _falling(m: int, k: int, scales: Scales) -> Loss:
-    e1, r, a3 = _rates(scales)
-    return _least(k * r, e1 + m * r) + k * a3
-
-
-def _general(m: int, k: int, scales: Scales) -> Loss:
-    return outcome_loss(m, k, scales, monotonic=False)
-
-
-def _least(a: Loss, b: Loss) -> Loss:
-    return min(a, b)
+def _directions(monotonic: bool) -> tuple[Direction, ...]:
+    return ("up", "down") if monotonic else ("any",)
 
 
 def tight_epsilon(
@@ -125,8 +139,8 @@ def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, qu
         return math.inf
     if row.redraws_threshold and scales.threshold is not None:
         # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
-        kinds = (_rising, _falling) if one_way else (_general,)
-        return max(_redrawn(scales, kind, cutoff=cutoff, queries=queries) for kind in kinds)
+        rates = Rates.of(scales)
+        return max(_redrawn(rates, way, cutoff=cutoff, queries=queries) for way in _directions(one_way))
     positives = cutoff if row.stops else math.inf
     if queries is None:
         # Beyond m = k + e1/r another BELOW costs nothing.
@@ -140,25 +154,23 @@ def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, qu
     )
 
 
-def _redrawn(
-    scales: Scales, round_loss: Callable[[int, int, Scales], Loss], *, cutoff: int, queries: int | None
-) -> Loss:
+def _redrawn(rates: Rates, direction: Direction, *, cutoff: int, queries: int | None) -> Loss:
     """Rounds that end in an ABOVE are independent: their losses add, and a dynamic programme shares out n queries."""
-    r = 1 / scales.query  # type: ignore[operator]
-    e1 = 1 / scales.threshold  # type: ignore[operator]
-    useful = 1 + math.ceil(e1 / r)  # BELOWs beyond this change nothing in a round
+
+    def loss_of(below: int, above: int) -> Loss:
+        return round_loss(below, above, rates, direction).loss
+
+    useful = 1 + math.ceil(rates.threshold / rates.query)  # BELOWs beyond this change nothing in a round
     if queries is None:
-        return cutoff * round_loss(useful, 1, scales)
-    rounds = [(m + 1, round_loss(m, 1, scales)) for m in range(min(useful, queries - 1) + 1)]
+        return cutoff * loss_of(useful, 1)
+    rounds = [(m + 1, loss_of(m, 1)) for m in range(min(useful, queries - 1) + 1)]
     best: list[Loss] = [Fraction(0)] * (queries + 1)  # best[n]: n queries used, after this many whole rounds
-    answer: Loss = round_loss(queries, 0, scales)
+    answer: Loss = loss_of(queries, 0)
     for done in range(1, min(cutoff, queries) + 1):
         best = [
             max((best[n - used] + loss for used, loss in rounds if used <= n), default=Fraction(0))
             for n in range(queries + 1)
         ]
-        open_round = (
-            best[n] + (round_loss(queries - n, 0, scales) if done < cutoff else 0) for n in range(done, queries + 1)
-        )
+        open_round = (best[n] + (loss_of(queries - n, 0) if done < cutoff else 0) for n in range(done, queries + 1))
         answer = max(answer, *open_round)
     return answer

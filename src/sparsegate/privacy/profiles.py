@@ -1,15 +1,8 @@
 """Which outcome is worth trying: how many BELOW and ABOVE in each round, and in which direction the neighbour moves.
 
-e1 and r are what a shift of rho and of one comparison by Delta cost, a3 what a released number costs. For a round
-with m BELOW and k ABOVE the loss tends to
-
-    any direction:  min{ (m+k) r,  e1 + 2kr,  e1 + 2mr } + k a3
-    rising:         max over whole d <= k of  min{ m r,  e1 + (k-d) r } + d a3       (d of the positives rise as well)
-    falling:        min{ k r,  e1 + m r } + k a3
-
-With the noise inside |e - q + nu| the third term of the first line is missing once m >= 1: a BELOW says T + rho >
-0, and no shift of rho downward can undo that. Over several rounds the losses add, and all rounds move in the same
-direction. These are guesses to start from: ``worst_case`` computes what they are worth.
+``mechanisms.bounds.round_loss`` says what the loss of a round tends to, and in which direction the neighbour must move
+for it. Over several rounds the losses add, and all rounds move in the same direction. These are guesses to start from:
+``worst_case`` computes what they are worth.
 """
 
 from __future__ import annotations
@@ -17,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from sparsegate.mechanisms.bounds import Direction, Rates, round_loss
 from sparsegate.mechanisms.variants import Compared
 from sparsegate.privacy.model import Model
-
-Direction = Literal["any", "up", "down"]
 
 _MARGIN = 1e-2  # by how much a bound must pass a target that the loss itself is to pass
 _TRIES = 3  # outcomes tried for each direction: equal bounds may be approached at unequal speed
@@ -45,13 +37,6 @@ class Profile:
     bound: float
 
 
-class _Rates(NamedTuple):
-    threshold: float
-    query: float
-    answer: float
-    inside: bool
-
-
 def directions(model: Model) -> tuple[Direction, ...]:
     """How a neighbour may move. An error |e - q| moves either way, whichever way all q move."""
     return ("up", "down") if model.monotonic and model.row.compared is Compared.ANSWER else ("any",)
@@ -59,7 +44,7 @@ def directions(model: Model) -> tuple[Direction, ...]:
 
 def profiles(model: Model, queries: int | None, target: float) -> Iterator[Profile]:
     """Promising outcomes of at most ``queries`` queries, or of as many as it takes to pass ``target``."""
-    rates = _Rates(
+    rates = Rates(
         math.inf if model.rho is None else model.sensitivity / model.rho.scale,
         model.sensitivity / model.nu.scale if model.nu is not None else math.inf,
         0.0 if model.fresh is None else model.sensitivity / model.fresh.scale,
@@ -72,23 +57,13 @@ def profiles(model: Model, queries: int | None, target: float) -> Iterator[Profi
             yield from _single(rates, direction, model.positives_allowed, queries, target)
 
 
-def _bound(rates: _Rates, direction: Direction, m: int, k: int) -> tuple[float, float, int]:
-    """(bound, distance to the next term of the minimum, rising positives)."""
-    e1, r, a3, inside = rates
-    if direction == "any":
-        terms = sorted(((m + k) * r, e1 + 2 * k * r, math.inf if inside and m else e1 + 2 * m * r))
-        return terms[0] + k * a3, terms[1] - terms[0], 0
-    if direction == "down":
-        return min(k * r, e1 + m * r) + k * a3, abs(k * r - e1 - m * r), 0
-    # Concave in d, so the best whole d lies at an end or beside the kink.
-    kink = k - m + e1 / r
-    beside = {min(max(math.floor(kink) + i, 0), k) for i in (0, 1)} if math.isfinite(kink) else set()
-    value, rising = max((min(m * r, e1 + (k - d) * r) + d * a3, -d) for d in {0, k} | beside)
-    return value, abs(m * r - e1 - (k + rising) * r), -rising
+def _bound(rates: Rates, direction: Direction, m: int, k: int) -> tuple[float, float, int]:
+    loss, gap, rising = round_loss(m, k, rates, direction)
+    return float(loss), float(gap), rising
 
 
 def _single(
-    rates: _Rates, direction: Direction, allowed: float, queries: int | None, target: float
+    rates: Rates, direction: Direction, allowed: float, queries: int | None, target: float
 ) -> Iterator[Profile]:
     if queries is None and math.isfinite(allowed) and math.isfinite(rates.threshold):
         # Half a BELOW beyond m = c + e1/r the limit is approached exponentially fast.
@@ -109,7 +84,7 @@ def _few(n: int, allowed: float) -> set[int]:
     return {int(min(allowed, k)) for k in (0, 1, n // 2, (n + 1) // 2, n)}
 
 
-def _redrawn(rates: _Rates, direction: Direction, cutoff: int, queries: int | None) -> Profile:
+def _redrawn(rates: Rates, direction: Direction, cutoff: int, queries: int | None) -> Profile:
     """The best split of n queries into at most c closed rounds and one that is left open, by dynamic programming."""
     useful = math.ceil(1 + rates.threshold / rates.query + 0.5)
     full = cutoff * (useful + 1)

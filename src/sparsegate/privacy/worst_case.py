@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 
 from sparsegate.budget import Allocation, Budget, Number, exact_count
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounds import tight_loss
+from sparsegate.mechanisms.bounds import Direction, tight_loss
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant
 from sparsegate.privacy.loss import difference
 from sparsegate.privacy.model import Model, Noise, build
 from sparsegate.privacy.outcome import transcript
-from sparsegate.privacy.profiles import Direction, Profile, Round, profiles
+from sparsegate.privacy.profiles import Profile, Round, profiles
 
 _NEAR = 5e-4  # relative: well within the promised 0.1 %
 _DOUBLINGS = 14
