@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.typing import ArrayLike
 
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.laplace import laplace
 from sparsegate.mechanisms.lattice import LIMIT, Lattice
+
+LARGEST = float(np.finfo(np.float64).max)
 
 FLOATS = st.floats(min_value=-1e9, max_value=1e9)
 
@@ -229,3 +237,71 @@ def test_two_dimensional_and_ragged_answers_are_refused() -> None:
         for places in (lattice.steps_many, lattice.private_steps_many):
             with pytest.raises(ParameterError, match="one-dimensional"):
                 places(bad)  # type: ignore[arg-type]
+
+
+COLUMNS = {
+    "pandas": lambda cells: pandas.Series(cells, dtype="Int64"),
+    "pandas-array": lambda cells: pandas.array(cells, dtype="Int64"),
+    "pandas-arrow": lambda cells: pandas.Series(cells, dtype="int64[pyarrow]"),
+    "polars": lambda cells: polars.Series(cells, dtype=polars.Int64),
+    "pyarrow": lambda cells: pyarrow.array(cells, pyarrow.int64()),
+    "pyarrow-chunked": lambda cells: pyarrow.chunked_array([cells], pyarrow.int64()),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("lattice", [Lattice.fit(sensitivity=1), Lattice.fit(sensitivity=1, granularity=1)], ids=str)
+def test_an_empty_group_in_a_column_moves_no_other_answer_and_refuses_none(column: str, lattice: Lattice) -> None:
+    answers = [2**53 + 1, 3, -5]
+    for last in (None, 7):
+        places = lattice.private_steps_many(COLUMNS[column]([*answers, last])).tolist()
+        assert places == [*answers, -LIMIT if last is None else 7]
+
+
+@pytest.mark.parametrize("column", [lambda cells: polars.Series(cells, dtype=polars.Float32), pyarrow.array])
+def test_a_gap_among_floats_is_read_as_nan(column: Callable[[list[float | None]], ArrayLike]) -> None:
+    lattice = Lattice.fit(sensitivity=1.0)
+    assert lattice.private_steps_many(column([1.5, None])).tolist() == [1536, -LIMIT]
+    with pytest.raises(ParameterError, match="whole number"):
+        Lattice.fit(sensitivity=1).private_steps_many(column([1.5, None]))
+
+
+def test_what_is_said_of_a_column_of_no_numbers_does_not_tell_of_a_gap() -> None:
+    said = set()
+    for cells in ([True, None], [True, True]):
+        with pytest.raises(ParameterError) as refused:
+            Lattice.fit(sensitivity=1).private_steps_many(polars.Series(cells, dtype=polars.Boolean))
+        said.add(str(refused.value))
+    assert len(said) == 1
+
+
+def test_unsigned_numbers_on_a_lattice_coarser_than_they_are() -> None:
+    lattice = Lattice.fit(sensitivity=2.0**74)
+    assert lattice.exponent == 64
+    assert lattice.private_steps_many(np.array([2**64 - 1, 0], dtype=np.uint64)).tolist() == [0, 0]
+
+
+def test_a_number_of_a_class_that_misreports_itself_has_its_own_place() -> None:
+    class Odd(int):
+        def __int__(self) -> int:
+            raise RuntimeError("secret")
+
+        __index__ = __float__ = __int__  # type: ignore[assignment]
+
+    class OddFloat(float):
+        def __float__(self) -> float:
+            raise RuntimeError("secret")
+
+    lattice = Lattice.fit(sensitivity=1.0)
+    assert [lattice.private_steps(value) for value in (Odd(5), OddFloat(5))] == [5 * 1024] * 2
+    assert lattice.private_steps_many([Odd(5), OddFloat(5)]).tolist() == [5 * 1024] * 2
+
+
+def test_a_place_beyond_all_floats_is_the_largest_and_no_error() -> None:
+    lattice = Lattice.fit(sensitivity=2.0**989)
+    top = lattice.private_steps(math.inf)
+    far = np.array([top + 10, -top - 10])
+    assert [lattice.value(int(steps)) for steps in far] == lattice.values(far).tolist() == [LARGEST, -LARGEST]
+    assert lattice.value(top) <= LARGEST
+    results = {laplace(math.inf, epsilon=1, sensitivity=2.0**989) for _ in range(20)}
+    assert max(results) <= LARGEST

@@ -59,7 +59,25 @@ WRITTEN: list[list[Any]] = [
     [uuid.UUID(int=17)],
 ]
 NOBODY = [None, float("nan"), pandas.NA, pandas.NaT, Decimal("NaN"), Decimal("sNaN"), np.float32("nan")]
-NO_KEY = [[17], {"a": 1}, {17}, object(), 17 + 0j, np.datetime64("2024-01-01"), range(3), int]
+NEW_YORK = ZoneInfo("America/New_York")
+TWICE = datetime.datetime(2024, 11, 3, 1, 30, tzinfo=NEW_YORK)
+
+
+class Caseless(str):
+    """Text that calls 'U1' and 'u1' equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return self.lower() == str(other).lower()
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
+
+
+NO_KEY = [
+    *(TWICE, TWICE.replace(fold=1), pandas.Timestamp(TWICE.replace(fold=1)), TWICE.replace(month=3, day=10, hour=2)),
+    *(Caseless("U1"), Caseless("u1")),
+    *([17], {"a": 1}, {17}, object(), 17 + 0j, np.datetime64("2024-01-01"), range(3), int),
+]
 
 
 def test_equal_cells_have_one_key_and_different_cells_have_two() -> None:
@@ -87,6 +105,34 @@ def test_a_cell_that_fails_when_it_is_looked_at_is_nobody() -> None:
             raise RuntimeError("secret")
 
     assert people([datetime.datetime(2024, 1, 1, tzinfo=Nowhere()), Text("u1")]) == [None, "su1"]
+
+
+def test_no_instant_that_pandas_calls_equal_to_another_has_another_key() -> None:
+    elsewhere = pandas.Timestamp("2024-11-03 06:30", tz="UTC")
+    here = elsewhere.tz_convert(NEW_YORK)
+    assert elsewhere == here == here.to_pydatetime() == TWICE
+    assert len({*people([elsewhere, here, here.to_pydatetime(), TWICE])} - {None}) == 1
+
+
+def test_a_number_is_what_it_is_equal_to_whatever_it_says_of_itself() -> None:
+    class Whole(int):
+        def __int__(self) -> int:
+            return id(self)
+
+        __index__ = __int__
+
+    class Real(float):
+        def __float__(self) -> float:
+            return float(id(self))
+
+    class Unknown(datetime.tzinfo):
+        def utcoffset(self, when: datetime.datetime | None) -> None:
+            return None
+
+    noon = datetime.datetime(2024, 1, 1, 12)
+    assert people([Whole(17), Real(17), Real(0.5)]) == ["n17", "n17", "n0.5"]
+    assert noon == noon.replace(tzinfo=Unknown())
+    assert len({*people([noon, noon.replace(tzinfo=Unknown())])}) == 1
 
 
 ANSWERED = [pair for number, written in enumerate(WRITTEN) for pair in ((cell, number) for cell in written)]

@@ -294,3 +294,17 @@ def test_a_missing_user_column_lists_the_near_ones(visits) -> None:
 def test_a_missing_column_in_a_condition_lists_the_near_ones(visits) -> None:
     with pytest.raises(ParameterError, match="declared column.*'pag'; near it: page"):
         MatchingUsers(visits, user="visitor").check("pag = '/home'")
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT", "INTEGER[]", "BIT", "TIMETZ"])
+def test_users_that_cannot_be_told_apart_are_refused_by_their_type(kind: str) -> None:
+    people = duckdb.connect().sql(f"SELECT 'a' AS page, CAST(NULL AS {kind}) AS person")
+    with pytest.raises(TableError, match="of a type that tells people apart exactly"):
+        MatchingUsers(people, user="person")
+
+
+@pytest.mark.parametrize("kind", ["UUID", "DECIMAL(9, 2)", "BLOB", "INTERVAL", "UHUGEINT", "VARCHAR COLLATE NOCASE"])
+def test_users_that_can_are_taken(kind: str) -> None:
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE t (page VARCHAR, person {kind})")
+    assert MatchingUsers(connection.table("t"), user="person").count("page = 'a'") == 0

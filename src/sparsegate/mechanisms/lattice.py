@@ -13,7 +13,8 @@ a value of such a type always has a place: floor(x/g), clamped to [-LIMIT, LIMIT
 *Theorem.* x -> clamp(floor(x/g)) is monotone, and takes two numbers at most Delta apart to places at most ceil(Delta/g)
 apart. *Proof.* floor(x/g) does both: for x <= y <= x + Delta, floor(y/g) <= floor(x/g + Delta/g) <= floor(x/g) +
 ceil(Delta/g). Clamping is monotone and never moves two numbers further apart. Infinities are the limits. Hence whatever
-the answers are, the noise hides one person, and the one thing an error tells is a type.
+the answers are, the noise hides one person, and the one thing an error tells is a type. A gap in a column of pandas,
+Polars or PyArrow is a value of the column's type: it is read as NaN is, at the lower end.
 
 Two promises stay with the caller. The *type* of an answer must not depend on the data: a query that returns None for
 an empty group tells which groups are empty. And NaN, which has no distance to a number, is read as minus infinity: if
@@ -169,6 +170,8 @@ class Lattice:
             return cast("NDArray[np.int64]", places.astype(np.int64))
         if self.exponent > 0:
             array = np.right_shift(array, array.dtype.type(min(self.exponent, 63)))  # arithmetic: rounds down
+            if self.exponent > 63 and array.dtype.kind == "u":
+                array = np.zeros_like(array)
         fine = min(max(-self.exponent, 0), 61)
         room = LIMIT >> fine
         steps: NDArray[np.int64] = np.clip(array, -room if array.dtype.kind == "i" else 0, room).astype(np.int64)
@@ -185,12 +188,19 @@ class Lattice:
         raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
 
     def value(self, steps: int) -> int | float:
-        """The number that stands ``steps`` steps from zero: an int on an integer lattice, else a float."""
-        return steps if self.integers else float(steps * self.granularity)
+        """The number that stands ``steps`` steps from zero: an int on an integer lattice, else a float.
+
+        Beyond all floats it is the largest: an error would tell that the answer was close to it.
+        """
+        top = Fraction(_LARGEST)
+        return steps if self.integers else float(max(-top, min(top, steps * self.granularity)))
 
     def values(self, steps: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
         """The same for an array."""
-        return steps if self.integers else np.ldexp(steps.astype(np.float64), self.exponent)
+        if self.integers:
+            return steps
+        with np.errstate(over="ignore"):
+            return np.clip(np.ldexp(steps.astype(np.float64), self.exponent), -_LARGEST, _LARGEST)
 
 
 def _whole(value: object) -> bool:
@@ -205,7 +215,8 @@ def plain_number(value: object) -> Any:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return int(value) if isinstance(value, int) else float(value)
+        # Not int(value): what a subclass says of itself may be another number, or an error.
+        return int.__index__(value) if isinstance(value, int) else float.__float__(value)
     return Fraction(value) if isinstance(value, Rational) else None
 
 
@@ -226,7 +237,7 @@ def exact_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
             array = array.reshape(-1, 1)
     else:
         try:
-            array = np.asarray(values)
+            array = _column(values)
         except (ValueError, OverflowError):  # ragged nesting
             array = np.empty((0, 0))
     if array.ndim != 1:
@@ -236,9 +247,23 @@ def exact_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
     for kind, target in (("iu", np.int64), ("f", np.float64)):
         if array.dtype.kind in kind and array.dtype.itemsize <= 8:
             return array.astype(target, copy=False)
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    raise ParameterError(parameter, "must be numbers", next_step="convert them to int or float")
+    return np.full(array.size, None)  # no numbers, and refused like any other object: with a gap they would be some
+
+
+def _column(values: Any) -> NDArray[Any]:
+    """An array, or a column of pandas, Polars or PyArrow, whose gaps are read as NaN is: below all numbers.
+
+    numpy would make floats of whole numbers, rounded, where there is a gap and only there: one empty group would move
+    the answers of all the others, and an integer gate would refuse them.
+    """
+    for gaps, fill in (("is_null", "fill_null"), ("isna", "fillna")):
+        if hasattr(values, gaps) and np.asarray(values[:0]).dtype.kind in "iuf":  # by type alone
+            array = np.asarray(getattr(values, fill)(0))
+            if array.dtype.kind != "f" and array.dtype != np.uint64:
+                array = array.astype(np.int64)
+            below = {"i": -(2**63), "u": 0, "f": np.nan}[array.dtype.kind]
+            return np.where(np.asarray(getattr(values, gaps)()), array.dtype.type(below), array)
+    return np.asarray(values)
 
 
 def exact_number(value: object) -> Fraction | None:

@@ -28,7 +28,7 @@ def read_columns(engine: Engine, item: str, user: str | None) -> tuple[Frame, st
     types = chosen.collect_schema()
     kind = label_kind(types["item"], item)
     if user is not None:
-        _check_user(types["user"], user)
+        check_user(types["user"], user)
     return as_labels(chosen.drop_nulls(), kind), kind
 
 
@@ -103,7 +103,8 @@ def as_labels(rows: Frame, kind: str) -> Frame:
     return rows.with_columns(nw.col("item").cast(nw.Int64))
 
 
-def _check_user(dtype: Any, column: str) -> None:
+def check_user(dtype: Any, column: str) -> None:
+    """Raise a TableError for users of a type that cannot tell people apart."""
     import narwhals as nw
 
     # Two floats that are told apart may be one person, and not-a-number is nobody.

@@ -18,8 +18,9 @@ exactly is refused by the type of its column: floats, nested types, and what nar
 - **A column of objects** in pandas, **and SQLite**, hold cells each of which has a type of its own. The functions below
   read them: a number is its exact value however it is written, so that 17, 17.0, Decimal("17.00") and numpy.int8(17)
   are one; 2**53 + 1 and float(2**53) are two; True is 1; -0.0 is 0; not-a-number is a null. Text is no number: '17' is
-  another person than 17, though both items have the label "17". Bytes are not text. Objects of other classes have no
-  key: how they compare is unknown.
+  another person than 17, though both items have the label "17". Bytes are not text. Objects of other classes, and
+  of subclasses with an ``==`` of their own, have no key: how they compare is unknown. Nor have the instants of an hour
+  that a time zone repeats or leaves out, which Python and pandas compare in different ways.
 - **JSON** is read by the same rules, in SQL: a number without a point is exact up to 38 digits, every other is the
   nearest double. Objects and arrays are nobody. (After ``--sql`` the columns are text: 17 and "17" are one.)
 - **CSV, FIMI and lines** are text and nothing else: '17' and '17.0' are two.
@@ -93,12 +94,12 @@ def _bytes(cell: bytes) -> tuple[str, str]:
 
 
 def _whole(cell: Any) -> Known:
-    number = int(cell)
+    number = int.__index__(cell) if isinstance(cell, int) else int(cell)  # whatever a subclass says of itself
     return ("n", str(number)) if -_LONG < number < _LONG else _decimal(decimal.Decimal(number))
 
 
 def _float(cell: Any) -> Known:
-    number = float(cell)
+    number = float.__float__(cell) if isinstance(cell, float) else float(cell)
     if number != number:
         return None
     return _whole(number) if number.is_integer() else ("n", repr(number))
@@ -120,15 +121,23 @@ def _decimal(cell: decimal.Decimal) -> Known:
 def _instant(cell: datetime.datetime) -> Known:
     if cell != cell:  # pandas.NaT
         return None
-    if cell.tzinfo is None:
+    if cell.utcoffset() is None:
         return "t", str(cell)
-    # Python calls both turns of an hour that is repeated equal, so they have one key.
-    return "t", str(cell.replace(fold=0).astimezone(datetime.UTC))
+    # Of an hour that is repeated, Python calls both turns equal, and pandas each equal to its own instant elsewhere.
+    first, second = (str(cell.replace(fold=fold).astimezone(datetime.UTC)) for fold in (0, 1))
+    return ("t", first) if first == second else None
 
 
 @functools.cache
 def _reader(kind: type) -> Callable[[Any], Known] | None:
+    equal = next(base for base in kind.__mro__ if "__eq__" in vars(base))
+    if equal.__module__.partition(".")[0] not in _COMPARED:
+        return None  # text that calls 'U1' and 'u1' equal, say
     return next((read for kinds, read in _KINDS if issubclass(kind, kinds)), None)
+
+
+_COMPARED: Final = {"builtins", "datetime", "decimal", "numpy", "pandas", "uuid"}
+"""Whose ``==`` is the one that the keys keep to."""
 
 
 _KINDS: Final[tuple[tuple[Any, Callable[[Any], Known]], ...]] = (

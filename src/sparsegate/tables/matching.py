@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sparsegate.conditions import duckdb_columns, read_condition
 from sparsegate.errors import ConditionError, ParameterError
-from sparsegate.tables.columns import check_columns
+from sparsegate.tables.columns import check_columns, check_user
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.engines.engine import Engine, framed
 from sparsegate.tables.workspace import identifier
@@ -84,8 +84,11 @@ class MatchingUsers(Matching):
     """
 
     def __init__(self, relation: DuckDBPyRelation, *, user: str | None) -> None:
+        from sparsegate.tables.engines.duckdb import Relation
+
         if user is not None:
             check_columns(relation.columns, [user])
+            check_user(Relation(framed(relation)).select({"user": user}).collect_schema()["user"], user)
         named = None if user is None else identifier(user)
         super().__init__(relation if named is None else relation.filter(f"{named} IS NOT NULL"))
         self._counted = "count(*)" if named is None else f"count(DISTINCT {named})"

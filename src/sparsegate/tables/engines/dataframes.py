@@ -95,6 +95,8 @@ def _typed(column: pandas.Series) -> Any:
     import pandas as pd
     import pyarrow as pa
 
+    if column.dtype == "category" and column.cat.categories.dtype == object:
+        column = column.astype(object)
     if column.dtype == object:
         cells = column.to_numpy().tolist()
         return pd.array(people(cells) if column.name == "user" else labels(cells), dtype="string")
