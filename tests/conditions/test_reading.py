@@ -131,7 +131,7 @@ def test_the_columns_of_a_text_are_told_without_a_schema() -> None:
 
 def test_no_message_speaks_of_how_texts_are_read() -> None:
     messages = [str(refusal(text)) for text in REFUSED]
-    assert not [message for message in messages if "Word(" in message or "Part(" in message or "class" in message]
+    assert not [message for message in messages if "Word(" in message or "Piece(" in message or "class" in message]
 
 
 def test_the_tables_are_as_long_as_they_should_be() -> None:

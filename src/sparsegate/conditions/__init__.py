@@ -28,11 +28,11 @@ asking first.) QED
 
 **Work.** A value that everybody's rows cannot change may still take a time that they can. ``leaves`` are the atomic
 tests of a condition: each is worked out for every row by ``SELECT leaf, leaf, ... FROM table`` *without a WHERE and
-with the engine's optimizer off* (it would answer ``age = 500`` from the greatest age there is), and ``combine``
-(arrays) or ``combined_sql`` (a second SELECT over the first) puts them together in the same steps for every row.
-``cost`` is a public upper bound of the work on one row, in about nanoseconds, if text cells have at most
-``Schema.max_cell`` characters: see ``costs``. A condition without such a bound (regular expressions, some patterns with
-_) raises ConditionError there; ``sql()`` is for callers who show nobody how long it took.
+with the engine's optimizer off* (it would answer ``age = 500`` from the greatest age there is), and ``combine`` puts
+the arrays together in the same steps for every row. ``cost`` is a public upper bound of the work on one row, in about
+nanoseconds, if text cells have at most ``Schema.max_cell`` characters: see ``costs``. A condition without such a bound
+(regular expressions, some patterns with _) raises ConditionError there; ``sql()`` is for callers who show nobody how
+long it took.
 
     >>> print(*(leaf.sql() for leaf in condition.leaves), sep="\\n")
     coalesce(2 * CAST(("ward" = 'ICU') AS TINYINT), 1)
@@ -42,8 +42,6 @@ _) raises ConditionError there; ``sql()`` is for callers who show nobody how lon
     >>> F, U, T = FALSE, UNKNOWN, TRUE  # 0, 1, 2
     >>> condition.combine([np.array([T, T, F]), np.array([F, U, U]), np.array([F, T, T])]) == TRUE
     array([False,  True, False])
-    >>> condition.combined_sql(["a", "b", "c"])
-    'least(a, greatest(b, c))'
 """
 
 from sparsegate.conditions.condition import FALSE, TRUE, UNKNOWN, Condition, Leaf

@@ -14,7 +14,7 @@ from sparsegate.conditions.literals import WRITTEN, converted
 from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, Type
 from sparsegate.conditions.patterns import matches
 from sparsegate.conditions.schema import Kind
-from sparsegate.conditions.tree import All, Apply, Case, Cast, Coalesce, Either, Literal, Node, Not
+from sparsegate.conditions.tree import All, Apply, CaseWhen, Cast, Coalesce, Either, Literal, Node, Not
 from sparsegate.errors import ConditionError
 
 MOST_DEPTH: Final = 50
@@ -34,7 +34,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class Piece:
     """A node, where it stands in the text, and how deep it is."""
 
     node: Node
@@ -53,45 +53,47 @@ class Checker:
         """An error at a place."""
         return ConditionError(rule, self._text, at.start, at.end, next_step=next_step, near=near)
 
-    def joined(self, node: Node, parts: Sequence[Part], first: Place | None = None, last: Place | None = None) -> Part:
+    def joined(
+        self, node: Node, parts: Sequence[Piece], first: Place | None = None, last: Place | None = None
+    ) -> Piece:
         """A node that stands where its parts stand, with the words before and after them."""
         start, end = (first or parts[0]).start, (last or parts[-1]).end
-        part = Part(node, start, end, 1 + max(each.depth for each in parts))
+        part = Piece(node, start, end, 1 + max(each.depth for each in parts))
         if part.depth > MOST_DEPTH:
             raise self.refusal(part, f"must not nest more than {MOST_DEPTH} deep", "split it into several conditions")
         return part
 
-    def truth(self, part: Part) -> Part:
+    def truth(self, part: Piece) -> Piece:
         """A part that must be true or false."""
         if part.node.kind in (Kind.BOOLEAN, None):
             return self._fit(part, Kind.BOOLEAN)
         raise self.refusal(part, "must compare this with something: it is not true or false by itself")
 
-    def negated(self, part: Part, first: Place | None = None) -> Part:
+    def negated(self, part: Piece, first: Place | None = None) -> Piece:
         """NOT of a part."""
         return self.joined(Not(self.truth(part).node), [part], first)
 
-    def junction(self, kind: type[All] | type[Either], terms: Sequence[Part]) -> Part:
+    def junction(self, kind: type[All] | type[Either], terms: Sequence[Piece]) -> Piece:
         """AND or OR of several."""
         return self.joined(kind(tuple(self.truth(term).node for term in terms)), terms)
 
-    def compared(self, operation: str, parts: Sequence[Part], last: Place | None = None) -> Part:
+    def compared(self, operation: str, parts: Sequence[Piece], last: Place | None = None) -> Piece:
         """A test of parts that are brought to one kind."""
         nodes, _ = self._alike(parts)
         return self.joined(Apply(operation, nodes, Kind.BOOLEAN), parts, None, last)
 
-    def is_null(self, part: Part, last: Place) -> Part:
+    def is_null(self, part: Piece, last: Place) -> Piece:
         """``part IS NULL``."""
         return self.joined(Apply("is null", (part.node,), Kind.BOOLEAN), [part], None, last)
 
-    def coalesced(self, parts: Sequence[Part], first: Place, last: Place) -> Part:
+    def coalesced(self, parts: Sequence[Piece], first: Place, last: Place) -> Piece:
         """The first of the parts that is not null."""
         nodes, kind = self._alike(parts)
         return self.joined(Coalesce(nodes, kind) if nodes[1:] and kind else nodes[0], parts, first, last)
 
     def case(
-        self, base: Part | None, branches: Sequence[tuple[Part, Part]], otherwise: Part, first: Place, last: Place
-    ) -> Part:
+        self, base: Piece | None, branches: Sequence[tuple[Piece, Piece]], otherwise: Piece, first: Place, last: Place
+    ) -> Piece:
         """CASE, with or without a base that is compared."""
         if base is None:
             tests: tuple[Node, ...] = tuple(self.truth(test).node for test, _ in branches)
@@ -100,11 +102,11 @@ class Checker:
             (compared, *rest), _ = self._alike([base, *(test for test, _ in branches)])
             tests = tuple(rest)
         values, kind = self._alike([*(then for _, then in branches), otherwise])
-        branched = Case(compared, tuple(zip(tests, values, strict=False)), values[-1], kind) if kind else values[-1]
+        branched = CaseWhen(compared, tuple(zip(tests, values, strict=False)), values[-1], kind) if kind else values[-1]
         parts = [*(each for branch in branches for each in branch), otherwise, *([] if base is None else [base])]
         return self.joined(branched, parts, first, last)
 
-    def called(self, name: str, parts: Sequence[Part], first: Place, last: Place) -> Part:
+    def called(self, name: str, parts: Sequence[Piece], first: Place, last: Place) -> Piece:
         """A function of the table."""
         function = FUNCTIONS[name]
         if len(parts) != 1 + function.pattern:
@@ -118,8 +120,8 @@ class Checker:
         return self.joined(Apply(name, (self._fit(part, kind).node,), function.kind), parts, first, last)
 
     def matched(
-        self, operation: str, value: Part, pattern: Part, first: Place | None = None, last: Place | None = None
-    ) -> Part:
+        self, operation: str, value: Piece, pattern: Piece, first: Place | None = None, last: Place | None = None
+    ) -> Piece:
         """A text against a pattern, which is a constant."""
         if value.node.kind not in (Kind.TEXT, None):
             raise self.refusal(value, "must match text against a pattern", "convert it with CAST(... AS VARCHAR)")
@@ -132,7 +134,7 @@ class Checker:
             node = Apply(operation, (subject, pattern.node), Kind.BOOLEAN)
         return self.joined(node, [value, pattern], first, last)
 
-    def arithmetic(self, sign: str, parts: Sequence[Part], first: Place | None = None) -> Part:
+    def arithmetic(self, sign: str, parts: Sequence[Piece], first: Place | None = None) -> Piece:
         """Arithmetic, which is that of doubles; of one part, its sign."""
         for part in parts:
             if part.node.kind not in (Kind.INTEGER, Kind.REAL, None):
@@ -147,8 +149,8 @@ class Checker:
         return self.joined(Apply(sign, nodes, Kind.REAL), parts)
 
     def cast(
-        self, part: Part, target: Type, sizes: tuple[int, ...], *, tried: bool, first: Place | None, last: Place
-    ) -> Part:
+        self, part: Piece, target: Type, sizes: tuple[int, ...], *, tried: bool, first: Place | None, last: Place
+    ) -> Piece:
         """A cast; one of a constant that does not convert is refused, unless it is a TRY_CAST."""
         node, kind = part.node, part.node.kind
         if kind is not None and target.kind not in CONVERTS[kind]:
@@ -166,7 +168,7 @@ class Checker:
                 raise self._unfit(part, target.kind)
         return self.joined(Cast((node,), target.name, sizes, target.kind), [part], first, last)
 
-    def _alike(self, parts: Sequence[Part]) -> tuple[tuple[Node, ...], Kind | None]:
+    def _alike(self, parts: Sequence[Piece]) -> tuple[tuple[Node, ...], Kind | None]:
         """The parts brought to one kind, and that kind; None where every part is NULL."""
         if all(part.node.kind is None for part in parts):
             return tuple(part.node for part in parts), None
@@ -183,21 +185,21 @@ class Checker:
             raise self.refusal(other, "must compare values of one kind", step)
         return tuple(self._fit(part, kind).node for part in parts), kind
 
-    def _fit(self, part: Part, kind: Kind) -> Part:
+    def _fit(self, part: Piece, kind: Kind) -> Piece:
         """The part as one of the kind, where that is always possible or the part is a constant."""
         node = part.node
         if node.kind is kind:
             return part
         if not isinstance(node, Literal):
             name = "DOUBLE" if kind is Kind.REAL else kind.upper()
-            return Part(Cast((node,), name, (), kind), part.start, part.end, part.depth)
+            return Piece(Cast((node,), name, (), kind), part.start, part.end, part.depth)
         try:
-            return Part(Literal(kind, converted(node.constant, kind)), part.start, part.end, part.depth)
+            return Piece(Literal(kind, converted(node.constant, kind)), part.start, part.end, part.depth)
         except ValueError:
             pass
         raise self._unfit(part, kind)
 
-    def _unfit(self, part: Part, kind: Kind) -> ConditionError:
+    def _unfit(self, part: Piece, kind: Kind) -> ConditionError:
         noun, form = WRITTEN[kind]
         return self.refusal(part, f"must have {noun} here", f"write it {form}")
 

@@ -1,46 +1,38 @@
-"""A condition that was read: its SQL, and its leaves, each of which is evaluated on every row.
+"""A condition that was read: its SQL, and its leaves, each of which is worked out on every row.
 
 **Why leaves.** An engine stops early: of ``ward = 'ICU' AND dear`` it works out ``dear`` where the ward is ICU, so the
 time tells whether somebody is there. So the tree is cut into atomic tests without AND, OR, NOT, CASE and coalesce. Each
 is worked out for every row, and their values are combined by arithmetic, which takes the same steps for all of them.
 
 **Three values.** A test is FALSE, UNKNOWN or TRUE: 0, 1 and 2. In this order AND is the least of two, OR the greatest,
-and NOT x is 2 - x (Kleene). CASE chooses a value by whether its test is TRUE: by a shift in SQL, and by ``where`` here.
+and NOT x is 2 - x (Kleene). CASE chooses a value by whether its test is TRUE.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
+from functools import cached_property, reduce
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from sparsegate.conditions.costs import Unbounded, cost_of
 from sparsegate.conditions.schema import Column, Schema
 from sparsegate.conditions.sql import sql_of
-from sparsegate.conditions.tree import TRUE as ALWAYS
 from sparsegate.conditions.tree import All, Either, Literal, Node, Not, columns_in, split
 from sparsegate.errors import ConditionError
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 FALSE, UNKNOWN, TRUE = 0, 1, 2
 MOST_STEPS: Final = 1_000
-"""The steps that combine the leaves of one condition: CASE inside of CASE multiplies them."""
+"""How often leaves are looked up to combine them: CASE inside of CASE multiplies that."""
+MOST_CASES: Final = 100
+"""The branches of CASE, and other parts, one below the other: every caller must have room for them on the stack."""
 
+_SHORTER: Final = "compare each branch by itself, with AND and OR"
 
-@dataclass(frozen=True)
-class Step:
-    """One step of the combination: "constant" or "leaf" with a number; "least", "greatest", "not" and "choose"."""
-
-    name: str
-    number: int = 0
-    of: tuple[Step, ...] = ()
-
-
-Values: TypeAlias = "npt.NDArray[np.int8]"
+Values: TypeAlias = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -48,16 +40,12 @@ class Leaf:
     """One atomic test: it has no AND, OR, NOT, CASE or coalesce, so every engine works all of it out on each row."""
 
     node: Node
-    max_cell: int
+    cost: int
+    """The public upper bound of its work on one row; see ``costs``."""
 
     def sql(self, dialect: str = "duckdb") -> str:
         """The test as a number for a row: 0 false, 1 unknown, 2 true."""
         return f"coalesce(2 * CAST({sql_of(self.node, dialect)} AS TINYINT), 1)"
-
-    @property
-    def cost(self) -> int:
-        """See ``costs``."""
-        return cost_of(self.node, self.max_cell)
 
 
 @dataclass(frozen=True)
@@ -79,92 +67,62 @@ class Condition:
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The atomic tests, each once. Raises ConditionError for a condition without a public cost."""
+        """The atomic tests, each once, and at least one. Raises ConditionError where the cost has no public bound."""
         return self._cut[0]
 
-    @cached_property
+    @property
     def cost(self) -> int:
         """The public upper bound of the work on one row; raises ConditionError where there is none. See ``costs``."""
-        return sum(leaf.cost for leaf in self.leaves) + self._cut[2]
+        return sum(leaf.cost for leaf in self.leaves) + self._cut[1]
 
     def combine(self, values: Sequence[Values]) -> Values:
         """The value of the condition for every row, from the values of ``leaves``, in that order: 0, 1 or 2."""
-        import numpy as np
-
-        def run(step: Step) -> Values:
-            match step.name:
-                case "constant":
-                    return np.full(np.shape(values[0]), step.number, np.int8)
-                case "leaf":
-                    return values[step.number]
-                case "not":
-                    return np.int8(2) - run(step.of[0])
-                case "choose":
-                    test, then, otherwise = map(run, step.of)
-                    return np.where(test == TRUE, then, otherwise)
-            pick, found = np.minimum if step.name == "least" else np.maximum, run(step.of[0])
-            for each in step.of[1:]:
-                found = pick(found, run(each))
-            return found
-
-        return run(self._cut[1])
-
-    def combined_sql(self, names: Sequence[str]) -> str:
-        """``combine`` as SQL over the names under which the leaves stand; functions, which know no short cut."""
-
-        def write(step: Step) -> str:
-            below = list(map(write, step.of))
-            match step.name:
-                case "constant":
-                    return str(step.number)
-                case "leaf":
-                    return names[step.number]
-                case "not":
-                    return f"(2 - {below[0]})"
-                case "choose":
-                    test, then, otherwise = below
-                    return f"((({otherwise} + 4 * {then}) >> (2 * ({test} >> 1))) & 3)"
-            return f"{step.name}({', '.join(below)})"
-
-        return write(self._cut[1])
+        found = {sql_of(leaf.node): value for leaf, value in zip(self.leaves, values, strict=True)}
+        combined = _combined(self.tree, lambda node: found[sql_of(node)])
+        return np.broadcast_to(combined, np.shape(values[0])).astype(np.int8)
 
     @cached_property
-    def _cut(self) -> tuple[tuple[Leaf, ...], Step, int]:
-        cutter = _Cutter()
+    def _cut(self) -> tuple[tuple[Leaf, ...], int]:
+        """The leaves, and how many steps combine them."""
+        nodes: dict[str, Node] = {}
+        steps = 0
+
+        def look(node: Node) -> np.int8:
+            nonlocal steps
+            steps += 1
+            if steps > MOST_STEPS:
+                rule = f"must come to at most {MOST_STEPS:,} steps, each case of a CASE or coalesce in each comparison"
+                raise Unbounded(rule, _SHORTER)
+            nodes.setdefault(sql_of(node), node)
+            return np.int8(UNKNOWN)
+
         try:
-            step = cutter.cut(self.tree)
-            leaves = tuple(Leaf(node, self.schema.max_cell) for node in [*cutter.leaves.values()] or [ALWAYS])
-            for leaf in leaves:
-                leaf.cost  # noqa: B018 -- raises where there is none
+            _combined(self.tree, look)
+            tests = list(nodes.values()) or [Literal(self.tree.kind, True)]
+            return tuple(Leaf(node, cost_of(node, self.schema.max_cell)) for node in tests), steps
         except Unbounded as refused:
             rule, next_step = refused.args
-        else:
-            return leaves, step, cutter.steps
         raise ConditionError(rule, self.text, 0, len(self.text), next_step=next_step)
 
 
-class _Cutter:
-    """Cuts a tree into leaves and the step that combines them."""
+def _combined(node: Node, look: Callable[[Node], Any], depth: int = 0) -> Any:
+    """The value of a tree, from the values that ``look`` gives for its leaves."""
 
-    def __init__(self) -> None:
-        self.leaves: dict[str, Node] = {}
-        self.steps = 0
+    def below(nodes: Sequence[Node]) -> list[Any]:
+        return [_combined(each, look, depth + 1) for each in nodes]
 
-    def cut(self, node: Node) -> Step:
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            rule = f"must come to at most {MOST_STEPS:,} steps, each case of a CASE or coalesce in each comparison"
-            raise Unbounded(rule, "compare each branch by itself, with AND and OR")
-        match node:
-            case Literal(constant=constant):
-                return Step("constant", UNKNOWN if constant is None else TRUE if constant else FALSE)
-            case All(terms):
-                return Step("least", of=tuple(map(self.cut, terms)))
-            case Either(terms):
-                return Step("greatest", of=tuple(map(self.cut, terms)))
-            case Not(term):
-                return Step("not", of=(self.cut(term),))
-        if found := split(node):
-            return Step("choose", of=tuple(map(self.cut, found)))
-        self.leaves.setdefault(sql := sql_of(node), node)
-        return Step("leaf", list(self.leaves).index(sql))
+    if depth > MOST_CASES:
+        raise Unbounded(f"must not have more than {MOST_CASES} cases one after another", _SHORTER)
+    match node:
+        case Literal(constant=constant):
+            return np.int8(UNKNOWN if constant is None else TRUE if constant else FALSE)
+        case Not(term):
+            return np.int8(TRUE) - below([term])[0]
+        case All(terms):
+            return reduce(np.minimum, below(terms))
+        case Either(terms):
+            return reduce(np.maximum, below(terms))
+    if found := split(node):
+        test, then, otherwise = below(found)
+        return np.where(test == TRUE, then, otherwise)
+    return look(node)

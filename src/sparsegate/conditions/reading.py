@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparsegate.conditions.checking import MOST_DEPTH, Checker, Part
+from sparsegate.conditions.checking import MOST_DEPTH, Checker, Piece
 from sparsegate.conditions.condition import Condition
 from sparsegate.conditions.literals import WRITTEN, converted, number
 from sparsegate.conditions.operations import COMPARISONS, FUNCTIONS, MATCHES, PARTS, TYPES, Type
@@ -128,7 +128,7 @@ class _Reader(Checker):
 
     # --- Operators --------------------------------------------------------------------------------------------------
 
-    def _expression(self, least: int = OR) -> Part:
+    def _expression(self, least: int = OR) -> Piece:
         """What binds at least this tightly."""
         self._open += 1
         if self._open > MOST_DEPTH:
@@ -142,7 +142,7 @@ class _Reader(Checker):
         self._open -= 1
         return left
 
-    def _operator(self, left: Part, level: int) -> Part:
+    def _operator(self, left: Piece, level: int) -> Piece:
         sign = self._next().upper
         if level in (OR, AND):
             terms = [left, self._expression(level + 1)]
@@ -159,7 +159,7 @@ class _Reader(Checker):
             return self.cast(left, *self._type(), tried=False, first=None, last=self._last)
         return self.arithmetic(sign, [left, self._expression(level + 1)])
 
-    def _is(self, left: Part, sign: str) -> Part:
+    def _is(self, left: Piece, sign: str) -> Piece:
         negated = sign == "NOTNULL" or (sign == "IS" and self._took("NOT"))
         if sign != "IS" or self._took("NULL"):
             found = self.is_null(left, self._last)
@@ -172,12 +172,12 @@ class _Reader(Checker):
             word = self._next()
             if left.node.kind is not Kind.BOOLEAN:
                 left = self.cast(left, TYPES["BOOLEAN"], (), tried=False, first=None, last=left)
-            found = self.compared("is not distinct from", [left, Part(_CONSTANTS[word.upper], word.start, word.end)])
+            found = self.compared("is not distinct from", [left, Piece(_CONSTANTS[word.upper], word.start, word.end)])
         else:
             raise self.refusal(self._word, "must have NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM here")
         return self.negated(found) if negated else found
 
-    def _match(self, left: Part, sign: str) -> Part:
+    def _match(self, left: Piece, sign: str) -> Piece:
         negated = sign == "NOT" or sign.startswith("!")
         if sign == "NOT":
             if self._took("NULL"):
@@ -199,7 +199,7 @@ class _Reader(Checker):
             found = self.matched(MATCHES[sign], left, self._expression(SUM))
         return self.negated(found) if negated else found
 
-    def _listed(self) -> list[Part]:
+    def _listed(self) -> list[Piece]:
         """Expressions up to a bracket that closes; a comma may stand before it."""
         parts = [self._expression()]
         while self._took(",") and self._word.upper != ")":
@@ -209,11 +209,11 @@ class _Reader(Checker):
 
     # --- Operands ---------------------------------------------------------------------------------------------------
 
-    def _operand(self, least: int) -> Part:
+    def _operand(self, least: int) -> Piece:
         word = self._next()
         match word.part:
             case "string":
-                return Part(Literal(Kind.TEXT, word.value), word.start, word.end)
+                return Piece(Literal(Kind.TEXT, word.value), word.start, word.end)
             case "number":
                 return self._number(word)
             case "name":
@@ -224,24 +224,24 @@ class _Reader(Checker):
                 inner = self._expression()
                 if self._word.part == "end":
                     raise self.refusal(word, "must close this bracket")
-                return Part(inner.node, word.start, self._require(")").end, inner.depth)
+                return Piece(inner.node, word.start, self._require(")").end, inner.depth)
             case "sign" if word.value in "+-":
                 return self.arithmetic(word.value, [self._expression(SIGN)], word)
         raise self.refusal(word, "must have a column, a value, NOT or a bracket here")
 
-    def _number(self, word: Word) -> Part:
+    def _number(self, word: Word) -> Piece:
         try:
-            return Part(Literal(*number(word.value)), word.start, word.end)
+            return Piece(Literal(*number(word.value)), word.start, word.end)
         except OverflowError:
             pass
         raise self.refusal(word, "must hold numbers within the range of a double", "write 'inf' for infinity")
 
-    def _named(self, word: Word, least: int) -> Part:
+    def _named(self, word: Word, least: int) -> Piece:
         """What begins with a word. A declared column comes before a word of SQL that is not reserved."""
         if word.upper == "NOT" and least <= NOT:
             return self.negated(self._expression(NOT), word)
         if word.upper in _CONSTANTS:
-            return Part(_CONSTANTS[word.upper], word.start, word.end)
+            return Piece(_CONSTANTS[word.upper], word.start, word.end)
         if word.upper in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
             name = "TIMESTAMPTZ" if self._took("WITH", "TIME", "ZONE") else word.upper
             if self._word.part == "string":
@@ -257,20 +257,20 @@ class _Reader(Checker):
             raise self.refusal(word, f"must not hold {_FOREIGN[word.upper]}", "a row must match by itself")
         return self._column(word)
 
-    def _moment(self, word: Word, target: Type) -> Part:
+    def _moment(self, word: Word, target: Type) -> Piece:
         string = self._next()
         try:
             constant = converted(string.value, target.kind, zoned=target.zoned)
-            return Part(Literal(target.kind, constant), word.start, string.end)
+            return Piece(Literal(target.kind, constant), word.start, string.end)
         except ValueError:
             pass
         noun, form = WRITTEN[target.kind]
-        raise self.refusal(Part(_CONSTANTS["NULL"], word.start, string.end), f"must hold {noun}", f"write {form}")
+        raise self.refusal(Piece(_CONSTANTS["NULL"], word.start, string.end), f"must hold {noun}", f"write {form}")
 
-    def _column(self, word: Word) -> Part:
+    def _column(self, word: Word) -> Piece:
         column = self._schema.find(word.value)
         if column is not None:
-            return Part(column, word.start, word.end)
+            return Piece(column, word.start, word.end)
         if word.value.casefold() in map(str.casefold, self._schema.unreadable):
             raise self.refusal(word, "must name a column whose type can be asked about", "convert it with --sql")
         near = self._schema.near(word.value)
@@ -280,7 +280,7 @@ class _Reader(Checker):
             hint = "a text value is written in single quotes"
         raise self.refusal(word, "must name a declared column", hint, near)
 
-    def _call(self, word: Word, name: str) -> Part:
+    def _call(self, word: Word, name: str) -> Piece:
         self._require("(")
         if name in ("cast", "try_cast"):
             part = self._expression()
@@ -328,7 +328,7 @@ class _Reader(Checker):
             raise self.refusal(word, "must give a DECIMAL 1 to 38 digits, and no more of them after the point")
         return TYPES[name], (width, scale)
 
-    def _case(self, word: Word) -> Part:
+    def _case(self, word: Word) -> Piece:
         base = None if self._word.upper == "WHEN" else self._expression()
         branches = []
         while self._took("WHEN"):
@@ -337,6 +337,6 @@ class _Reader(Checker):
             branches.append((test, self._expression()))
         if not branches:
             raise self.refusal(self._word, "must have WHEN here")
-        null = Part(_CONSTANTS["NULL"], self._word.start, self._word.end)
+        null = Piece(_CONSTANTS["NULL"], self._word.start, self._word.end)
         otherwise = self._expression() if self._took("ELSE") else null
         return self.case(base, branches, otherwise, word, self._require("END"))

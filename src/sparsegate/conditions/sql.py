@@ -11,7 +11,7 @@ from typing import Final
 
 from sparsegate.conditions.operations import PARTS, REGEXPS
 from sparsegate.conditions.schema import Column, Kind, Schema
-from sparsegate.conditions.tree import All, Apply, Case, Cast, Coalesce, Literal, Node, Not
+from sparsegate.conditions.tree import All, Apply, CaseWhen, Cast, Coalesce, Literal, Node, Not
 from sparsegate.errors import ParameterError
 
 
@@ -118,7 +118,7 @@ class _Writer:
                 return self._apply(operation, arguments)
             case Cast(arguments, target, sizes, kind):
                 return self._cast(self.write(arguments[0]), target, sizes, kind)
-            case Case(base, branches, otherwise):
+            case CaseWhen(base, branches, otherwise):
                 tests = " ".join(f"WHEN {self.write(test)} THEN {self.write(then)}" for test, then in branches)
                 start = "CASE" if base is None else f"CASE {self.write(base)}"
                 return f"({start} {tests} ELSE {self.write(otherwise)} END)"

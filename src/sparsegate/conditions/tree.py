@@ -45,7 +45,7 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Case:
+class CaseWhen:
     """The value of the first branch whose test is true, or which equals ``base`` where there is one."""
 
     base: Node | None
@@ -86,7 +86,7 @@ class Either:
     kind: Kind = Kind.BOOLEAN
 
 
-Node: TypeAlias = Column | Literal | Apply | Cast | Case | Coalesce | Not | All | Either
+Node: TypeAlias = Column | Literal | Apply | Cast | CaseWhen | Coalesce | Not | All | Either
 
 TRUE, FALSE, NULL = Literal(Kind.BOOLEAN, True), Literal(Kind.BOOLEAN, False), Literal(Kind.BOOLEAN, None)
 
@@ -100,7 +100,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return terms
         case Not(term):
             return (term,)
-        case Case(base, branches, otherwise):
+        case CaseWhen(base, branches, otherwise):
             return (*(() if base is None else (base,)), *(each for branch in branches for each in branch), otherwise)
     return ()
 
@@ -120,14 +120,14 @@ def split(node: Node) -> tuple[Node, Node, Node] | None:
     condition as an argument is a choice between TRUE, FALSE and NULL.
     """
     match node:
-        case Case(base, ((test, then), *rest), otherwise):
+        case CaseWhen(base, ((test, then), *rest), otherwise):
             first = test if base is None else Apply("=", (base, test), Kind.BOOLEAN)
             return first, then, replace(node, branches=tuple(rest)) if rest else otherwise
         case Coalesce((first, *rest)):
             missing = Apply("is null", (first,), Kind.BOOLEAN)
             return missing, replace(node, arguments=tuple(rest)) if rest[1:] else rest[0], first
         case Not() | All() | Either():
-            return node, TRUE, Case(None, ((Not(node), FALSE),), NULL, Kind.BOOLEAN)
+            return node, TRUE, CaseWhen(None, ((Not(node), FALSE),), NULL, Kind.BOOLEAN)
         case Apply(arguments=arguments) | Cast(arguments=arguments):
             for place, argument in enumerate(arguments):
                 if found := split(argument):

@@ -1,0 +1,94 @@
+"""The public cost: from the text and the schema alone, additive, and above the time that the worst cells take."""
+
+from __future__ import annotations
+
+import time
+
+import duckdb
+import pytest
+
+from sparsegate.conditions import Column, Kind, Schema, read_condition
+from sparsegate.conditions.operations import FUNCTIONS, REGEXPS
+
+CELL = 1_000
+COLUMNS = (Column("s", Kind.TEXT), Column("n", Kind.INTEGER), Column("flag", Kind.BOOLEAN))
+SCHEMA = Schema(COLUMNS, max_cell=CELL)
+
+# What takes longest for its cost, each with the cell on which it does.
+WORST = {
+    "rtrim(s) = 'x'": "😀",
+    "lower(s) = 'x'": "İ",
+    "s LIKE '%" + "_" * 40 + "b%'": "😀",
+    "s LIKE '%" + "😀" * 40 + "b%x%'": "😀",
+    "contains(s, '" + "a" * 40 + "b')": "ab",
+    "contains(s, '" + "😀" * 450 + "b')": "😀",
+    "s ILIKE '%aab%'": "ß",
+    "CAST(s AS DOUBLE) IS NULL": "9",
+    "CAST(s AS DECIMAL(38, 0)) IS NULL": "3",
+    "CAST(s AS TIMESTAMP) IS NULL": " ",
+    "s = 'x'": "x",
+}
+
+
+def cost(text: str, cell: int = CELL) -> int:
+    return read_condition(text, Schema(COLUMNS, max_cell=cell)).cost
+
+
+def nanoseconds(text: str, cell: str, length: int, rows: int = 2_000) -> float:
+    """Of this process's own time, for one row, at best."""
+    with duckdb.connect() as engine:
+        engine.execute("PRAGMA disable_optimizer")
+        engine.execute("SET threads = 1")
+        engine.execute("CREATE TABLE t AS SELECT $cell AS s FROM range($rows)", {"cell": cell * length, "rows": rows})
+        (leaf,) = read_condition(text, SCHEMA).leaves
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            engine.execute(f"SELECT sum({leaf.sql()}) FROM t").fetchall()
+            times.append(time.process_time() - start)
+    return min(times) / rows * 1e9
+
+
+@pytest.mark.parametrize("text", WORST)
+def test_the_cost_is_above_the_time_of_the_worst_cells(text: str) -> None:
+    """In nanoseconds of a machine that may be four times slower than the one on which the costs were measured."""
+    cell = WORST[text]
+    assert nanoseconds(text, cell, CELL // len(cell)) < 4 * cost(text)
+
+
+@pytest.mark.parametrize("text", ["contains(s, '" + "😀" * 450 + "b')", "s LIKE '%" + "a" * 400 + "b%'"])
+def test_a_text_in_a_cell_is_found_in_linear_time(text: str) -> None:
+    """The engine's own search is quadratic there: with cells of eight times the length it takes over thirty times."""
+    cell = "😀" if "😀" in text else "a"
+    assert nanoseconds(text, cell, 8_000, rows=200) < 20 * nanoseconds(text, cell, 1_000, rows=1_600)
+
+
+def test_the_cost_depends_on_the_length_of_cells_where_text_is_read_alone() -> None:
+    assert cost("n > 5", 10) == cost("n > 5", 10_000)
+    for text in ("s = 'x'", "lower(s) = 'x'", "s LIKE '%a_'", "CAST(s AS DATE) IS NULL", "s IS NULL"):
+        assert 5 < cost(text, 10_000) / cost(text, 1_000) <= 10.1
+
+
+def test_the_cost_of_parts_adds_up() -> None:
+    apart = cost("n > 5") + cost("s = 'x'") + cost("s LIKE '%a%'")
+    assert apart <= cost("n > 5 AND (s = 'x' OR NOT s LIKE '%a%')") <= apart + 10
+    assert cost("n > 5 AND n > 5 AND n > 5") == cost("n > 5") + 2
+
+
+def test_more_values_longer_patterns_and_more_functions_cost_more() -> None:
+    for less, more in [
+        ("n IN (1)", "n IN (1, 2, 3)"),
+        ("s = 'x'", "s = 'xxxxxxxxxx'"),
+        ("s LIKE '%_a'", "s LIKE '%_aaaa'"),
+        ("s LIKE 'a%b'", "s LIKE '%" + "a" * 90 + "%b'"),
+        ("s = 'x'", "trim(s) = 'x'"),
+        ("s LIKE '%ab%'", "s ILIKE '%ab%'"),
+        ("CASE WHEN flag THEN n END > 1", "CASE WHEN flag THEN n ELSE n + 1 END > 1"),
+    ]:
+        assert cost(less) < cost(more)
+
+
+def test_every_function_but_regular_expressions_has_a_cost() -> None:
+    for name, function in FUNCTIONS.items():
+        if name not in REGEXPS and Kind.TEXT in function.takes:
+            assert cost(f"{name}(s{', ' + repr('x') if function.pattern else ''}) IS NULL") > 5 * CELL
