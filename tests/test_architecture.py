@@ -46,7 +46,7 @@ HEAVY = {
     *("typer", "rich"),
 }
 
-STILL_TWICE = {"files.py", "Buckets", "Dataset", "Entry", "Event", "Gate", "Pace", "Part", "Request"}
+STILL_TWICE = {"files.py", "Buckets", "Dataset", "Entry", "Event", "Gate", "Pace", "Request"}
 
 MOST_LINES = 350
 EMPTY_NAMES = {"utils", "common", "base", "helpers", "misc"}

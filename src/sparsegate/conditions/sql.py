@@ -26,10 +26,8 @@ class Dialect:
     forms: Mapping[str, str] = field(default_factory=dict)
 
 
-# A cast from a zone to a timestamp would take that of the machine; and infinite moments must not make it fail.
-_ZONED: Final = (
-    "make_timestamp(least(greatest(epoch_us(TRY_CAST({} AS TIMESTAMPTZ)), -9223372022400000000), 9223372036854775806))"
-)
+_ZONED: Final = "make_timestamp(epoch_us(TRY_CAST({} AS TIMESTAMPTZ)))"
+"""A cast from there to a timestamp would take the time zone of the machine."""
 
 DIALECTS: Final = {
     "duckdb": Dialect(
