@@ -14,7 +14,7 @@ from sparsegate.privacy.laws import NoiseLaw
 from sparsegate.privacy.loss import difference
 from sparsegate.privacy.model import build
 from sparsegate.privacy.theorems.claim import Claim, ClaimPart, ClaimVerdict, Measured, Subject, at_most, equals
-from sparsegate.privacy.theorems.measure import Setting, listed
+from sparsegate.privacy.theorems.measure import ClaimSetting, listed
 
 CROWD = (1, 10**6)
 """One candidate is watched among a million equal ones: its own share of the total is out of sight."""
@@ -102,7 +102,7 @@ def _composition(subject: Subject) -> Measured:
     answer = float(law.log_weight(np.array(0.0)) - law.log_weight(np.array(1.0)))
     rate = float(subject.selection_rate(epsilon=0.3, count=1, sensitivity=1, monotonic=False))
     choice = selection_loss(rate, [0, 0], [-1, 1], CROWD)
-    gate = Setting(row=subject.rows["lyu-2017"], epsilon=0.5).worst()
+    gate = ClaimSetting(row=subject.rows["lyu-2017"], epsilon=0.5).worst()
     total = float(sequential(0.2, 0.3, 0.5))
     parts: tuple[ClaimPart, ...] = (at_most("loss of the three together", answer + choice + gate, total),)
     return Measured(parts=parts, evidence=f"{listed([answer, choice, gate])} sum to {answer + choice + gate:.4f}")

@@ -12,7 +12,7 @@ from sparsegate.mechanisms.variants import Released, Scales, Variant
 from sparsegate.privacy.loss import loss
 from sparsegate.privacy.outcome import log_probability
 from sparsegate.privacy.theorems.claim import NEAR, Claim, ClaimPart, ClaimVerdict, Measured, Subject, equals, exceeds
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, indicators, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, ClaimSetting, indicators, listed, repeated
 
 _MANY = 2000  # queries of a pair whose loss has no bound
 _ENDLESS = 100.0  # what a loss must pass at epsilon = 1 and this many queries to count as unbounded
@@ -56,9 +56,9 @@ def _cells(row: Variant, column: _Column) -> dict[str, bool]:
     share = row.budget(1, cutoff=cutoff, monotonic=False).threshold
     printed = column.loss[0] + column.loss[1] * cutoff
     if math.isinf(printed):
-        losses = Setting(row=row, epsilon=1).loss(endless_pair(row, _MANY)) > _ENDLESS
+        losses = ClaimSetting(row=row, epsilon=1).loss(endless_pair(row, _MANY)) > _ENDLESS
     else:
-        losses = math.isclose(Setting(row=row, cutoff=cutoff, epsilon=1).worst(), printed, rel_tol=NEAR)
+        losses = math.isclose(ClaimSetting(row=row, cutoff=cutoff, epsilon=1).worst(), printed, rel_tol=NEAR)
     return {
         "ε₁": float(share) == column.threshold_share,
         "scale of ρ": row.threshold_noise.formula("ε₁") == column.threshold_scale,
@@ -102,8 +102,8 @@ def _footnote(subject: Subject) -> Measured:
 def _slip_step_3(subject: Subject) -> Measured:
     """Step 3 of the list names Alg. 1 where it describes Alg. 3."""
     named, meant = subject.rows["lyu-2017"], subject.rows["roth-2011"]
-    most = Setting(row=named, epsilon=1).worst()
-    other = Setting(row=meant, epsilon=1).loss(endless_pair(meant, 11))
+    most = ClaimSetting(row=named, epsilon=1).worst()
+    other = ClaimSetting(row=meant, epsilon=1).loss(endless_pair(meant, 11))
     outputs = float(named.released is Released.NOISY_ANSWER)
     return Measured(
         parts=(

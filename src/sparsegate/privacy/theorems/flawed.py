@@ -21,17 +21,17 @@ from sparsegate.privacy.theorems.claim import (
     within,
 )
 from sparsegate.privacy.theorems.differences import endless_pair
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, Setting, indicators, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, ClaimSetting, indicators, listed, repeated
 
 _SIZES = (10, 100, 1000, 10_000)
 
 
 def _alg_2(subject: Subject) -> Measured:
     row = subject.rows["dwork-roth-2014"]
-    settings = [Setting(row=row, cutoff=c, epsilon=1) for c in (1, 2, 3)]
-    settings.append(Setting(row=row, cutoff=2, epsilon=1, noise="lattice"))
+    settings = [ClaimSetting(row=row, cutoff=c, epsilon=1) for c in (1, 2, 3)]
+    settings.append(ClaimSetting(row=row, cutoff=2, epsilon=1, noise="lattice"))
     parts = [at_most(f"loss at c = {s.cutoff}, {s.noise} noise", s.worst(), 1.0) for s in settings]
-    one_way = Setting(row=row, cutoff=2, epsilon=1, monotonic=True).worst()
+    one_way = ClaimSetting(row=row, cutoff=2, epsilon=1, monotonic=True).worst()
     return Measured(
         parts=tuple(parts),
         evidence=f"loss {listed([p.measured for p in parts[:3]])} of 1 at c = 1, 2, 3; monotonic {one_way:.4f}",
@@ -42,8 +42,8 @@ def _rho_with_c(subject: Subject) -> Measured:
     """rho of scale Delta/eps1: once for all, and redrawn after each positive."""
     once = subject.rows["lyu-2017"]
     redrawn = replace(subject.rows["dwork-roth-2014"], threshold_noise=Scale(factor=1))
-    kept = [Setting(row=once, cutoff=c, epsilon=1).worst() for c in (2, 5)]
-    fresh = [Setting(row=redrawn, cutoff=c, epsilon=1).worst() for c in (2, 5)]
+    kept = [ClaimSetting(row=once, cutoff=c, epsilon=1).worst() for c in (2, 5)]
+    fresh = [ClaimSetting(row=redrawn, cutoff=c, epsilon=1).worst() for c in (2, 5)]
     parts = [within(f"drawn once, c = {c}", x, 1.0) for c, x in zip((2, 5), kept, strict=True)]
     parts += [exceeds(f"redrawn, c = {c}", x, 1.0) for c, x in zip((2, 5), fresh, strict=True)]
     return Measured(
@@ -53,7 +53,7 @@ def _rho_with_c(subject: Subject) -> Measured:
 
 def _alg_3_indicators(subject: Subject) -> Measured:
     row = indicators(subject.rows["roth-2011"])
-    losses = [Setting(row=row, cutoff=c, epsilon=1).worst() for c in (1, 2)]
+    losses = [ClaimSetting(row=row, cutoff=c, epsilon=1).worst() for c in (1, 2)]
     parts = [at_most(f"loss at c = {c}", x, 1.5) for c, x in zip((1, 2), losses, strict=True)]
     parts.append(exceeds("the same, against ε", max(losses), 1.0))
     return Measured(parts=tuple(parts), evidence=f"loss {listed(losses)} of 3ε/2 = 1.5 at c = 1, 2")
@@ -61,7 +61,7 @@ def _alg_3_indicators(subject: Subject) -> Measured:
 
 def _alg_3(subject: Subject) -> Measured:
     """D = 0^m Delta, D' = Delta^m 0, outcome BELOW^m 0: the proof says exactly (m-1) eps/2; one way is worse."""
-    setting = Setting(row=subject.rows["roth-2011"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["roth-2011"], epsilon=1)
     losses = [setting.loss(endless_pair(setting.row, m + 1)) for m in _SIZES]
     parts = [equals(f"loss at m = {m}, against (m-1)ε/2", x, (m - 1) / 2) for m, x in zip(_SIZES, losses, strict=True)]
     worst = setting.loss(repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1)))
@@ -73,7 +73,7 @@ def _alg_3(subject: Subject) -> Measured:
 
 def _roth_step(subject: Subject) -> Measured:
     """With the condition q + nu >= T + z kept, and dropped: then the released number says nothing about rho."""
-    setting = Setting(row=subject.rows["roth-2011"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["roth-2011"], epsilon=1)
     pair = repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1))
     nu = setting.query_law
 
@@ -99,7 +99,7 @@ def _alg_4(monotonic: bool, subject: Subject) -> Measured:
     parts = []
     for c, epsilon in ((1, 1), (2, 1), (3, 0.1)):
         bound = (1 + per_positive * c) / 4 * epsilon
-        worst = Setting(row=row, cutoff=c, epsilon=epsilon, monotonic=monotonic).worst()
+        worst = ClaimSetting(row=row, cutoff=c, epsilon=epsilon, monotonic=monotonic).worst()
         parts.append(at_most(f"loss at c = {c}, ε = {epsilon}", worst, bound))
     return Measured(
         parts=tuple(parts),
@@ -110,8 +110,8 @@ def _alg_4(monotonic: bool, subject: Subject) -> Measured:
 def _split(subject: Subject) -> Measured:
     """Alg. 1's scales at 1:3 instead of 1:1; and Alg. 4's own, which do not scale with c, at both."""
     skewed, even = Budget(threshold=0.25, queries=0.75), Budget(threshold=0.5, queries=0.5)
-    loss = Setting(row=subject.rows["lyu-2017"], cutoff=2, budget=skewed).worst()
-    own = [Setting(row=subject.rows["lee-clifton-2014"], cutoff=2, budget=b).worst() for b in (skewed, even)]
+    loss = ClaimSetting(row=subject.rows["lyu-2017"], cutoff=2, budget=skewed).worst()
+    own = [ClaimSetting(row=subject.rows["lee-clifton-2014"], cutoff=2, budget=b).worst() for b in (skewed, even)]
     return Measured(
         parts=(at_most("loss of Alg. 1 at ε₁ = ε/4, c = 2", loss, 1.0),),
         evidence=f"Alg. 1 at 1:3 loses {loss:.4f} of 1; Alg. 4 itself {own[0]:.4f} at 1:3, {own[1]:.4f} at 1:1 (c = 2)",
@@ -120,7 +120,7 @@ def _split(subject: Subject) -> Measured:
 
 def _product(subject: Subject) -> Measured:
     """Alg. 6 on 0^2m and 1^m (-1)^m: integral of p f g beside (integral of p f) times (integral of p g)."""
-    setting, m = Setting(row=subject.rows["chen-2015"], epsilon=1), 6
+    setting, m = ClaimSetting(row=subject.rows["chen-2015"], epsilon=1), 6
     pair = endless_pair(setting.row, 2 * m)
     whole, parts_f, parts_g = (
         [setting.log_probability(list(q)[part], list(pair.outcome)[part]) for q in (pair.answers, pair.neighbour)]
@@ -142,7 +142,7 @@ def _product(subject: Subject) -> Measured:
 
 
 def _alg_5(subject: Subject) -> Measured:
-    setting = Setting(row=subject.rows["stoddard-2014"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["stoddard-2014"], epsilon=1)
     pair = endless_pair(setting.row, 2)
     here, there = (math.exp(setting.log_probability(q, pair.outcome)) for q in (pair.answers, pair.neighbour))
     counts = setting.loss(repeated((0, 1, BELOW, 1), (1, 1, ABOVE, 1)))
@@ -158,7 +158,7 @@ def _alg_5(subject: Subject) -> Measured:
 
 def _alg_6(subject: Subject) -> Measured:
     """D = 0^2m, D' = 1^m (-1)^m: at least m eps/2; far answers lose n eps/2 = m eps."""
-    setting = Setting(row=subject.rows["chen-2015"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["chen-2015"], epsilon=1)
     losses = [setting.loss(endless_pair(setting.row, 2 * m)) for m in _SIZES]
     parts = [at_least(f"loss at m = {m}, against mε/2", x, m / 2) for m, x in zip(_SIZES, losses, strict=True)]
     worst = setting.loss(repeated((400, 401, BELOW, 10), (-400, -401, ABOVE, 10)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_least, equals, exceeds, within
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, ClaimSetting, listed, repeated
 
 _TIMES = (1, 5, 10, 20, 200, 2000)
 _GRID = 4001
@@ -31,13 +31,13 @@ def _log_kappa(nu: NoiseLaw, z: Floats) -> Floats:
     return (nu.log_below(z) - nu.log_below(z - 1)) + (nu.log_above(z - 1) - nu.log_above(z))
 
 
-def _gptt(subject: Subject) -> Setting:
-    return Setting(row=subject.rows["gptt"], epsilon=1)
+def _gptt(subject: Subject) -> ClaimSetting:
+    return ClaimSetting(row=subject.rows["gptt"], epsilon=1)
 
 
 def _is_alg_6(subject: Subject) -> Measured:
     pair = repeated((0, 1, BELOW, 3), (1, 0, ABOVE, 3), (-2, -2, BELOW, 2))
-    ours, other = _gptt(subject), Setting(row=subject.rows["chen-2015"], epsilon=1)
+    ours, other = _gptt(subject), ClaimSetting(row=subject.rows["chen-2015"], epsilon=1)
     values = [s.log_probability(pair.answers, pair.outcome) for s in (ours, other)]
     return Measured(
         parts=(equals("ln Pr of BELOW^3 ABOVE^3 BELOW^2: GPTT, against Alg. 6", *values),),
@@ -64,7 +64,7 @@ def _kappa_limit(subject: Subject) -> Measured:
     )
 
 
-def _least_log_kappa(setting: Setting, t: int) -> tuple[float, float, float]:
+def _least_log_kappa(setting: ClaimSetting, t: int) -> tuple[float, float, float]:
     """(ln alpha, delta, ln kappa) of the argument at t."""
     log_alpha = setting.log_probability(_pair(t).neighbour, _pair(t).outcome)
     delta = (math.log(2) - log_alpha) / float(setting.shares.threshold)  # F^-1(p) = ln(2p)/eps1 for p < 1/2
@@ -93,7 +93,7 @@ def _proof(subject: Subject) -> Measured:
     )
 
 
-def _turned(setting: Setting, t: int) -> tuple[float, float]:
+def _turned(setting: ClaimSetting, t: int) -> tuple[float, float]:
     """(ln beta/alpha, ln kappa^t/2) for Alg. 1 on 0^t against 1^t, outcome BELOW^t."""
     pair = repeated((0, 1, BELOW, t))
     log_beta, log_alpha = (setting.log_probability(q, pair.outcome) for q in (pair.answers, pair.neighbour))
@@ -104,7 +104,7 @@ def _turned(setting: Setting, t: int) -> tuple[float, float]:
 
 
 def _turned_on_alg_1(subject: Subject) -> Measured:
-    setting = Setting(row=subject.rows["lyu-2017"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["lyu-2017"], epsilon=1)
     share = float(setting.shares.threshold)
     both = [_turned(setting, t) for t in _TIMES]
     ratios = [ratio for ratio, _ in both]
@@ -120,7 +120,7 @@ def _turned_on_alg_1(subject: Subject) -> Measured:
 
 
 def _equality(subject: Subject) -> Measured:
-    setting = Setting(row=subject.rows["lyu-2017"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["lyu-2017"], epsilon=1)
     both = [_turned(setting, t) for t in (10, 200)]
     parts = [equals(f"ln β/α at t = {t}, against ln κ^t/2", a, b) for t, (a, b) in zip((10, 200), both, strict=True)]
     ratios, reached = zip(*both, strict=True)

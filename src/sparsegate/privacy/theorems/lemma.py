@@ -17,13 +17,13 @@ from sparsegate.privacy.theorems.claim import (
     exceeds,
     within,
 )
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, ClaimSetting, listed, repeated
 
 _SEED = 1
 _RANDOM = 40  # random neighbours for each number of queries
 
 
-def _one_sided(setting: Setting, entry: bool, counts: Sequence[int]) -> float:
+def _one_sided(setting: ClaimSetting, entry: bool, counts: Sequence[int]) -> float:
     """The largest loss of an outcome that is all BELOW or all ABOVE: far answers that move as one, and random ones."""
     away = 1 if entry is BELOW else -1
     far = 40 * setting.cutoff * 8
@@ -42,7 +42,7 @@ def _one_sided(setting: Setting, entry: bool, counts: Sequence[int]) -> float:
 def _lemma_1(subject: Subject) -> Measured:
     parts = []
     for c in (1, 2):
-        setting = Setting(row=subject.rows["lyu-2017"], cutoff=c, epsilon=1)
+        setting = ClaimSetting(row=subject.rows["lyu-2017"], cutoff=c, epsilon=1)
         loss = _one_sided(setting, BELOW, (1, 2 * c, 4 * c + 1))
         parts.append(at_most(f"loss of BELOW^ℓ, c = {c}", loss, float(setting.shares.threshold)))
     return Measured(parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts])} of ε₁ = 0.5 at c = 1, 2")
@@ -50,7 +50,7 @@ def _lemma_1(subject: Subject) -> Measured:
 
 def _one_threshold(subject: Subject) -> Measured:
     """ln f_D(z) - ln f_D'(z) at z = 0 for q(D) = 0, q(D') = Delta: each query adds the same amount."""
-    nu = Setting(row=subject.rows["lyu-2017"], epsilon=1).query_law
+    nu = ClaimSetting(row=subject.rows["lyu-2017"], epsilon=1).query_law
     here, there = nu.log_below(np.array([0.0, -1.0]))
     growth = [count * float(here - there) for count in (10, 100, 1000)]
     parts = tuple(
@@ -65,9 +65,9 @@ def _mirror(subject: Subject) -> Measured:
     row = subject.rows["lyu-2017"]
     parts = []
     for c in (1, 2, 3):
-        setting = Setting(row=row, cutoff=c, epsilon=1)
+        setting = ClaimSetting(row=row, cutoff=c, epsilon=1)
         parts.append(at_most(f"loss of ABOVE^ℓ, ℓ <= c = {c}", _one_sided(setting, ABOVE, range(1, c + 1)), 0.5))
-    endless = _one_sided(Setting(row=replace(row, stops=False), epsilon=1), ABOVE, (2, 9))
+    endless = _one_sided(ClaimSetting(row=replace(row, stops=False), epsilon=1), ABOVE, (2, 9))
     parts.append(within("loss of ABOVE^9 without the stop, c = 1", endless, 0.5))
     return Measured(
         parts=tuple(parts),
@@ -76,7 +76,7 @@ def _mirror(subject: Subject) -> Measured:
 
 
 def _no_query_noise(subject: Subject) -> Measured:
-    setting = Setting(row=subject.rows["stoddard-2014"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["stoddard-2014"], epsilon=1)
     parts = [at_most("loss of BELOW^ℓ with ν = 0", _one_sided(setting, BELOW, (1, 4)), 0.5)]
     mixed = setting.loss(repeated((0, 1, BELOW, 1), (1, 0, ABOVE, 1)))
     return Measured(parts=tuple(parts), evidence=f"loss {parts[0].measured:.4f} of ε₁ = 0.5; BELOW then ABOVE: {mixed}")
@@ -84,13 +84,13 @@ def _no_query_noise(subject: Subject) -> Measured:
 
 def _alg_1(subject: Subject) -> Measured:
     row = subject.rows["lyu-2017"]
-    settings = [Setting(row=row, cutoff=c, epsilon=e) for c, e in ((1, 1), (2, 1), (3, 0.1))]
-    settings.append(Setting(row=row, epsilon=1, noise="lattice"))
+    settings = [ClaimSetting(row=row, cutoff=c, epsilon=e) for c, e in ((1, 1), (2, 1), (3, 0.1))]
+    settings.append(ClaimSetting(row=row, epsilon=1, noise="lattice"))
     parts = [
         at_most(f"loss at c = {s.cutoff}, ε = {s.epsilon}, {s.noise} noise", s.worst(), float(s.shares.total))
         for s in settings
     ]
-    one_way = Setting(row=row, epsilon=1, monotonic=True).worst()
+    one_way = ClaimSetting(row=row, epsilon=1, monotonic=True).worst()
     return Measured(
         parts=tuple(parts),
         evidence=f"loss {listed([p.measured for p in parts[:3]])} of 1, 1, 0.1 at c = 1, 2, 3; monotonic {one_way:.4f}",
@@ -103,7 +103,7 @@ def _shifts(subject: Subject) -> Measured:
     Then what the two together would prove. Shifting f and g apart undoes the move from D to D': the integral of
     p(z) f_D'(z+Delta) g_D'(z-Delta) is Pr_D[a] again.
     """
-    setting = Setting(row=subject.rows["lyu-2017"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["lyu-2017"], epsilon=1)
     pair = repeated((40, 41, BELOW, 4), (0, -1, ABOVE, 1))
     nu, z, moves = setting.query_law, np.linspace(-100, 100, 801), np.linspace(-1, 1, 9)[:, None]
     f_gap = float((nu.log_below(z) - nu.log_below(z + 1 - moves)).max())

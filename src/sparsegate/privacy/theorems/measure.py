@@ -63,7 +63,7 @@ def repeated(*blocks: tuple[float, float, Any, int]) -> AnswerPair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class ClaimSetting:
     """A row with its public parameters: epsilon split as its authors did, or a budget."""
 
     row: Variant

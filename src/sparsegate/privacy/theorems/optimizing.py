@@ -8,7 +8,7 @@ from sparsegate.budget import Budget
 from sparsegate.mechanisms.plan import comparison_variance, plan
 from sparsegate.mechanisms.variants import Variant
 from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_most
-from sparsegate.privacy.theorems.measure import Setting, listed
+from sparsegate.privacy.theorems.measure import ClaimSetting, listed
 
 _GENERAL = (  # cutoff, eps1, eps2, eps3
     (1, 0.5, 0.5, 0),
@@ -20,14 +20,14 @@ _ONE_WAY = ((1, 0.5, 0.5, 0), (2, 0.25, 0.75, 0), (3, 0.04, 0.06, 0))
 _ONE_WAY_NUMERIC = ((1, 0.2, 0.5, 0.3), (1, 0.5, 0.2, 0.3), (1, 0.4, 0.5, 0.1), (2, 0.3, 0.5, 0.2))
 
 
-def _settings(row: Variant, table: tuple[tuple[int, float, float, float], ...], monotonic: bool) -> list[Setting]:
+def _settings(row: Variant, table: tuple[tuple[int, float, float, float], ...], monotonic: bool) -> list[ClaimSetting]:
     return [
-        Setting(row=row, cutoff=c, budget=Budget(threshold=e1, queries=e2, answers=e3), monotonic=monotonic)
+        ClaimSetting(row=row, cutoff=c, budget=Budget(threshold=e1, queries=e2, answers=e3), monotonic=monotonic)
         for c, e1, e2, e3 in table
     ]
 
 
-def _name(setting: Setting) -> str:
+def _name(setting: ClaimSetting) -> str:
     shares = setting.shares
     return (
         f"c = {setting.cutoff}, ε = {float(shares.threshold):g} + {float(shares.queries):g} + {float(shares.answers):g}"
@@ -47,7 +47,7 @@ def _alg_7(subject: Subject) -> Measured:
 def _monotonic(subject: Subject) -> Measured:
     row = subject.rows["standard"]
     settings = _settings(row, _ONE_WAY, monotonic=True)
-    settings.append(Setting(row=row, budget=Budget(threshold=0.5, queries=0.5), monotonic=True, noise="lattice"))
+    settings.append(ClaimSetting(row=row, budget=Budget(threshold=0.5, queries=0.5), monotonic=True, noise="lattice"))
     parts = [at_most(f"loss at {_name(s)}, {s.noise} noise", s.worst(), float(s.shares.total)) for s in settings]
     return Measured(
         parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts[:3]])} of 1, 1, 0.1 at c = 1, 2, 3"

@@ -18,7 +18,7 @@ from sparsegate.mechanisms.variants import Released, Variant
 from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.outcome import log_probability
 from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_most, equals, exceeds
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, Setting, listed, repeated
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, AnswerPair, ClaimSetting, listed, repeated
 
 _THRESHOLDS = (-3, 0, 20)  # a gate may be asked with any of them
 _QUERIES = 41
@@ -27,12 +27,12 @@ _QUERIES = 41
 def _worst(row: Variant, cutoff: int, queries: int) -> float:
     """The search alone: thresholds matter here, and the far pairs know only one."""
     nothing: Sequence[AnswerPair] = ()
-    return Setting(row=row, cutoff=cutoff, epsilon=1).worst(queries=queries, thresholds=_THRESHOLDS, pairs=nothing)
+    return ClaimSetting(row=row, cutoff=cutoff, epsilon=1).worst(queries=queries, thresholds=_THRESHOLDS, pairs=nothing)
 
 
 def _released_loss(row: Variant) -> float:
     """Errors far above T = 0 that rise, all BELOW; then the number 5, which says rho <= 5 on both sides."""
-    return Setting(row=row, epsilon=1).loss(repeated((400, 401, BELOW, _QUERIES - 1), (6, 7, 5.0, 1)))
+    return ClaimSetting(row=row, epsilon=1).loss(repeated((400, 401, BELOW, _QUERIES - 1), (6, 7, 5.0, 1)))
 
 
 def _passage(subject: Subject) -> Measured:
@@ -53,7 +53,7 @@ def _passage(subject: Subject) -> Measured:
 
 def _reveals(subject: Subject) -> Measured:
     """One query at T = 2: how likely rho < -T is after an ABOVE, and after a BELOW."""
-    setting, bar = Setting(row=subject.rows["hardt-rothblum-2010-indicator"], epsilon=1), 2
+    setting, bar = ClaimSetting(row=subject.rows["hardt-rothblum-2010-indicator"], epsilon=1), 2
     prior = math.exp(float(NoiseLaw(scale=1 / float(setting.shares.threshold)).log_below(np.array(-float(bar)))))
     t = -np.geomspace(1e-9, 100, 50)  # T + rho where rho < -T
     passes, fails = (

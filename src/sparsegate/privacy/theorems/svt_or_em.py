@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from sparsegate.privacy.theorems.background import CROWD, selection_loss
 from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, at_least, at_most, exceeds, within
-from sparsegate.privacy.theorems.measure import ABOVE, BELOW, Setting, listed
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, ClaimSetting, listed
 
 _CASES = ((10, 0.05), (1000, 0.05), (1000, 0.001))  # k queries, probability beta of failing
 _BISECTIONS = 40
@@ -55,7 +55,7 @@ def _least(succeeds: Callable[[float], bool], enough: float) -> float:
 
 def _right_answer(subject: Subject, queries: int, low: float, last: float) -> float:
     """Pr[BELOW^(k-1) ABOVE] of Alg. 2 at c = 1, eps = 1."""
-    setting = Setting(row=subject.rows["dwork-roth-2014"], epsilon=1)
+    setting = ClaimSetting(row=subject.rows["dwork-roth-2014"], epsilon=1)
     return math.exp(setting.log_probability([low] * (queries - 1) + [last], [BELOW] * (queries - 1) + [ABOVE]))
 
 
