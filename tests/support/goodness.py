@@ -44,6 +44,11 @@ def law_p(observed: Mapping[Hashable, int], law: Law) -> float:
     return float(stats.chi2.sf(statistic, len(cells) - 1))
 
 
+def excess(one: Law, other: Law, epsilon: float) -> float:
+    """The smallest delta for which ``one`` is within epsilon of ``other``: the sum of max(0, P - exp(epsilon) Q)."""
+    return sum(max(0.0, p - math.exp(epsilon) * other.get(outcome, 0.0)) for outcome, p in one.items())
+
+
 def discrete_laplace_mass(scale: float, cells: range) -> dict[int, float]:
     """P[X = k] = (1-q)/(1+q) q**|k| with q = exp(-1/scale)."""
     centre = math.tanh(0.5 / scale)

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.goodness import FALSE_ALARM, excess, law_p
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection import Request
@@ -55,13 +55,8 @@ def law(
     return released
 
 
-def excess(one: Mapping[Hashable, float], other: Mapping[Hashable, float], epsilon: float) -> float:
-    """The smallest delta for which ``one`` is within epsilon of ``other``: sum of max(0, P - exp(epsilon) Q)."""
-    return sum(max(0.0, p - math.exp(epsilon) * other.get(outcome, 0.0)) for outcome, p in one.items())
-
-
 def worst_excess(table: Counts, person: set[str], *, order: Order = by_label, less: int = 0, **options: float) -> float:
-    """The larger of both directions, for a table with and without one person, at bottom's margin less so much."""
+    """The larger of both directions, for a table with and without one person, at bottom's margin less this much."""
     count, dbar = int(options["count"]), int(options["dbar"])
     epsilon, delta, touched = options["epsilon"], options["delta"], int(options["touched"])
     margin = bottom_margin(rate=Fraction(epsilon) / count, delta=Fraction(delta), touched=min(dbar, touched)) - less

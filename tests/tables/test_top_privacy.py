@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.support.goodness import excess
 from tests.support.table_reference import Row
 from tests.support.table_releases import prepared
 
@@ -67,11 +68,6 @@ def law(release: Prepared) -> dict[Hashable, float]:
             drawn.append(outcome)
             claimed[tuple(release.name(release.pick(Seeded(1))))] += probability
     return claimed
-
-
-def excess(one: Mapping[Hashable, float], other: Mapping[Hashable, float], epsilon: float) -> float:
-    """The smallest delta for which ``one`` is within epsilon of ``other``."""
-    return sum(max(0.0, p - math.exp(epsilon) * other.get(outcome, 0.0)) for outcome, p in one.items())
 
 
 def worst_excess(rows: list[Row], has: Iterable[str], domain: Any, *, at: float, **options: Any) -> float:
