@@ -55,6 +55,24 @@ def test_a_picture_that_cannot_be_written_is_one_line_after_the_result(command: 
     assert "plot could not be written, and the result above is complete" in err
 
 
+def test_counts_of_cut_users_say_so_wherever_they_are_shown(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    captions: list[str] = []
+    monkeypatch.setattr(Axes, "set_xlabel", lambda self, text: captions.append(text))
+    question = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--answers-epsilon", "1", "--plot", "x.png")
+    whole = command(*question)[1]
+    cut = command(*question, "--max-items-per-user", "2")[1]
+    said = "at most 2 items of each user, chosen by a hash; counts and error bars leave out the others"
+    assert said in " ".join(cut.split())
+    assert [said in caption for caption in captions] == [False, True]
+    assert "leave out" not in whole
+    assert json.loads(command(*question, "--max-items-per-user", "2", "--json")[1])["record"]["counted"] == said
+
+
 def test_a_large_domain_is_printed_with_all_its_digits(command: Command, folder: Path) -> None:
     question = ("--item", "number", "--user", "visitor", "-c", "1", "--epsilon", "60", "--domain", "4049999999999999")
     code, out, _ = command("top", "visits.csv", *question)

@@ -16,12 +16,17 @@ Row = tuple[Any, Any]
 
 
 def baskets(rows: Iterable[Row], domain: Iterable[Hashable], most: int | None) -> list[set[Any]]:
-    """Each user's different candidates, cut to ``most`` by the hash of the label."""
+    """Each user's different candidates, cut to ``most`` by a hash of the whole basket and the label."""
     candidates, users = set(domain), defaultdict(set)
     for item, user in rows:
         if item is not None and user is not None and item in candidates:
             users[user].add(item)
-    return [set(sorted(items, key=lambda label: (digest(label), label))[:most]) for items in users.values()]
+    return [_cut(items, most) for items in users.values()]
+
+
+def _cut(items: set[Any], most: int | None) -> set[Any]:
+    seed = sum(digest(item) >> 28 for item in items)
+    return set(sorted(items, key=lambda item: (digest(seed, item), item))[:most])
 
 
 def scores(
@@ -29,14 +34,17 @@ def scores(
 ) -> dict[Hashable, int]:
     """The score of every candidate, in the order of the labels; sets in the order of their codes."""
     counted: Counter[Hashable] = Counter()
-    for basket in baskets(rows, domain, most):
-        counted.update(basket if size == 1 else itertools.combinations(sorted(basket), size))
     labels = sorted(set(domain))
     if size == 1:
+        for basket in baskets(rows, domain, most):
+            counted.update(basket)
         return {label: counted[label] for label in labels}
-    sets = itertools.combinations(range(len(labels)), size)
-    ordered = sorted(sets, key=lambda numbers: numbers[::-1])
-    return {names: counted[names] for names in (tuple(labels[n] for n in numbers) for numbers in ordered)}
+    numbers = {label: number for number, label in enumerate(labels)}  # sets are cut and ordered by number
+    numbered = ((numbers.get(item), user) for item, user in rows)
+    for basket in baskets(numbered, range(len(labels)), most):
+        counted.update(itertools.combinations(sorted(basket), size))
+    ordered = sorted(itertools.combinations(range(len(labels)), size), key=lambda numbers: numbers[::-1])
+    return {tuple(labels[n] for n in numbers): counted[numbers] for numbers in ordered}
 
 
 def select(scored: dict[Hashable, int], request: Request, source: Source) -> tuple[Hashable, ...]:

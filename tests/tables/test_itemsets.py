@@ -8,8 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support import table_reference as reference
-from tests.tables.conftest import Maker, table
+from tests.tables.conftest import Maker
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded
@@ -47,36 +46,6 @@ def test_sets_of_numbers_need_no_list(make: Maker) -> None:
     )
     assert release.items == ((94_906_000, 94_906_001),)
     assert release.record.domain_size == math.comb(94_906_002, 2)
-
-
-@pytest.mark.parametrize("most", [2, 3, 10])
-def test_a_basket_is_cut_by_its_own_labels_alone(most: int) -> None:
-    """What others have changes nothing about which of a user's sets count."""
-    mine = [(f"i{n}", 0) for n in range(12)]
-    others = [(f"i{n}", user) for user in range(1, 9) for n in range(user, 12)]
-    domain = [f"i{n}" for n in range(12)]
-
-    def pairs(rows: list[tuple[str, int]]) -> set[tuple[str, str]]:
-        release = top_items(
-            table("duckdb", {"item": [i for i, _ in rows], "user": [u for _, u in rows]}),
-            item="item",
-            user="user",
-            count=math.comb(most, 2),
-            epsilon=10**4,
-            domain=domain,
-            itemset_size=2,
-            max_items=most,
-            source=Seeded(1),
-            not_private=True,
-        )
-        return set(release.items)
-
-    (basket,) = reference.baskets(mine, domain, most)
-    assert pairs(mine) == set(itertools.combinations(sorted(basket), 2))
-    alone = reference.scores(mine, domain, most=most, size=2)
-    together = reference.scores([*mine, *others], domain, most=most, size=2)
-    without = reference.scores(others, domain, most=most, size=2)
-    assert all(together[names] - without[names] == alone[names] for names in together)
 
 
 def test_a_domain_whose_sets_cannot_be_numbered_is_refused() -> None:

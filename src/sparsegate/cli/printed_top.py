@@ -158,7 +158,8 @@ def draw_bars(file: str, top: PrintedTop) -> None:
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
     record = top.record
-    axes.set_xlabel(f"{record['unit']}s, noisy; bars are {100 * top.kept['confidence']:g} % error bars")
+    noise = f"{record['unit']}s, noisy; bars are {100 * top.kept['confidence']:g} % error bars"
+    axes.set_xlabel("\n".join([noise, *([record["counted"]] if record.get("counted") else [])]))
     delta = "" if record["delta"] == "0" else f", δ = {record['delta']}"
     axes.set_title(
         f"{_short(top.item)}: top {len(top.rows)}, ε = {record['epsilon']}{delta}, {top.recorded}",

@@ -51,9 +51,9 @@ def top(
     threshold: Annotated[
         str | None, typer.Option(metavar="T", help="A PUBLIC count, for sparse-vector and retraversal.")
     ] = None,
-    max_items_per_user: Annotated[int | None, typer.Option(help="Cut each user: less noise in counts.")] = None,
+    max_items_per_user: Annotated[int | None, typer.Option(help="Count fewer items of each user: less noise.")] = None,
     itemset_size: Annotated[int, typer.Option(help="2 or 3: rank sets of items that users have together.")] = 1,
-    max_items: Annotated[int | None, typer.Option(help="With --itemset-size: cut each user's basket.")] = None,
+    max_items: Annotated[int | None, typer.Option(help="The same with --itemset-size; 100, or 40.")] = None,
     where: Annotated[
         str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
     ] = None,
@@ -69,6 +69,8 @@ def top(
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.")] = None,
 ) -> None:
     """The --count items that most users touched, without exposing a user.
+
+    Counts, and their error bars, are of at most --max-items-per-user items of each user, where that is given.
 
     sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """

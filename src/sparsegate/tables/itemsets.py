@@ -1,8 +1,9 @@
 """Pairs and triples of items: every set of the public domain is a candidate, and none is pruned away.
 
-A user's *basket* is the set of their different domain items, cut to ``max_items`` by a fixed hash of the labels; the
-score of a set is the number of users whose basket holds it. One user moves each score by at most one and all in one
-direction, however many sets a basket holds, so the selection over all C(n, k) candidates is exactly epsilon-DP.
+A user's *basket* is the set of their different domain items, cut to ``max_items`` by a rule that looks at that basket
+alone (``counting.cut_users``); the score of a set is the number of users whose basket holds it. One user moves each
+score by at most one and all in one direction, however many sets a basket holds, so the selection over all C(n, k)
+candidates is exactly epsilon-DP.
 Pruning, such as combining frequent items only, would be another look at the data that somebody must pay for.
 
 The engine counts only sets that occur. Items are numbered 0 to n-1 by label, and a set a < b < c by its place in
@@ -17,15 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import narwhals as nw
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.counting import Counted, different
+from sparsegate.tables.counting import Counted, cut_users
 from sparsegate.tables.domain import MOST_CANDIDATES, Domain, Listed, Sized
-from sparsegate.tables.engines.engine import Engine
-
-if TYPE_CHECKING:
-    from sparsegate.tables.engines.engine import Frame
+from sparsegate.tables.engines.engine import Engine, Frame
 
 
 def itemset_domain(domain: Domain, size: int) -> Sized:
@@ -46,28 +46,19 @@ def count_itemsets(
 
     The frame is (item, index), or None where items are their own numbers.
     """
-    import narwhals as nw
-
-    pairs = different(domain.restrict(rows), "user", "item")
     numbers = None
     if isinstance(domain, Listed):
         numbers = engine.keep(engine.numbered(domain.frame, ["item"]).select("item", "index"))
-        hashed = numbers.join(engine.digests(domain.frame), on="item", how="inner")
-        pairs = pairs.join(hashed, on="item", how="inner")
+        rows = rows.join(numbers, on="item", how="inner").select("user", nw.col("index").alias("item"))
     else:
-        pairs = engine.keep(pairs)
-        pairs = pairs.join(engine.digests(different(pairs, "item")), on="item", how="inner")
-        pairs = pairs.with_columns(nw.col("item").alias("index"))
-    numbered = pairs.select("user", nw.col("index").cast(nw.Int64).alias("item"), "digest")
-    baskets = engine.keep(engine.first_per_user(numbered, most).select("user", "item"))
+        rows = domain.restrict(rows)
+    baskets = engine.keep(cut_users(engine, rows.with_columns(nw.col("item").cast(nw.Int64)), most))
     codes = _codes(baskets, size)
     return Counted.of(engine, codes.group_by("item").agg(nw.len().alias("score"))), numbers
 
 
 def _codes(baskets: Frame, size: int) -> Frame:
     """One row for each set in each basket: its code, as "item"."""
-    import narwhals as nw
-
     joined = baskets.rename({"item": "a"})
     for smaller, larger in zip("ab", "bc"[: size - 1], strict=False):
         more = baskets.rename({"item": larger})
@@ -100,8 +91,6 @@ def decode(code: int, size: int) -> tuple[int, ...]:
 
 def name_itemsets(engine: Engine, numbers: Frame | None, codes: Sequence[int], size: int) -> list[tuple[Any, ...]]:
     """The sets with the given codes, each as a tuple of its labels in their order."""
-    import narwhals as nw
-
     sets = [decode(code, size) for code in codes]
     if numbers is None:
         return list(sets)

@@ -71,6 +71,14 @@ class Question:
             return math.comb(self.max_items, self.itemset_size)
         return self.max_items_per_user
 
+    @property
+    def counted(self) -> str | None:
+        """Of what the counts are, for whoever reads them, where users are cut; None where all items count."""
+        most = self.max_items or self.max_items_per_user
+        if most is None:
+            return None
+        return f"at most {most} items of each user, chosen by a hash; counts and error bars leave out the others"
+
     def _check_unit(self) -> None:
         for name in ("item", "user"):
             value = getattr(self, name)

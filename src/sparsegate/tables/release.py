@@ -21,8 +21,8 @@ class Record:
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
     that paid for the estimates. ``domain_size`` is the number of public candidates (of itemsets, where they were asked
     for), None for ``domain="observed"``. ``unit`` is what the neighbours of the theorem add or remove: "user" or "row",
-    and ``where`` the condition that rows had to meet. Options that the release did not use are None. ``private`` is
-    False where the noise came from a seed.
+    and ``where`` the condition that rows had to meet. ``counted`` says what counts of a user, where users were cut.
+    Options that the release did not use are None. ``private`` is False where the noise came from a seed.
     """
 
     epsilon: Fraction
@@ -37,6 +37,7 @@ class Record:
     itemset_size: int
     max_items: int | None
     max_items_per_user: int | None
+    counted: str | None
     dbar: int | None
     where: str | None
     private: bool
@@ -61,8 +62,10 @@ class Record:
 class TopItems:
     """The chosen items in the order selected, which is part of what may be released; an itemset is a tuple of items.
 
-    ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each
-    lies within ``error_bar`` of the true count with probability ``confidence``, before it was cut at zero.
+    ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each lies within
+    ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero. Where users were cut to
+    some of their items (``record.counted``), the exact count is of what is left of them: how much was cut away is
+    private, and in no error bar.
     """
 
     items: tuple[Hashable, ...]

@@ -74,10 +74,12 @@ def top_items(
     method, threshold: as in ``select_top``: "exponential"; "sparse-vector", all items above a PUBLIC threshold but
         at most c; "retraversal".
     answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows).
-    max_items_per_user: cut each user to so many items first, by a fixed hash of their labels. Less noise in the
-        answers where it is below c, and a lower bar for "observed".
+    max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
+        answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
+        is left of each user, and lower than the counts of all items by an amount that nobody is told.
     itemset_size: 2 or 3 selects sets of items that users have together, out of all sets of the domain.
-    max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given.
+    max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given. Others are cut
+        away, as above.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
     where: a condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that meet it
         count. It must be public, and may speak of every column of the table. Not on Spark.
@@ -216,6 +218,7 @@ class Prepared:
             itemset_size=question.itemset_size,
             max_items=question.max_items,
             max_items_per_user=question.max_items_per_user,
+            counted=question.counted,
             dbar=question.dbar,
             where=question.where,
             private=private,

@@ -27,7 +27,7 @@ def job(folder: Path) -> str:
 
 def test_the_imports_of_the_job_are_there(tmp_path: Path) -> None:
     lines = [line for line in job(tmp_path).splitlines() if line.startswith(("import sparsegate", "from sparsegate"))]
-    assert len(lines) == 2
+    assert lines
     exec("\n".join(lines), {})
 
 

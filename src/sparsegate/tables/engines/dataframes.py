@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from sparsegate.tables.columns import MOST_LABEL, unlike
-from sparsegate.tables.engines.engine import Engine, digest, framed
+from sparsegate.tables.engines.engine import Engine, Frame, digest, framed
 from sparsegate.tables.identity import labels, people
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
     from duckdb import DuckDBPyRelation
-
-    from sparsegate.tables.engines.engine import Frame
 
 
 class InMemory(Engine):
@@ -37,8 +36,6 @@ class InMemory(Engine):
         return [tuple(map(_python, row)) for row in frame.collect().rows()]
 
     def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
-        import narwhals as nw
-
         schema = {name: nw.String if isinstance(values[0], str) else nw.Int64 for name, values in columns.items()}
         brought = nw.DataFrame.from_dict(dict(columns), schema, backend=self.kind).lazy()
         return framed(_plain(brought.collect().to_native())) if self.kind.is_pyarrow() else brought
@@ -70,17 +67,12 @@ class InMemory(Engine):
             chosen = framed(_fitting(_plain(chosen.collect().to_native())))
         return chosen
 
-    def digests(self, items: Frame) -> Frame:
-        labels = [label for (label,) in self.rows(items)]
-        if not labels:
-            import narwhals as nw
-
-            return items.with_columns(nw.lit(0).cast(nw.Int64).alias("digest"))
-        return self.bring({"item": labels, "digest": [digest(label) for label in labels]})
+    def digests(self, frame: Frame, of: Sequence[str]) -> Frame:
+        rows = frame.collect()
+        numbers = list(map(digest, *(rows[name].to_list() for name in of)))
+        return rows.with_columns(nw.new_series("digest", numbers, nw.Int64, backend=self.kind)).lazy()
 
     def first_per_user(self, rows: Frame, most: int) -> Frame:
-        import narwhals as nw
-
         ordered = rows.with_row_index("index", order_by=["user", "digest", "item"])
         start = nw.col("index").min().over("user")
         return ordered.filter(nw.col("index") - start < most).select("user", "item", "digest")

@@ -7,14 +7,14 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
+
 from sparsegate.tables.columns import identifier
-from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, framed
+from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
 
 if TYPE_CHECKING:
     import duckdb
     from duckdb import Expression
-
-    from sparsegate.tables.engines.engine import Frame
 
 
 class Relation(Engine):
@@ -78,13 +78,12 @@ class Relation(Engine):
         counted = rows.to_native().aggregate('item, count(DISTINCT "user") AS score', "item")
         return framed(counted)
 
-    def digests(self, items: Frame) -> Frame:
-        hashed = f"('0x' || substr(sha256('{SALT}' || item::VARCHAR), 1, {DIGITS}))::BIGINT"
-        return framed(items.to_native().project(f"item, {hashed} AS digest"))
+    def digests(self, frame: Frame, of: Sequence[str]) -> Frame:
+        text = " || ':' || ".join(f"{identifier(name)}::VARCHAR" for name in of)
+        hashed = f"('0x' || substr(sha256('{SALT}' || {text}), 1, {DIGITS}))::BIGINT"
+        return framed(frame.to_native().project(f"*, {hashed} AS digest"))
 
     def first_per_user(self, rows: Frame, most: int) -> Frame:
-        import narwhals as nw
-
         place = nw.col("digest").cum_count().over("user", order_by=["digest", "item"])
         return rows.with_columns(place.alias("place")).filter(nw.col("place") <= most).drop("place")
 

@@ -12,15 +12,13 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
+
+import narwhals as nw
 
 from sparsegate.errors import SparsegateError, TableError
 
-if TYPE_CHECKING:
-    import narwhals as nw
-
-    Frame: TypeAlias = nw.LazyFrame[Any]
-
+Frame: TypeAlias = nw.LazyFrame[Any]
 Result = TypeVar("Result")
 
 KNOWN: Final = "a pandas, Polars or PyArrow table, a DuckDB relation or a PySpark DataFrame"
@@ -32,6 +30,8 @@ SPENT: Final = "noise was drawn, so the release counts as spent"
 
 DIGITS: Final = 15
 """Hexadecimal digits of the hash that are used: 60 bits fit every engine's integers."""
+
+UNUSED: Final = 64 - 4 * DIGITS
 
 
 class Engine(ABC):
@@ -80,14 +80,10 @@ class Engine(ABC):
 
     def select(self, named: Mapping[str, str]) -> Frame:
         """Columns by their aliases, in types that narwhals knows and in which labels are told apart exactly."""
-        import narwhals as nw
-
         return self.frame.select(*(nw.col(name).alias(alias) for alias, name in named.items()))
 
     def users_per_item(self, rows: Frame) -> Frame:
         """From rows (item, user) without nulls to (item, score): how many different users each item has, exactly."""
-        import narwhals as nw
-
         return rows.group_by("item").agg(nw.col("user").n_unique().alias("score"))
 
     def numbered(self, frame: Frame, order: Sequence[str]) -> Frame:
@@ -95,27 +91,26 @@ class Engine(ABC):
         return frame.with_row_index("index", order_by=list(order))
 
     @abstractmethod
-    def digests(self, items: Frame) -> Frame:
-        """From different items to (item, digest), the same numbers in every engine; see ``digest``."""
+    def digests(self, frame: Frame, of: Sequence[str]) -> Frame:
+        """The rows with a column "digest" of the named ones, the same numbers in every engine; see ``digest``."""
 
     @abstractmethod
     def first_per_user(self, rows: Frame, most: int) -> Frame:
         """At most ``most`` of each user's rows (user, item, digest): those that come first by digest, then by item."""
 
 
-def digest(label: int | str) -> int:
-    """The first bits of SHA-256 of a label: a fixed order of all labels that has nothing to do with their meaning.
+def digest(*labels: int | str) -> int:
+    """The first bits of SHA-256 of labels: a fixed number that has nothing to do with their meaning.
 
-    >>> digest("/home") == digest("/home"), digest(7) < 2**60
+    >>> digest("/home") == digest("/home"), digest(7, "/home") < 2**60
     (True, True)
     """
-    return int(hashlib.sha256(f"{SALT}{label}".encode()).hexdigest()[:DIGITS], 16)
+    text = SALT + ":".join(map(str, labels))
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]) >> UNUSED
 
 
 def framed(native: Any) -> Frame:
     """A table of any engine that narwhals knows, as a frame; no query runs."""
-    import narwhals as nw
-
     frame: Frame = nw.from_native(native).lazy()
     return frame
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import narwhals as nw
 
 from sparsegate.errors import TableError, load_extra
-from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, framed
-
-if TYPE_CHECKING:
-    from sparsegate.tables.engines.engine import Frame
+from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
 
 PLAIN: Final = "UTF8_BINARY"
 """The collation that tells all strings apart."""
@@ -90,17 +89,14 @@ class Cluster(Engine):
         place = sql.col("index") - sql.shiftleft(part, 33) + offsets[part]
         return framed(ordered.withColumn("index", place))
 
-    def digests(self, items: Frame) -> Frame:
+    def digests(self, frame: Frame, of: Sequence[str]) -> Frame:
         from pyspark.sql import functions as sql
 
-        salted = sql.concat(sql.lit(SALT), sql.col("item").cast("string"))
+        salted = sql.concat(sql.lit(SALT), sql.concat_ws(":", *(sql.col(name).cast("string") for name in of)))
         leading = sql.substring(sql.sha2(salted, 256), 1, DIGITS)
-        number = sql.conv(leading, 16, 10).cast("bigint")
-        return framed(items.to_native().select("item", number.alias("digest")))
+        return framed(frame.to_native().withColumn("digest", sql.conv(leading, 16, 10).cast("bigint")))
 
     def first_per_user(self, rows: Frame, most: int) -> Frame:
-        import narwhals as nw
-
         place = nw.col("digest").cum_count().over("user", order_by=["digest", "item"])
         return rows.with_columns(place.alias("place")).filter(nw.col("place") <= most).drop("place")
 
