@@ -67,7 +67,7 @@ def watch(
         "sensitivity": 1,
         "monotonic": True,
     }
-    prepared = calibrate("standard", budget=None, allocation=None, granularity=None, not_private=False, **public)
+    prepared = calibrate("standard", not_private=False, **public)
     prepared.lattice.steps(threshold, "threshold")
     spending.check(epsilon)
     listed = where if where is not None else None if conditions == "-" else _lines(conditions or "")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
+from sparsegate.mechanisms.setting import RunOptions
 from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.noise import Source, discrete_laplace
 
@@ -36,15 +37,9 @@ def run_many(
     runs: int,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    granularity: Number | None = None,
     source: Source | None = None,
     not_private: bool = False,
+    **options: Unpack[RunOptions],
 ) -> Outcomes:
     """Run any row ``runs`` times over the same answers: the same law as ``run``, vectorised over runs.
 
@@ -58,18 +53,7 @@ def run_many(
     runs = exact_count(runs, "runs")
     bars = np.asarray(threshold)
     whole = bars.dtype.kind in "iu" and bars.size > 0
-    calibration = calibrate(
-        row,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        monotonic=monotonic,
-        allocation=allocation,
-        threshold=0 if whole else 0.0,
-        granularity=granularity,
-        not_private=not_private,
-    )
+    calibration = calibrate(row, threshold=0 if whole else 0.0, not_private=not_private, **options)
     lattice, row = calibration.lattice, calibration.row
     steps = lattice.private_steps_many(answers, "answers")
     bar = aligned(threshold, steps.size, lambda v: lattice.steps_many(v, "threshold"), "threshold")  # type: ignore[arg-type]

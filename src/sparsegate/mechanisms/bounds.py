@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Unpack
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.setting import Options, Setting
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 
 Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
@@ -93,37 +93,26 @@ def _directions(monotonic: bool) -> tuple[Direction, ...]:
     return ("up", "down") if monotonic else ("any",)
 
 
-def tight_epsilon(
-    row: Variant | str,
-    *,
-    cutoff: int = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    queries: int | None = None,
-) -> float:
+def tight_epsilon(row: Variant | str, **options: Unpack[Options]) -> float:
     """The smallest epsilon for which the row is epsilon-DP: math.inf where there is none.
 
-    Parameters: ``cutoff`` c >= 1; ``epsilon`` > 0 split by the row's own or the given ``allocation``, or a ``budget``;
-    ``queries`` n: at most that many questions in all (default: no limit).
+    The options are those of a ``Setting``. The sensitivity makes no difference.
 
     >>> tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)
     0.475
     >>> tight_epsilon("chen-2015", epsilon=1), tight_epsilon("chen-2015", epsilon=1, queries=12)
     (inf, 6.0)
     """
-    row = variant(row)
-    cutoff = exact_count(cutoff, "cutoff")
-    if (epsilon is None) == (budget is None):
-        raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
-    if budget is not None and allocation is not None:
-        raise ParameterError("allocation", "must not be given with a budget, which has its shares", allocation)
-    if budget is None:
-        budget = row.budget(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation)
-    scales = row.scales(budget, cutoff=cutoff, monotonic=monotonic)
-    limit = None if queries is None else exact_count(queries, "queries")
-    return float(tight_loss(row, scales, cutoff=cutoff, monotonic=monotonic, queries=limit))
+    setting = Setting(row=variant(row), **options)
+    return float(
+        tight_loss(
+            setting.row,
+            setting.noise,
+            cutoff=setting.cutoff,
+            monotonic=setting.monotonic,
+            queries=setting.queries,
+        )
+    )
 
 
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:

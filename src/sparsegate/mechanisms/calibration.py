@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.budget import Budget
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.bounds import tight_loss
 from sparsegate.mechanisms.lattice import Lattice
+from sparsegate.mechanisms.setting import Options, Setting
 from sparsegate.mechanisms.variants import Compared, Scales, Variant, variant
 from sparsegate.noise import Secure, Source, exact_scale
 
@@ -48,17 +50,10 @@ class Calibration:
 def calibrate(
     row: Variant | str,
     *,
-    cutoff: int,
-    sensitivity: Number,
-    epsilon: Number | None,
-    budget: Budget | None,
-    monotonic: bool,
-    allocation: Allocation | None,
     threshold: object,
-    granularity: Number | None,
     not_private: bool,
     scales: Scales | None = None,
-    queries: int | None = None,
+    **options: Unpack[Options],
 ) -> Calibration:
     """Check every public parameter of a run and fix its lattice and scales.
 
@@ -67,35 +62,26 @@ def calibrate(
     """
     row = variant(row)
     row.require_private(not_private)
-    cutoff = exact_count(cutoff, "cutoff")
-    if not isinstance(monotonic, bool | np.bool_):
-        raise ParameterError("monotonic", "must be True or False", monotonic, "pass True only for one-way changes")
-    if (epsilon is None) == (budget is None):
-        raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
-    if budget is None:
-        budget = row.budget(epsilon, cutoff=cutoff, monotonic=bool(monotonic), allocation=allocation)
-    elif allocation is not None:
-        raise ParameterError("allocation", "must not be given with a budget, which is split already", allocation)
-    if not isinstance(budget, Budget):
-        raise ParameterError("budget", "must be a Budget", budget, "pass sg.Budget(threshold=0.1, queries=0.4)")
-    if not budget.threshold and queries is None:
+    setting = Setting(row=row, scales=scales, **options)
+    budget = setting.budget
+    assert budget is not None
+    if not budget.threshold and setting.queries is None:
         raise ParameterError(
             "threshold share",
             "must be positive: without threshold noise every BELOW costs, too",
             0,
             "pass queries=n to plan for n questions",
         )
-    lattice = Lattice.fit(sensitivity=sensitivity, threshold=threshold, granularity=granularity)
-    per_unit = scales or row.scales(budget, cutoff=cutoff, monotonic=bool(monotonic))
-    in_steps = Scales(*(None if scale is None else exact_scale(scale * lattice.sensitivity) for scale in per_unit))
+    lattice = Lattice.fit(sensitivity=setting.sensitivity, threshold=threshold, granularity=setting.granularity)
+    in_steps = Scales(*(None if scale is None else exact_scale(scale * lattice.sensitivity) for scale in setting.noise))
     calibration = Calibration(
         row=row,
         lattice=lattice,
-        cutoff=cutoff,
-        monotonic=bool(monotonic),
+        cutoff=setting.cutoff,
+        monotonic=setting.monotonic,
         budget=budget,
         scales=in_steps,
-        queries=queries,
+        queries=setting.queries,
     )
     if row.private and Fraction(calibration.epsilon) > budget.total * (1 + Fraction(1, 10**12)):
         raise ParameterError("budget", "must cover the tight loss of the scales", float(budget.total), "pass epsilon=")

@@ -156,7 +156,6 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
         cutoff=request.count,
         sensitivity=request.sensitivity,
         epsilon=request.epsilon,
-        budget=None,
         monotonic=request.monotonic,
         allocation=request.allocation,
         # Floats, by their type, live on a finer lattice.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from sparsegate.budget import Allocation, Budget, Number, Spender, exact_count, exact_epsilon
+from sparsegate.budget import Budget, Number, Spender, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.gate import Answer, Gate
 from sparsegate.mechanisms.plan import plan
-from sparsegate.mechanisms.variants import VARIANTS, Variant, variant
+from sparsegate.mechanisms.setting import RunOptions, Split
+from sparsegate.mechanisms.variants import Scales, Variant
 from sparsegate.noise import Source
 
 
@@ -60,44 +61,25 @@ class SparseVector(Gate):
         threshold: Number,
         cutoff: int,
         sensitivity: Number,
-        epsilon: Number | None = None,
-        budget: Budget | None = None,
-        monotonic: bool = False,
-        allocation: Allocation | None = None,
-        queries: int | None = None,
-        granularity: Number | None = None,
         ledger: Spender | None = None,
         source: Source | None = None,
         not_private: bool = False,
+        queries: int | None = None,
+        **options: Unpack[Split],
     ) -> None:
-        limit = None if queries is None else exact_count(queries, "queries")
         scales = None
-        if limit is not None:
-            if allocation is not None:
-                raise ParameterError(
-                    "allocation", "must not be given with queries: the plan splits epsilon", allocation
-                )
-            if (epsilon is None) == (budget is None):
-                raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
-            total, share = (epsilon, 0) if budget is None else (budget.total, budget.answers)
-            planned = plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=limit, answers=share)  # type: ignore[arg-type]
-            scales = planned.scales
-            # What a plan is charged is its total; how it splits is in the scales, not in shares.
-            charged = exact_epsilon(total)
-            budget, epsilon = Budget(threshold=0, queries=charged - share, answers=share), None
+        if queries is not None:
+            scales, options["budget"] = _planned(cutoff, exact_count(queries, "queries"), options)
+            options["epsilon"] = None
         calibration = calibrate(
-            VARIANTS["standard"],
+            "standard",
             cutoff=cutoff,
             sensitivity=sensitivity,
-            epsilon=epsilon,
-            budget=budget,
-            monotonic=monotonic,
-            allocation=allocation,
             threshold=threshold,
-            granularity=granularity,
             not_private=not_private,
             scales=scales,
-            queries=limit,
+            queries=queries,
+            **options,
         )
         super().__init__(calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger)
 
@@ -118,21 +100,31 @@ class SparseVector(Gate):
         return self._calibration.lattice.value(steps_to_confidence(confidence, scales.threshold, scales.query))
 
 
+def _planned(cutoff: int, queries: int, options: Split) -> tuple[Scales, Budget]:
+    """The scales of least variance for this many questions, and what they are charged.
+
+    A plan is charged its total; how it splits is in the scales, not in shares.
+    """
+    epsilon, budget = options.get("epsilon"), options.get("budget")
+    if (allocation := options.get("allocation")) is not None:
+        raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
+    if (epsilon is None) == (budget is None):
+        raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+    total, share = (epsilon, 0) if budget is None else (budget.total, budget.answers)
+    monotonic = options.get("monotonic", False)
+    planned = plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=queries, answers=share)  # type: ignore[arg-type]
+    return planned.scales, Budget(threshold=0, queries=exact_epsilon(total) - share, answers=share)
+
+
 def run(
     row: Variant | str,
     answers: Any,
     *,
     threshold: Any = 0,
     estimates: Any = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    granularity: Number | None = None,
     source: Source | None = None,
     not_private: bool = False,
+    **options: Unpack[RunOptions],
 ) -> tuple[Answer, ...]:
     """Run any row once over the given answers; the tuple ends where the row stopped.
 
@@ -145,21 +137,9 @@ def run(
     """
     answers = list(answers)
     bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
-    first = next(
-        (bar for bar in bars if isinstance(bar, float | np.floating)), bars[0] if bars else 0
-    )  # one float: a float lattice
-    calibration = calibrate(
-        variant(row),
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        monotonic=monotonic,
-        allocation=allocation,
-        threshold=first,
-        granularity=granularity,
-        not_private=not_private,
-    )
+    # One float: a float lattice.
+    first = next((bar for bar in bars if isinstance(bar, float | np.floating)), bars[0] if bars else 0)
+    calibration = calibrate(row, threshold=first, not_private=not_private, **options)
     gate = Gate(calibration, threshold=first, source=source, not_private=not_private)
     transcript = []
     for answer, bar, guess in zip(answers, bars, guesses, strict=True):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.variants import Scales, Variant
+from sparsegate.mechanisms.variants import Variant
 from sparsegate.privacy.enumeration import log_probabilities, possible_outcomes
-from sparsegate.privacy.model import Comparisons, Noise, build
+from sparsegate.privacy.model import Comparisons, ModelOptions, build
 from sparsegate.privacy.outcome import Outcome, transcript
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # answers are floats: two of them may differ by the sensitivity and a rounding
@@ -25,15 +24,7 @@ def loss(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    scales: Scales | None = None,
-    noise: Noise = "continuous",
-    granularity: Number | None = None,
+    **options: Unpack[ModelOptions],
 ) -> float:
     """ln Pr[A(D) = outcome] - ln Pr[A(D') = outcome]; infinite where only D can produce it, 0 where neither can.
 
@@ -43,19 +34,7 @@ def loss(
     >>> round(loss("lyu-2017", [40] * 4 + [0], [41] * 4 + [-1], [False] * 4 + [True], epsilon=1), 4)
     1.0
     """
-    model = build(
-        row,
-        threshold=threshold,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        monotonic=monotonic,
-        allocation=allocation,
-        scales=scales,
-        noise=noise,
-        granularity=granularity,
-    )
+    model = build(row, threshold=threshold, **options)
     here, there = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
     require_neighbours(here, there)
     return difference(transcript(here, outcome), transcript(there, outcome))

@@ -13,17 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant
+from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.privacy.enumeration import MOST_QUERIES, possible_outcomes, rho_grid, spans
 from sparsegate.privacy.laws import Floats
-from sparsegate.privacy.model import Model, Noise, build
+from sparsegate.privacy.model import Model, ModelOptions, build
 
 Direction = Literal["any", "up", "down"]
 Indices = NDArray[np.intp]
@@ -70,18 +70,10 @@ def search(
     row: Variant | str,
     *,
     queries: int = 6,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    scales: Scales | None = None,
-    noise: Noise = "continuous",
-    granularity: Number | None = None,
     thresholds: Sequence[float] = (0,),
     restarts: int = 4,
     seed: int = 0,
+    **options: Unpack[ModelOptions],
 ) -> Found:
     """The largest loss found over the outcomes of up to ``queries`` queries, from ``restarts`` random starts for each.
 
@@ -94,19 +86,7 @@ def search(
     queries = exact_count(queries, "queries")
     if queries > MOST_QUERIES:
         raise ParameterError("queries", f"must be at most {MOST_QUERIES}", queries, "use worst_case for more")
-    model = build(
-        row,
-        threshold=np.asarray(thresholds),
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        monotonic=monotonic,
-        allocation=allocation,
-        scales=scales,
-        noise=noise,
-        granularity=granularity,
-    )
+    model = build(row, threshold=np.asarray(thresholds), **options)
     rng = np.random.default_rng(seed)
     best = Found(answers=(), neighbour=(), threshold=(), outcome=(), loss=-math.inf)
     directions: tuple[Direction, ...] = ("up", "down") if model.monotonic else ("any",)

@@ -12,14 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import LIMIT, Lattice
+from sparsegate.mechanisms.setting import RunOptions, Setting
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 from sparsegate.noise import exact_scale
 from sparsegate.privacy.laws import Floats, NoiseLaw
@@ -27,6 +27,13 @@ from sparsegate.privacy.quadrature import Points
 
 Noise = Literal["continuous", "lattice"]
 Numbers = ArrayLike | Sequence[Fraction]
+
+
+class ModelOptions(RunOptions, total=False):
+    """What a model is built from: the options of a run; the kind of noise; scales instead of epsilon or budget."""
+
+    noise: Noise
+    scales: Scales | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,47 +157,32 @@ def build(
     row: Variant | str,
     *,
     threshold: ArrayLike = 0,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    scales: Scales | None = None,
     noise: Noise = "continuous",
-    granularity: Number | None = None,
+    scales: Scales | None = None,
+    **options: Unpack[RunOptions],
 ) -> Model:
     """Resolve every public parameter: exactly one of ``epsilon``, ``budget`` and ``scales`` sets the noise.
 
     On the lattice, the step and the scales are those that ``run`` and ``run_many`` use for the same arguments.
     """
-    row, cutoff = variant(row), exact_count(cutoff, "cutoff")
     if noise not in ("continuous", "lattice"):
         raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
-    if granularity is not None and noise != "lattice":
-        raise ParameterError(
-            "granularity", "must not be given for continuous noise", granularity, 'pass noise="lattice"'
-        )
-    if not isinstance(monotonic, bool | np.bool_):
-        raise ParameterError("monotonic", "must be True or False", monotonic, "pass True only for one-way changes")
-    if sum(given is not None for given in (epsilon, budget, scales)) != 1:
-        raise ParameterError("epsilon", "or budget or scales must be given, and only one of them", epsilon)
-    if allocation is not None and epsilon is None:
-        raise ParameterError("allocation", "must be given with epsilon only", allocation, "pass epsilon=")
-    if scales is None:
-        shares = (
-            budget
-            if budget is not None
-            else row.budget(epsilon, cutoff=cutoff, monotonic=bool(monotonic), allocation=allocation)
-        )
-        scales = row.scales(shares, cutoff=cutoff, monotonic=bool(monotonic))
-    elif scales.answer is not None and row.released is not Released.FRESH_ANSWER:
-        raise ParameterError("scales", f"must have no answer scale for {row.key}", scales)
+    setting = Setting(row=variant(row), scales=scales, **options)
+    if setting.granularity is not None and noise != "lattice":
+        rule = "must not be given for continuous noise"
+        raise ParameterError("granularity", rule, setting.granularity, 'pass noise="lattice"')
+    if scales is not None and setting.budget is not None:
+        rule = "or budget or scales must be given, and only one of them"
+        raise ParameterError("epsilon", rule, setting.epsilon)
+    if scales is not None and scales.answer is not None and setting.row.released is not Released.FRESH_ANSWER:
+        raise ParameterError("scales", f"must have no answer scale for {setting.row.key}", scales)
     # Whole numbers or steps, decided as for a run; continuous noise borrows only the check of the sensitivity.
     whole = np.asarray(threshold).dtype.kind in "iu"
-    lattice = Lattice.fit(sensitivity=sensitivity, threshold=0 if whole else 0.0, granularity=granularity)
+    lattice = Lattice.fit(
+        sensitivity=setting.sensitivity, threshold=0 if whole else 0.0, granularity=setting.granularity
+    )
     on_lattice = noise == "lattice"
-    unit = Fraction(lattice.sensitivity) if on_lattice else Fraction(sensitivity)
+    unit = Fraction(lattice.sensitivity) if on_lattice else Fraction(setting.sensitivity)
 
     def law(scale: Fraction | None) -> NoiseLaw | None:
         if scale is None:
@@ -198,13 +190,13 @@ def build(
         return NoiseLaw(scale=float(exact_scale(scale * unit) if on_lattice else scale * unit), lattice=on_lattice)
 
     return Model(
-        row=row,
-        cutoff=cutoff,
-        monotonic=bool(monotonic),
-        scales=scales,
+        row=setting.row,
+        cutoff=setting.cutoff,
+        monotonic=setting.monotonic,
+        scales=setting.noise,
         sensitivity=float(unit),
         lattice=lattice if on_lattice else None,
-        rho=law(scales.threshold),
-        nu=law(scales.query),
-        fresh=law(scales.answer),
+        rho=law(setting.noise.threshold),
+        nu=law(setting.noise.query),
+        fresh=law(setting.noise.answer),
     )

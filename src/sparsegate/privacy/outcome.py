@@ -14,17 +14,16 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.gate import Answer
-from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant
+from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.privacy.laws import Floats
-from sparsegate.privacy.model import Comparisons, Model, Noise, build
+from sparsegate.privacy.model import Comparisons, Model, ModelOptions, build
 from sparsegate.privacy.quadrature import LogIntegrand, Points, log_integral
 
 Outcome = Sequence[Any]
@@ -40,15 +39,7 @@ def log_probability(
     *,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    scales: Scales | None = None,
-    noise: Noise = "continuous",
-    granularity: Number | None = None,
+    **options: Unpack[ModelOptions],
 ) -> float:
     """ln Pr[A(D) = outcome]: the probability to 1e-10 of itself, however small; -inf where impossible.
 
@@ -63,19 +54,7 @@ def log_probability(
     >>> round(log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
     True
     """
-    model = build(
-        row,
-        threshold=threshold,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        monotonic=monotonic,
-        allocation=allocation,
-        scales=scales,
-        noise=noise,
-        granularity=granularity,
-    )
+    model = build(row, threshold=threshold, **options)
     return transcript(model.compare(answers, threshold, estimates), outcome)
 
 

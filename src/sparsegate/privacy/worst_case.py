@@ -19,14 +19,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
-from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
+<<<<<<< HEAD
 from sparsegate.mechanisms.bounds import Direction, tight_loss
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant
+=======
+from sparsegate.mechanisms.bounds import tight_loss
+from sparsegate.mechanisms.variants import Compared, Released, Variant
+>>>>>>> 207879c (One Setting: a row and its public numbers, checked once)
 from sparsegate.privacy.loss import difference
-from sparsegate.privacy.model import Model, Noise, build
+from sparsegate.privacy.model import Model, ModelOptions, build
 from sparsegate.privacy.outcome import transcript
 from sparsegate.privacy.profiles import Profile, Round, profiles
 
@@ -53,17 +58,9 @@ class WorstCase:
 def worst_case(
     row: Variant | str,
     *,
-    cutoff: int = 1,
-    sensitivity: Number = 1,
-    epsilon: Number | None = None,
-    budget: Budget | None = None,
-    monotonic: bool = False,
-    allocation: Allocation | None = None,
-    scales: Scales | None = None,
     queries: int | None = None,
     at_least: float | None = None,
-    noise: Noise = "continuous",
-    granularity: Number | None = None,
+    **options: Unpack[ModelOptions],
 ) -> WorstCase:
     """A witness within 0.1 % of the tight loss of at most ``queries`` queries (None: no limit).
 
@@ -75,26 +72,15 @@ def worst_case(
     (0.475, 0.475)
     """
     limit = None if queries is None else exact_count(queries, "queries")
-    model = build(
-        row,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        epsilon=epsilon,
-        budget=budget,
-        monotonic=monotonic,
-        allocation=allocation,
-        scales=scales,
-        noise=noise,
-        granularity=granularity,
-    )
+    model = build(row, **options)
     tight = float(tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=limit))
     if at_least is not None and at_least >= tight:
         raise ParameterError("at_least", f"must be less than the tight loss {tight}", at_least, "leave it out")
-    maker = _Maker(model, Fraction(sensitivity))
+    maker = _Maker(model, Fraction(options.get("sensitivity", 1)))
     target = tight * (1 - _NEAR)
     if tight == math.inf:
         e1, r = (1 / float(scale) if scale is not None else 0.0 for scale in model.scales[:2])
-        target = at_least if at_least is not None else 2 * (e1 + 2 * cutoff * r)
+        target = at_least if at_least is not None else 2 * (e1 + 2 * model.cutoff * r)
     best: tuple[float, list[_Query]] = (-math.inf, [])
     for made in maker.attempts(limit, target):
         best = max(best, made, key=lambda pair: pair[0])
