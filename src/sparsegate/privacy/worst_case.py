@@ -23,13 +23,8 @@ from typing import Any, NamedTuple, Unpack
 
 from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
-<<<<<<< HEAD
 from sparsegate.mechanisms.bounds import Direction, tight_loss
-from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant
-=======
-from sparsegate.mechanisms.bounds import tight_loss
 from sparsegate.mechanisms.variants import Compared, Released, Variant
->>>>>>> 207879c (One Setting: a row and its public numbers, checked once)
 from sparsegate.privacy.loss import difference
 from sparsegate.privacy.model import Model, ModelOptions, build
 from sparsegate.privacy.outcome import transcript
