@@ -74,6 +74,10 @@ def test_an_unknown_column_lists_near_ones() -> None:
     assert "page, country" in str(refusal("zzzzzz = 'x'"))
 
 
+def test_columns_that_may_be_a_row_are_not_listed() -> None:
+    assert "SECRET" not in str(refusal("page = 'x'", Schema((Column("SECRET", Kind.TEXT),), listed=False)))
+
+
 def test_a_name_in_double_quotes_that_is_no_column_says_how_text_is_written() -> None:
     assert "single quotes" in str(refusal('country = "DE"'))
     assert "single quotes" in str(refusal("country = ‘DE’"))

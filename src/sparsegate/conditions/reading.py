@@ -275,7 +275,11 @@ class _Reader(Checker):
             raise self.refusal(word, "must name a column whose type can be asked about", "convert it with --sql")
         near = self._schema.near(word.value)
         names = [column.name for column in self._schema.columns]
-        hint = "" if near else f"there is {', '.join(names[:NEAR])}{' ...' if len(names) > NEAR else ''}"
+        hint = (
+            ""
+            if near or not self._schema.listed
+            else f"there is {', '.join(names[:NEAR])}{' ...' if len(names) > NEAR else ''}"
+        )
         if word.part == "name":
             hint = "a text value is written in single quotes"
         raise self.refusal(word, "must name a declared column", hint, near)

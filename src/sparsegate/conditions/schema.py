@@ -54,6 +54,7 @@ class Schema:
 
     A name is found exactly, or else in other capitals. The engine makes no difference between ``page`` and ``Page``,
     so a schema with both is refused. ``unreadable`` names columns that are there, and whose type is none of ``Kind``.
+    ``listed`` says whether an error may list the columns: the first line of a file may be a row, and not a header.
     ``max_cell`` is the greatest number of characters that a text cell has: whoever runs a condition at its public
     cost cuts the cells to it first.
     """
@@ -61,6 +62,7 @@ class Schema:
     columns: tuple[Column, ...]
     max_cell: int = MAX_CELL
     unreadable: tuple[str, ...] = ()
+    listed: bool = True
 
     def __post_init__(self) -> None:
         seen: dict[str, str] = {}

@@ -45,7 +45,7 @@ DIALECTS: Final = {
             # It would fail on the first year that the engine knows, 5877642 before our era.
             "week": "date_part('week', greatest({}, DATE '290300-01-01 (BC)'))",
             **{name: f"{name}({{}}, {{}})" for name in ("starts_with", "ends_with", *REGEXPS)},
-            # The engine's contains takes 5 ns for each place where the first character is found; this takes 0.4.
+            # At worst 2 ns for each byte of the cell; the engine's own contains takes 5.
             "contains": "regexp_matches({}, regexp_escape({}))",
             **dict.fromkeys(("segments", "wildcards"), "({} LIKE {})"),
             "is null": "({} IS NULL)",
@@ -82,7 +82,7 @@ def duckdb_columns(types: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
     """
     read = {name: _READ_AS[kind] for name, kind in types.items() if kind in _READ_AS}
     columns = tuple(Column(name, kind) for name, (kind, _) in read.items())
-    schema = Schema(columns, unreadable=tuple(name for name in types if name not in read))
+    schema = Schema(columns, unreadable=tuple(name for name in types if name not in read), listed=False)
     return schema, {name: form.format(_quoted(name, '"')) for name, (_, form) in read.items()}
 
 
