@@ -17,7 +17,7 @@ from rich.text import Text
 
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
-from sparsegate.cli.options import Claimed, Monotonic
+from sparsegate.cli.options import Claimed, Monotonic, read_number
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.batch import run_many
@@ -78,7 +78,7 @@ def audit(
         "budget_seconds": seconds,
         "samples": samples,
         "confidence": confidence,
-        "sensitivity": _number(sensitivity),
+        "sensitivity": read_number(sensitivity, "sensitivity", "must be a positive number", "write e.g. 1, or 1.0"),
         "monotonic": monotonic,
         "centre": centre,
         "stop_at_violation": not whole_budget,
@@ -185,13 +185,6 @@ def _load(target: str) -> Callable[..., Any]:
     if not callable(found):
         raise ParameterError("MODULE:FUNCTION", "must name a callable", target, "name a function of the answers")
     return found  # type: ignore[no-any-return]
-
-
-def _number(text: str) -> float:
-    try:
-        return int(text) if text.lstrip("+-").isdigit() else float(text)
-    except ValueError:
-        raise ParameterError("sensitivity", "must be a positive number", text, "write e.g. 1, or 1.0") from None
 
 
 def _queries(text: str) -> tuple[int, int]:

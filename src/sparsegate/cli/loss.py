@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.options import AsJson, Claimed, Monotonic
+from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
 from sparsegate.cli.printing import facts, print_json, print_plain
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import variant
@@ -115,15 +115,11 @@ def _runs(values: Any) -> str:
 
 
 def _numbers(text: str | None, parameter: str) -> list[float]:
-    try:
-        # Whole numbers stay whole: on the lattice they have steps of one, as in a run.
-        numbers = [
-            int(part) if part.strip().lstrip("+-").isdigit() else float(part) for part in (text or "").split(",")
-        ]
-    except ValueError:
-        numbers = []
-    if not numbers or not all(math.isfinite(number) for number in numbers):
-        raise ParameterError(parameter, "must be finite numbers separated by commas", text, "write for instance 0,0,1")
+    # Whole numbers stay whole: on the lattice they have steps of one, as in a run.
+    rule, hint = "must be finite numbers separated by commas", "write for instance 0,0,1"
+    numbers = [read_number(part, parameter, rule, hint) for part in (text or "").split(",")]
+    if not all(math.isfinite(number) for number in numbers):
+        raise ParameterError(parameter, rule, text, hint)
     return numbers
 
 

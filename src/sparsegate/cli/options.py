@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -112,15 +113,9 @@ def recorded(number: int, dataset: str) -> str:
     return f"entry {number} of the ledger of {dataset!r}"
 
 
-def whole_number(text: str | None, parameter: str) -> int | float | None:
-    """Read a number from the command line: whole where it is written whole, so that the lattice is that of integers."""
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(parameter, "must be a number", text) from None
+def read_number(text: str, parameter: str, rule: str = "must be a number", next_step: str = "") -> int | float:
+    """A number from the command line: whole where it is written whole, so that the lattice is that of integers."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    raise ParameterError(parameter, rule, text, next_step)

@@ -24,7 +24,7 @@ from sparsegate.cli.options import (
     Sql,
     Table,
     User,
-    whole_number,
+    read_number,
 )
 from sparsegate.cli.printed_top import PrintedTop, draw_bars, drawable, print_top
 from sparsegate.cli.printing import ready_to_print
@@ -128,7 +128,7 @@ def top(
                     domain=candidates,
                     delta=delta,
                     method=method,
-                    threshold=whole_number(threshold, "threshold"),
+                    threshold=None if threshold is None else read_number(threshold, "threshold"),
                     answers_epsilon=answers_epsilon,
                     max_items_per_user=max_items_per_user,
                     itemset_size=itemset_size,
