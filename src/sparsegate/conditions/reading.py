@@ -274,12 +274,8 @@ class _Reader(Checker):
         if word.value.casefold() in map(str.casefold, self._schema.unreadable):
             raise self.refusal(word, "must name a column whose type can be asked about", "convert it with --sql")
         near = self._schema.near(word.value)
-        names = [column.name for column in self._schema.columns]
-        hint = (
-            ""
-            if near or not self._schema.listed
-            else f"there is {', '.join(names[:NEAR])}{' ...' if len(names) > NEAR else ''}"
-        )
+        names = [column.name for column in self._schema.columns if self._schema.listed and not near]
+        hint = f"there is {', '.join(names[:NEAR])}{' ...' if len(names) > NEAR else ''}" if names else ""
         if word.part == "name":
             hint = "a text value is written in single quotes"
         raise self.refusal(word, "must name a declared column", hint, near)
