@@ -12,8 +12,7 @@ import pytest
 
 from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.evaluation import PUBLISHED, datasets, fetch, load
-from sparsegate.evaluation.datasets import Published
-from sparsegate.evaluation.stand_ins import LAWS
+from sparsegate.evaluation.datasets import LAWS, Published
 
 FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
 
