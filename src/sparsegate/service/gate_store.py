@@ -12,7 +12,7 @@ it, ``settle`` writes 0 or 1. Whether a gate is through follows from its counter
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, Insert, Row, and_, bindparam, insert, or_, select, update
@@ -62,6 +62,9 @@ _OUTCOME: Final = select(ASKS.c.above).where(_ASK)
 _LEAVES: Final = select(ASKS.c.visible_from).where(_ASK)
 _VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None)
 _COUNT_OUTCOME: Final = update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
+
+
+_exact: Final = lru_cache(maxsize=1024)(exact_value)
 
 
 class _Repeated(Exception):
@@ -302,9 +305,7 @@ def _asked(row: Any) -> Asked:
 
 
 def _gate(row: Row[Any], **seen: Any) -> GateRow:
-    spec = GateSpec(
-        threshold=int(row.threshold), cutoff=row.cutoff, epsilon=Fraction(exact_value(row.epsilon)), queries=row.queries
-    )
+    spec = GateSpec(threshold=int(row.threshold), cutoff=row.cutoff, epsilon=_exact(row.epsilon), queries=row.queries)
     counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
     return GateRow(
         number=row.number,
