@@ -54,8 +54,8 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
 
     from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.client.client import connect
-    from sparsegate.service.data.dataset import Dataset
-    from sparsegate.service.deadline import Pace
+    from sparsegate.service.data.dataset import ServedTable
+    from sparsegate.service.deadline import DelayPlan
     from sparsegate.service.keeper import Keeper
     from sparsegate.service.sealed_noise import SealingKey
     from sparsegate.service.tokens import Role, Tokens
@@ -66,8 +66,8 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
     place = folder / f"{delay}.ledger"
     Ledger.create(place, dataset="visits", budget=100).close()
     ledger = Ledger(place, pooled=True)
-    with Dataset.open([str(table)], user="visitor") as data:
-        keeper = Keeper(ledger, data, SealingKey.create(folder / f"{delay}.key"), pace=Pace(delay=delay))
+    with ServedTable.open([str(table)], user="visitor") as data:
+        keeper = Keeper(ledger, data, SealingKey.create(folder / f"{delay}.key"), pace=DelayPlan(delay=delay))
         tokens = Tokens(ledger)
         app = create_app(keeper, tokens, limits=Limits(rate=1e9, burst=10**9))
         sock = listen("127.0.0.1", 0)
@@ -139,7 +139,7 @@ def rates(gate: Any, plain: Any, asked: list[str]) -> Iterator[Result]:
 
 def own_cost(keeper: Any, gate: Any, asked: list[str]) -> Result:
     """What an ask takes beyond its count: both commits and everything else in the keeper, HTTP left out."""
-    from sparsegate.service.gates import Request
+    from sparsegate.service.gates import KeyedRequest
 
     counting: list[float] = []
     count = keeper.dataset.count
@@ -155,7 +155,7 @@ def own_cost(keeper: Any, gate: Any, asked: list[str]) -> Result:
     costs = []
     for place, where in enumerate(asked):
         begun = time.perf_counter()
-        keeper.ask(Request(token=1, key=f"own {place}"), gate.id, where)
+        keeper.ask(KeyedRequest(token=1, key=f"own {place}"), gate.id, where)
         costs.append(time.perf_counter() - begun - counting[-1])
     keeper.dataset.count = count
     return Result(

@@ -14,7 +14,7 @@ import pytest
 
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.client.client import connect
-from sparsegate.service.gates import Request
+from sparsegate.service.gates import KeyedRequest
 
 
 @pytest.fixture
@@ -167,11 +167,11 @@ def test_a_host_beyond_this_machine_is_warned_about(command, visits, started):
 def test_the_delay_is_ten_looks_and_at_least_a_quarter_of_a_second(command, visits, started, monkeypatch):
     arguments = ("serve", visits, "--user", "visitor", "--port", 0)
     monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.0001)
-    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.look_seconds", lambda self: 0.0001)
+    monkeypatch.setattr("sparsegate.service.data.dataset.ServedTable.look_seconds", lambda self: 0.0001)
     _, out, _ = command(*arguments, "--new-ledger", "--budget", 2)
     assert "answers leave 0.25 s" in out
     monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.05)
-    monkeypatch.setattr("sparsegate.service.data.dataset.Dataset.look_seconds", lambda self: 0.2)
+    monkeypatch.setattr("sparsegate.service.data.dataset.ServedTable.look_seconds", lambda self: 0.2)
     _, out, _ = command(*arguments)
     assert "answers leave 3 s" in out
     assert "questions of up to 2.5 times a look at every column" in out
@@ -184,7 +184,7 @@ def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, mon
     def run(app, *_, **__):
         keeper = app.state.service.keeper
         if not gates:
-            gates.append(keeper.open_gate(Request(token=1, key="k"), threshold=5, cutoff=1, epsilon=1))
+            gates.append(keeper.open_gate(KeyedRequest(token=1, key="k"), threshold=5, cutoff=1, epsilon=1))
         gates.append(keeper.gate(gates[0]["id"]))
 
     monkeypatch.setattr("sparsegate.service.web.server.run", run)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsegate.errors import GateClosed, SparsegateError
-from sparsegate.service.gates import Event, GateSpec, Tally
+from sparsegate.service.gates import GateEvent, GateSpec, Tally
 
-EVENTS = st.lists(st.sampled_from(list(Event)), max_size=60)
+EVENTS = st.lists(st.sampled_from(list(GateEvent)), max_size=60)
 
 
 def fresh(cutoff: int, queries: int | None = None) -> Tally:
@@ -19,20 +19,24 @@ def fresh(cutoff: int, queries: int | None = None) -> Tally:
 
 
 @given(EVENTS, st.integers(1, 5), st.none() | st.integers(1, 8))
-def test_no_order_of_events_gives_more_than_the_cutoff(events: list[Event], cutoff: int, queries: int | None) -> None:
+def test_no_order_of_events_gives_more_than_the_cutoff(
+    events: list[GateEvent], cutoff: int, queries: int | None
+) -> None:
     tally = fresh(cutoff, queries)
     for event in events:
         try:
             after = tally.after(event)
         except GateClosed:
-            assert event is Event.INTEND
+            assert event is GateEvent.INTEND
             assert tally.closed
             continue
         except SparsegateError:
-            assert event is not Event.INTEND
+            assert event is not GateEvent.INTEND
             assert tally.unsettled == 0
             continue
-        assert after.positives - tally.positives == {Event.INTEND: 1, Event.ABOVE: 0, Event.BELOW: -1}[event]
+        assert (
+            after.positives - tally.positives == {GateEvent.INTEND: 1, GateEvent.ABOVE: 0, GateEvent.BELOW: -1}[event]
+        )
         tally = after
         assert 0 <= tally.above <= tally.positives <= cutoff
         assert tally.remaining == cutoff - tally.above - tally.unsettled
@@ -40,15 +44,15 @@ def test_no_order_of_events_gives_more_than_the_cutoff(events: list[Event], cuto
 
 
 def test_an_ask_that_is_never_settled_costs_one_above_for_ever() -> None:
-    tally = fresh(2).after(Event.INTEND).after(Event.BELOW).after(Event.INTEND)
+    tally = fresh(2).after(GateEvent.INTEND).after(GateEvent.BELOW).after(GateEvent.INTEND)
     assert (tally.remaining, tally.closed) == (1, "")
-    tally = tally.after(Event.INTEND)
+    tally = tally.after(GateEvent.INTEND)
     assert tally.closed == "all 2 of its positive answers are given or lost"
-    assert tally.after(Event.BELOW).closed == ""
+    assert tally.after(GateEvent.BELOW).closed == ""
 
 
-@pytest.mark.parametrize("event", [Event.ABOVE, Event.BELOW])
-def test_nothing_is_settled_that_was_not_intended(event: Event) -> None:
+@pytest.mark.parametrize("event", [GateEvent.ABOVE, GateEvent.BELOW])
+def test_nothing_is_settled_that_was_not_intended(event: GateEvent) -> None:
     with pytest.raises(SparsegateError, match="intended before"):
         fresh(1).after(event)
 
@@ -56,4 +60,4 @@ def test_nothing_is_settled_that_was_not_intended(event: Event) -> None:
 def test_a_reason_to_be_closed_outlives_the_counters() -> None:
     tally = Tally(spec=fresh(3).spec, because="it was closed by hand")
     with pytest.raises(GateClosed, match="closed by hand; open another"):
-        tally.after(Event.INTEND)
+        tally.after(GateEvent.INTEND)

@@ -22,7 +22,7 @@ from tests.support.serving import listening, serving
 
 from sparsegate.conditions import read_condition
 from sparsegate.service.data.copying import SERVED
-from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.data.dataset import ServedTable
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 
@@ -100,7 +100,7 @@ def test_no_bystander_tells_whether_one_person_is_there(tmp_path: Path) -> None:
     assert found <= 0.55
 
 
-def pings(url: str, data: Dataset, text: str) -> list[float]:
+def pings(url: str, data: ServedTable, text: str) -> list[float]:
     """Answers a second to a bystander, over windows of a few counts."""
     answered, stop = 0, threading.Event()
 

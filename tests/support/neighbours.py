@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.data.dataset import ServedTable
 
 PATIENTS = 20_000
 BASE = f"""SELECT i AS patient, 'ward ' || i % 40 AS ward, i % 90 AS age, i % 97 AS stay, 'note ' || i % 500 AS note
@@ -39,15 +39,15 @@ CONDITIONS = (
 
 
 @contextmanager
-def opened(folder: Path, query: str, name: str = "patients", **options: int) -> Iterator[Dataset]:
+def opened(folder: Path, query: str, name: str = "patients", **options: int) -> Iterator[ServedTable]:
     file = folder / f"{name}.parquet"
     duckdb.sql(f"COPY ({query}) TO '{file}' (FORMAT parquet)")
-    with Dataset.open([str(file)], user="patient", **options) as data:  # type: ignore[arg-type]
+    with ServedTable.open([str(file)], user="patient", **options) as data:  # type: ignore[arg-type]
         yield data
 
 
 @contextmanager
-def neighbours(folder: Path, more: str) -> Iterator[tuple[Dataset, Dataset]]:
+def neighbours(folder: Path, more: str) -> Iterator[tuple[ServedTable, ServedTable]]:
     """The patients, and the patients with one more."""
     with (
         opened(folder, BASE, "without") as without,

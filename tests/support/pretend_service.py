@@ -11,8 +11,8 @@ from typing import Any
 from sparsegate.conditions import Column, Condition, Kind, Schema
 from sparsegate.errors import OutcomeLost
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.deadline import Pace
-from sparsegate.service.gates import Request
+from sparsegate.service.deadline import DelayPlan
+from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 
@@ -62,7 +62,7 @@ class Shop:
     def keeper(self, dataset: Pretend | None = None, *, delay: float = 0.0, **options: Any) -> Keeper:
         ledger = Ledger(self.place, pooled=True)
         stands_in: Any = dataset or Pretend()
-        made = Keeper(ledger, stands_in, SealingKey.load(self.key), pace=Pace(delay=delay), **options)
+        made = Keeper(ledger, stands_in, SealingKey.load(self.key), pace=DelayPlan(delay=delay), **options)
         self._open += [ledger, made]
         return made
 
@@ -70,9 +70,9 @@ class Shop:
         for made in reversed(self._open):
             made.close()
 
-    def caller(self, key: str | None = None, token: int = 1) -> Request:
+    def caller(self, key: str | None = None, token: int = 1) -> KeyedRequest:
         self._keys += 1
-        return Request(token=token, key=key or f"key-{self._keys}")
+        return KeyedRequest(token=token, key=key or f"key-{self._keys}")
 
     def open(self, keeper: Keeper, *, cutoff: int = 3, epsilon: object = 1, **more: Any) -> str:
         return str(keeper.open_gate(self.caller(), threshold=0, cutoff=cutoff, epsilon=epsilon, **more)["id"])

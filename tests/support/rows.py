@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from sparsegate.conditions import read_condition
-from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.data.dataset import ServedTable
 
 SECRET = "SECRET-CELL"
 COLUMNS = ["visitor", "page", "seconds", "score", "paid", "day"]
@@ -46,5 +46,5 @@ def write(path: Path, query: str) -> str:
     return str(path)
 
 
-def ask(dataset: Dataset, text: str) -> int:
+def ask(dataset: ServedTable, text: str) -> int:
     return dataset.count(read_condition(text, dataset.schema))

@@ -15,8 +15,8 @@ import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.data.dataset import Dataset
-from sparsegate.service.deadline import Pace
+from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.tokens import Role, Tokens
@@ -94,20 +94,20 @@ class Service:
 
 
 @contextmanager
-def visits(folder: Path) -> Iterator[Dataset]:
+def visits(folder: Path) -> Iterator[ServedTable]:
     """``write_visits``, opened."""
-    with Dataset.open([str(write_visits(folder))], user="visitor") as data:
+    with ServedTable.open([str(write_visits(folder))], user="visitor") as data:
         yield data
 
 
 @contextmanager
 def serving(
     folder: Path,
-    data: Dataset,
+    data: ServedTable,
     *,
     epsilon: float = 1000,
     delay: float = 0.0,
-    pace: Pace | None = None,
+    pace: DelayPlan | None = None,
     limits: Limits = UNLIMITED,
 ) -> Iterator[Service]:
     """A service with one token for each role, on a ledger of its own in a folder."""
@@ -115,7 +115,7 @@ def serving(
     tokens = Tokens(ledger, remembered=0)
     owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", Role.ANALYST)
     with start_blocking_portal() as portal:
-        keeper = Keeper(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or Pace(delay=delay))
+        keeper = Keeper(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or DelayPlan(delay=delay))
         try:
             yield Service(keeper, tokens, portal, owner, analyst, limits)
         finally:

@@ -12,7 +12,7 @@ from sparsegate.cli.options import Dataset, LedgerDelta, Sql, Table
 from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sparsegate.service.deadline import Pace
+    from sparsegate.service.deadline import DelayPlan
 
 
 def serve(
@@ -53,8 +53,8 @@ def serve(
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
     from sparsegate.service.client.remote import is_loopback
-    from sparsegate.service.data.dataset import Dataset as Data
-    from sparsegate.service.deadline import Pace
+    from sparsegate.service.data.dataset import ServedTable
+    from sparsegate.service.deadline import DelayPlan
     from sparsegate.service.keeper import Keeper
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
@@ -71,7 +71,7 @@ def serve(
     # First of all, so that two servers on one port do not both read the data.
     with (
         closing(server.listen(host, port)) as listening,
-        Data.open(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
+        ServedTable.open(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
     ):
         name = data.name if dataset is None else dataset
         if new_ledger:
@@ -80,7 +80,7 @@ def serve(
         with closing(account):
             secret = server.open_key(sealing, account, renew=new_key and not new_ledger)
             look = data.look_seconds()
-            pace = Pace.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
+            pace = DelayPlan.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
             with closing(Keeper(account, data, secret, pace=pace)) as keeper:
                 tokens = Tokens(account)
                 statement = account.statement()
@@ -115,7 +115,7 @@ def _delay(text: str | None) -> float | None:
     return seconds
 
 
-def _about_delay(pace: Pace, look: float) -> str:
+def _about_delay(pace: DelayPlan, look: float) -> str:
     dearest = f"questions of up to {pace.capacity / look:.2g} times a look at every column are answered"
     if not pace.delay:
         return f"delay   off: whoever has a stopwatch sees how long a count takes, and that may be data; {dearest}"

@@ -28,7 +28,7 @@ SHORTEST: Final = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pace:
+class DelayPlan:
     """How long questions may take."""
 
     delay: float = 0.0
@@ -39,13 +39,14 @@ class Pace:
     """Questions that are counted at once; the others wait, and D does not run."""
 
     @classmethod
-    def measured(cls, *, look: float, commits: float, delay: float | None = None) -> Pace:
+    def measured(cls, *, look: float, commits: float, delay: float | None = None) -> DelayPlan:
         """From a count that looks at every column once, and from the commits of an ask; ``delay`` overrides D.
 
         Unless D is given, conditions of twice such a look are admitted.
 
-        >>> Pace.measured(look=0.2, commits=0.01), Pace.measured(look=0.001, commits=0.01).capacity
-        (Pace(delay=2.1, capacity=0.41, places=4), 0.04)
+        >>> plan = DelayPlan.measured(look=0.2, commits=0.01)
+        >>> plan.delay, round(plan.capacity, 6), DelayPlan.measured(look=0.001, commits=0.01).delay
+        (2.1, 0.41, 0.25)
         """
         long = max(SHORTEST, math.ceil(2 * HEADROOM * (look + commits) * 1000 - 1e-6) / 1000)
         longest = (delay or long) / HEADROOM - commits

@@ -23,7 +23,7 @@ from sparsegate.ledger.account import Amount, exact_text, exact_value
 from sparsegate.ledger.database_schema import ASKS, GATES, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
-from sparsegate.service.gates import Asked, Event, GateRow, GateSpec, Request, Tally
+from sparsegate.service.gates import Asked, GateEvent, GateRow, GateSpec, KeyedRequest, Tally
 
 # Statements are built once: an ask runs a dozen, and building takes time.
 # Asks take turns, so of a gate only the newest ask can be on its way.
@@ -77,14 +77,14 @@ class GateStore:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
 
-    def recall(self, request: Request, path: str) -> str | None:
+    def recall(self, request: KeyedRequest, path: str) -> str | None:
         """The stored response of a request that came before; None: there was none. See ``begin``."""
         with self.ledger.database.reading() as connection:
             return recalled(connection, request, path)
 
     def begin(
         self,
-        request: Request,
+        request: KeyedRequest,
         path: str,
         amount: Amount,
         what: str,
@@ -114,7 +114,7 @@ class GateStore:
             return stored
         return None
 
-    def finish(self, request: Request, path: str, response: str, gave: Mapping[str, Any]) -> None:
+    def finish(self, request: KeyedRequest, path: str, response: str, gave: Mapping[str, Any]) -> None:
         """Store what is answered, before it is answered, and as what its entry gave."""
         with self.ledger.database.writing() as connection:
             connection.execute(update(REQUESTS).where(*_place(request, path)).values(response=response))
@@ -150,19 +150,21 @@ class GateStore:
             values = {"this": this, "after": after, "now": self._now(connection), "most": limit}
             return [_asked(row) for row in connection.execute(_PAST_ASKS, values)]
 
-    def same_ask(self, gate: GateRow, request: Request) -> Asked | None:
+    def same_ask(self, gate: GateRow, request: KeyedRequest) -> Asked | None:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
         with self.ledger.database.reading() as connection:
             return _same(connection, gate, request)
 
-    def intend(self, gate: GateRow, request: Request, condition: str, *, leaves_in: Callable[[], float]) -> int | Asked:
+    def intend(
+        self, gate: GateRow, request: KeyedRequest, condition: str, *, leaves_in: Callable[[], float]
+    ) -> int | Asked:
         """Reserve one ABOVE: the number of the ask. A request that came before returns the ask that it became."""
         this = {"this": gate.number}
         try:
             with self.ledger.database.writing() as connection:
                 if (before := _same(connection, gate, request)) is not None:
                     return before
-                tally = _gate(connection.execute(_READ_GATE, this).one()).tally.after(Event.INTEND)
+                tally = _gate(connection.execute(_READ_GATE, this).one()).tally.after(GateEvent.INTEND)
                 connection.execute(_COUNT_ASK, this | {"count": tally.asked})
                 ask = {
                     "gate": gate.number,
@@ -187,7 +189,7 @@ class GateStore:
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
             tally = _gate(connection.execute(_READ_GATE, this).one()).tally
-            tally = tally.after(Event.ABOVE if above else Event.BELOW)
+            tally = tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
             connection.execute(_SETTLE_ASK, this | {"place": number, "outcome": int(above)})
             connection.execute(_COUNT_OUTCOME, this | {"above_now": tally.above, "below_now": tally.below})
         return tally
@@ -236,7 +238,7 @@ class GateStore:
         connection.execute(update(GATES).where(which, fresh).values(closed_because=because, closed_from=at + delay))
 
 
-def recalled(connection: Connection, request: Request, path: str) -> str | None:
+def recalled(connection: Connection, request: KeyedRequest, path: str) -> str | None:
     """What was answered to this request before; None: it is new. One that was charged and has no answer is lost."""
     found = connection.execute(select(REQUESTS.c.body, REQUESTS.c.response).where(*_place(request, path))).one_or_none()
     if found is None:
@@ -248,7 +250,7 @@ def recalled(connection: Connection, request: Request, path: str) -> str | None:
     return str(found.response)
 
 
-def _place(request: Request, path: str) -> tuple[Any, ...]:
+def _place(request: KeyedRequest, path: str) -> tuple[Any, ...]:
     return REQUESTS.c.token == request.token, REQUESTS.c.path == path, REQUESTS.c.key == request.key
 
 
@@ -286,7 +288,7 @@ def _seen(row: Row[Any], at: float) -> GateRow:
     )
 
 
-def _same(connection: Connection, gate: GateRow, request: Request) -> Asked | None:
+def _same(connection: Connection, gate: GateRow, request: KeyedRequest) -> Asked | None:
     values = {"this": gate.number, "whose": request.token, "under": request.key}
     found = connection.execute(_SAME_ASK, values).one_or_none()
     if found is not None and found.body != request.body:

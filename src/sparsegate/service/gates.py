@@ -33,7 +33,7 @@ from sparsegate.mechanisms.sparse_vector import SparseVector
 CONFIDENCE: Final = 0.95
 
 
-class Event(StrEnum):
+class GateEvent(StrEnum):
     """What can happen to a gate."""
 
     INTEND = "intend"
@@ -41,7 +41,7 @@ class Event(StrEnum):
     BELOW = "below"
 
 
-_STEPS: Final = MappingProxyType({Event.INTEND: (1, 0, 0), Event.ABOVE: (0, 1, 0), Event.BELOW: (0, 0, 1)})
+_STEPS: Final = MappingProxyType({GateEvent.INTEND: (1, 0, 0), GateEvent.ABOVE: (0, 1, 0), GateEvent.BELOW: (0, 0, 1)})
 """What each event adds to (asked, above, below)."""
 
 
@@ -91,11 +91,11 @@ class Tally:
             return f"all {self.spec.queries} questions it was planned for have been asked"
         return ""
 
-    def after(self, event: Event) -> Tally:
+    def after(self, event: GateEvent) -> Tally:
         """Where the gate stands after an event, or raise if the event may not happen here."""
-        if event is Event.INTEND and self.closed:
+        if event is GateEvent.INTEND and self.closed:
             raise GateClosed(f"this gate is closed: {self.closed}; open another, which spends a new budget")
-        if event is not Event.INTEND and not self.unsettled:
+        if event is not GateEvent.INTEND and not self.unsettled:
             raise SparsegateError("an ask must be intended before it is settled")
         asked, above, below = _STEPS[event]
         return replace(self, asked=self.asked + asked, above=self.above + above, below=self.below + below)
@@ -139,14 +139,14 @@ class Answered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class KeyedRequest:
     """Who asks (the number of a token), under which idempotency key; ``body`` is a digest of what is asked."""
 
     token: int
     key: str
     body: str = ""
 
-    def bound_to(self, body: Mapping[str, Any]) -> Request:
+    def bound_to(self, body: Mapping[str, Any]) -> KeyedRequest:
         """The same key with another body is another request."""
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), default=str)  # a Decimal as its digits
         return replace(self, body=hashlib.sha256(text.encode()).hexdigest())

@@ -40,10 +40,20 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import now
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
-from sparsegate.service.data.dataset import Dataset
-from sparsegate.service.deadline import Asking, Pace, lost, wait_until
+from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.deadline import Asking, DelayPlan, lost, wait_until
 from sparsegate.service.gate_store import GateStore
-from sparsegate.service.gates import Answered, Asked, GateRow, GateSpec, Request, Tally, gate_view, margin, parameters
+from sparsegate.service.gates import (
+    Answered,
+    Asked,
+    GateRow,
+    GateSpec,
+    KeyedRequest,
+    Tally,
+    gate_view,
+    margin,
+    parameters,
+)
 from sparsegate.service.locks import turns_of
 from sparsegate.service.sealed_noise import SealingKey
 
@@ -68,13 +78,19 @@ class _Given(Exception):
 class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
-    See ``Pace`` for D, for what is refused as too dear, and for how many questions are counted at once.
+    See ``DelayPlan`` for D, for what is refused as too dear, and for how many questions are counted at once.
     """
 
     def __init__(
-        self, ledger: Ledger, dataset: Dataset, key: SealingKey, *, pace: Pace | None = None, patience: float = 60.0
+        self,
+        ledger: Ledger,
+        dataset: ServedTable,
+        key: SealingKey,
+        *,
+        pace: DelayPlan | None = None,
+        patience: float = 60.0,
     ) -> None:
-        self.ledger, self.dataset, self.pace = ledger, dataset, pace or Pace()
+        self.ledger, self.dataset, self.pace = ledger, dataset, pace or DelayPlan()
         self._store, self._key = GateStore(ledger), key
         self._turns = turns_of(ledger.database, patience=patience)
         self._places = threading.BoundedSemaphore(self.pace.places)
@@ -84,7 +100,7 @@ class Keeper:
         self._store.close(CHANGED, unlike=dataset.fingerprint)
 
     def open_gate(
-        self, request: Request, *, threshold: int, cutoff: int, epsilon: object, queries: int | None = None
+        self, request: KeyedRequest, *, threshold: int, cutoff: int, epsilon: object, queries: int | None = None
     ) -> dict[str, Any]:
         """Charge the whole epsilon, then make the gate."""
         if isinstance(threshold, bool) or not isinstance(threshold, int):
@@ -119,7 +135,7 @@ class Keeper:
                 stored, self._live[id] = mine, live
         return dict(json.loads(stored))
 
-    def ask(self, request: Request, gate: str, where: str) -> Answered:
+    def ask(self, request: KeyedRequest, gate: str, where: str) -> Answered:
         """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""
         request = request.bound_to({"gate": gate, "where": where})
         found = self._store.gate(gate, visible=True)
@@ -149,7 +165,7 @@ class Keeper:
             )
         return condition
 
-    def _take_turn(self, asking: Asking[Answered], gate: GateRow, request: Request, condition: Condition) -> None:
+    def _take_turn(self, asking: Asking[Answered], gate: GateRow, request: KeyedRequest, condition: Condition) -> None:
         """All of an ask, from its turn to its end; what comes of it is delivered, and the turn held until it leaves."""
         with self._turns.at(gate.number):
             # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
@@ -196,7 +212,7 @@ class Keeper:
             # The ledger cannot be written: then no further intent can be, either.
             LOG.warning("gate %s could not be closed (%s)", gate.id, type(error).__name__)
 
-    def _again(self, gate: GateRow, request: Request, known: Asked) -> Answered:
+    def _again(self, gate: GateRow, request: KeyedRequest, known: Asked) -> Answered:
         """A request that came before gets what was stored, not before it was to leave; and the gate as it is now."""
         if (left := known.visible_from - self._store.now()) > 0:
             wait_until(time.monotonic() + min(left, self.pace.delay + 1))
@@ -237,7 +253,7 @@ class Keeper:
         """What was allowed and what was spent."""
         return self.ledger.statement()
 
-    def top(self, request: Request, question: Mapping[str, Any]) -> dict[str, Any]:
+    def top(self, request: KeyedRequest, question: Mapping[str, Any]) -> dict[str, Any]:
         """A private top-c of the table (``tables.top_items``). Whatever comes of it leaves at a multiple of D."""
         arrival = time.monotonic()
         request = request.bound_to(question)
@@ -251,7 +267,7 @@ class Keeper:
             if self.pace.delay > 0:
                 wait_until(arrival + self.pace.delay * (1 + (time.monotonic() - arrival) // self.pace.delay))
 
-    def _released(self, request: Request, question: Mapping[str, Any]) -> str:
+    def _released(self, request: KeyedRequest, question: Mapping[str, Any]) -> str:
         """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
         from sparsegate.tables.top import top_items
 
@@ -295,7 +311,7 @@ class _OneRequest:
     """The ledger as a release sees it: the charge and the note of the request are one transaction."""
 
     store: GateStore
-    request: Request
+    request: KeyedRequest
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> None:
         if (stored := self.store.begin(self.request, TOP, exact_amount(epsilon, delta), what)) is not None:

@@ -19,8 +19,8 @@ from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError
 from sparsegate.service.data.constant_work import LEAST, count_owners, count_people, public_size
 from sparsegate.service.data.copying import SERVED
-from sparsegate.service.data.dataset import Dataset
-from sparsegate.service.deadline import Pace
+from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 
@@ -47,7 +47,7 @@ def shape(value: Any) -> Any:
     return (value.shape, str(value.dtype)) if isinstance(value, np.ndarray) else repr(value)
 
 
-def steps(dataset: Dataset, text: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def steps(dataset: ServedTable, text: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every query and every operation on arrays of one count, with the sizes of their arguments."""
     seen: list[Any] = []
 
@@ -173,12 +173,12 @@ def test_two_zeros_stand_for_one_value_whoever_has_them(tmp_path: Path) -> None:
 # --- What may be asked -----------------------------------------------------------------------------------------------
 
 
-def outcome(folder: Path, dataset: Dataset, where: str) -> tuple[str, int]:
+def outcome(folder: Path, dataset: ServedTable, where: str) -> tuple[str, int]:
     """What an analyst is told of one ask under the measured pace, D left out; and what it cost the gate."""
     folder.mkdir()
     shop = Shop(folder)
     ledger = shop.keeper().ledger
-    pace = Pace.measured(look=dataset.look_seconds(), commits=0.0, delay=0.0)
+    pace = DelayPlan.measured(look=dataset.look_seconds(), commits=0.0, delay=0.0)
     keeper = Keeper(ledger, dataset, SealingKey.load(shop.key), pace=pace)
     gate = shop.open(keeper, epsilon=10)
     try:
@@ -226,7 +226,7 @@ def test_a_count_over_the_worst_cells_keeps_its_bound(tmp_path: Path) -> None:
             assert min(seconds(dataset, condition) for _ in range(5)) < 5 * dataset.seconds(condition)
 
 
-def seconds(dataset: Dataset, condition: Condition) -> float:
+def seconds(dataset: ServedTable, condition: Condition) -> float:
     begun = time.perf_counter()
     dataset.count(condition)
     return time.perf_counter() - begun

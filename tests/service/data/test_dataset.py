@@ -16,7 +16,7 @@ from tests.support.rows import ROWS, ask, write
 from sparsegate.conditions import Column, Kind, Schema, read_condition
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Seeded
-from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.data.dataset import ServedTable
 from sparsegate.tables.top import top_items
 
 QUESTIONS: dict[str, Any] = {
@@ -37,7 +37,7 @@ QUESTIONS: dict[str, Any] = {
 
 
 def test_people_with_a_matching_row_are_counted(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
+    with ServedTable.open([visits], user="visitor") as dataset:
         assert dataset.unit == "user"
         for text, matches in QUESTIONS.items():
             expected = len({row[0] for row in ROWS if row[0] is not None and matches(row)})
@@ -45,7 +45,7 @@ def test_people_with_a_matching_row_are_counted(visits: str) -> None:
 
 
 def test_rows_are_counted_where_each_is_a_person(visits: str) -> None:
-    with Dataset.open([visits], unit="row") as dataset:
+    with ServedTable.open([visits], unit="row") as dataset:
         assert dataset.unit == "row"
         for text, matches in QUESTIONS.items():
             assert ask(dataset, text) == sum(bool(matches(row)) for row in ROWS), text
@@ -54,12 +54,12 @@ def test_rows_are_counted_where_each_is_a_person(visits: str) -> None:
 @pytest.mark.parametrize("given", [{}, {"user": "visitor", "unit": "row"}, {"unit": "user"}, {"unit": "people"}])
 def test_a_person_is_a_user_or_a_row(visits: str, given: dict[str, str]) -> None:
     with pytest.raises(ParameterError, match="user or unit"):
-        Dataset.open([visits], **given)  # type: ignore[arg-type]
+        ServedTable.open([visits], **given)  # type: ignore[arg-type]
 
 
 def test_a_table_without_rows_counts_nobody(tmp_path: Path) -> None:
     file = write(tmp_path / "none.parquet", "SELECT 'v' AS visitor, 'p' AS page WHERE FALSE")
-    with Dataset.open([file], user="visitor") as dataset:
+    with ServedTable.open([file], user="visitor") as dataset:
         assert ask(dataset, "TRUE") == 0
 
 
@@ -68,7 +68,7 @@ def test_a_person_is_counted_once_however_their_id_is_written(tmp_path: Path) ->
     file.write_text(
         "".join(f'{{"page": "/pay", "visitor": {who}}}\n' for who in ("17", "17.0", "1.7e1", '"17"', "null"))
     )
-    with Dataset.open([str(file)], user="visitor", columns=["page"]) as dataset:
+    with ServedTable.open([str(file)], user="visitor", columns=["page"]) as dataset:
         assert ask(dataset, "TRUE") == ask(dataset, "page = '/pay'") == 2
         assert [column.name for column in dataset.schema.columns] == ["page"]
 
@@ -77,7 +77,7 @@ def test_a_person_is_counted_once_however_their_id_is_written(tmp_path: Path) ->
 
 
 def test_all_columns_but_that_of_the_people_are_declared(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
+    with ServedTable.open([visits], user="visitor") as dataset:
         assert dataset.schema == Schema(
             (
                 Column("page", Kind.TEXT),
@@ -90,7 +90,7 @@ def test_all_columns_but_that_of_the_people_are_declared(visits: str) -> None:
 
 
 def test_columns_may_be_chosen_and_the_people_only_by_name(visits: str) -> None:
-    with Dataset.open([visits], user="visitor", columns=["seconds", "visitor"]) as dataset:
+    with ServedTable.open([visits], user="visitor", columns=["seconds", "visitor"]) as dataset:
         assert [column.name for column in dataset.schema.columns] == ["seconds", "visitor"]
         assert ask(dataset, "visitor = 'v1' OR visitor = 'v2'") == 2
         with pytest.raises(ParameterError):
@@ -109,7 +109,7 @@ def test_columns_may_be_chosen_and_the_people_only_by_name(visits: str) -> None:
 )
 def test_a_column_that_cannot_serve_is_an_error_that_helps(visits: str, given: dict[str, Any], hint: str) -> None:
     with pytest.raises(TableError, match=hint):
-        Dataset.open([visits], **given)
+        ServedTable.open([visits], **given)
 
 
 def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
         TIMESTAMPTZ '2024-02-29 12:00:00+02:00' AS tz, 1.5::DECIMAL(9, 2) AS money, [1] AS list, {'a': 1} AS pair,
         'x'::BLOB AS blob, INTERVAL 1 DAY AS span, uuid() AS id""",
     )
-    with Dataset.open([file], user="visitor") as dataset:
+    with ServedTable.open([file], user="visitor") as dataset:
         kinds = {column.name: column.kind for column in dataset.schema.columns}
         assert kinds == {
             "text": Kind.TEXT,
@@ -151,7 +151,7 @@ def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
         ):
             assert ask(dataset, text) == 1, text
     with pytest.raises(TableError, match="'money' is decimal"):
-        Dataset.open([file], user="visitor", columns=["money"])
+        ServedTable.open([file], user="visitor", columns=["money"])
 
 
 def test_a_moment_beyond_the_range_is_null_and_no_error(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_moment_beyond_the_range_is_null_and_no_error(tmp_path: Path) -> None:
             (1, 'infinity'::TIMESTAMPTZ, TIMESTAMP_NS '1700-01-01', 'infinity'::TIMESTAMP_S, 'a'::ENUM('a', 'b')),
             (2, '-infinity'::TIMESTAMPTZ, NULL, NULL, NULL)) AS t(visitor, tz, ns, s, label)"""
         )
-    with Dataset.open([file], user="visitor", table="moments") as dataset:
+    with ServedTable.open([file], user="visitor", table="moments") as dataset:
         assert ask(dataset, "tz IS NULL") == 2
         assert ask(dataset, "ns < TIMESTAMP '1701-01-01 00:00:00'") == 1
         assert ask(dataset, "s > TIMESTAMP '9999-01-01 00:00:00'") == 1
@@ -174,13 +174,13 @@ def test_a_column_may_have_any_name_that_is_used_inside(tmp_path: Path) -> None:
     columns = ", ".join(f"i % 5 AS {name}" for name in names)
     file = write(tmp_path / "names.parquet", f"SELECT {columns} FROM range(20) AS t(i)")
     for user in ("Person", "label", "memory"):
-        with Dataset.open([file], user=user, columns=names) as dataset:
+        with ServedTable.open([file], user=user, columns=names) as dataset:
             assert ask(dataset, " AND ".join(f"{name} = 3" for name in names)) == 1
             assert ask(dataset, "TRUE") == 5
 
 
 def test_pseudo_columns_are_not_declared(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
+    with ServedTable.open([visits], user="visitor") as dataset:
         for name in ("rowid", "filename", "file_row_number", "person"):
             with pytest.raises(ParameterError):
                 read_condition(f"{name} = 1", dataset.schema)
@@ -190,7 +190,7 @@ def test_a_collation_of_the_source_does_not_hold(tmp_path: Path) -> None:
     file = str(tmp_path / "collated.db")
     with duckdb.connect(file) as database:
         database.execute("CREATE TABLE visits AS SELECT 1 AS visitor, 'Pay' COLLATE NOCASE AS page")
-    with Dataset.open([file], user="visitor", table="visits") as dataset:
+    with ServedTable.open([file], user="visitor", table="visits") as dataset:
         assert (ask(dataset, "page = 'Pay'"), ask(dataset, "page = 'pay'")) == (1, 0)
 
 
@@ -199,7 +199,7 @@ def test_a_collation_of_the_source_does_not_hold(tmp_path: Path) -> None:
 
 def test_text_files_are_read_as_text(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("visitor,page,n\nv1,/pay,1\nv1,/pay,2\nv2,,3\n", encoding="utf-8")
-    with Dataset.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
+    with ServedTable.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
         assert {column.kind for column in dataset.schema.columns} == {Kind.TEXT}
         assert (ask(dataset, "page = '/pay'"), ask(dataset, "n = '3'"), ask(dataset, "TRUE")) == (1, 1, 2)
         assert dataset.name == "*.csv"
@@ -208,7 +208,7 @@ def test_text_files_are_read_as_text(tmp_path: Path) -> None:
 def test_a_query_gives_types_to_text(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("visitor,n\nv1,1\nv2,20\n", encoding="utf-8")
     sql = "SELECT visitor, CAST(n AS INTEGER) AS n FROM data"
-    with Dataset.open([str(tmp_path / "a.csv")], user="visitor", sql=sql) as dataset:
+    with ServedTable.open([str(tmp_path / "a.csv")], user="visitor", sql=sql) as dataset:
         assert ask(dataset, "n > 3") == 1
 
 
@@ -222,7 +222,7 @@ def test_databases_are_read_and_let_go(tmp_path: Path, engine: str, source: dict
     database.execute("INSERT INTO visits VALUES ('v1', '/pay'), ('v2', '/pay'), ('v2', '/'), (NULL, '/pay')")
     database.commit()
     database.close()
-    with Dataset.open([file], user="visitor", **source) as dataset:  # type: ignore[arg-type]
+    with ServedTable.open([file], user="visitor", **source) as dataset:  # type: ignore[arg-type]
         assert ask(dataset, "page = '/pay'") == 2
         assert ask(dataset, "page = '/'") == (1 if "table" in source else 0)
         assert not dataset.changed()
@@ -234,7 +234,7 @@ def test_databases_are_read_and_let_go(tmp_path: Path, engine: str, source: dict
 
 def test_several_files_are_one_table(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{n}.parquet", f"SELECT {n % 2} AS visitor, {n} AS n") for n in range(3)]
-    with Dataset.open(files, user="visitor") as dataset:
+    with ServedTable.open(files, user="visitor") as dataset:
         assert ask(dataset, "TRUE") == 2
         assert dataset.name == "0.parquet 1.parquet 2.parquet"
 
@@ -244,7 +244,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
 
 def test_many_threads_count_at_once(visits: str) -> None:
     texts = list(QUESTIONS) * 8
-    with Dataset.open([visits], user="visitor") as dataset:
+    with ServedTable.open([visits], user="visitor") as dataset:
         expected = [ask(dataset, text) for text in texts]
         ready = threading.Barrier(8)
 
@@ -259,7 +259,7 @@ def test_many_threads_count_at_once(visits: str) -> None:
 
 def test_a_dataset_may_be_opened_in_one_thread_and_closed_in_another(visits: str) -> None:
     with ThreadPoolExecutor(1) as pool:
-        dataset = pool.submit(Dataset.open, [visits], user="visitor").result()
+        dataset = pool.submit(ServedTable.open, [visits], user="visitor").result()
     assert ask(dataset, "TRUE") == len({row[0] for row in ROWS} - {None})
     dataset.close()
 
@@ -267,12 +267,12 @@ def test_a_dataset_may_be_opened_in_one_thread_and_closed_in_another(visits: str
 def test_a_wide_table_with_long_names_is_looked_at_too(tmp_path: Path) -> None:
     columns = ", ".join(f'i AS "{"wide" * 200} {n}"' for n in range(120))
     file = write(tmp_path / "wide.parquet", f"SELECT i AS visitor, {columns} FROM range(3) AS t(i)")
-    with Dataset.open([file], user="visitor") as dataset:
+    with ServedTable.open([file], user="visitor") as dataset:
         assert 0 < dataset.look_seconds() < 60
 
 
 def test_the_relation_serves_a_top(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
+    with ServedTable.open([visits], user="visitor") as dataset:
         assert dataset.relation().columns == ["page", "seconds", "score", "paid", "day", "visitor"]
         options: dict[str, Any] = {"item": "page", "count": 3, "epsilon": 1_000, "domain": ["/", "/pay", "/nowhere"]}
         first, again = (

@@ -9,7 +9,7 @@ from tests.support.rows import SECRET, ask, write
 
 from sparsegate.conditions import Leaf, read_condition
 from sparsegate.errors import SparsegateError, TableError
-from sparsegate.service.data.dataset import COUNT_FAILED, Dataset
+from sparsegate.service.data.dataset import COUNT_FAILED, ServedTable
 
 
 def everything_told(error: BaseException) -> str:
@@ -38,7 +38,7 @@ def test_an_error_while_opening_tells_no_cell(tmp_path: Path, case: str) -> None
     content, sql = BROKEN[case]
     (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
     with pytest.raises(TableError) as caught:
-        Dataset.open([str(tmp_path / "a.csv")], user="visitor", sql=sql)
+        ServedTable.open([str(tmp_path / "a.csv")], user="visitor", sql=sql)
     assert SECRET not in everything_told(caught.value)
 
 
@@ -58,7 +58,7 @@ def test_whatever_goes_wrong_in_a_count_is_one_constant_text(
     tmp_path: Path, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path / "a.parquet", f"SELECT 1 AS visitor, '{SECRET}' AS page")
-    with Dataset.open([file], user="visitor") as dataset:
+    with ServedTable.open([file], user="visitor") as dataset:
         condition = read_condition("page = 'x'", dataset.schema)
         with monkeypatch.context() as patch:
             patch.setattr(Leaf, "sql", lambda leaf: sql)
@@ -71,13 +71,13 @@ def test_whatever_goes_wrong_in_a_count_is_one_constant_text(
 
 
 def test_no_cell_and_no_count_is_in_a_repr(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
+    with ServedTable.open([visits], user="visitor") as dataset:
         assert "v1" not in repr(dataset)
         assert dataset.fingerprint not in repr(dataset)
 
 
 def test_a_closed_dataset_says_so(visits: str) -> None:
-    with Dataset.open([visits], user="visitor") as dataset:
+    with ServedTable.open([visits], user="visitor") as dataset:
         condition = read_condition("TRUE", dataset.schema)
     for use in (lambda: dataset.count(condition), dataset.relation):
         with pytest.raises(TableError, match="closed"):
@@ -90,9 +90,9 @@ def test_a_refused_dataset_leaves_no_folder_behind(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(SparsegateError):
-        Dataset.open([visits], user="nobody")
+        ServedTable.open([visits], user="nobody")
     assert list(tmp_path.iterdir()) == []
-    with Dataset.open([visits], user="visitor"):
+    with ServedTable.open([visits], user="visitor"):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -11,7 +11,7 @@ from tests.support.rows import ask, write
 
 from sparsegate.errors import TableError
 from sparsegate.service.data import copying
-from sparsegate.service.data.dataset import Dataset
+from sparsegate.service.data.dataset import ServedTable
 
 
 def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> N
     other.write_text("visitor,n\nv1,2\n", encoding="utf-8")
 
     def fingerprint(file: Path, sql: str | None = None) -> str:
-        with Dataset.open([str(file)], user="visitor", sql=sql) as dataset:
+        with ServedTable.open([str(file)], user="visitor", sql=sql) as dataset:
             return dataset.fingerprint
 
     assert fingerprint(first) == fingerprint(again)
@@ -37,7 +37,7 @@ def test_a_boundary_between_files_is_part_of_the_fingerprint(tmp_path: Path) -> 
         folder.mkdir()
         for at, content in enumerate(contents):
             (folder / f"{at}.txt").write_text(content, encoding="utf-8")
-        with Dataset.open([str(folder / "*.txt")], unit="row") as dataset:
+        with ServedTable.open([str(folder / "*.txt")], unit="row") as dataset:
             return dataset.fingerprint
 
     assert fingerprint("a\nb\n", "c\n") != fingerprint("a\n", "b\nc\n")
@@ -71,7 +71,7 @@ def add_another(file: Path) -> None:
 def test_a_file_with_other_stamps_and_the_same_content_is_the_same_data(tmp_path: Path, touch: Any) -> None:
     file = tmp_path / "a.csv"
     file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    with Dataset.open([str(file)], user="visitor") as dataset:
+    with ServedTable.open([str(file)], user="visitor") as dataset:
         touch(file)
         assert not dataset.changed()
         change_content(file)
@@ -85,7 +85,7 @@ def test_other_people_to_count_are_other_data(tmp_path: Path) -> None:
     file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
     prints = set()
     for unit in ({"user": "visitor"}, {"user": "n"}, {"unit": "row"}):
-        with Dataset.open([str(file)], **unit) as dataset:
+        with ServedTable.open([str(file)], **unit) as dataset:
             prints.add(dataset.fingerprint)
     assert len(prints) == 3
 
@@ -94,7 +94,7 @@ def test_other_people_to_count_are_other_data(tmp_path: Path) -> None:
 def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(tmp_path: Path, change: Any) -> None:
     file = tmp_path / "a.csv"
     file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    with Dataset.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
+    with ServedTable.open([str(tmp_path / "*.csv")], user="visitor") as dataset:
         assert not dataset.changed()
         change(file)
         assert dataset.changed()
@@ -103,12 +103,12 @@ def test_a_change_of_the_files_is_seen_and_counts_go_on_over_what_was_opened(tmp
 
 def test_a_parquet_file_that_vanishes_is_seen(tmp_path: Path) -> None:
     file = write(tmp_path / "a.parquet", "SELECT 1 AS visitor, 2 AS n")
-    with Dataset.open([file], user="visitor") as dataset:
+    with ServedTable.open([file], user="visitor") as dataset:
         Path(file).unlink()
         assert dataset.changed()
         assert ask(dataset, "n = 2") == 1
     with pytest.raises(TableError, match="no file matches"):
-        Dataset.open([file], user="visitor")
+        ServedTable.open([file], user="visitor")
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(copying.CopyEngine, "copy", slow)
     with pytest.raises(TableError, match="changed while it was read"):
-        Dataset.open([str(file)], user="visitor")
+        ServedTable.open([str(file)], user="visitor")
 
 
 # --- No error tells a cell -------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.support.serving import CERTAIN, MANY, TOP, UNLIMITED, assert_problem, serving
 
-from sparsegate.service.deadline import Pace
+from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.web.admission import Limits
 
 GATE = "/v1/gates/g-0123456789abcdef"
@@ -17,7 +17,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def test_a_condition_that_could_take_longer_than_an_answer_may_is_refused_and_spends_nothing(tmp_path, data):
-    with serving(tmp_path, data, pace=Pace(capacity=1e-9)) as service:
+    with serving(tmp_path, data, pace=DelayPlan(capacity=1e-9)) as service:
         gate = service.open_gate()
         problem = assert_problem(service.ask(gate, "page LIKE '%a%'"), 422, "condition")
         assert "must take less work" in problem["detail"]

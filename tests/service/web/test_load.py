@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.serving import MANY, NOBODY, listening, serving, visits
 
 from sparsegate.service.client.client import connect
-from sparsegate.service.deadline import Pace
+from sparsegate.service.deadline import DelayPlan
 
 GATES, ASKS = 24, 4
 
@@ -17,7 +17,7 @@ GATES, ASKS = 24, 4
 def test_questions_at_many_gates_at_once_are_all_answered(tmp_path: Path) -> None:
     with visits(tmp_path) as data, serving(tmp_path, data, epsilon=10**6) as probe:
         commits = 2 * probe.keeper.ledger.commit_seconds()
-        pace = Pace.measured(look=data.look_seconds(), commits=commits)
+        pace = DelayPlan.measured(look=data.look_seconds(), commits=commits)
         (tmp_path / "loaded").mkdir()
         # A busy machine may be ten times as slow for a moment: what is held here is that asks do not slow one another.
         pace = replace(pace, delay=4 * pace.delay)

@@ -103,7 +103,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Part:
+class EngineQuery:
     """Leaves that the engine works out in one query: all on one column, or on rows."""
 
     table: str
@@ -113,7 +113,7 @@ class Part:
     leaves: tuple[Leaf, ...]
 
 
-def parts_of(condition: Condition, copy: Copy, rows: str) -> list[Part]:
+def parts_of(condition: Condition, copy: Copy, rows: str) -> list[EngineQuery]:
     """The queries that a condition takes; ``rows`` is the table that has whole rows."""
     groups: defaultdict[frozenset[str], list[tuple[int, Leaf]]] = defaultdict(list)
     for place, leaf in enumerate(condition.leaves):
@@ -123,7 +123,7 @@ def parts_of(condition: Condition, copy: Copy, rows: str) -> list[Part]:
         name = next(iter(names)) if len(names) == 1 else None
         table, size = (rows, copy.rows) if name is None else (copy.coded[name].table, copy.coded[name].size)
         places, leaves = zip(*found, strict=True)
-        parts.append(Part(table, size, name, places, leaves))
+        parts.append(EngineQuery(table, size, name, places, leaves))
     return parts
 
 
@@ -158,7 +158,7 @@ def count_owners(matches: npt.NDArray[np.bool_], ends: npt.NDArray[np.int64] | N
     return int(np.count_nonzero(np.diff(sums[ends], prepend=0)))
 
 
-def _worked_out(part: Part, engine: DuckDBPyConnection) -> Sequence[npt.NDArray[np.int8]]:
+def _worked_out(part: EngineQuery, engine: DuckDBPyConnection) -> Sequence[npt.NDArray[np.int8]]:
     columns = ", ".join(f"{leaf.sql()} AS leaf_{number}" for number, leaf in enumerate(part.leaves))
     found = engine.execute(f"SELECT {columns} FROM {part.table}").fetchnumpy()
     return list(found.values())

@@ -37,7 +37,7 @@ CONNECTIONS: Final = 16
 """Counts at once; more wait."""
 
 
-class Dataset:
+class ServedTable:
     """One table whose people, or rows, are counted; may be used from many threads at once. A context manager.
 
     Everything about it but the schema is the owner's: the fingerprint, the number of people, and every count.
@@ -88,7 +88,7 @@ class Dataset:
         sql: str | None = None,
         columns: Sequence[str] | None = None,
         max_cell: int = MAX_CELL,
-    ) -> Dataset:
+    ) -> ServedTable:
         """Read the files (see ``tables.sources``) into a dataset that is ready to be counted.
 
         Parameters

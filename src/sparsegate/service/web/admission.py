@@ -20,7 +20,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sparsegate.errors import GateBusy
-from sparsegate.service.gates import Request as Asking
+from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.tokens import Role, Token, Tokens
 from sparsegate.service.web.problems import FORBIDDEN, TOO_MANY, UNAUTHENTICATED, Refused
 
@@ -187,16 +187,16 @@ _Key = Annotated[
 ]
 
 
-def _calling(token: Anybody, key: _Key) -> Asking:
-    return Asking(token=token.number, key=key)
+def _calling(token: Anybody, key: _Key) -> KeyedRequest:
+    return KeyedRequest(token=token.number, key=key)
 
 
-def _owner_calling(token: Owner, key: _Key) -> Asking:
-    return Asking(token=token.number, key=key)
+def _owner_calling(token: Owner, key: _Key) -> KeyedRequest:
+    return KeyedRequest(token=token.number, key=key)
 
 
-Calling = Annotated[Asking, Depends(_calling)]
+Calling = Annotated[KeyedRequest, Depends(_calling)]
 """A request that must come with an idempotency key, from either role."""
 
-OwnerCalling = Annotated[Asking, Depends(_owner_calling)]
+OwnerCalling = Annotated[KeyedRequest, Depends(_owner_calling)]
 """The same, from an owner."""

@@ -92,7 +92,7 @@ async def budget(service: Service, _: Owner) -> Body:
     return models.statement_view(await service.run(service.keeper.budget))
 
 
-@router.get("/gates", response_model=list[models.Gate], responses=problem_responses(*TOKEN))
+@router.get("/gates", response_model=list[models.GateView], responses=problem_responses(*TOKEN))
 async def gates(service: Service, _: Anybody) -> list[Body]:
     """All gates, newest first."""
     return await service.run(service.keeper.gates)
@@ -101,7 +101,7 @@ async def gates(service: Service, _: Anybody) -> list[Body]:
 @router.post(
     "/gates",
     status_code=201,
-    response_model=models.Gate,
+    response_model=models.GateView,
     responses=problem_responses(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED),
 )
 async def open_gate(body: models.OpenGate, service: Service, request: OwnerCalling, response: Response) -> Body:
@@ -111,7 +111,7 @@ async def open_gate(body: models.OpenGate, service: Service, request: OwnerCalli
     return view
 
 
-@router.get("/gates/{id}", response_model=models.Gate, responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE))
+@router.get("/gates/{id}", response_model=models.GateView, responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE))
 async def gate(gate: GateName, service: Service, _: Anybody) -> Body:
     """One gate."""
     return await service.run(service.keeper.gate, gate)
@@ -119,7 +119,7 @@ async def gate(gate: GateName, service: Service, _: Anybody) -> Body:
 
 @router.delete(
     "/gates/{id}",
-    response_model=models.Gate,
+    response_model=models.GateView,
     responses=problem_responses(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_GATE),
 )
 async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:

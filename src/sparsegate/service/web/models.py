@@ -21,7 +21,7 @@ def example(**example: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
-class Gate(BaseModel):
+class GateView(BaseModel):
     """A gate as everybody may see it."""
 
     model_config = example(
