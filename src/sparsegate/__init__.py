@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
-    from sparsegate.tables.online.answer import OnlineAnswer
-    from sparsegate.tables.online.online_answers import OnlineAnswers
+    from sparsegate.tables.online.online_answers import OnlineAnswer, OnlineAnswers
     from sparsegate.tables.release import TopItems
     from sparsegate.tables.top import top_items
 
@@ -81,7 +80,7 @@ __all__ = [
 _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
 _NAMES = {
     "Ledger": "sparsegate.ledger.ledger",
-    "OnlineAnswer": "sparsegate.tables.online.answer",
+    "OnlineAnswer": "sparsegate.tables.online.online_answers",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
     "TopItems": "sparsegate.tables.release",
     "Verdict": "sparsegate.auditor",

@@ -155,9 +155,9 @@ def _candidates(workspace: Workspace, text: str, files: Sequence[str], rows: Any
     A number, or "observed", stands for itself. Text becomes numbers, or the other way round, where the domain asks for
     it, by a rule that looks at types alone.
     """
+    from sparsegate.tables.columns import identifier
     from sparsegate.tables.domain_file import file_labels, split_column, whole_numbers
     from sparsegate.tables.files import expand
-    from sparsegate.tables.workspace import identifier
 
     kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
     if text == "observed":

@@ -1,20 +1,19 @@
 """The two columns of a table that are read, checked by name and type and brought to one form.
 
 A label is a whole number or a string; categories are read as strings. Rows whose item or user is null are dropped, and
-so are whole numbers outside of 64 bits. What a check says hangs on the schema alone, never on a cell.
+so are whole numbers outside of 64 bits. What a check says depends on the schema alone, never on a cell.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import narwhals as nw
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.engines.engine import Engine
-
-if TYPE_CHECKING:
-    from sparsegate.tables.engines.engine import Frame
+from sparsegate.tables.engines.engine import Engine, Frame
 
 MOST_LABEL: Final = 2**63 - 1
 
@@ -39,6 +38,23 @@ def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
             near = near_names(column, there)
             hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name"
             raise TableError(f"the table has no column {column!r}; {hint}")
+
+
+def check_unit(user: Any, unit: Any) -> None:
+    """Raise a ParameterError unless it is clear whom the guarantee is for: ``user`` names a column, or unit="row"."""
+    if user is not None and not isinstance(user, str):
+        raise ParameterError("user", "must be the name of a column", user, 'pass for instance user="visitor"')
+    if unit not in (None, "user", "row"):
+        raise ParameterError("unit", 'must be "row", or left out where user= names a column', unit)
+    if user is None and unit != "row":
+        raise ParameterError(
+            "user",
+            "must name the column that says whose row it is, because the guarantee is for a person and one "
+            "person may have many rows",
+            next_step='if every row is another person, say so with unit="row"',
+        )
+    if user is not None and unit == "row":
+        raise ParameterError("unit", 'must not be "row" where user= is given', unit, "leave one of them out")
 
 
 def near_names(name: str, there: Sequence[str]) -> list[str]:
@@ -76,8 +92,6 @@ def unlike(name: str, there: Sequence[str]) -> str:
 
 def label_kind(dtype: Any, column: str) -> str:
     """INTEGER or STRING, by the type of the column alone."""
-    import narwhals as nw
-
     if dtype.is_integer():
         return INTEGER
     if dtype in (nw.String, nw.Categorical, nw.Enum):
@@ -89,8 +103,6 @@ def label_kind(dtype: Any, column: str) -> str:
 
 def as_labels(rows: Frame, kind: str) -> Frame:
     """Bring the column "item" to Int64 or String; a whole number that does not fit is dropped."""
-    import narwhals as nw
-
     dtype = rows.collect_schema()["item"]
     if kind == STRING:
         return rows if dtype == nw.String else rows.with_columns(nw.col("item").cast(nw.String))
@@ -105,8 +117,6 @@ def as_labels(rows: Frame, kind: str) -> Frame:
 
 def check_user(dtype: Any, column: str) -> None:
     """Raise a TableError for users of a type that cannot tell people apart."""
-    import narwhals as nw
-
     # Two floats that are told apart may be one person, and not-a-number is nobody.
     if dtype.is_float() or dtype.is_nested() or dtype in (nw.Object, nw.Unknown):
         raise TableError(

@@ -17,17 +17,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import INTEGER, STRING, as_labels, check_columns, label_kind
-from sparsegate.tables.engines.engine import Engine, open_engine
-
-if TYPE_CHECKING:
-    from sparsegate.tables.engines.engine import Frame
+from sparsegate.tables.engines.engine import Engine, Frame, open_engine
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -66,13 +64,9 @@ class Sized:
     size: int
 
     def restrict(self, rows: Frame) -> Frame:
-        import narwhals as nw
-
         return rows.filter(nw.col("item").is_between(0, self.size - 1))
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
-        import narwhals as nw
-
         width = 1
         while width * BASE < self.size:
             width *= BASE
@@ -113,8 +107,6 @@ class Listed:
         return rows.join(self.frame, on="item", how="semi")
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
-        import narwhals as nw
-
         free = engine.numbered(self.frame.join(counts, on="item", how="anti"), ["item"])
         named = dict(engine.rows(free.filter(nw.col("index").is_in(list(ranks))).select("index", "item")))
         if len(named) != len(ranks):
@@ -175,8 +167,6 @@ def _listed(engine: Engine, domain: Any, item: str, kind: str) -> Frame:
     chosen = other.columns(column)
     if label_kind(chosen.collect_schema()["item"], column) != kind:
         raise ParameterError("domain", f"must hold {kind}, as the table's items are", next_step="cast one of the two")
-    import narwhals as nw
-
     different = as_labels(chosen.drop_nulls(), kind).group_by("item").agg(nw.len().alias("times")).select("item")
     if engine.joins(other):
         return engine.candidates(different)
@@ -185,8 +175,6 @@ def _listed(engine: Engine, domain: Any, item: str, kind: str) -> Frame:
 
 def _public_table(domain: Any) -> Engine | None:
     """The engine of a domain that is a dataframe or a series; None for a plain collection."""
-    import narwhals as nw
-
     if isinstance(domain, np.ndarray | list | tuple | set | frozenset | range):
         return None
     native = nw.from_native(domain, allow_series=True, pass_through=True)
@@ -212,6 +200,4 @@ def _labels(domain: Any, kind: str) -> list[Any]:
 
 
 def _length(frame: Frame) -> Frame:
-    import narwhals as nw
-
     return frame.select(nw.len().alias("size"))

@@ -1,6 +1,6 @@
 """Public candidates from a file: ``pages.csv``, or ``pages.csv:path`` where a column must be named.
 
-The file is read like the owner's own (see ``tables.sources``), and its labels become what the items of the table are,
+The file is read like the owner's own (see ``tables.workspace``), and its labels become what the items of the table are,
 whole numbers or strings, by a rule that looks at types alone. The file is public, so an error may name its columns.
 """
 

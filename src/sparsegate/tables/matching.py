@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 from sparsegate.conditions import duckdb_columns, read_condition
 from sparsegate.errors import ConditionError, ParameterError
-from sparsegate.tables.columns import check_columns, check_user
+from sparsegate.tables.columns import check_columns, check_user, identifier
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.engines.engine import Engine, framed
-from sparsegate.tables.workspace import identifier
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

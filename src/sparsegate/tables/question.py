@@ -11,6 +11,7 @@ from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import METHODS, Request
+from sparsegate.tables.columns import check_unit
 from sparsegate.tables.observed_domain import bottom_margin
 
 BASKET: Final = {1: None, 2: 100, 3: 40}
@@ -80,10 +81,9 @@ class Question:
         return f"at most {most} items of each user, chosen by a hash; counts and error bars leave out the others"
 
     def _check_unit(self) -> None:
-        for name in ("item", "user"):
-            value = getattr(self, name)
-            if not isinstance(value, str) and (name == "item" or value is not None):
-                raise ParameterError(name, "must be the name of a column", value, f"pass for instance {name}={name!r}")
+        if not isinstance(self.item, str):
+            rule = "must be the name of a column"
+            raise ParameterError("item", rule, self.item, 'pass for instance item="page"')
         if self.user == self.item:
             raise ParameterError(
                 "user",
@@ -91,17 +91,7 @@ class Question:
                 self.user,
                 "name the column that says whose row it is",
             )
-        if self.unit not in (None, "user", "row"):
-            raise ParameterError("unit", 'must be "row", or left out where user= names a column', self.unit)
-        if self.user is None and self.unit != "row":
-            raise ParameterError(
-                "user",
-                "must name the column that says whose row it is, because the guarantee is for a person and one "
-                "person may have many rows",
-                next_step='if every row is another person, say so with unit="row"',
-            )
-        if self.user is not None and self.unit == "row":
-            raise ParameterError("unit", 'must not be "row" where user= is given', self.unit, "leave one of them out")
+        check_unit(self.user, self.unit)
         object.__setattr__(self, "unit", "row" if self.user is None else "user")
         if self.max_items_per_user is not None:
             object.__setattr__(self, "max_items_per_user", exact_count(self.max_items_per_user, "max_items_per_user"))

@@ -55,8 +55,8 @@ def top_items(
 
     *Theorem.* The score of an item is its number of different users. Adding or removing one user, with all their rows,
     moves each score by at most one and all in one direction, so each method of ``select_top`` is epsilon-DP at
-    sensitivity 1, monotonic, over a public domain; without one see ``tables.unknown``. The counts are made in the
-    table's own engine. How long that takes depends on the data: publish the result, not the time.
+    sensitivity 1, monotonic, over a public domain; without one see ``tables.observed_domain``. The counts are made in
+    the table's own engine. How long that takes depends on the data: publish the result, not the time.
 
     Parameters
     ----------

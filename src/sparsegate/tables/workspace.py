@@ -19,8 +19,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import check_table, unlike
-from sparsegate.tables.columns import identifier as identifier
+from sparsegate.tables.columns import check_table, identifier, unlike
 from sparsegate.tables.engine_errors import quiet, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of, listed
 from sparsegate.tables.identity import json_label, json_person

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import TRUE, Column, Condition, Kind, Leaf, Schema, read_condition
 from sparsegate.conditions.tree import columns_in
-from sparsegate.tables.workspace import identifier
+from sparsegate.tables.columns import identifier
 
 if TYPE_CHECKING:
     import numpy as np

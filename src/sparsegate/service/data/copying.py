@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import TableError
 from sparsegate.service.data.constant_work import Coded, Copy, public_size
-from sparsegate.tables.columns import check_columns
-from sparsegate.tables.workspace import Workspace, identifier
+from sparsegate.tables.columns import check_columns, identifier
+from sparsegate.tables.workspace import Workspace
 
 if TYPE_CHECKING:
     import numpy as np

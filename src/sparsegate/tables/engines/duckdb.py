@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
-
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
 
@@ -82,10 +80,6 @@ class Relation(Engine):
         text = " || ':' || ".join(f"{identifier(name)}::VARCHAR" for name in of)
         hashed = f"('0x' || substr(sha256('{SALT}' || {text}), 1, {DIGITS}))::BIGINT"
         return framed(frame.to_native().project(f"*, {hashed} AS digest"))
-
-    def first_per_user(self, rows: Frame, most: int) -> Frame:
-        place = nw.col("digest").cum_count().over("user", order_by=["digest", "item"])
-        return rows.with_columns(place.alias("place")).filter(nw.col("place") <= most).drop("place")
 
     def _from(self, query: str) -> Frame:
         return framed(self._relation.query("sparsegate_table", query))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import narwhals as nw
-
 from sparsegate.errors import TableError, load_extra
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
 
@@ -95,10 +93,6 @@ class Cluster(Engine):
         salted = sql.concat(sql.lit(SALT), sql.concat_ws(":", *(sql.col(name).cast("string") for name in of)))
         leading = sql.substring(sql.sha2(salted, 256), 1, DIGITS)
         return framed(frame.to_native().withColumn("digest", sql.conv(leading, 16, 10).cast("bigint")))
-
-    def first_per_user(self, rows: Frame, most: int) -> Frame:
-        place = nw.col("digest").cum_count().over("user", order_by=["digest", "item"])
-        return rows.with_columns(place.alias("place")).filter(nw.col("place") <= most).drop("place")
 
 
 def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> Any:

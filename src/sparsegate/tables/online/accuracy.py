@@ -9,12 +9,12 @@ discrete Laplace variable of scale b exceeds t in absolute value with probabilit
 
 Then an unpaid answer is within T + m of the truth, and a positive has an error of at least d = T - m. Let d > z. For a
 gap y between the estimate and the released answer the histogram is moved by max(y d/(d+z), y - z): not past the truth,
-which is at least max(d, y - z) away, and by at least x = d (d-z)/(d+z). By the theorem in ``weights`` there are then
+which is at least max(d, y - z) away, and by at least x = d (d-z)/(d+z). By the theorem in ``histogram`` there are then
 at most n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff above that is never reached.
 
 Such a tolerance is large, because it must serve any data and any questions. For a smaller one, where d <= z, nothing is
 proved about the number of positives, and the step takes for d the tolerance, and for z what a paid answer is off by at
-most with probability 0.95. Privacy hangs on neither.
+most with probability 0.95. Privacy depends on neither.
 """
 
 from __future__ import annotations

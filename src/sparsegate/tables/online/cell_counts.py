@@ -8,23 +8,19 @@ one cell by one, or none, and nobody else's cell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import as_labels, label_kind, read_columns
-from sparsegate.tables.engines.engine import Engine
+from sparsegate.tables.engines.engine import Engine, Frame
 from sparsegate.tables.online.categories import Cells, Integers
-
-if TYPE_CHECKING:
-    from sparsegate.tables.engines.engine import Frame
 
 
 def count_cells(engine: Engine, cells: Cells, user: str | None) -> Integers:
     """The number of people in each cell; private. ``user`` None: every row is another person."""
-    import narwhals as nw
-
     rows = _read(engine, cells, user)
     cell, stride = None, cells.size
     for place, labels in enumerate(cells.categories):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, NoReturn, Self
 
@@ -23,7 +23,6 @@ from sparsegate.noise import Source
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.noisy_counts import error_bar
 from sparsegate.tables.online.accuracy import STEP
-from sparsegate.tables.online.answer import OnlineAnswer
 from sparsegate.tables.online.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.online.cell_counts import count_cells
 from sparsegate.tables.online.histogram import Histogram, Lesson
@@ -38,10 +37,25 @@ _COUNT_CONFIDENCE = 0.999
 _REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineAnswer:
+    """An estimate of how many people a query counts, and where it comes from.
+
+    ``paid``: it is a fresh noisy answer, and used up one of the cutoff. ``checked``: the gate held it against the data;
+    False where the checks were used up and the public histogram answered alone. ``margin``: how far from the truth it
+    lies at most, with a probability of 0.95 over the noise of this question; None for an unchecked answer.
+    """
+
+    estimate: float
+    paid: bool
+    checked: bool
+    margin: float | None
+
+
 class OnlineAnswers:
     """Answers any number of counting queries over a categorical domain, and pays only where history does not help.
 
-    A public histogram p over the cells (``weights``), made from nothing but earlier releases, gives each query a
+    A public histogram p over the cells (``histogram``), made from nothing but earlier releases, gives each query a
     free estimate e. With q the true answer, rho ~ Lap(1/eps1) drawn once, nu ~ Lap(2c/eps2) fresh for every query,
 
         |e - q| + nu < T + rho:   the answer is e, and costs nothing more;
@@ -58,8 +72,8 @@ class OnlineAnswers:
     nu is the general one, 2c/eps2: when a person comes, |e - q| rises for one query and falls for another, so an error
     is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2 eps2.
 
-    **Theorem** (accuracy; proof in ``accuracy`` and ``weights``). Whatever the data, if n is no less than the number of
-    people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid for,
+    **Theorem** (accuracy; proof in ``accuracy`` and ``histogram``). Whatever the data, if n is no less than the number
+    of people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid for,
     x = d (d-z)/(d+z), where d is T less the noise of the comparisons and z < d the noise of the answers; and while the
     gate is open every estimate it lets through lies within T plus the noise of the comparisons.
 

@@ -10,6 +10,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.variants import Scales, Variant
+from sparsegate.tables.columns import check_unit
 from sparsegate.tables.online.accuracy import STEP, UpdateStep, least_cutoff
 
 MOST_PEOPLE: Final = 2**39
@@ -39,7 +40,7 @@ class Terms:
         population: Any,
         not_private: bool,
     ) -> None:
-        _check_unit(user, unit)
+        check_unit(user, unit)
         self._row = row
         self.population = _check_population(population)
         self.tolerance = _check_tolerance(tolerance)
@@ -90,27 +91,11 @@ class Terms:
 
     def _least_cutoff(self, cells: int) -> int:
         if self.population is None:
-            rule = "must be given where population is not: what is sure to last hangs on a public population"
+            rule = "must be given where population is not: what is sure to last depends on a public population"
             raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50, or population=")
         return least_cutoff(
             cells=cells, population=self.population, tolerance=float(self.tolerance), scales=self._scales
         )
-
-
-def _check_unit(user: Any, unit: Any) -> None:
-    if user is not None and not isinstance(user, str):
-        raise ParameterError("user", "must be the name of a column", user, 'pass for instance user="visitor"')
-    if unit not in (None, "user", "row"):
-        raise ParameterError("unit", 'must be "row", or left out where user= names a column', unit)
-    if user is None and unit != "row":
-        raise ParameterError(
-            "user",
-            "must name the column that says whose row it is, because the guarantee is for a person and one "
-            "person may have many rows",
-            next_step='if every row is another person, say so with unit="row"',
-        )
-    if user is not None and unit == "row":
-        raise ParameterError("unit", 'must not be "row" where user= is given', unit, "leave one of them out")
 
 
 def _check_population(population: Any) -> int | None:
