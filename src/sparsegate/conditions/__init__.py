@@ -20,11 +20,12 @@ number of people who match by at most 1, always in one direction: sensitivity 1,
 overflow; the functions on texts and dates are defined everywhere; a cast is a TRY_CAST, which is null where there is no
 value, and a constant that does not convert is refused before there is data. CASE and coalesce choose among values that
 are there. AND, OR and NOT are Kleene's, defined on three values. No node reads anything but its arguments: there is no
-name in the lexicon for another row, the clock, a random number or a setting. An expression of total functions of one
-row has the same value in every order of evaluation, whatever is left out or done twice, so a correct optimizer, whose
-choices depend on everybody's rows, cannot change it. (An expression that can fail is another matter: ``CAST(age AS
-TINYINT) > 3 OR age > 5`` would fail on the age 200, or not, depending on whether other rows make the second part worth
-asking first.) QED
+name in the lexicon for another row, the clock or a random number. (One setting of the engine is read, its time zone,
+where a text without a zone is cast to TIMESTAMPTZ; it is the same for all rows.) An expression of total functions of
+one row has the same value in every order of evaluation, whatever is left out or done twice, so a correct optimizer,
+whose choices depend on everybody's rows, cannot change it. (An expression that can fail is another matter: ``CAST(age
+AS TINYINT) > 3 OR age > 5`` would fail on the age 200, or not, depending on whether other rows make the second part
+worth asking first.) QED
 
 **Work.** A value that everybody's rows cannot change may still take a time that they can. ``leaves`` are the atomic
 tests of a condition: each is worked out for every row by ``SELECT leaf, leaf, ... FROM table`` *without a WHERE and
