@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import UserList, deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -177,7 +178,8 @@ def test_many_private_numbers_have_the_places_that_each_has(lattice: Lattice, da
     assert lattice.private_steps_many(values).tolist() == one_by_one  # type: ignore[arg-type]
     as_objects = np.fromiter(values, dtype=object, count=len(values))
     assert lattice.private_steps_many(as_objects).tolist() == one_by_one
-    assert lattice.private_steps_many(tuple(values)).tolist() == one_by_one  # type: ignore[arg-type]
+    for sequence in (tuple, deque, UserList):
+        assert lattice.private_steps_many(sequence(values)).tolist() == one_by_one  # type: ignore[arg-type,operator]
 
 
 @given(

@@ -263,7 +263,8 @@ def _column(values: Any) -> NDArray[Any]:
                 array = array.astype(np.int64)
             below = {"i": -(2**63), "u": 0, "f": np.nan}[array.dtype.kind]
             return np.where(np.asarray(getattr(values, gaps)()), array.dtype.type(below), array)
-    return np.asarray(values)
+    # Of a deque or the like the objects themselves: for them, as for a list, numpy would choose a type and round.
+    return np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
 
 
 def exact_number(value: object) -> Fraction | None:

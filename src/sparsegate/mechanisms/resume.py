@@ -5,8 +5,8 @@ at least as many positives counted as that one gave. Then all answers of both to
 never stopped and closed, if anything, early: rho is the same, each question has fresh noise of its own in either
 case, and nothing else of a gate matters. So going on costs nothing beyond the epsilon of the first.
 
-What ``threshold_noise`` returns is the secret itself. Whoever calls it encrypts it at once (``service.sealing``); two
-gates that live at the same time with one rho must share their count of positives (``service.gates``).
+What ``threshold_noise`` returns is the secret itself. Whoever calls it encrypts it at once (``service.sealed_noise``);
+two gates that live at the same time with one rho must share their count of positives (``service.gates``).
 """
 
 from __future__ import annotations
