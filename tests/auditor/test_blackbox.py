@@ -111,7 +111,7 @@ def test_a_mechanism_cannot_end_the_process() -> None:
 
 def test_a_mechanism_that_waits_for_ever_is_given_up() -> None:
     def wait(answers: np.ndarray) -> bool:
-        return threading.OutcomeEvent().wait()
+        return threading.Event().wait()
 
     begun = time.perf_counter()
     with pytest.raises(ParameterError, match=r"within call_timeout=0.2 seconds, but .*wait did not"):
@@ -120,7 +120,7 @@ def test_a_mechanism_that_waits_for_ever_is_given_up() -> None:
 
 
 def test_an_endless_loop_in_python_is_given_up_and_ended() -> None:
-    ended = threading.OutcomeEvent()
+    ended = threading.Event()
 
     def spin(answers: np.ndarray) -> int:
         try:
