@@ -1,4 +1,4 @@
-"""Cutting users: at most so many items of each, by a rule that looks at nobody else and favours no item."""
+"""Cutting users: at most this many items of each, by a rule that looks at nobody else and favours no item."""
 
 from __future__ import annotations
 

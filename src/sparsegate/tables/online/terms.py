@@ -14,7 +14,7 @@ from sparsegate.tables.columns import check_unit
 from sparsegate.tables.online.accuracy import STEP, UpdateStep, least_cutoff
 
 MOST_PEOPLE: Final = 2**39
-"""So many at the largest weight of a query fit 64 bits."""
+"""This many at the largest weight of a query fit 64 bits."""
 
 _COUNT_SHARE = Fraction(1, 20)  # of epsilon, where a noisy count of the people is needed
 _ANSWER_SHARE = Fraction(1, 3)  # of what is left; the gate has the rest
