@@ -95,7 +95,7 @@ def test_a_histogram_is_refused_by_select_top_and_picked_from_by_a_request() -> 
     histogram = Scores.histogram({0: 10**9, 10**4: 3})
     with pytest.raises(ParameterError, match=r"^scores must know its items"):
         select(histogram, source=Untouchable(1))
-    picks = Request(count=3, epsilon=1, sensitivity=1).pick(histogram, source=Seeded(1), not_private=True)
+    picks = Request(count=3, epsilon=1, sensitivity=1).pick(histogram, Seeded(1).stream())
     assert picks.groups.tolist() == [1, 1, 1]
     assert sorted(picks.members.tolist()) == [0, 1, 2]
     assert str(picks.groups) not in repr(picks)

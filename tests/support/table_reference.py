@@ -52,8 +52,7 @@ def select(scored: dict[Hashable, int], request: Request, source: Source) -> tup
     groups: dict[int, list[Hashable]] = {}
     for score in sorted(set(scored.values())):
         groups[score] = [label for label, value in scored.items() if value == score]
-    picks = request.pick(
-        Scores.histogram({score: len(members) for score, members in groups.items()}), source=source, not_private=True
-    )
+    histogram = Scores.histogram({score: len(members) for score, members in groups.items()})
+    picks = request.pick(histogram, source.stream())
     members = list(groups.values())
     return tuple(members[g][m] for g, m in zip(picks.groups.tolist(), picks.members.tolist(), strict=True))

@@ -105,29 +105,23 @@ class Request:
                 next_step="choose it without looking at these scores, or use method='exponential', which needs none",
             )
 
-    def pick(
-        self,
-        scores: Scores,
-        *,
-        ledger: Spender | None = None,
-        source: Source | None = None,
-        not_private: bool = False,
-    ) -> Picks:
+    def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:
         """Draw the selection as members of groups, for a caller who names the items of a histogram.
+
+        ``source`` is one that ``trusted_source`` gave: whether it is private was settled there.
 
         >>> from sparsegate.noise import Seeded
         >>> request = Request(count=2, epsilon=1, sensitivity=1, monotonic=True)
-        >>> picks = request.pick(Scores.histogram({0: 10**9, 200: 5}), source=Seeded(1), not_private=True)
+        >>> picks = request.pick(Scores.histogram({0: 10**9, 200: 5}), Seeded(1).stream())
         >>> picks.groups.tolist(), picks.members.tolist()
         ([1, 1], [3, 2])
         """
         if self.count > scores.total:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
         budget, draw = METHODS[self.method].prepare(self, scores)
-        drawn_from = trusted_source(source, not_private)
         keep = charge(ledger, epsilon=budget.total, what=f"top {self.count}, method {self.method}")
-        groups = draw(drawn_from)
-        return Picks(budget=budget, keep=keep, groups=groups, members=scores.draw_members(drawn_from, groups))
+        groups = draw(source)
+        return Picks(budget=budget, keep=keep, groups=groups, members=scores.draw_members(source, groups))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +257,7 @@ def select_top(
             "must know its items; a histogram only says how many items have each score",
             next_step="pass an array or a mapping, or call Request.pick and name the members of its groups",
         )
-    picks = request.pick(candidates, ledger=ledger, source=source, not_private=not_private)
+    picks = request.pick(candidates, trusted_source(source, not_private), ledger=ledger)
     numbers = candidates.numbers(picks.groups, picks.members)
     if candidates.items is None:
         picks.keep({"release": "select_top", "indices": numbers})

@@ -93,7 +93,7 @@ def pick_observed(
         values=np.array([*largest, following + 1 + margin], dtype=np.int64),
         multiplicities=np.array([*largest.values(), 1], dtype=np.int64),
     )
-    picks = request.pick(scores, source=source, not_private=True)
+    picks = request.pick(scores, source.stream())
     bottom = len(largest)
     chosen: list[Pick] = []
     for group, member in zip(picks.groups.tolist(), picks.members.tolist(), strict=True):

@@ -196,7 +196,7 @@ class Prepared:
             )
         absent = self._domain.size - self._counted.total
         histogram = ({0: absent} if absent else {}) | dict(self._counted.histogram)
-        picks = question.request.pick(Scores.histogram(histogram), source=noise, not_private=True)
+        picks = question.request.pick(Scores.histogram(histogram), noise.stream())
         scores = list(histogram)
         groups, members = picks.groups.tolist(), picks.members.tolist()
         return [(scores[group], member) for group, member in zip(groups, members, strict=True)]
