@@ -14,7 +14,7 @@ of each person.)
 **Public sizes.** The rows, the people and the different values of each column are filled up with nulls to a
 ``public_size``: at least 4,096, and else one of eight steps to each doubling. Those sizes, and the schema, are treated
 as public; the work follows from them and the condition, and so do D and what is refused as too dear. One person more or
-less changes a size only where it stands at the edge of a step.
+less changes a size only where it stands within that person's rows of the edge of a step.
 
 **How long it takes at worst** is a sum over the steps: queries, values times the cost of the leaves on them
 (``conditions.costs``), rows times the leaves, and the people. What this machine takes for each is measured at the start
