@@ -38,28 +38,31 @@ def largest(
     """
     columns = values.astype(values.dtype.newbyteorder("<"), copy=False).view("<u2").reshape(-1, 4)
     flipped = (columns[:, 3] >> 15) * _ALL if values.dtype.kind == "f" else np.uint16(0)
-    code, digit, alive = 0, columns[:, 3] ^ (flipped | _SIGN), np.True_
+    code, digit = 0, columns[:, 3] ^ (flipped | _SIGN)
+    alive, reached = np.ones(values.size, dtype=np.bool_), np.empty(values.size, dtype=np.bool_)
+
+    def reaching(guess: int) -> int:
+        """How many values have at least this digit. The array is always the same one: fresh pages cost time."""
+        if guess > _ALL:
+            return 0
+        np.greater_equal(digit, np.uint16(guess), out=reached)
+        return int(np.count_nonzero(reached) if sizes is None else np.multiply(reached, sizes).sum())
+
     for position in range(4):
         best = 0
         if position < digits:
             for bit in range(15, -1, -1):
                 guess = best | 1 << bit
-                best = guess if _reaching(digit, guess, sizes) >= count else best
-            count -= _reaching(digit, best + 1, sizes)
+                best = guess if reaching(guess) >= count else best
+            count -= reaching(best + 1)
         code = code << 16 | best
         if position + 1 < digits:
             # Only numbers with the digits found so far go on: the others have the digit 0, which no guess asks for.
-            alive = alive & (digit == best)
-            digit = (columns[:, 2 - position] ^ flipped) * alive
+            np.equal(digit, np.uint16(best), out=reached)
+            alive &= reached
+            np.bitwise_xor(columns[:, 2 - position], flipped, out=digit)
+            digit *= alive
     return _decoded(code, values.dtype)
-
-
-def _reaching(digit: NDArray[np.uint16], guess: int, sizes: NDArray[np.int64] | None) -> int:
-    """How many values have at least this digit."""
-    if guess > _ALL:
-        return 0
-    reached = digit >= np.uint16(guess)
-    return int(np.count_nonzero(reached) if sizes is None else np.multiply(reached, sizes).sum())
 
 
 def _decoded(code: int, dtype: np.dtype[np.int64] | np.dtype[np.float64]) -> int | float:
