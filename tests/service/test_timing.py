@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -85,41 +86,52 @@ def test_no_stopwatch_tells_whether_one_person_is_there(more: str, tmp_path: Pat
 
 
 def test_no_bystander_tells_whether_one_person_is_there(tmp_path: Path) -> None:
-    """How often the service answers others while it counts."""
-    text = QUESTIONS[2]
+    """How often the service answers others while it counts; in turns, so that other load falls on both alike."""
     rates: list[list[float]] = [[], []]
     order = np.random.default_rng(2)
     for opening in range(OPENINGS // 2):
-        with neighbours(tmp_path, "a note of 30 KB") as pair:
-            for place in order.permutation(2):
+        with neighbours(tmp_path, "a note of 30 KB") as pair, ExitStack() as stack:
+            rounds = []
+            for place, data in enumerate(pair):
                 folder = tmp_path / f"{opening} {place}"
                 folder.mkdir()
-                with serving(folder, pair[place]) as service, listening(service.app) as url:
-                    rates[place] += pings(url, pair[place], text)
+                service = stack.enter_context(serving(folder, data))
+                rounds.append(stack.enter_context(pings(stack.enter_context(listening(service.app)), data)))
+            for _ in range(WINDOWS):
+                for place in order.permutation(2):
+                    rates[place].append(rounds[place]())
     found = round(auc(*rates), 3)
     assert found <= 0.55
 
 
-def pings(url: str, data: ServedTable, text: str) -> list[float]:
-    """Answers a second to a bystander, over windows of a few counts."""
-    answered, stop = 0, threading.Event()
+@contextmanager
+def pings(url: str, data: ServedTable) -> Iterator[Callable[[], float]]:
+    """A call counts a few times, and gives the answers a second that a bystander got meanwhile."""
+    answered, active, stop = 0, threading.Event(), threading.Event()
+    condition = read_condition(QUESTIONS[2], data.schema)
 
     def ping() -> None:
         nonlocal answered
         with httpx.Client(base_url=url) as client:
-            while not stop.is_set():
+            while active.wait() and not stop.is_set():
                 assert client.get("/v1/health").status_code == 200
                 answered += 1
 
-    thread, condition, rates = threading.Thread(target=ping), read_condition(text, data.schema), []
+    def window() -> float:
+        active.set()
+        before, begun = answered, time.perf_counter()
+        for _ in range(BATCH):
+            data.count(condition)
+        rate = (answered - before) / (time.perf_counter() - begun)
+        active.clear()
+        return rate
+
+    thread = threading.Thread(target=ping)
     thread.start()
+    window()
     try:
-        for _ in range(WINDOWS + 2):
-            before, begun = answered, time.perf_counter()
-            for _ in range(BATCH):
-                data.count(condition)
-            rates.append((answered - before) / (time.perf_counter() - begun))
+        yield window
     finally:
         stop.set()
+        active.set()
         thread.join()
-    return rates[2:]
