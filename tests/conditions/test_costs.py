@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from decimal import Decimal, localcontext
 
 import duckdb
 import pytest
@@ -34,7 +36,7 @@ def cost(text: str, cell: int = CELL) -> int:
     return read_condition(text, Schema(COLUMNS, max_cell=cell)).cost
 
 
-def nanoseconds(text: str, cell: str, length: int, rows: int = 2_000) -> float:
+def nanoseconds(text: str, cell: str, length: int = 1, rows: int = 2_000) -> float:
     """Of this process's own time, for one row, at best."""
     with duckdb.connect() as engine:
         engine.execute("PRAGMA disable_optimizer")
@@ -54,6 +56,20 @@ def test_the_cost_is_above_the_time_of_the_worst_cells(text: str) -> None:
     """In nanoseconds of a machine that may be four times slower than the one on which the costs were measured."""
     cell = WORST[text]
     assert nanoseconds(text, cell, CELL // len(cell)) < 4 * cost(text)
+
+
+def test_digits_halfway_between_two_doubles_take_no_longer_for_their_cost_than_what_the_delay_is_measured_on() -> None:
+    """D is five times the longest count at the speed of lower: with the cost of other casts these took ten times."""
+    low = 1e-300
+    with localcontext(prec=2_000):
+        middle = format((Decimal(low) + Decimal(math.nextafter(low, 1))) / 2, "E")
+    digits, exponent = middle.split("E")
+    for length in (30, 300, len(middle)):
+        cell = f"{digits[: length - len(exponent) - 1]}E{exponent}"
+        measured = nanoseconds("lower(s) = 'x'", "É", length) / cost("lower(s) = 'x'", length)
+        for type in ("DOUBLE", "FLOAT"):
+            text = f"CAST(s AS {type}) IS NULL"
+            assert nanoseconds(text, cell) / cost(text, length) < 2.5 * measured, (type, length)
 
 
 def test_the_cost_depends_on_the_length_of_cells_where_text_is_read_alone() -> None:

@@ -20,7 +20,7 @@ STEP: Final = 20
 """What any node costs: a value of fixed size is read and written."""
 SHOWN: Final = 40
 """The characters of a number, a date or a truth value as text."""
-READ, COMPARED, WILDCARD = 5, 3, 24
+READ, COMPARED, WILDCARD = 5, 3, 44
 """For each character: of a cell; of the shorter of two texts; of a pattern with _, at each place where it is tried."""
 PER_CHARACTER: Final = {
     **dict.fromkeys(("lower", "upper"), 40),
@@ -31,6 +31,10 @@ PER_CHARACTER: Final = {
 """Of the first argument."""
 FAILED, FAILED_DECIMAL = 2_000, 24_000
 """A cast that does not convert: the engine writes a message that nobody reads."""
+HALFWAY: Final = 40_000
+"""A text of many digits halfway between two doubles: the engine takes integers of a thousand bits to round it."""
+FROM_TEXT: Final = {"DECIMAL": (24, FAILED), **dict.fromkeys(("DOUBLE", "FLOAT"), (24, HALFWAY))}
+"""A text as a type: for each character, and once. Others take 8, and what a failure takes."""
 
 
 class Unbounded(Exception):
@@ -52,7 +56,8 @@ def cost_of(node: Node, max_cell: int) -> int:
         case Apply(operation, (_, *others)):
             own += _applied(operation, lengths, others)
         case Cast(target=target) if below[0].kind is Kind.TEXT:
-            own += (24 if target == "DECIMAL" else 8) * lengths[0] + FAILED
+            each, once = FROM_TEXT.get(target, (8, FAILED))
+            own += each * lengths[0] + once
         case Cast(target="DECIMAL"):
             own += FAILED_DECIMAL
         case Cast(target=target) if (below[0].kind, target) != (Kind.INTEGER, "DOUBLE"):

@@ -21,9 +21,9 @@ less changes a size only where it stands within that person's rows of the edge o
 on made-up cells that are as bad as cells can be: as long as they may be, and almost what is looked for (``Speed``).
 
 **What remains** is how long the engine takes over one value: at most the public cost of the condition
-(``conditions.costs``), because cells are cut to a public length, and at most a 4,096th of the ask that D allows. Whose
-time, and which rows lie near one another in memory, is not hidden from whoever runs on the same machine; D hides it
-from those who ask.
+(``conditions.costs``), because cells are cut to a public length, and at most a 4,096th of the ask that D allows; for a
+person with many values, as many of these. Whose time, and which rows lie near one another in memory, is not hidden from
+whoever runs on the same machine; D, which is above all of it, hides it from those who ask.
 """
 
 from __future__ import annotations
