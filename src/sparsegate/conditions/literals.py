@@ -78,5 +78,8 @@ def _moment(found: re.Match[str]) -> str:
     moment = datetime.datetime(year, month, day, hour, minute, second, int((fraction or "0").ljust(6, "0")))
     if zone and zone != "Z":
         minutes = int(zone[1:3]) * 60 + int(zone[3:].strip(":") or 0)
-        moment -= datetime.timedelta(minutes=minutes if zone[0] == "+" else -minutes)
+        try:
+            moment -= datetime.timedelta(minutes=minutes if zone[0] == "+" else -minutes)
+        except OverflowError:  # in UTC it lies before the year 1, or after 9999
+            raise ValueError from None
     return moment.isoformat(" ")
