@@ -2,7 +2,7 @@
 
 ::
 
-    SparsegateError            anything this library refuses to do
+    SparsegateError           anything this library refuses to do
     ├── ParameterError        a parameter breaks its rule (also a ValueError)
     │   └── ConditionError    a condition on rows is refused, at a place in its text
     ├── GateClosed            a gate was asked after it stopped answering

@@ -57,7 +57,7 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
         assert "'visits.csv', unit user: 1 columns may be asked about" in said
         assert "visits.csv.ledger: epsilon 200 left of epsilon 200" in said
         assert "answers leave 0.5 s after their turn came" in said
-        token = re.search(r"ng_[\w-]{43}", said).group()
+        token = re.search(r"sg_[\w-]{43}", said).group()
         with connect(url, token) as owner:
             gate = owner.open_gate(threshold=100, cutoff=3, epsilon=100)
             assert gate.ask("country = 'DE'")
@@ -73,7 +73,7 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
     with spawned(*arguments, "--budget", "200", "--delay", "off") as (process, url, said):
         assert "off: whoever has a stopwatch sees how long a count takes" in said
         assert "epsilon 100 left of epsilon 200" in said
-        assert "ng_" not in said
+        assert "sg_" not in said
         with connect(url, token) as owner:
             assert owner.gate(gate.id).remaining == 2
             assert not owner.gate(gate.id).ask("country = 'XX'")

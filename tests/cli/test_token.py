@@ -20,7 +20,7 @@ def ledger(tmp_path):
 def test_a_token_is_printed_once_and_lets_its_owner_in(command, ledger):
     code, out, _ = command("token", "add", "olga", "--role", "owner", "--ledger", ledger)
     assert code == 0
-    assert re.fullmatch(r"ng_[\w-]{43}\n", out)
+    assert re.fullmatch(r"sg_[\w-]{43}\n", out)
     opened = Ledger(ledger)
     assert Tokens(opened).authenticate(out.strip()).role is Role.OWNER
     opened.close()

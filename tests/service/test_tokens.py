@@ -26,7 +26,7 @@ def test_a_token_lets_in_whoever_it_was_made_for(ledger):
 def test_a_token_has_256_random_bits_and_the_ledger_holds_none_of_them(tmp_path):
     ledger = Ledger.create(tmp_path / "visits.ledger", dataset="visits", budget=1)
     text = Tokens(ledger).add("olga", Role.OWNER)
-    assert text.startswith("ng_")
+    assert text.startswith("sg_")
     assert len(text) == 3 + 43
     ledger.close()
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
@@ -35,7 +35,7 @@ def test_a_token_has_256_random_bits_and_the_ledger_holds_none_of_them(tmp_path)
     assert text[3:].encode() not in stored
 
 
-@pytest.mark.parametrize("text", ["", "ng_", "ng_" + "A" * 43, "ng_" + "A" * 44, "ng_" + "é" * 43, "x" * 46, "\0"])
+@pytest.mark.parametrize("text", ["", "sg_", "sg_" + "A" * 43, "sg_" + "A" * 44, "sg_" + "é" * 43, "x" * 46, "\0"])
 def test_a_text_that_is_no_token_lets_nobody_in(ledger, text):
     tokens = Tokens(ledger)
     tokens.add("olga", Role.OWNER)

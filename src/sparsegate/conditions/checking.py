@@ -6,13 +6,13 @@ and dates timestamps, beside the wider kind. No other conversion happens without
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from sparsegate.conditions.literals import WRITTEN, converted
 from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, Type
-from sparsegate.conditions.patterns import matches
 from sparsegate.conditions.schema import Kind
 from sparsegate.conditions.tree import All, Apply, CaseWhen, Cast, Coalesce, Either, Literal, Node, Not
 from sparsegate.errors import ConditionError
@@ -129,7 +129,7 @@ class Checker:
             raise self.refusal(pattern, "must have a pattern in single quotes here")
         subject, text = self._fit(value, Kind.TEXT).node, str(pattern.node.constant)
         if operation in ("like", "ilike"):
-            node = matches(subject, text, fold=operation == "ilike")
+            node = _liked(subject, text, fold=operation == "ilike")
         else:
             node = Apply(operation, (subject, pattern.node), Kind.BOOLEAN)
         return self.joined(node, [value, pattern], first, last)
@@ -207,3 +207,25 @@ class Checker:
 def _adapts(node: Node) -> bool:
     """Whether it is a text in quotes, which takes the kind of what it is compared with."""
     return isinstance(node, Literal) and node.kind is Kind.TEXT
+
+
+def _liked(value: Node, pattern: str, *, fold: bool) -> Node:
+    """``value LIKE pattern``, without an escape, as an operation that ``costs`` knows; with ``fold``, ILIKE."""
+
+    def test(operation: str, text: str) -> Node:
+        sides = (value, Literal(Kind.TEXT, text))
+        return Apply(operation, tuple(Apply("lower", (s,), Kind.TEXT) for s in sides) if fold else sides, Kind.BOOLEAN)
+
+    pattern = re.sub("%+", "%", pattern)
+    if "_" in pattern:
+        return test("wildcards", pattern)
+    match pattern.split("%"):
+        case [text]:
+            return test("=", text)
+        case [text, ""]:
+            return test("starts_with", text)
+        case ["", text]:
+            return test("ends_with", text)
+        case ["", text, ""]:
+            return test("contains", text)
+    return test("segments", pattern)

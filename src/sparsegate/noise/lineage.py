@@ -3,7 +3,7 @@
 Two processes that draw the same noise answer neighbouring questions with it, and the difference of the answers is
 private data without noise. So everything that holds noise remembers the ``MARK`` of the process it was born in and
 compares it before every draw. The mark stands in a page of memory that Linux wipes in the child of a fork, also of one
-made outside Python (``MADV_WIPEONFORK``). Where that is not to be had, ``os.register_at_fork`` wipes it, and a fork
+made outside Python (``MADV_WIPEONFORK``). Elsewhere ``os.register_at_fork`` wipes it, and a fork
 behind Python's back is noticed when a source next refills, by the process id.
 
 What no program can notice from inside is a copy of the whole machine: two virtual machines resumed from one snapshot

@@ -1,1 +1,1 @@
-"""The ledger of what was spent on a dataset, and whatever serves private answers against it."""
+"""Gates over HTTP that survive a crash and never overspend; the page, and the client."""

@@ -30,7 +30,7 @@ from sparsegate.ledger.postgres import PostgresDatabase
 from sparsegate.ledger.sqlite_file import SqliteFile
 
 _POLL: Final = 0.005
-_CLASS: Final = 0x6E67  # our own corner of PostgreSQL's advisory locks
+_CLASS: Final = 0x7367  # our own corner of PostgreSQL's advisory locks
 
 
 class SharedTurns(ABC):

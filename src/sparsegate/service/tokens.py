@@ -5,7 +5,7 @@ alone; the token itself is shown once, when it is made. It is found again by its
 can learn at most something about digests, and a digest opens nothing.
 
 A name is used once: the record must say for ever whose questions those were. A token that was found is remembered for
-a few seconds, and so long may a revoked one go on.
+a few seconds, so one that was just revoked may still work that long.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0
 """For how many seconds a token that was found is not looked up again."""
 
-_TOKEN: Final = re.compile(r"ng_[A-Za-z0-9_-]{43}", re.ASCII)
+_TOKEN: Final = re.compile(r"sg_[A-Za-z0-9_-]{43}", re.ASCII)
 _MOST: Final = 1024
 
 
@@ -77,11 +77,11 @@ class Tokens:
         self._guard = threading.Lock()
 
     def add(self, name: str, role: Role | str) -> str:
-        """Make a token and return its text, which is never to be had again."""
+        """Make a token and return its text, which is not stored and cannot be shown again."""
         wanted = _role(role)
         if not (0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()):
             raise ParameterError("name", f"must be 1 to {LONGEST_NAME} printable characters", name, "say who it is for")
-        text = f"ng_{secrets.token_urlsafe(32)}"
+        text = f"sg_{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
             if connection.execute(select(TOKENS.c.number).where(TOKENS.c.name == name)).first() is not None:
                 raise ParameterError(

@@ -28,7 +28,7 @@ from sparsegate.service.client.async_client import AsyncClient, connect_async
 from sparsegate.service.client.client import Client, connect
 from sparsegate.service.client.remote import settings
 
-TOKEN = "ng_" + "s" * 43
+TOKEN = "sg_" + "s" * 43
 URL = "https://service.example"
 VIEW = {"id": "g-1", "threshold": 1, "cutoff": 2, "epsilon": "0.5", "queries": None, "remaining": 2, "closed": False}
 ANSWER = {"gate": "g-1", "number": 1, "above": True, "remaining": 1, "closed": False}

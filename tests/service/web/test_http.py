@@ -104,7 +104,7 @@ PRIVATE = [
 
 @pytest.mark.parametrize(("method", "path"), PRIVATE)
 def test_nothing_under_v1_is_told_without_a_token_not_even_whether_a_body_is_right(standing, method, path):
-    for token in (None, "", "ng_" + "A" * 43):
+    for token in (None, "", "sg_" + "A" * 43):
         response = standing.send(method, path, token=token, content=b"{", key=None)
         assert_problem(response, 401, "unauthenticated")
         assert response.headers["www-authenticate"] == "Bearer"

@@ -167,8 +167,8 @@ def test_a_token_that_asks_too_often_waits_and_the_others_do_not(tmp_path, data)
 def test_whoever_guesses_tokens_is_slowed_down_and_locks_nobody_out(tmp_path, data):
     with serving(tmp_path, data, limits=Limits(failure_rate=0.01, failure_burst=2)) as service:
         for _ in range(2):
-            assert_problem(service.send("GET", "/v1/gates", token="ng_wrong"), 401, "unauthenticated")
-        assert_problem(service.send("GET", "/v1/gates", token="ng_wrong"), 429, "too-many-requests")
+            assert_problem(service.send("GET", "/v1/gates", token="sg_wrong"), 401, "unauthenticated")
+        assert_problem(service.send("GET", "/v1/gates", token="sg_wrong"), 429, "too-many-requests")
         assert service.send("GET", "/v1/gates", token="owner").status_code == 200
 
 

@@ -140,7 +140,7 @@ def test_answers_of_others_come_in_by_themselves(page: Any, service: tuple[Servi
 
 
 def test_an_unknown_token_is_refused_and_not_kept(page: Any) -> None:
-    page.get_by_label("Token").fill("ng_wrong")
+    page.get_by_label("Token").fill("sg_wrong")
     page.keyboard.press("Enter")
     page.get_by_role("alert").get_by_text("not known").wait_for()
     assert page.evaluate("sessionStorage.length + localStorage.length + document.cookie.length") == 0

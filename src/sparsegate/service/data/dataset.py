@@ -89,7 +89,7 @@ class ServedTable:
         columns: Sequence[str] | None = None,
         max_cell: int = MAX_CELL,
     ) -> ServedTable:
-        """Read the files (see ``tables.sources``) into a dataset that is ready to be counted.
+        """Read the files (see ``tables.workspace``) into a dataset that is ready to be counted.
 
         Parameters
         ----------

@@ -57,7 +57,7 @@ class Limits:
 
 
 class RateLimiter:
-    """Token limiter: each key may take ``burst`` at once and ``rate`` a second in the long run.
+    """A token bucket: each key may take ``burst`` at once, and ``rate`` a second in the long run.
 
     >>> limiter = RateLimiter(rate=1, burst=2, clock=lambda: 0.0)
     >>> limiter.take("a"), limiter.take("a"), limiter.take("a"), limiter.take("b")
@@ -150,7 +150,7 @@ def _address(scope: Scope) -> str:
 
 
 _BEARER: Final = HTTPBearer(
-    scheme_name="token", description="A token of `sparsegate token add`: `ng_...`.", auto_error=False
+    scheme_name="token", description="A token of `sparsegate token add`: `sg_...`.", auto_error=False
 )
 
 

@@ -70,7 +70,7 @@ UNAUTHENTICATED: Final = Sort(
     status=401,
     title="No token that is known",
     constant=True,
-    says="send `Authorization: Bearer ng_...` with a token from `sparsegate token add`",
+    says="send `Authorization: Bearer sg_...` with a token from `sparsegate token add`",
 )
 BUDGET_EXCEEDED: Final = Sort(
     type="budget-exceeded",
