@@ -1,11 +1,8 @@
-"""The gate: what it answers, when it closes, what it refuses, and that it keeps its secret."""
+"""The gate: what it answers, when it closes, and what it refuses."""
 
 from __future__ import annotations
 
-import copy
 import math
-import os
-import pickle
 from fractions import Fraction
 from typing import Any
 
@@ -14,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, proportion_p
-from tests.support.processes import in_forked_child
-from tests.support.threads import at_once
 
 import sparsegate as sg
-from sparsegate.mechanisms.gate import Gate
 
 
 def seeded(seed: int = 7, **options: Any) -> sg.SparseVector:
@@ -300,90 +294,3 @@ def test_the_margin_of_equal_scales_and_of_a_float_gate_is_finite() -> None:
     assert equal.margin() == near.margin()
     real = sg.SparseVector(threshold=0.0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
     assert real.margin() == pytest.approx(equal.margin(), abs=1.01)
-
-
-# The gate as a secret
-
-
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, pickle.dumps, lambda gate: gate.__getstate__()])
-def test_a_gate_is_never_copied(clone: Any) -> None:
-    with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
-        clone(seeded())
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("method", ["ask", "ask_many"])
-def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) -> None:
-    gate = sg.SparseVector(threshold=0, cutoff=3, epsilon=1, sensitivity=1)
-    gate.ask(5)
-
-    def use() -> str:
-        try:
-            getattr(gate, method)([1] if method == "ask_many" else 1)
-        except sg.GateClosed as error:
-            return str(error)
-        return "answered"
-
-    with gate._lock:
-        assert "another process" in in_forked_child(use)
-    gate.ask(-(10**6))
-
-
-def test_threads_share_one_cutoff() -> None:
-    gate = sg.SparseVector(threshold=0, cutoff=500, epsilon=1, sensitivity=1)
-
-    def ask(_: int) -> int:
-        mine = 0
-        try:
-            while True:
-                mine += bool(gate.ask(10**6))
-        except sg.GateClosed:
-            return mine
-
-    assert sum(at_once(ask, range(8))) == 500
-    assert gate.positives == 500
-
-
-def _refusal(call: Any) -> str:
-    """The message of a refused call, and the local variables of every frame below the call."""
-    with pytest.raises(sg.SparsegateError) as caught:
-        call()
-    frames = [entry.frame.f_locals for entry in caught.traceback[1:]]
-    assert len(frames) >= 2
-    return str(caught.value) + repr(frames)
-
-
-def test_no_repr_error_or_traceback_shows_noise() -> None:
-    """A gate whose noise is made recognisable: a large prime stands in every rho and nu."""
-    mark = 982_451_653
-    gate = sg.SparseVector(threshold=0, cutoff=1, epsilon=1, sensitivity=1)
-    gate._rho = mark
-    gate._nu._waiting = [mark] * 50  # type: ignore[union-attr]
-    texts = [repr(gate), repr(gate._nu), str(gate), repr(gate._calibration)]
-    for bad in BAD_ANSWERS:
-        texts.append(_refusal(lambda bad=bad: gate.ask(bad)))  # type: ignore[misc]
-        texts.append(_refusal(lambda bad=bad: gate.ask_many([1, bad])))  # type: ignore[misc]
-    gate.close()
-    texts.append(_refusal(lambda: gate.ask(1)))
-    assert len(texts) > 10
-    assert not any(str(mark) in text for text in texts)
-
-
-def test_a_closed_gate_stays_closed_and_with_closes_it() -> None:
-    with seeded() as gate:
-        gate.ask(0)
-    assert gate.closed
-    with pytest.raises(sg.GateClosed, match="closed by hand"):
-        gate.ask(0)
-
-
-def test_an_answer_is_a_frozen_truth_value() -> None:
-    assert sg.ABOVE
-    assert not sg.BELOW
-    assert sg.Answer(True) == sg.ABOVE
-    with pytest.raises(AttributeError):
-        sg.ABOVE.above = False  # type: ignore[misc]
-
-
-def test_the_gate_of_a_flawed_row_is_the_same_class() -> None:
-    assert issubclass(sg.SparseVector, Gate)

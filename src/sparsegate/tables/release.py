@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -86,3 +87,11 @@ class TopItems:
             "confidence": self.confidence,
             "record": self.record.published(),
         }
+
+
+def installed_version() -> str:
+    """The version of this library, for the record."""
+    try:
+        return version("sparsegate")
+    except PackageNotFoundError:  # run from its sources, without being installed
+        return "unknown"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.budget import Number, Spender, charge
@@ -21,7 +20,7 @@ from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.noisy_counts import answer_scale, error_bar, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
 from sparsegate.tables.question import Question
-from sparsegate.tables.release import Record, TopItems
+from sparsegate.tables.release import Record, TopItems, installed_version
 
 if TYPE_CHECKING:
     from sparsegate.tables.engines.engine import Frame
@@ -222,12 +221,5 @@ class Prepared:
             dbar=question.dbar,
             where=question.where,
             private=private,
-            version=_version(),
+            version=installed_version(),
         )
-
-
-def _version() -> str:
-    try:
-        return version("sparsegate")
-    except PackageNotFoundError:  # run from its sources, without being installed
-        return "unknown"

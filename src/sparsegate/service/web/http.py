@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, Any, Final, TypeVar
@@ -29,6 +28,7 @@ from sparsegate.service.web import models, problems
 from sparsegate.service.web.admission import Anybody, Authentication, Calling, GateQueues, Limits, Owner, OwnerCalling
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary
 from sparsegate.service.web.openapi import POSTED, TOKEN, describe, problem_responses
+from sparsegate.tables.release import installed_version
 
 _Result = TypeVar("_Result")
 
@@ -205,7 +205,7 @@ def create_app(keeper: Keeper, tokens: Tokens, *, limits: Limits | None = None) 
     limits = Limits() if limits is None else limits
     app = FastAPI(
         title="sparsegate",
-        version=_version(),
+        version=installed_version(),
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -243,10 +243,3 @@ async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sorts = {404: problems.NOT_FOUND, 405: problems.WRONG_METHOD}
     return problems.problem(sorts.get(error.status_code, problems.MALFORMED), headers=error.headers)
-
-
-def _version() -> str:
-    try:
-        return version("sparsegate")
-    except PackageNotFoundError:
-        return "unknown"
