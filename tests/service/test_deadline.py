@@ -16,7 +16,7 @@ D = 0.3
 def course(asking: Asking[str], *, work: float, outcome=lambda: "done") -> bool:
     """The steps of an ask whose work takes so long; whether it was delivered in time."""
     asking.arrive()
-    asking.intend()
+    asking.intend(lambda: None)
     time.sleep(work)
     delivered = asking.deliver(outcome)
     asking.leave()
@@ -41,7 +41,7 @@ def test_what_is_late_is_lost_at_the_delay() -> None:
 
     def work() -> None:
         asking.arrive()
-        asking.intend()
+        asking.intend(lambda: None)
         assert late.wait(5)
         assert asking.late
         assert not asking.deliver(lambda: "too late")
@@ -61,7 +61,7 @@ def test_whatever_fails_after_the_intent_is_one_constant_outcome(delay: float) -
 
     def work() -> None:
         asking.arrive()
-        asking.intend()
+        asking.intend(lambda: None)
         raise RuntimeError("SECRET")
 
     begun = time.monotonic()
@@ -103,7 +103,7 @@ def test_without_a_delay_the_work_is_done_here_and_now() -> None:
 
     def work() -> None:
         asking.arrive()
-        asking.intend()
+        asking.intend(lambda: None)
         threads.append(threading.get_ident())
         assert asking.deliver(lambda: 7)
         asking.leave()

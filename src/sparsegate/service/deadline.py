@@ -1,8 +1,9 @@
 """One ask and its deadline: the answer leaves at arrival + D, also where the work is not done by then.
 
 The work is done in a thread of its own, which holds the gate's turn; whoever asked waits for it until D is over and no
-longer. What the thread does after that is clean up: it takes back an outcome that was written too late, closes the
-gate, and gives back the turn. A count that is late is not stopped: its work is bounded (``data.constant_work``), and
+longer, and has the ask undone and the gate closed at that moment (``overrun``), so that nobody sees when the work
+ended. What the thread does after that is clean up: it takes back an outcome that was written later still, and gives
+back the turn. A count that is late is not stopped: its work is bounded (``data.constant_work``), and
 what could be stopped would tell how far it was.
 """
 
@@ -62,6 +63,7 @@ class Asking(Generic[Answer]):
         self._arrival: float | None = None
         self._intended = False
         self._expired = False
+        self._overrun: Callable[[], None] | None = None
         self._outcome: Callable[[], Answer] | None = None
 
     def run(self, work: Callable[[], None]) -> Answer:
@@ -69,6 +71,8 @@ class Asking(Generic[Answer]):
         if self._delay:
             threading.Thread(target=self._body, args=(work,), daemon=True).start()
             self._wait()
+            if self._expired and self._overrun is not None:
+                threading.Thread(target=self._overrun, daemon=True).start()
         else:
             self._body(work)
         outcome = self._outcome
@@ -103,9 +107,10 @@ class Asking(Generic[Answer]):
             self._arrival = time.monotonic()
             self._changed.notify()
 
-    def intend(self) -> None:
-        """The intent is committed: from here on whatever comes of it leaves at arrival + D."""
-        self._intended = True
+    def intend(self, overrun: Callable[[], None]) -> None:
+        """The intent is committed: from here on whatever comes of it leaves at arrival + D; if nothing has, ``overrun``
+        is called then, in a thread of its own."""
+        self._intended, self._overrun = True, overrun
 
     def deliver(self, outcome: Callable[[], Answer]) -> bool:
         """Hand over what is to be returned or raised; False: too late, ``OutcomeLost`` has left."""

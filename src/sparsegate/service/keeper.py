@@ -177,7 +177,7 @@ class Keeper:
                     known = number
                     asking.deliver(lambda: self._again(gate, request, known))
                     return
-                asking.intend()
+                asking.intend(partial(self._void, gate, number, FAILED))
                 trouble = self._decided(asking, gate, live, number, condition)
                 if trouble:
                     self._void(gate, number, None if trouble is _UNWRITTEN else FAILED)
