@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from inspect import iscoroutinefunction
 from numbers import Rational
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sparsegate.errors import LedgerError, ParameterError
+from sparsegate.errors import ParameterError, SparsegateError
 
 Number = int | float | Fraction | Decimal
 Allocation = str | Number
@@ -194,7 +195,7 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
     """
     if ledger is None:
         return lambda gave: None
-    if not isinstance(ledger, Spender):
+    if not isinstance(ledger, Spender) or isinstance(ledger, type) or iscoroutinefunction(ledger.spend):
         raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
     entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE])
@@ -202,8 +203,10 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
     def keep(gave: Mapping[str, Any]) -> None:
         try:
             ledger.keep(entry, gave)
-        except LedgerError as error:
-            why = str(error).removesuffix("; nothing was spent")
+        except Exception as error:
+            # The words of another error may hold the result, which a warning must not.
+            known = isinstance(error, SparsegateError)
+            why = str(error).removesuffix("; nothing was spent") if known else f"{type(error).__name__} in the ledger"
             warnings.warn(f"this release is paid for, and is not stored: {why}", RuntimeWarning, stacklevel=3)
 
     return keep

@@ -148,7 +148,14 @@ def test_the_whole_budget_can_be_spent_and_not_a_bit_more(tmp_path: Any) -> None
         assert [entry.what for entry in ledger.entries()[1:]] == [EVERY[0][1], EVERY[3][1]]
 
 
-@pytest.mark.parametrize("wrong", ["visits.ledger", 3, object()])
+class Later:
+    """An account for another loop: what it is asked to spend is not spent when the call returns."""
+
+    async def spend(self, **_: Any) -> None: ...
+    async def keep(self, *_: Any) -> None: ...
+
+
+@pytest.mark.parametrize("wrong", ["visits.ledger", 3, object(), sg.Ledger, Later()])
 def test_what_is_no_ledger_is_refused_by_name(wrong: Any) -> None:
     with pytest.raises(sg.ParameterError, match=r"^ledger must be an open ledger"):
         number(ledger=wrong, source=Untouchable(1), not_private=True)

@@ -8,9 +8,11 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.processes import in_forked_child
@@ -192,3 +194,14 @@ def test_a_transaction_that_was_cut_short_spends_nothing(shared: Ledger) -> None
     with pytest.raises(EOFError):
         in_forked_child(die_inside)
     assert shared.total_spent().epsilon == 0
+
+
+def test_a_server_that_keeps_old_snapshots_refuses_nobody(cluster: Any) -> None:
+    """A transaction that waited for the lock sees what was spent while it waited, whatever the server's default is."""
+    place = cluster.database()
+    with Ledger.create(place, dataset="visits", budget=1) as ledger, ledger.database.writing() as connection:
+        name = connection.exec_driver_sql("SELECT current_database()").scalar()
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+    with Ledger(place) as ledger, ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: ledger.spend(epsilon=0.05, what=f"release {number}"), range(20)))
+        assert ledger.total_spent().epsilon == 1

@@ -172,3 +172,14 @@ def test_a_crash_leaves_all_of_them_spent_or_none(
         except sg.LedgerError:
             continue
     assert used == usable
+
+
+def test_what_was_reserved_is_read_from_the_store(ledger: Ledger) -> None:
+    with ledger.together() as report:
+        charge = report.reserve(epsilon=0.25, what="a quarter")
+    charge.amount += charge.amount
+    with pytest.raises(sg.BudgetExceeded, match="nothing was released"):
+        number(charge, source=Untouchable(1), not_private=True)
+    charge.commit(ledger, ledger.spend(epsilon=0.5, what="something else"))
+    with pytest.raises(sg.ParameterError, match="must be that of a reserved entry"):
+        number(charge, source=Untouchable(1), not_private=True)

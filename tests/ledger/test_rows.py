@@ -89,3 +89,37 @@ def test_a_result_that_cannot_be_stored_still_goes_to_its_owner(ledger: Ledger, 
         assert isinstance(sg.laplace(5, epsilon=0.5, sensitivity=1, ledger=ledger), int)
     assert caught[0].filename.endswith("test_rows.py")
     assert ledger.total_spent().epsilon * 2 == 1
+
+
+def test_what_a_release_gave_is_not_kept_on_another_ledger(ledger: Ledger, tmp_path: Any) -> None:
+    ledger.spend(epsilon=0.25, what="something else")
+    with Ledger.create(tmp_path / "other.ledger", dataset="others", budget=1) as other:
+        entry = other.spend(epsilon=0.5, what="a mean")
+    with pytest.raises(sg.ParameterError, match=r"^entry must be an entry of this ledger, got 2"):
+        ledger.keep(entry, {"mean": 5})
+    assert ledger.release(2).gave == ()
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError("private words")
+
+
+@pytest.mark.parametrize("gave", [{"x": 10**5000}, {(1, 2): 3}, 5, [1]])
+def test_what_json_cannot_hold_is_refused_by_name(ledger: Ledger, gave: Any) -> None:
+    entry = ledger.spend(epsilon=0.25, what="x")
+    with pytest.raises(sg.ParameterError, match=r"^gave must be what JSON can hold; keep it as"):
+        ledger.keep(entry, gave)
+
+
+@pytest.mark.parametrize("item", [10**5000, Unspeakable()], ids=["long", "unspeakable"])
+def test_items_that_cannot_be_stored_still_go_to_their_owner(ledger: Ledger, item: Any) -> None:
+    with pytest.warns(RuntimeWarning, match=r"paid for, and is not stored: (gave must be|RuntimeError in the ledger)"):
+        found = sg.select_top({item: 5}, count=1, epsilon=0.5, sensitivity=1, ledger=ledger)
+    assert found.items is not None
+    assert found.items[0] is item
+
+
+def test_a_number_that_turns_into_itself_is_kept_as_text(ledger: Ledger) -> None:
+    sg.select_top({np.longdouble(1.5): 5}, count=1, epsilon=0.5, sensitivity=1, ledger=ledger)
+    assert ledger.release(2).gave[0]["items"] == ["1.5"]

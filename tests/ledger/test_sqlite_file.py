@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.processes import in_forked_child
 
-from sparsegate.errors import LedgerError
+from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.ledger.ledger import Ledger
 
 
@@ -151,3 +151,18 @@ def test_a_locked_ledger_is_an_error_and_spends_nothing(path: Path, ledger: Ledg
     holder.execute("ROLLBACK")
     holder.close()
     assert ledger.total_spent().epsilon == 0
+
+
+def test_a_ledger_with_a_second_name_is_not_spent_from(path: Path, ledger: Ledger) -> None:
+    """SQLite keeps a log beside each name: two processes with a name each would both spend the whole budget."""
+    other = path.with_name("other.ledger")
+    other.hardlink_to(path)
+    for use in (lambda: ledger.spend(epsilon=0.5, what="x"), lambda: Ledger(other), lambda: Ledger(path)):
+        with pytest.raises(LedgerError, match="has a second name, a hard link.*; nothing was spent$"):
+            use()
+    other.unlink()
+    other.symlink_to(path)
+    with Ledger(other) as same:
+        same.spend(epsilon=0.5, what="under a symbolic link")
+    with pytest.raises(BudgetExceeded):
+        ledger.spend(epsilon=0.75, what="x")

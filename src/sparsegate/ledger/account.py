@@ -33,6 +33,7 @@ from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
 _DIGITS = 400
+_LONGEST_BITS = 12_000  # Python turns integers of up to 4,300 digits into text, and 14,000 bits are those
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
 
@@ -171,11 +172,15 @@ def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon
 
 
 def exact_text(value: Fraction) -> str:
-    """The exact value as text: a decimal where one ends, else p/q.
+    """The exact value as text: a decimal where one ends, else p/q; a sum that no text can hold, to 15 digits.
 
     >>> exact_text(Fraction(1, 8)), exact_text(Fraction(1, 3)), exact_text(Fraction(20))
     ('0.125', '1/3', '20')
     """
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
+        with localcontext() as context:  # no amount, but a sum of amounts of hundreds of digits may be as long as this
+            context.prec = 15
+            return f"about {Decimal(value.numerator) / Decimal(value.denominator)}"
     rest, digits = value.denominator, 0
     for prime in (2, 5):
         power = 0
@@ -199,7 +204,7 @@ def exact_value(text: object) -> Fraction:
 
 def public_line(text: str, parameter: str) -> str:
     """Check a text for the record: one printable line of 1 to 500 characters."""
-    if not (0 < len(text) <= LONGEST_LINE and text.isprintable()):
+    if not (isinstance(text, str) and 0 < len(text) <= LONGEST_LINE and text.isprintable()):
         raise ParameterError(
             parameter, f"must be one printable line of 1 to {LONGEST_LINE} characters", text, "shorten it"
         )

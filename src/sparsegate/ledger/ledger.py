@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, inspect, update
 
 from sparsegate.budget import Number
-from sparsegate.errors import ParameterError
+from sparsegate.errors import BudgetExceeded, ParameterError
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_amount, public_line
 from sparsegate.ledger.database import open_database
 from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
@@ -142,7 +142,9 @@ class Ledger:
         """Store what the release of an entry gave, as JSON; may be called again to add to it."""
         number = entry.number if isinstance(entry, Entry) else entry
         with self.database.writing() as connection:
-            self._spent(connection, number)
+            if self._spent(connection, number) != entry and isinstance(entry, Entry):
+                rule = "must be an entry of this ledger"
+                raise ParameterError("entry", rule, number, "keep what a release gave on the ledger that paid for it")
             add_part(connection, number, gave)
 
     def release(self, number: int) -> Release:
@@ -178,23 +180,27 @@ class Ledger:
     def reserved(self, number: int) -> Reserved:
         """The reserved charge of that number again, in another process or after a crash. It serves one release."""
         with self.database.reading() as connection:
-            entry = self._spent(connection, number)
-        if entry.kind is not EntryKind.RESERVE:
-            raise ParameterError("number", "must be that of a reserved entry", number, "see `sparsegate ledger show`")
+            entry = self._reserved(connection, number)
         again = Reserved(entry.amount, entry.what)
         again.commit(self, entry)
         return again
 
-    def begin_release(self, number: int, what: str) -> None:
+    def begin_release(self, number: int, cost: Amount, what: str) -> Entry:
         """Write that a reserved entry is used: the store decides, so that of two releases one is refused."""
         with self.database.writing() as connection:
-            self._spent(connection, number)
+            entry = self._reserved(connection, number)
+            if not cost.within(entry.amount):
+                raise BudgetExceeded(
+                    f"{cost} is more than was reserved for {entry.what!r}, {entry.amount}; nothing was released; ask "
+                    "for less, or reserve more"
+                )
             if read_parts(self.database, connection, number):
                 raise self.database.trouble(
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
                     f"with release({number})"
                 )
             add_part(connection, number, {"what": what}, part=USED)
+        return entry
 
     def raise_budget(self, *, budget: Number, budget_delta: Number | None = None, why: str) -> Entry:
         """Commit a larger budget; that of delta stays as it is unless given."""
@@ -248,3 +254,9 @@ class Ledger:
     def _spent(self, connection: Connection, number: object) -> Entry:
         read_dataset(self.database, connection, self._dataset)
         return read_spent(self.database, connection, number)
+
+    def _reserved(self, connection: Connection, number: object) -> Entry:
+        entry = self._spent(connection, number)
+        if entry.kind is not EntryKind.RESERVE:
+            raise ParameterError("number", "must be that of a reserved entry", number, "see `sparsegate ledger show`")
+        return entry

@@ -26,6 +26,8 @@ class PostgresDatabase(Database):
         options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
         engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
+            # A snapshot from before the wait for the lock would not hold what the others spent meanwhile.
+            isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": wait, "options": settings},
             **options,
         )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.budget import Number
-from sparsegate.errors import BudgetExceeded, LedgerError
+from sparsegate.errors import LedgerError
 from sparsegate.ledger.account import Amount, Entry, exact_amount, public_line
 
 if TYPE_CHECKING:
@@ -42,14 +42,7 @@ class Reserved:
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry:
         """Use the charge for a release of at most its amount. Draw nothing before this returns."""
         ledger, entry = self._committed()
-        cost = exact_amount(epsilon, delta)
-        if not cost.within(self.amount):
-            raise BudgetExceeded(
-                f"{cost} is more than was reserved for {self.what!r}, {self.amount}; nothing was released; ask for "
-                "less, or reserve more"
-            )
-        ledger.begin_release(entry.number, what)
-        return entry
+        return ledger.begin_release(entry.number, exact_amount(epsilon, delta), what)
 
     def keep(self, entry: Entry, gave: Mapping[str, Any]) -> None:
         """Store what the release gave."""

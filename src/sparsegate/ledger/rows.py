@@ -101,13 +101,17 @@ def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, par
     if part is None:
         last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
         part = connection.execute(last).scalar_one() + 1
-    text = json.dumps(dict(gave), default=_plain)
+    try:
+        text = json.dumps(dict(gave), default=_plain)
+    except (TypeError, ValueError, RecursionError):
+        raise ParameterError("gave", "must be what JSON can hold", next_step="keep it as numbers and text") from None
     connection.execute(insert(RELEASES).values(entry=entry, part=part, gave=text))
 
 
 def _plain(value: Any) -> Any:
     """What JSON does not know: an array as its numbers, anything else as its text."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    return str(value) if type(plain) is type(value) else plain
 
 
 def damaged(database: Database, how: str) -> LedgerError:

@@ -34,6 +34,8 @@ _REASONS: Final = MappingProxyType(
     }
 )
 
+_LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away
+
 
 class SqliteFile(Database):
     """A SQLite file in WAL mode."""
@@ -41,7 +43,8 @@ class SqliteFile(Database):
     def __init__(self, path: str | Path, *, patience: float, pooled: bool) -> None:
         self.path, self.shown = Path(path), str(path)
         self._patience = patience
-        self._inode = self._seen()
+        seen = self._seen()
+        self._inode = None if seen is None else seen.st_ino
         # SQLite's own waiting is a poll that grows, and is fair to nobody: threads wait for one another here.
         self._writer = threading.Lock()
         super().__init__(self._engine(self.path, pooled=pooled))
@@ -63,22 +66,31 @@ class SqliteFile(Database):
         event.listen(engine, "begin", _begin)
         return engine
 
-    def _seen(self) -> int | None:
+    def _seen(self) -> os.stat_result | None:
         try:
-            return self.path.stat().st_ino
+            return self.path.stat()
         except OSError:
             return None
 
     def _check(self) -> None:
         # An open connection would go on writing to a file that was deleted or replaced, and the writing be lost.
-        inode = self._seen()
-        if inode is None or (self._inode is not None and inode != self._inode):
-            gone = "does not exist" if inode is None else "was replaced by another file while in use"
+        seen, until = self._seen(), time.monotonic() + _LINKING
+        if seen is None or (self._inode is not None and seen.st_ino != self._inode):
+            gone = "does not exist" if seen is None else "was replaced by another file while in use"
             raise LedgerError(
                 f"the ledger {self.shown} {gone}; check the path, or make a new one by giving a budget and a dataset "
                 "(but not in place of one that was lost: what it recorded stays spent)"
             )
-        self._inode = inode
+        self._inode = seen.st_ino
+        # What is written under one name goes to a log beside that name: under two names a budget is spent twice.
+        while seen is not None and seen.st_nlink > 1:
+            if time.monotonic() > until:
+                raise self.trouble(
+                    "has a second name, a hard link, under which its budget could be spent again; remove the other "
+                    "name (find it with `find -samefile`), or replace it by a symbolic link"
+                )
+            time.sleep(_LINKING / 20)
+            seen = self._seen()
 
     def _lock(self, connection: Connection) -> None:
         # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
