@@ -56,7 +56,7 @@ def law(release: Prepared) -> dict[Hashable, float]:
     seen: list[tuple[Scores, Request]] = []
     drawn: list[Drawn] = []
 
-    def pick(request: Request, scores: Scores, **_: Any) -> Drawn:
+    def pick(request: Request, scores: Scores, *_: Any) -> Drawn:
         seen.append((scores, request))
         return drawn[-1] if drawn else next(outcomes(scores, request))[0]
 
