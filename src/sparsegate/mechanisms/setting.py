@@ -73,10 +73,8 @@ class Setting:
             rule = "must be True or False"
             raise ParameterError("monotonic", rule, self.monotonic, "pass True only for one-way changes")
         budget, scales, one_way = self.budget, self.scales, bool(self.monotonic)
-        given = (self.epsilon is not None) + (budget is not None)
-        if given > 1 or (given == 0 and scales is None):
-            rule = "or budget must be given, and not both"
-            raise ParameterError("epsilon", rule, self.epsilon, "pass one of the two")
+        if scales is None or self.epsilon is not None:
+            check_one_of(self.epsilon, budget)
         if self.epsilon is None and self.allocation is not None:
             rule = "must be given with epsilon only: a budget is split already"
             raise ParameterError("allocation", rule, self.allocation, "pass epsilon=")
@@ -97,3 +95,9 @@ class Setting:
         """The scales of rho, nu and fresh answers, in units of the sensitivity."""
         assert self.scales is not None
         return self.scales
+
+
+def check_one_of(epsilon: Number | None, budget: Budget | None) -> None:
+    """Raise a ParameterError unless exactly one of the two says how much is spent."""
+    if (epsilon is None) == (budget is None):
+        raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")

@@ -11,7 +11,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.gate import Answer, Gate
 from sparsegate.mechanisms.plan import plan
-from sparsegate.mechanisms.setting import RunOptions, Split
+from sparsegate.mechanisms.setting import RunOptions, Split, check_one_of
 from sparsegate.mechanisms.variants import Scales, Variant
 from sparsegate.noise import Source
 
@@ -108,8 +108,7 @@ def _planned(cutoff: int, queries: int, options: Split) -> tuple[Scales, Budget]
     epsilon, budget = options.get("epsilon"), options.get("budget")
     if (allocation := options.get("allocation")) is not None:
         raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
-    if (epsilon is None) == (budget is None):
-        raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+    check_one_of(epsilon, budget)
     total, share = (epsilon, 0) if budget is None else (budget.total, budget.answers)
     monotonic = options.get("monotonic", False)
     planned = plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=queries, answers=share)  # type: ignore[arg-type]

@@ -89,7 +89,7 @@ class Asking(Generic[Answer]):
             # Before the intent a refusal says why; after it there is one outcome, whatever happened.
             self.deliver(lost if self._intended else partial(_refuse, error))
         finally:
-            self.deliver(lost)  # where nothing else was
+            self.deliver(lost)  # does nothing if something was delivered before
 
     def _wait(self) -> None:
         """Until something is delivered, or D is over."""

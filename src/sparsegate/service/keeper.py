@@ -107,7 +107,7 @@ class Keeper:
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
         spec = GateSpec(threshold=threshold, cutoff=cutoff, epsilon=amount.epsilon, queries=queries)
-        # From a gate that is made for its checks alone, and thrown away: what cannot be made must not be charged.
+        # This makes a gate for its checks alone, and throws it away: what cannot be made must not be charged.
         margin(spec)
         body = {"threshold": threshold, "cutoff": cutoff, "epsilon": exact_text(spec.epsilon), "queries": queries}
         request = request.bound_to(body)
@@ -127,8 +127,8 @@ class Keeper:
                 tally=Tally(spec=spec),
             )
             what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
-            # The charge, the gate and the response in one transaction. Noise that was drawn for it and not stored, if
-            # the charge is refused or another came first, is of no data and for nobody.
+            # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
+            # was first, the noise that was drawn here is thrown away: no data has met it.
             mine = json.dumps(self._view(new))
             stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine)
             if stored is None:
@@ -184,7 +184,7 @@ class Keeper:
                     asking.deliver(lost)
             asking.leave()
         if trouble:
-            # After it has left, and to the owner: when a question fails may depend on the data.
+            # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
 
     def _decided(

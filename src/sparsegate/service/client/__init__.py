@@ -2,5 +2,5 @@
 
 from sparsegate.errors import load_extra
 
-# Here, so that whoever asks for a client without it is told what to install.
+# Loaded here, so that whoever lacks httpx is told what to install.
 load_extra("httpx", extra="serve")

@@ -57,7 +57,7 @@ def _service(request: Request) -> _Service:
 
 
 def _gate(id: Annotated[str, Path(description="The name of a gate.", examples=["g-0123456789abcdef"])]) -> str:
-    # Such as never was one is not looked up: a database has its own ideas about what a text may hold.
+    # Reject malformed names before the lookup: databases differ in what a text may hold.
     if not _GATE.fullmatch(id):
         raise UnknownGate
     return id

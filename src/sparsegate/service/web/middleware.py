@@ -51,7 +51,7 @@ class ErrorBoundary:
                 begun = True
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                # What is at /v1 belongs to one token; the rest may be kept, but is asked for anew.
+                # Answers of /v1 belong to one token. The rest may be kept, but must be checked again before use.
                 headers["Cache-Control"] = "no-store" if scope["path"].startswith("/v1") else "no-cache"
             await send(message)
 

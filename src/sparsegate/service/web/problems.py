@@ -245,7 +245,7 @@ def problem_of(error: SparsegateError) -> Response:
     members: dict[str, Any] = {}
     if isinstance(error, ParameterError):
         members = parameter_members(error.parameter, error.rule, error.next_step)
-        # A scale that is out of range, for instance, follows from several fields and is none.
+        # Not every parameter is a field: a scale that is out of range, for instance, follows from several of them.
         members |= {"pointer": f"/{error.parameter}"} if error.parameter in FIELDS else {}
     if isinstance(error, ConditionError):
         members |= {"start": error.start, "end": error.end, "near": list(error.near)}

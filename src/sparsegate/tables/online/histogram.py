@@ -75,7 +75,7 @@ class Histogram:
 
     def share(self, steps: Integers) -> float:
         """The share of people that a query of such weights, in steps of 2**-24, counts."""
-        # Not @: what starts threads for a few thousand products is slower, and sums in an order of its own.
+        # Not @: it starts threads, which is slower for a few thousand products, and sums in an order of its own.
         return math.ldexp(float(np.einsum("i,i->", steps.astype(np.float64), self.shares[:-1])), -WEIGHT_BITS)
 
     def taught(self, lesson: Lesson, target: float, earlier: Iterable[Lesson] = ()) -> Histogram:

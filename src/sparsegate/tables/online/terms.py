@@ -9,6 +9,7 @@ from sparsegate.budget import Budget, Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.mechanisms.lattice import exact_number
+from sparsegate.mechanisms.setting import check_one_of
 from sparsegate.mechanisms.variants import Scales, Variant
 from sparsegate.tables.columns import check_unit
 from sparsegate.tables.online.accuracy import STEP, UpdateStep, least_cutoff
@@ -67,8 +68,7 @@ class Terms:
 
     def _check_epsilon(self, epsilon: Number | None) -> tuple[Fraction, Fraction]:
         budget, counted = self._budget, self.population is None
-        if (epsilon is None) == (budget is None):
-            raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+        check_one_of(epsilon, budget)
         if budget is None:
             total = exact_epsilon(epsilon)
             return total, total * _COUNT_SHARE if counted else Fraction(0)
