@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from decimal import Decimal, localcontext
+from pathlib import Path
 
 import duckdb
 import pytest
 
-from sparsegate.conditions import Column, Kind, Schema, read_condition
+from sparsegate.conditions import Column, Kind, Schema, costs, read_condition
 from sparsegate.conditions.operations import FUNCTIONS, REGEXPS
 
 CELL = 1_000
@@ -101,3 +102,21 @@ def test_every_function_but_regular_expressions_has_a_cost() -> None:
     for name, function in FUNCTIONS.items():
         if name not in REGEXPS and Kind.TEXT in function.takes:
             assert cost(f"{name}(s{', ' + repr('x') if function.pattern else ''}) IS NULL") > 5 * CELL
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        f"| any step | {costs.STEP} |",
+        f"| a text cell that is read | {costs.READ} for",
+        f"| comparing texts | {costs.COMPARED} for",
+        f"`LIKE '%text%'` | {costs.PER_CHARACTER['contains']} for",
+        f"| `LIKE` with `_` | {costs.WILDCARD} for",
+        f"`trim` | {costs.PER_CHARACTER['lower']}; {costs.PER_CHARACTER['trim']} for",
+        f"| a cast | {costs.FAILED:,} (it may fail), to DECIMAL {costs.FAILED_DECIMAL:,};",
+        "to DECIMAL {1:,} and {0};".format(*costs.FROM_TEXT["DECIMAL"]),
+        "to DOUBLE or FLOAT {1:,} and {0} |".format(*costs.FROM_TEXT["DOUBLE"]),
+    ],
+)
+def test_the_page_has_the_costs_that_are_charged(row: str) -> None:
+    assert row in (Path(__file__).parents[2] / "docs" / "conditions.md").read_text(encoding="utf-8")
