@@ -49,6 +49,12 @@ def test_the_demo_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ABOVE" in capsys.readouterr().out
 
 
+def test_the_picture_of_the_plan_is_drawn(tmp_path: Path) -> None:
+    draw_plan = runpy.run_path(str(ROOT / "examples" / "plan_picture.py"))["draw_plan"]
+    draw_plan(tmp_path / "plan.png", cutoff=4)
+    assert (tmp_path / "plan.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert dead_links(page) == []

@@ -1,4 +1,4 @@
-"""The pictures of what every row leaks, and of what planning gains."""
+"""The picture of what every row leaks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import pytest
 from sparsegate.mechanisms import variants
 from sparsegate.mechanisms.variants import VARIANTS
 from sparsegate.privacy import pictures
-from sparsegate.privacy.pictures import draw_plan, line_style
-
-
-def test_the_plan_is_drawn(tmp_path: Path) -> None:
-    draw_plan(tmp_path / "plan.png", cutoff=4)
-    assert (tmp_path / "plan.png").stat().st_size > 10_000
+from sparsegate.privacy.pictures import line_style
 
 
 def test_lines_are_told_apart_by_colour_and_by_marker() -> None:

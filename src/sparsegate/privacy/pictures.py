@@ -1,17 +1,13 @@
-"""Two pictures: what every row leaks as questions are asked, and what planning for n questions gains.
-
-Both are computed from closed forms that the exact analyser checks; nothing is sampled.
-"""
+"""The picture of what every row leaks as questions are asked, computed from closed forms; nothing is sampled."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from sparsegate.budget import Budget, Number
+from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.mechanisms.bounds import tight_epsilon
-from sparsegate.mechanisms.plan import comparison_variance, plan
 from sparsegate.mechanisms.variants import VARIANTS
 
 QUESTIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100)
@@ -59,7 +55,7 @@ def draw_losses(path: str | Path, *, cutoff: int, epsilon: Number, monotonic: bo
                 fontsize=8,
                 arrowprops={"arrowstyle": "<-", "color": style["color"]},
             )
-    claimed = float(Budget(threshold=0, queries=epsilon).total)
+    claimed = float(exact_epsilon(epsilon))
     axes.axhline(claimed, color="grey", linewidth=0.8)
     axes.annotate(
         f"claimed: ε = {claimed:g}",
@@ -85,29 +81,6 @@ def draw_losses(path: str | Path, *, cutoff: int, epsilon: Number, monotonic: bo
         title="solid: private, dashed: not",
         title_fontsize=8,
     )
-    _save(figure, path)
-
-
-def draw_plan(path: str | Path, *, cutoff: int = 10, epsilon: Number = 1) -> None:
-    """The standard deviation of a comparison against n/c: planned for n questions, Alg. 7, and no threshold noise."""
-    plt = _pyplot()
-    figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.8), layout="constrained", sharey=True)
-    counts = sorted({max(1, round(cutoff * factor / 10)) for factor in range(1, 61)})
-    for axes, monotonic in zip(panels, (False, True), strict=True):
-        budget = Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic)
-        standard = comparison_variance(VARIANTS["standard"].scales(budget, cutoff=cutoff, monotonic=monotonic)) ** 0.5
-        plans = [plan(cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, queries=n).variance ** 0.5 for n in counts]
-        ratio = [n / cutoff for n in counts]
-        plain = [2**0.5 * n / float(budget.total) for n in counts]
-        axes.plot(ratio, plans, color="#0072B2", linewidth=3, label="planned for n questions")
-        axes.axhline(standard, color="#009E73", linestyle="--", label="Alg. 7, optimal split")
-        axes.plot(ratio, plain, color="#E69F00", linestyle=":", label="no threshold noise, scale nΔ/ε")
-        axes.set(xlabel="questions per positive, n/c", title="monotonic queries" if monotonic else "any queries")
-        axes.set_ylim(0, 2 * standard if monotonic else 1.4 * standard)
-    panels[0].set_ylabel("standard deviation of a comparison, in Δ")
-    panels[1].legend(fontsize=8, frameon=False, loc="upper right")
-    title = f"Knowing the number of questions buys accuracy (cutoff {cutoff}, ε = {float(budget.total):g})"
-    figure.suptitle(title, fontsize=10)
     _save(figure, path)
 
 
