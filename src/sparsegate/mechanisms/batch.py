@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
-from sparsegate.mechanisms.setting import RunOptions
+from sparsegate.mechanisms.setting import RunOptions, only
 from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.noise import Source, discrete_laplace
 
@@ -50,6 +50,7 @@ def run_many(
     >>> out.asked.tolist()
     [1, 1, 1, 1]
     """
+    only("run_many", RunOptions, options)
     runs = exact_count(runs, "runs")
     bars = np.asarray(threshold)
     whole = bars.dtype.kind in "iu" and bars.size > 0

@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple, Unpack
 
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.setting import Options, Setting
+from sparsegate.mechanisms.setting import Setting, Shares, only
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 
 Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
@@ -93,17 +93,20 @@ def _directions(monotonic: bool) -> tuple[Direction, ...]:
     return ("up", "down") if monotonic else ("any",)
 
 
-def tight_epsilon(row: Variant | str, **options: Unpack[Options]) -> float:
+def tight_epsilon(
+    row: Variant | str, *, cutoff: int = 1, queries: int | None = None, **options: Unpack[Shares]
+) -> float:
     """The smallest epsilon for which the row is epsilon-DP: math.inf where there is none.
 
-    The options are those of a ``Setting``. The sensitivity makes no difference.
+    The options are those of a ``Setting``, but for the sensitivity, which makes no difference.
 
     >>> tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)
     0.475
     >>> tight_epsilon("chen-2015", epsilon=1), tight_epsilon("chen-2015", epsilon=1, queries=12)
     (inf, 6.0)
     """
-    setting = Setting(row=variant(row), **options)
+    only("tight_epsilon", Shares, options)
+    setting = Setting(row=variant(row), cutoff=cutoff, queries=queries, **options)
     return float(
         tight_loss(
             setting.row,

@@ -6,6 +6,7 @@ that an option is named, checked and explained here and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -16,13 +17,18 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import Scales, Variant, variant
 
 
-class Split(TypedDict, total=False):
-    """How much is spent, on what, and how finely: the options of a gate that say nothing about the questions."""
+class Shares(TypedDict, total=False):
+    """How much is spent, and on what."""
 
     epsilon: Number | None
     budget: Budget | None
     monotonic: bool
     allocation: Allocation | None
+
+
+class Split(Shares, total=False):
+    """The same, and how finely: the options of a gate that say nothing about the questions."""
+
     granularity: Number | None
 
 
@@ -37,6 +43,16 @@ class Options(RunOptions, total=False):
     """All of them."""
 
     queries: int | None
+
+
+def only(function: str, known: type[Shares], options: Mapping[str, object]) -> None:
+    """Refuse a keyword that a public function does not have, as Python would.
+
+    ``Unpack`` is for type checkers alone. What a function below takes and this one does not, such as a limit on the
+    questions that nobody would hold, must not reach it.
+    """
+    for name in options.keys() - known.__annotations__.keys():
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.gate import Answer, Gate
 from sparsegate.mechanisms.plan import plan
-from sparsegate.mechanisms.setting import RunOptions, Split, check_one_of
+from sparsegate.mechanisms.setting import RunOptions, Split, check_one_of, only
 from sparsegate.mechanisms.variants import Scales, Variant
 from sparsegate.noise import Source
 
@@ -67,6 +67,7 @@ class SparseVector(Gate):
         queries: int | None = None,
         **options: Unpack[Split],
     ) -> None:
+        only("SparseVector", Split, options)
         scales = None
         if queries is not None:
             scales, options["budget"] = _planned(cutoff, exact_count(queries, "queries"), options)
@@ -134,6 +135,7 @@ def run(
     >>> [a.above for a in run("chen-2015", [9, -9, 9], epsilon=5, source=sg.Seeded(1), not_private=True)]
     [True, False, True]
     """
+    only("run", RunOptions, options)
     answers = list(answers)
     bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
     # One float: a float lattice.

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import LIMIT, Lattice
-from sparsegate.mechanisms.setting import RunOptions, Setting
+from sparsegate.mechanisms.setting import RunOptions, Setting, only
 from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
 from sparsegate.noise import exact_scale
 from sparsegate.privacy.laws import Floats, NoiseLaw
@@ -165,6 +165,7 @@ def build(
 
     On the lattice, the step and the scales are those that ``run`` and ``run_many`` use for the same arguments.
     """
+    only("build", RunOptions, options)
     if noise not in ("continuous", "lattice"):
         raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
     setting = Setting(row=variant(row), scales=scales, **options)
