@@ -19,7 +19,7 @@ HOLDER = """
 import sys, time
 from sparsegate.ledger.database import open_database
 from sparsegate.service.locks import turns_of
-with turns_of(open_database(sys.argv[1])).at(int(sys.argv[2])):
+with turns_of(open_database(sys.argv[1]), patience=60).at(int(sys.argv[2])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -31,7 +31,7 @@ def ledger(tmp_path: Path) -> Path:
 
 
 def test_threads_take_turns_at_one_gate_and_not_at_two(ledger: Path) -> None:
-    turns, inside, most = FileTurns(ledger), [0, 0], [0, 0]
+    turns, inside, most = FileTurns(ledger, patience=60), [0, 0], [0, 0]
 
     def work(gate: int) -> None:
         for _ in range(10):
@@ -75,7 +75,7 @@ def test_two_keepers_in_one_process_exclude_one_another(place: str) -> None:
 
 def test_a_database_that_is_gone_is_an_error_in_our_words(tmp_path: Path) -> None:
     database = open_database(f"postgresql://nobody@/none?host={tmp_path}")
-    with pytest.raises(LedgerError, match="cannot be reached") as refused, turns_of(database).at(1):
+    with pytest.raises(LedgerError, match="cannot be reached") as refused, turns_of(database, patience=1).at(1):
         pass
     assert refused.value.__context__ is None
 

@@ -30,7 +30,7 @@ SHORTEST: Final = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class DelayPlan:
-    """How long questions may take."""
+    """How long questions may take, and wait."""
 
     delay: float = 0.0
     """D in seconds; 0 answers as soon as it can, and then a stopwatch sees how long a count took."""
@@ -38,6 +38,8 @@ class DelayPlan:
     """The seconds that a count may take at worst, by public numbers: what could take longer is refused at once."""
     places: int = 4
     """Questions that are counted at once; the others wait, and D does not run."""
+    patience: float = 60.0
+    """How many seconds a question waits for its turn at a gate."""
 
     @classmethod
     def measured(cls, *, look: float, commits: float, delay: float | None = None) -> DelayPlan:

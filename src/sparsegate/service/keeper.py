@@ -88,11 +88,10 @@ class Keeper:
         key: SealingKey,
         *,
         pace: DelayPlan | None = None,
-        patience: float = 60.0,
     ) -> None:
         self.ledger, self.dataset, self.pace = ledger, dataset, pace or DelayPlan()
         self._store, self._key = GateStore(ledger), key
-        self._turns = turns_of(ledger.database, patience=patience)
+        self._turns = turns_of(ledger.database, patience=self.pace.patience)
         self._places = threading.BoundedSemaphore(self.pace.places)
         self._live: dict[str, SparseVector] = {}
         self._guard = threading.Lock()

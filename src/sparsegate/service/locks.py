@@ -36,7 +36,7 @@ _CLASS: Final = 0x7367  # our own corner of PostgreSQL's advisory locks
 class SharedTurns(ABC):
     """Hands out turns; whoever waits for one longer than ``patience`` seconds gets ``GateBusy``."""
 
-    def __init__(self, *, patience: float = 60.0) -> None:
+    def __init__(self, *, patience: float) -> None:
         self._patience = patience
         self._locks: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
         self._guard = threading.Lock()
@@ -71,7 +71,7 @@ class FileTurns(SharedTurns):
     process exclude one another as well.
     """
 
-    def __init__(self, ledger: Path, *, patience: float = 60.0) -> None:
+    def __init__(self, ledger: Path, *, patience: float) -> None:
         super().__init__(patience=patience)
         try:
             # Kept open: closing it gives up all locks.
@@ -105,7 +105,7 @@ class FileTurns(SharedTurns):
 class PostgresTurns(SharedTurns):
     """Advisory locks of sessions: one connection for each turn that is held."""
 
-    def __init__(self, database: PostgresDatabase, *, patience: float = 60.0) -> None:
+    def __init__(self, database: PostgresDatabase, *, patience: float) -> None:
         super().__init__(patience=patience)
         self._database = database
         # Connections of its own: turns that are held must not use up those that answers are written with.
@@ -147,7 +147,7 @@ class PostgresTurns(SharedTurns):
         self._engine.dispose()
 
 
-def turns_of(database: Database, *, patience: float = 60.0) -> SharedTurns:
+def turns_of(database: Database, *, patience: float) -> SharedTurns:
     """The turns that go with a database."""
     if isinstance(database, PostgresDatabase):
         return PostgresTurns(database, patience=patience)

@@ -157,8 +157,8 @@ def test_a_line_at_a_gate_that_is_too_long_is_429_and_other_gates_are_asked(tmp_
 
 
 def test_no_more_wait_at_a_gate_than_are_answered_within_the_patience(tmp_path, data, monkeypatch):
-    limits, pace = replace(UNLIMITED, patience=1.0), DelayPlan(delay=0.6)
-    with serving(tmp_path, data, pace=pace, limits=limits) as service, ThreadPoolExecutor(1) as pool:
+    pace = DelayPlan(delay=0.6, patience=1.0)
+    with serving(tmp_path, data, pace=pace) as service, ThreadPoolExecutor(1) as pool:
         gate = service.open_gate()
         with held_question(service, gate, monkeypatch) as (question, _):
             second = pool.submit(service.ask, gate, MANY)

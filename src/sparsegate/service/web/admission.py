@@ -52,8 +52,6 @@ class Limits:
     asks: int = 200
     waiting: int = 32
     """Questions that wait at one gate."""
-    patience: float = 60.0
-    """How many seconds a question waits there."""
 
 
 class RateLimiter:

@@ -42,7 +42,7 @@ class _Service:
 
     def __init__(self, keeper: Keeper, limits: Limits) -> None:
         self.keeper = keeper
-        self.queues = GateQueues(waiting=limits.waiting, patience=limits.patience, delay=keeper.pace.delay)
+        self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
         self._askers = anyio.CapacityLimiter(limits.asks)
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
 
