@@ -124,6 +124,23 @@ def test_what_watch_gave_is_printed_again_as_it_was(command: Command, ledger: Le
     assert command("ledger", "show", "x.ledger", "--release", 3, *form) == (0, out, "")
 
 
+@pytest.mark.parametrize("word", ["watch", "top_items"])
+def test_a_word_of_ours_in_what_was_kept_by_hand_is_printed_as_it_is(
+    command: Command, ledger: Ledger, word: str
+) -> None:
+    kept = {"release": word, "value": 3}
+    ledger.keep(ledger.spend(epsilon=0.5, what="by another library"), kept)
+    code, out, err = command("ledger", "show", "x.ledger", "--release", "2")
+    assert (code, err) == (0, "")
+    assert json.loads(out.splitlines()[-1]) == kept
+
+
+def test_what_is_kept_by_hand_beside_watched_answers_is_no_answer(command: Command, ledger: Ledger) -> None:
+    assert command(*LISTED)[0] == 0
+    ledger.keep(2, {"note": "seen by the board"})
+    assert command("ledger", "show", "x.ledger", "--release", "2")[1].endswith('{"note": "seen by the board"}\n')
+
+
 def test_other_releases_are_printed_as_they_were_kept(command: Command, ledger: Ledger) -> None:
     value = sg.laplace(1000, epsilon=0.5, sensitivity=1, ledger=ledger)
     sg.SparseVector(threshold=1, cutoff=1, epsilon=0.5, sensitivity=1, ledger=ledger)

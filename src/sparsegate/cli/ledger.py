@@ -77,7 +77,8 @@ def raise_budget(
 def _print_release(release: Release, dataset: str, *, as_json: bool, as_csv: bool) -> None:
     """What `top` and `watch` gave is printed as they printed it; anything else as the entry and its parts."""
     ready_to_print()
-    kind = release.gave[0].get("release") if release.gave else None
+    # What was kept by hand may use the same word for something else.
+    kind = release.gave[0].get("release") if release.gave and "record" in release.gave[0] else None
     if as_csv and (kind != "top_items" or as_json):
         raise ParameterError("csv", "must be alone, and is for what `top` gave", next_step="leave it out")
     if kind == "top_items":

@@ -182,8 +182,10 @@ class WatchReport:
             )
         elif "condition" in part:
             typer.echo(f"{'ABOVE' if part['above'] else 'below'}  {part['condition']}")
-        else:
+        elif "closed" in part:
             typer.echo("closed: the last ABOVE is given")
+        else:  # kept by hand, beside the answers
+            print_json(part, indent=None)
 
 
 def _lines(file: str) -> list[str]:
