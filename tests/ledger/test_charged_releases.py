@@ -114,6 +114,25 @@ def test_a_call_that_is_refused_spends_nothing(release: Callable[..., Any], what
     assert account.charged == []
 
 
+class Shrinking(float):
+    """A number that is smaller each time it is read."""
+
+    read = 0
+
+    def __repr__(self) -> str:
+        self.read += 1
+        return str(0.5**self.read)
+
+
+@pytest.mark.parametrize("release", [gate, number, positions, names, passes])
+def test_an_epsilon_is_read_once(release: Callable[..., Any]) -> None:
+    """What the noise is made for is what is charged."""
+    account, epsilon = Noted(), Shrinking(0.5)
+    release(ledger=account, epsilon=epsilon)
+    assert repr(account.charged[0][0]) == "Fraction(1, 2)"  # whoever reads it again reads the same
+    assert epsilon.read == 1
+
+
 def test_online_answers_with_a_tolerance_that_no_lattice_holds_spend_nothing() -> None:
     account = Noted()
     with pytest.raises(sg.ParameterError, match="tolerance"):

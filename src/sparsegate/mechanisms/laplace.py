@@ -34,10 +34,11 @@ def laplace(
     1234
     """
     lattice = Lattice.fit(sensitivity=sensitivity, granularity=granularity)
-    scale = exact_scale(lattice.sensitivity / exact_epsilon(epsilon))
+    spent = exact_epsilon(epsilon)
+    scale = exact_scale(lattice.sensitivity / spent)
     steps = lattice.private_steps(count, "count")
     noise = trusted_source(source, not_private)
-    keep = charge(ledger, epsilon=epsilon, what=f"one number with Laplace noise, sensitivity {sensitivity}")
+    keep = charge(ledger, epsilon=spent, what=f"one number with Laplace noise, sensitivity {sensitivity}")
     value = lattice.value(steps + discrete_laplace(noise, scale))
     keep({"release": "laplace", "value": value})
     return value

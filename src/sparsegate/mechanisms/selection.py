@@ -80,7 +80,7 @@ class Request:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", exact_count(self.count, "count"))
-        exact_epsilon(self.epsilon)
+        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))  # read once: what is used is what is charged
         if not isinstance(self.monotonic, bool | np.bool_):
             raise ParameterError(
                 "monotonic", "must be True or False", self.monotonic, "pass True only for one-way changes"
