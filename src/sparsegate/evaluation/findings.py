@@ -42,6 +42,11 @@ class Row:
         """The standard error of the mean SER; 0 for a single run, which has no deviation."""
         return float(self.ser_std / self.runs**0.5) if self.runs > 1 else 0.0
 
+    @property
+    def fnr_error(self) -> float:
+        """The standard error of the mean FNR; 0 for a single run."""
+        return float(self.fnr_std / self.runs**0.5) if self.runs > 1 else 0.0
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
