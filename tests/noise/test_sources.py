@@ -14,7 +14,16 @@ from tests.support.goodness import FALSE_ALARM, chi_square_p
 from tests.support.threads import at_once
 
 from sparsegate.errors import ParameterError, SparsegateError
-from sparsegate.noise import Reservoir, Secure, Seeded, Source, sources
+from sparsegate.noise import (
+    Fill,
+    Reservoir,
+    Secure,
+    Seeded,
+    Source,
+    fill_discrete_laplace,
+    fill_geometric,
+    sources,
+)
 from sparsegate.noise.geometric import exact_scale
 
 
@@ -84,11 +93,13 @@ def test_threads_never_get_the_same_words() -> None:
     assert len(set(everything)) == len(everything) == 40_000
 
 
-def test_a_reservoir_gives_one_sequence_however_it_is_taken() -> None:
-    one, many = (Reservoir(Seeded(5), exact_scale(9)) for _ in range(2))
+@pytest.mark.parametrize("fill", [fill_discrete_laplace, fill_geometric])
+def test_a_reservoir_gives_one_sequence_of_its_law_however_it_is_taken(fill: Fill) -> None:
+    one, many = (Reservoir(Seeded(5), exact_scale(9), fill) for _ in range(2))
     singly = [one.take() for _ in range(20_000)]
     sizes = [1, 63, 64, 65, 300, 5000, 14_507]
     assert singly == np.concatenate([many.take_many(size) for size in sizes]).tolist()
+    assert (min(singly) < 0) == (fill is fill_discrete_laplace)
 
 
 def test_a_secure_key_has_all_the_bytes_it_should_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,15 @@
 
 from sparsegate.noise.bernoulli import bernoulli
 from sparsegate.noise.binomial import binomial
-from sparsegate.noise.discrete_laplace import discrete_laplace
-from sparsegate.noise.geometric import MAX_SCALE, exact_scale, geometric
-from sparsegate.noise.reservoir import Reservoir
+from sparsegate.noise.discrete_laplace import discrete_laplace, fill_discrete_laplace
+from sparsegate.noise.geometric import MAX_SCALE, exact_scale, fill_geometric, geometric
+from sparsegate.noise.reservoir import Fill, Reservoir
 from sparsegate.noise.sources import Secure, Seeded, Source
 from sparsegate.noise.uniform import uniform_below, uniform_subset
 
 __all__ = [
     "MAX_SCALE",
+    "Fill",
     "Reservoir",
     "Secure",
     "Seeded",
@@ -18,6 +19,8 @@ __all__ = [
     "binomial",
     "discrete_laplace",
     "exact_scale",
+    "fill_discrete_laplace",
+    "fill_geometric",
     "geometric",
     "uniform_below",
     "uniform_subset",

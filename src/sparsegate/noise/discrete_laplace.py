@@ -36,8 +36,7 @@ def discrete_laplace(source: Source, scale: Rational | float, size: int | None =
     if size is None:
         return _one(source, exact)
     out = np.empty(size, dtype=np.int64)
-    for start in range(0, size, LANES):
-        fill_discrete_laplace(source, exact, out[start : start + LANES])
+    fill_discrete_laplace(source, exact, out)
     return out
 
 
@@ -50,7 +49,12 @@ def _one(source: Source, scale: Fraction) -> int:
 
 
 def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    """Fill at most ``LANES`` lanes with independent draws."""
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
+    for start in range(0, out.size, LANES):
+        _fill_lanes(source, scale, out[start : start + LANES])
+
+
+def _fill_lanes(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
     geometric_lanes(source, scale, out)
     out += 1
     coin = np.empty(out.size, dtype=np.bool_)

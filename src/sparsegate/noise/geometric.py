@@ -88,8 +88,7 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
     if size is None:
         return geometric_one(source, exact)
     out = np.empty(size, dtype=np.int64)
-    for start in range(0, size, LANES):
-        geometric_lanes(source, exact, out[start : start + LANES])
+    fill_geometric(source, exact, out)
     return out
 
 
@@ -104,8 +103,14 @@ def geometric_one(source: Source, scale: Fraction) -> int:
     return value
 
 
+def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
+    for start in range(0, out.size, LANES):
+        geometric_lanes(source, scale, out[start : start + LANES])
+
+
 def geometric_lanes(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    """Fill ``out`` with independent draws."""
+    """The same for at most ``LANES`` lanes."""
     coins = digits(scale, _BATCH_TAIL)
     lanes = out.size
     digit = np.empty(lanes, dtype=np.bool_)

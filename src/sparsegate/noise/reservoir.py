@@ -6,6 +6,7 @@ values, and the sequence is the same whether it is taken one by one or many at o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -16,15 +17,25 @@ from sparsegate.noise.discrete_laplace import fill_discrete_laplace
 from sparsegate.noise.lineage import MARK, birthmark
 from sparsegate.noise.sources import Source
 
+Fill = Callable[[Source, Fraction, NDArray[np.int64]], None]
+"""Fills an array with independent draws of this scale: ``fill_discrete_laplace`` or ``fill_geometric``."""
+
 _FIRST, _LARGEST = 64, 4096
 
 
 class Reservoir:
-    """Independent discrete Laplace draws of one scale, in a fixed order. Not thread-safe: its gate holds the lock."""
+    """Independent draws of one law and scale, in a fixed order. Not thread-safe: its gate holds the lock.
 
-    __slots__ = ("_born", "_next_block", "_scale", "_source", "_waiting")
+    >>> from sparsegate.noise import Seeded, fill_geometric
+    >>> one_sided = Reservoir(Seeded(1), Fraction(20), fill_geometric)
+    >>> [one_sided.take() for _ in range(5)]
+    [53, 7, 6, 23, 8]
+    """
 
-    def __init__(self, source: Source, scale: Fraction) -> None:
+    __slots__ = ("_born", "_fill", "_next_block", "_scale", "_source", "_waiting")
+
+    def __init__(self, source: Source, scale: Fraction, fill: Fill = fill_discrete_laplace) -> None:
+        self._fill = fill
         self._source = source
         self._scale = scale
         self._next_block = _FIRST
@@ -61,7 +72,7 @@ class Reservoir:
             )
         block = np.empty(self._next_block, dtype=np.int64)
         self._next_block = min(2 * self._next_block, _LARGEST)
-        fill_discrete_laplace(self._source, self._scale, block)
+        self._fill(self._source, self._scale, block)
         return block
 
     def __repr__(self) -> str:
