@@ -1,0 +1,91 @@
+"""Peeling with a small delta: what each of c rounds may spend where all of them together spend (epsilon, delta).
+
+A round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length
+e for all outcomes i (Durfee, Rogers 2019). The exponential mechanism with weights exp(e q / (s Delta)) is: the log of
+the weight of i moves by at most e one way (monotonic, s = 1) or e/2 either way (s = 2), and the normaliser moves all
+outcomes alike.
+
+*Theorem.* c adaptive rounds, each e-bounded-range, are (epsilon, delta)-DP for every alpha > 1 with
+
+    (c e**2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
+
+*Proof.* Let L be the log of the ratio of one round's outcome, and f(t) = ln E[exp(t L)] under D'. Then f(0) = f(1) = 0,
+and f''(t) is the variance of L under a tilted law, at most e**2/4 because L lies in an interval of length e. So
+f(alpha) = f''(xi) alpha (alpha - 1) / 2 for some xi, and the Renyi divergence f(alpha) / (alpha - 1) is at most
+alpha e**2/8: the round is (e**2/8)-zCDP (Dong, Durfee, Rogers 2020; Cesar, Rogers 2021). Divergences of adaptive
+rounds add, and the rest is the conversion of Canonne, Kamath, Steinke (2020, Prop. 12).
+
+Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
+
+_BITS = 128  # of the bound
+_DIGITS = 40  # binary digits of the result: short numbers are fast, and rounding down gives away 1e-12 of it
+_WIDE, _STEPS = 40.0, 90  # how far around the classical order ln(alpha - 1) is searched, and how finely
+
+
+def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
+    """The largest e known to be safe for each of ``count`` rounds that together are (epsilon, delta)-DP.
+
+    It is epsilon / count, which needs no delta, or the solution of the equation above where that is larger, rounded
+    down: the bound is evaluated in interval arithmetic at one rational alpha, and holds for each alpha, so that only
+    the choice of alpha is a matter of floats.
+
+    >>> [round(float(round_epsilon(epsilon=1, delta=1e-6, count=c)), 4) for c in (1, 10, 50, 100, 300)]
+    [1.0, 0.1396, 0.0624, 0.0441, 0.0255]
+    """
+    exact, count = exact_epsilon(epsilon), exact_count(count, "count")
+    return max(exact / count, _bounded_range(exact, exact_delta(delta), count))
+
+
+def exact_delta(delta: Number) -> Fraction:
+    """A delta strictly between 0 and 1, read as the decimal it prints as."""
+    exact = exact_epsilon(delta, "delta")
+    if exact >= 1:
+        raise ParameterError("delta", "must lie strictly between 0 and 1", delta, "pass for instance delta=1e-8")
+    return exact
+
+
+@lru_cache(maxsize=256)
+def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
+    """sqrt(8 rho / count) for the largest rho found, rounded down; 0 where alpha asks for more than epsilon alone."""
+    order = 1 + Fraction(math.exp(_best_order(float(epsilon), _log_inverse(delta))))
+    with interval_arithmetic(_BITS) as iv:
+        alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
+        inverse = iv.mpf(delta.denominator) / iv.mpf(delta.numerator)
+        asked = (iv.log(inverse) - iv.log(alpha)) / (alpha - 1) + iv.log(1 - 1 / alpha)
+        square = 8 * (iv.mpf(epsilon.numerator) / iv.mpf(epsilon.denominator) - asked) / (alpha * count)
+        low = scaled_floor(square._mpi_[0], 2 * _BITS)
+    root = math.isqrt(max(low, 0))
+    spare = max(root.bit_length() - _DIGITS, 0)
+    return Fraction(root >> spare << spare, 1 << _BITS)
+
+
+def _best_order(epsilon: float, log_inverse: float) -> float:
+    """ln(alpha - 1) for about the largest rho: a ternary search around the order of the classical conversion."""
+
+    def rho(x: float) -> float:
+        above = math.exp(x)
+        asked = (log_inverse - math.log1p(above)) / above - math.log1p(math.exp(-x))
+        return (epsilon - asked) / (1 + above)
+
+    classical = math.sqrt(epsilon + log_inverse) - math.sqrt(log_inverse)
+    middle = math.log(math.sqrt(log_inverse) / classical)
+    low, high = middle - _WIDE, middle + _WIDE
+    for _ in range(_STEPS):
+        one, other = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (one, high) if rho(one) < rho(other) else (low, other)
+    return (low + high) / 2
+
+
+def _log_inverse(delta: Fraction) -> float:
+    return math.log(delta.denominator) - math.log(delta.numerator)
