@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,9 +15,17 @@ from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, excess, law_p
 
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.selection import Request
+from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.noise import Seeded
-from sparsegate.tables.observed_domain import bottom_margin, candidates, pick_observed
+from sparsegate.tables.observed_domain import (
+    Accounting,
+    best_accounting,
+    bottom_margin,
+    bounded_range,
+    candidates,
+    pick_observed,
+    pure,
+)
 
 Counts = Mapping[str, int]
 Order = Callable[[str], Hashable]
@@ -35,11 +44,10 @@ def kept(counts: Counts, dbar: int, order: Order = by_label) -> tuple[dict[str, 
 
 
 def law(
-    counts: Counts, *, count: int, epsilon: float, dbar: int, margin: float, order: Order = by_label
+    counts: Counts, *, count: int, rate: float, dbar: int, margin: float, order: Order = by_label
 ) -> dict[Hashable, float]:
     """The probability of everything that may be released, by enumeration of all transcripts."""
     largest, following = kept(counts, dbar, order)
-    rate = epsilon / count
     weights = {label: math.exp(rate * score) for label, score in largest.items()}
     bottom = math.exp(rate * (following + 1 + margin))
     released: Counter[Hashable] = Counter()
@@ -55,33 +63,59 @@ def law(
     return released
 
 
-def worst_excess(table: Counts, person: set[str], *, order: Order = by_label, less: int = 0, **options: float) -> float:
+def worst_excess(
+    table: Counts, person: set[str], *, accounting: str = "pure", order: Order = by_label, less: int = 0, **options: Any
+) -> float:
     """The larger of both directions, for a table with and without one person, at bottom's margin less this much."""
-    count, dbar = int(options["count"]), int(options["dbar"])
-    epsilon, delta, touched = options["epsilon"], options["delta"], int(options["touched"])
-    margin = bottom_margin(rate=Fraction(epsilon) / count, delta=Fraction(delta), touched=min(dbar, touched)) - less
+    count, dbar = options["count"], options["dbar"]
+    epsilon, delta, touched = Fraction(options["epsilon"]), Fraction(options["delta"]), min(dbar, options["touched"])
+    plan = ACCOUNTINGS[accounting](epsilon=epsilon, delta=delta, count=count, touched=touched)
     more = {label: table.get(label, 0) + (label in person) for label in {*table, *person}}
+    rate, margin = float(plan.rate), plan.margin - less
     one, other = (
-        law(counts, count=count, epsilon=epsilon, dbar=dbar, margin=margin, order=order) for counts in (table, more)
+        law(counts, count=count, rate=rate, dbar=dbar, margin=margin, order=order) for counts in (table, more)
     )
-    return max(excess(one, other, epsilon), excess(other, one, epsilon))
+    return max(excess(one, other, float(epsilon)), excess(other, one, float(epsilon)))
 
 
+ACCOUNTINGS = {"pure": pure, "bounded-range": bounded_range}
 tables = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3), max_size=6)
 
 
+@pytest.mark.parametrize("accounting", list(ACCOUNTINGS))
 @given(
     table=tables,
     person=st.sets(st.sampled_from("abcdefg"), min_size=1, max_size=3),
-    dbar=st.integers(2, 4),
-    epsilon=st.sampled_from([1.0, 3.0, 6.0]),
+    count=st.integers(1, 3),
+    more=st.integers(0, 2),
+    epsilon=st.sampled_from([0.25, 1.0, 3.0, 6.0]),
     delta=st.sampled_from([0.3, 0.05, 0.001]),
 )
 def test_neighbours_are_within_epsilon_and_delta(
-    table: Counts, person: set[str], dbar: int, epsilon: float, delta: float
+    accounting: str, table: Counts, person: set[str], count: int, more: int, epsilon: float, delta: float
 ) -> None:
-    options = {"count": 2, "dbar": dbar, "epsilon": epsilon, "delta": delta, "touched": len(person)}
-    assert worst_excess(table, person, **options) <= delta * (1 + 1e-9)
+    """With as many candidates as rounds, too, where every candidate may come before bottom."""
+    options = {"count": count, "dbar": count + more, "epsilon": epsilon, "delta": delta, "touched": len(person)}
+    assert worst_excess(table, person, accounting=accounting, **options) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("person", ["d", "e", "ef", "def", "bcdef"])
+@pytest.mark.parametrize("dbar", [3, 4])
+def test_bounded_range_keeps_delta_where_it_is_the_better_accounting(person: str, dbar: int) -> None:
+    """Ties at the end of the list, a person who has the item behind it, and many at once: every one changes sides."""
+    options = {"epsilon": Fraction(1, 20), "delta": Fraction(1, 5), "count": 3, "touched": min(dbar, len(person))}
+    assert best_accounting(**options).name == "bounded-range"
+    for score in (2, 40):
+        tied = dict.fromkeys("abcdef", score) | {"a": score + 1}
+        assert 0 < worst_excess(tied, set(person), accounting="bounded-range", dbar=dbar, **options) <= 0.2
+
+
+def test_bounded_range_without_bottoms_margin_breaks_it() -> None:
+    options = {"epsilon": 0.05, "delta": 0.2, "count": 3, "touched": 3, "dbar": 3}
+    table = dict.fromkeys("abcdef", 2)
+    assert worst_excess(table, set("def"), accounting="bounded-range", **options) <= 0.2
+    margin = bounded_range(epsilon=Fraction("0.05"), delta=Fraction("0.2"), count=3, touched=3).margin
+    assert worst_excess(table, set("def"), accounting="bounded-range", less=margin, **options) > 0.2
 
 
 BOUNDARY = dict.fromkeys("abcdef", 2)
@@ -102,9 +136,9 @@ def test_ties_in_an_order_that_changes_with_the_table_break_it() -> None:
     options = {"count": 1, "epsilon": 3.0, "dbar": 200, "delta": 0.01, "touched": 1}
     table = {**{f"{number:03}": 2 for number in range(400)}, "999": 3}
     margin = bottom_margin(rate=Fraction(3), delta=Fraction("0.01"), touched=1)
-    one = law(table, count=1, epsilon=3, dbar=200, margin=margin)
-    same = law({**table, "999": 4}, count=1, epsilon=3, dbar=200, margin=margin)
-    shuffled = law({**table, "999": 4}, count=1, epsilon=3, dbar=200, margin=margin, order=lambda label: -int(label))
+    one = law(table, count=1, rate=3, dbar=200, margin=margin)
+    same = law({**table, "999": 4}, count=1, rate=3, dbar=200, margin=margin)
+    shuffled = law({**table, "999": 4}, count=1, rate=3, dbar=200, margin=margin, order=lambda label: -int(label))
     assert excess(one, same, 3) == 0
     assert excess(one, shuffled, 3) > 0.02
     assert worst_excess(table, {"999"}, **options) <= 0.01
@@ -118,25 +152,41 @@ def test_the_candidates_are_the_largest_scores_made_up_with_dummies(table: Count
 
 
 TABLE = {"a": 4, "b": 3, "c": 1, "d": 1, "e": 1}
-OPTIONS = {"count": 2, "epsilon": Fraction(4), "dbar": 3, "delta": Fraction(1, 4), "touched": 1}
 
 
 def test_the_draw_follows_its_law_and_no_other() -> None:
-    request = Request(count=2, epsilon=4, sensitivity=1, monotonic=True)
     histogram = {1: 3, 3: 1, 4: 1}
     names = {(4, 0): "a", (3, 0): "b", (1, 0): "c"}  # of three items with the score 1, the first label takes part
-    source = Seeded(3)
+    source, accounting = Seeded(3), Accounting(name="pure", rate=Fraction(2), margin=1)
     seen = Counter(
-        tuple(
-            names[pick]
-            for pick in pick_observed(source, histogram, request=request, dbar=3, delta=Fraction(1, 4), touched=1)
-        )
+        tuple(names[pick] for pick in pick_observed(source, histogram, count=2, dbar=3, accounting=accounting))
         for _ in range(3000)
     )
-    margin = bottom_margin(rate=Fraction(2), delta=Fraction(1, 4), touched=1)
-    assert law_p(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin)) > FALSE_ALARM
-    assert law_p(seen, law(TABLE, count=2, epsilon=4.8, dbar=3, margin=margin)) < FALSE_ALARM
-    assert law_p(seen, law(TABLE, count=2, epsilon=4, dbar=3, margin=margin + 1)) < FALSE_ALARM
+    assert law_p(seen, law(TABLE, count=2, rate=2, dbar=3, margin=1)) > FALSE_ALARM
+    assert law_p(seen, law(TABLE, count=2, rate=2.4, dbar=3, margin=1)) < FALSE_ALARM
+    assert law_p(seen, law(TABLE, count=2, rate=2, dbar=3, margin=2)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("count", [1, 5, 100, 1000])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(50)])
+@pytest.mark.parametrize("delta", [Fraction(1, 10), Fraction(1, 10**9)])
+def test_the_better_accounting_has_the_lower_bottom_and_no_smaller_rate_than_pure(
+    count: int, epsilon: Fraction, delta: Fraction
+) -> None:
+    plans = [plan(epsilon=epsilon, delta=delta, count=count, touched=7) for plan in ACCOUNTINGS.values()]
+    best = best_accounting(epsilon=epsilon, delta=delta, count=count, touched=7)
+    assert best in plans
+    assert best.margin == min(plan.margin for plan in plans)
+    assert best.rate >= epsilon / count
+
+
+def test_bounded_range_pays_both_sides_of_the_comparison() -> None:
+    """ln(m / delta0) with delta0 = delta / (2 (1 + e^epsilon)), by floats; half the delta is left for the rounds."""
+    epsilon, delta = Fraction(3), Fraction(1, 10**6)
+    plan = bounded_range(epsilon=epsilon, delta=delta, count=100, touched=9)
+    asked = math.log(9 * 2 * (1 + math.exp(3)) / 1e-6) / float(plan.rate)
+    assert 0 <= plan.margin - asked <= 1 + 1e-9
+    assert plan.rate == round_epsilon(epsilon=epsilon, delta=delta / 2, count=100)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(7)])

@@ -103,6 +103,13 @@ def test_the_observed_domain_keeps_delta_for_a_person_with_many_items(
     assert 0 < worst_excess(TIED, has, "observed", at=RATE * count, **given) <= DELTA
 
 
+@pytest.mark.parametrize("has", ["h", "gh", "efgh"])
+def test_the_observed_domain_keeps_delta_by_the_bounded_range_accounting(has: str) -> None:
+    given = {"count": 3, "epsilon": Fraction(1, 20), "delta": Fraction(1, 5), "dbar": 4}
+    assert prepared(TIED, "observed", **given).record(private=False).accounting == "bounded-range"
+    assert 0 < worst_excess(TIED, has, "observed", at=0.05, **given) <= 0.2
+
+
 def test_a_bar_for_one_item_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same check sees what a person with four items does to a bar that is meant for persons with one."""
     monkeypatch.setattr(Question, "touched", 1)

@@ -1,37 +1,65 @@
 """Top-c when the items that exist are themselves private: the unknown-domain mechanism of Durfee and Rogers (2019).
 
-Let h_(1) >= h_(2) >= ... be the scores in the table, equal ones ordered by label, and 0 where there are no more items.
-With a public length dbar >= c, a rate e = epsilon / c and m = min(dbar, the most items one person has),
+Let h_(1) >= h_(2) >= ... be the scores in the table, equal ones ordered by label. With a public length dbar >= c, a
+rate e, a margin t and m = min(dbar, the most items one person has),
 
     candidates   the dbar items of largest score, made up to dbar with dummies of score 0,
-    bottom       one more candidate, of score B = h_(dbar+1) + 1 + ceil(ln(m / delta) / e),
+    bottom       one more candidate, of score B = h_(dbar+1) + 1 + t, where h is 0 when there are no more items,
 
 peel the exponential mechanism at rate e over all dbar + 1 candidates until bottom, or c candidates, were selected;
-release the selected items before bottom, in their order, and leave out the dummies.
+release the selected items before bottom, in their order, and leave out the dummies. (Dummies are items that nobody
+has, and come after all labels: what is said of items below is said of them, too.)
 
-*Theorem.* For neighbours that differ by one person this is (epsilon, delta)-differentially private. *Proof.* One person
-moves every score, every order statistic h_(j) and so B by 0 or 1, all in one direction.
+*Theorem.* For neighbours that differ by one person this is (epsilon, delta)-differentially private with either of
 
-1. Take a transcript whose items are candidates on both sides. In a round, the weight exp(e s) of the item selected (or
-   of bottom) and the sum of the weights not yet selected, which are order statistics of the items left, both move by a
-   factor from 1 to exp(e) in the same direction; their quotient moves by at most exp(e). There are at most c rounds.
-2. An item i that is a candidate on one side only has h_i <= h_(dbar+1) + 1 there: going to the other side some j passed
-   it, and j was at most h_(dbar+1) and moved by at most 1. So i comes before bottom with probability at most
-   exp(e (h_i - B)) <= delta / m. Items the person does not have keep their order among one another, because ties are
-   broken by label, so there are at most m such i, and one of them is released with probability at most delta.
+    pure            t >= ln(m / delta) / e,    e = epsilon / c
+    bounded-range   t >= ln(m / delta0) / e,   delta0 = delta / (2 (1 + exp(epsilon))),
+                    with c rounds, each e-bounded-range, being (epsilon, delta/2)-DP: see ``mechanisms.bounded_range``
 
-Ties broken by whatever order an engine returns would void step 2. Rounding the logarithm up keeps B a whole number, so
-that it moves by exactly 0 or 1, costs less than one count, and can only make delta smaller.
+The better one is chosen, from public numbers alone.
+
+*Proof.* Let D' be D with one person more. Every score, every order statistic h_(j) and so B rises by 0 or 1.
+
+1. *Who changes sides.* Let C and C' be the candidates of D and D'. Items that the person does not have keep their order
+   among one another, because ties are broken by label, and only fall behind others; so all of C' - C are the person's,
+   there are at most m of them, and as many in C - C'. On its side each of these has at most h_(dbar+1) + 1. In C' - C:
+   i was no candidate, had at most h_(dbar+1), and rose by at most 1. In C - C': a j of C' - C passed i, so
+   h_i <= h'_i <= h'_j <= h_(dbar+1) + 1.
+2. *They hardly ever appear.* In the race that peels, a given one of them comes before bottom with probability at most
+   exp(e (h_i - B)) <= exp(-e t), so any of them does with probability at most m exp(-e t), on either side.
+3. *Pure.* Take a transcript of items in both C and C'. In a round, the weight exp(e s) of what is selected and the sum
+   of the weights not yet selected, which are order statistics of the items left, both rise by a factor from 1 to
+   exp(e); so their quotient moves by at most exp(e), and c rounds by exp(epsilon). All other transcripts have together,
+   by step 2, a probability of at most delta.
+4. *Bounded-range.* Let M be the mechanism and R the same race among the candidates common to C and C', and bottom. In a
+   round of R, given what was selected before, each log-weight rises by 0 to e and the normaliser moves all outcomes
+   alike: the round is e-bounded-range, and so is a round after the end, which has one outcome. So R(D) and R(D') are
+   within (epsilon, delta/2) of one another, both ways. Run M and R on the same clocks: as long as no candidate of M
+   that R lacks comes before bottom, what comes before bottom, and its order, is the same; by step 2 they differ with
+   probability at most delta0, on D and on D'. For every set S of releases
+
+       Pr[M(D) in S] <= Pr[R(D) in S] + delta0
+                     <= exp(epsilon) Pr[R(D') in S] + delta/2 + delta0
+                     <= exp(epsilon) (Pr[M(D') in S] + delta0) + delta/2 + delta0
+                      = exp(epsilon) Pr[M(D') in S] + delta,
+
+   and likewise with D and D' exchanged.
+
+Ties broken by whatever order an engine returns would void step 1. Rounding t up keeps B a whole number, so that it
+moves by exactly 0 or 1, costs less than one count, and can only make delta smaller. The order of the items is part of
+what is released, under both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Source
@@ -41,16 +69,56 @@ from sparsegate.tables.counting import Pick
 _MOST = 2**60  # a bottom beyond every count that fits
 
 
-def bottom_margin(*, rate: Fraction, delta: Fraction, touched: int) -> int:
-    """ceil(ln(touched / delta) / rate), or one more: what bottom stands above h_(dbar+1) + 1.
+@dataclass(frozen=True, kw_only=True)
+class Accounting:
+    """How (epsilon, delta) becomes the rate e of each round, and t, what bottom stands above h_(dbar+1) + 1."""
+
+    name: str
+    rate: Fraction
+    margin: int
+
+
+def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
+    """The accounting with the lower bottom. Where that is bounded-range its rate is the larger one, too.
+
+    >>> options = {"epsilon": Fraction(1, 10), "delta": Fraction(1, 10**6)}
+    >>> best_accounting(**options, count=1, touched=10)
+    Accounting(name='pure', rate=Fraction(1, 10), margin=162)
+    >>> best_accounting(**options, count=100, touched=1000).name
+    'bounded-range'
+    """
+    return min(
+        pure(epsilon=epsilon, delta=delta, count=count, touched=touched),
+        bounded_range(epsilon=epsilon, delta=delta, count=count, touched=touched),
+        key=lambda accounting: accounting.margin,
+    )
+
+
+def pure(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
+    """The first accounting of the theorem: an equal share of epsilon for each round."""
+    rate = epsilon / count
+    return Accounting(name="pure", rate=rate, margin=bottom_margin(rate=rate, delta=delta, touched=touched))
+
+
+def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
+    """The second accounting of the theorem: half of delta for the rounds, half for who changes sides."""
+    rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
+    margin = bottom_margin(rate=rate, delta=delta, touched=touched, both_sides=epsilon)
+    return Accounting(name="bounded-range", rate=rate, margin=margin)
+
+
+def bottom_margin(*, rate: Fraction, delta: Fraction, touched: int, both_sides: Fraction | None = None) -> int:
+    """ceil(ln(touched / delta) / rate), or one more; with an epsilon for ``both_sides``, of delta0 in place of delta.
 
     >>> bottom_margin(rate=Fraction(1, 100), delta=Fraction(1, 10**8), touched=1)
     1843
     """
     odds = touched / delta
     with interval_arithmetic(128) as iv:
-        quotient = iv.log(iv.mpf(odds.numerator) / iv.mpf(odds.denominator)) * iv.mpf(rate.denominator)
-        high = (quotient / iv.mpf(rate.numerator))._mpi_[1]
+        factors = iv.mpf(odds.numerator) / iv.mpf(odds.denominator)
+        if both_sides is not None:
+            factors *= 2 + 2 * iv.exp(iv.mpf(both_sides.numerator) / iv.mpf(both_sides.denominator))
+        high = (iv.log(factors) * iv.mpf(rate.denominator) / iv.mpf(rate.numerator))._mpi_[1]
     margin = scaled_floor(high, 0) + 1
     if margin > _MOST:
         raise ParameterError("epsilon", "is too small for this delta: no count could ever be selected", float(rate))
@@ -80,19 +148,16 @@ def candidates(histogram: Mapping[int, int], dbar: int) -> tuple[dict[int, int],
 
 
 def pick_observed(
-    source: Source, histogram: Mapping[int, int], *, request: Request, dbar: int, delta: Fraction, touched: int | None
+    source: Source, histogram: Mapping[int, int], *, count: int, dbar: int, accounting: Accounting
 ) -> list[Pick]:
-    """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies.
-
-    ``touched`` is the most items that one person has; None where nothing but dbar bounds it.
-    """
-    rate = Fraction(request.epsilon) / request.count
+    """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies."""
     largest, following = candidates(histogram, dbar)
-    margin = bottom_margin(rate=rate, delta=delta, touched=min(dbar, dbar if touched is None else touched))
     scores = Scores(
-        values=np.array([*largest, following + 1 + margin], dtype=np.int64),
+        values=np.array([*largest, following + 1 + accounting.margin], dtype=np.int64),
         multiplicities=np.array([*largest.values(), 1], dtype=np.int64),
     )
+    # What c rounds at this rate would cost by themselves; the theorem above says what they cost here.
+    request = Request(count=count, epsilon=accounting.rate * count, sensitivity=1, monotonic=True, method="exponential")
     picks = request.pick(scores, source.stream())
     bottom = len(largest)
     chosen: list[Pick] = []

@@ -8,20 +8,21 @@ of its own, with the probability p(n) = pi(n - s), and 0 for n <= s, where s >= 
 Released are the labels that are kept, as a set.
 
 *Theorem* (Desfontaines, Voss, Gipson, Mandayam 2022). For neighbours that differ by one person this is (epsilon,
-delta)-differentially private; and for s = 0, m = 1 no (epsilon, delta)-DP rule for one label keeps it more often, at any
-n. *Proof* of privacy.
+delta)-differentially private; and for s = 0, m = 1 no (epsilon, delta)-DP rule for one label keeps it more often, at
+any n. *Proof* of privacy.
 
 1. For every n >= 1:  p(n-1) <= p(n),  p(n) <= e^a p(n-1) + d,  1 - p(n-1) <= e^a (1 - p(n)) + d.  For n <= s all three
-   are plain, with zeros for p. For n > s the first two terms of the minimum are these inequalities, solved for p(n);
-   and each term is at least pi(n-1): the first is at least pi(n-1) + d, and so is the second as long as that is below 1.
+   are plain, with zeros for p. For n > s, p(n) is at most the first term of the minimum and at most the second, which
+   are the last two inequalities solved for p(n); and no term is below pi(n-1): the first is at least pi(n-1) + d, and
+   so is the second as long as that is below 1.
 2. So a coin with p(n) on one side and p(n-1) on the other is (a, d)-DP: of the four inequalities, for kept and for not
    kept in both directions, two are those of step 1 and two follow from p(n-1) <= p(n). A label that nobody has on one
    side is a coin with p(0) = 0 there: it is not known to exist, and it is not kept.
 3. A person moves the counts of at most m labels, each by one; the coins of all other labels have the same law on both
    sides. Coins are independent, so their losses and deltas add up to m a and m d.
 
-*Rounding.* The coins are tossed with numbers k(n) / 2**b, from the same recursion with e^a rounded down, e^-a rounded up,
-and each k(n) rounded down. Rounding p(n) down keeps the second and third inequality of step 1, for p(n-1) as it was
+*Rounding.* The coins are tossed with numbers k(n) / 2**b, from the same recursion with e^a rounded down, e^-a rounded
+up, and each k(n) rounded down. Rounding p(n) down keeps the second and third inequality of step 1, for p(n-1) as it was
 rounded; and d is many times 2**-b, so that the first holds, too. The theorem is then about the numbers that are used.
 
 *The bar.* With h the least number for which pi(h) >= 1/2, s = N - h puts the even chance at N. A bar below h would need
@@ -53,7 +54,7 @@ MOST_STEPS = 2**22
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """Which labels are kept: at ``above`` people with even chances, below ``never_below`` none, from ``always_from`` all.
+    """Which labels are kept: at ``above`` people half, below ``never_below`` none, from ``always_from`` on all.
 
     ``epsilon`` and ``delta`` are the shares of one label, a and d; all numbers are public.
     """

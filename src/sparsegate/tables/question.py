@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
@@ -12,7 +13,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import METHODS, Request
 from sparsegate.tables.columns import check_unit
-from sparsegate.tables.observed_domain import bottom_margin
+from sparsegate.tables.observed_domain import Accounting, best_accounting
 
 BASKET: Final = {1: None, 2: 100, 3: 40}
 """Items that a user's basket keeps unless told otherwise, for each size of an itemset."""
@@ -71,6 +72,17 @@ class Question:
         if self.max_items is not None:
             return math.comb(self.max_items, self.itemset_size)
         return self.max_items_per_user
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """How a selection from an observed domain spends epsilon and delta."""
+        assert self.dbar is not None
+        return best_accounting(
+            epsilon=Fraction(self.epsilon),
+            delta=Fraction(self.delta),
+            count=self.count,
+            touched=self.dbar if self.touched is None else min(self.dbar, self.touched),
+        )
 
     @property
     def counted(self) -> str | None:
@@ -151,8 +163,7 @@ class Question:
                 "dbar", f"must be at least count = {self.count}", dbar, "leave it out for ten times that"
             )
         object.__setattr__(self, "dbar", dbar)
-        # An epsilon too small for this delta is refused here, before anything is spent.
-        bottom_margin(rate=Fraction(self.epsilon) / self.count, delta=delta, touched=dbar)
+        _ = self.accounting  # an epsilon too small for this delta is refused here, before anything is spent
 
 
 def _shown(value: Any) -> Any:

@@ -22,7 +22,8 @@ class Record:
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
     that paid for the estimates. ``domain_size`` is the number of public candidates (of itemsets, where they were asked
     for), None for ``domain="observed"``. ``unit`` is what the neighbours of the theorem add or remove: "user" or "row",
-    and ``where`` the condition that rows had to meet. ``counted`` says what counts of a user, where users were cut.
+    and ``where`` the condition that rows had to meet. ``counted`` says what counts of a user, where users were cut, and
+    ``accounting`` how an observed domain spent epsilon and delta: by which theorem of ``tables.observed_domain``.
     Options that the release did not use are None. ``private`` is False where the noise came from a seed.
     """
 
@@ -40,6 +41,7 @@ class Record:
     max_items_per_user: int | None
     counted: str | None
     dbar: int | None
+    accounting: str | None
     where: str | None
     private: bool
     version: str

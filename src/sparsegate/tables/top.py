@@ -188,10 +188,9 @@ class Prepared:
             return pick_observed(
                 noise,
                 self._counted.histogram,
-                request=question.request,
+                count=question.count,
                 dbar=question.dbar,
-                delta=Fraction(question.delta),
-                touched=question.touched,
+                accounting=question.accounting,
             )
         absent = self._domain.size - self._counted.total
         histogram = ({0: absent} if absent else {}) | dict(self._counted.histogram)
@@ -219,6 +218,7 @@ class Prepared:
             max_items_per_user=question.max_items_per_user,
             counted=question.counted,
             dbar=question.dbar,
+            accounting=question.accounting.name if self._domain is None else None,
             where=question.where,
             private=private,
             version=installed_version(),
