@@ -33,7 +33,7 @@ least number with pi(f) = 1. All of them are public.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -53,7 +53,7 @@ MOST_STEPS = 2**22
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bar:
+class CountBar:
     """Which labels are kept: at ``above`` people half, below ``never_below`` none, from ``always_from`` on all.
 
     ``epsilon`` and ``delta`` are the shares of one label, a and d; all numbers are public.
@@ -65,14 +65,14 @@ class Bar:
     never_below: int
     always_from: int
 
-    def chances(self) -> Iterator[tuple[int, Fraction]]:
-        """Each number of people whose labels may or may not be kept, with the probability that they are."""
+    def chances(self, wanted: Container[int]) -> dict[int, Fraction]:
+        """The probability that a label is kept, for those numbers of people for which it is neither 0 nor 1."""
         bits, steps = steps_of(self.epsilon, self.delta)
-        for people, step in enumerate(steps, start=self.never_below):
-            yield people, Fraction(step, 1 << bits)
+        numbered = enumerate(steps, start=self.never_below)
+        return {people: Fraction(step, 1 << bits) for people, step in numbered if people in wanted}
 
 
-def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, touched: int) -> Bar:
+def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, touched: int) -> CountBar:
     """The bar with even chances at ``above`` people, for persons who have at most ``touched`` labels.
 
     >>> bar = bar_at(150, epsilon=Fraction(1, 10), delta=Fraction(1, 10**6), touched=1)
@@ -99,7 +99,7 @@ def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, touched: int) -> B
             f"pass above={half} or more, or more epsilon or delta",
         )
     offset = above - half
-    return Bar(epsilon=share, delta=part, above=above, never_below=offset + 1, always_from=offset + sure)
+    return CountBar(epsilon=share, delta=part, above=above, never_below=offset + 1, always_from=offset + sure)
 
 
 def steps_of(epsilon: Fraction, delta: Fraction) -> tuple[int, Iterator[int]]:
@@ -127,15 +127,15 @@ def _steps(bits: int, grow: int, shrink: int, delta: int) -> Iterator[int]:
         yield step
 
 
-def pick_above(source: Source, histogram: Mapping[int, int], bar: Bar) -> list[Pick]:
+def pick_above(source: Source, histogram: Mapping[int, int], bar: CountBar) -> list[Pick]:
     """Toss the coins: the number of people of each label that is kept, and its rank by label among those with as many.
 
     >>> from sparsegate.noise import Seeded
     >>> bar = bar_at(4, epsilon=Fraction(1), delta=Fraction(1, 10), touched=1)
     >>> pick_above(Seeded(1), {1: 100, 2: 2, 3: 1, 4: 3, 9: 1}, bar)
-    [(4, 0), (4, 1), (9, 0)]
+    [(2, 0), (4, 1), (4, 2), (9, 0)]
     """
-    chances = dict(bar.chances())
+    chances = bar.chances(histogram)
     picks: list[Pick] = []
     for people in sorted(histogram):
         if people >= bar.never_below:
