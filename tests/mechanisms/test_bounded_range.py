@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 
 import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.goodness import excess
+from tests.support.goodness import FALSE_ALARM, excess, law_p
 from tests.support.selection_laws import peeled
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.bounded_range import round_epsilon
+from sparsegate.mechanisms.selection import select_top
+from sparsegate.noise import Seeded
 
 PUBLISHED = {10: 0.1396, 50: 0.0624, 100: 0.0441, 300: 0.0255}
 
@@ -79,6 +82,22 @@ def test_peeled_rounds_are_within_delta_of_epsilon_and_a_fifth_steeper_are_not()
     assert round_ > epsilon / count
     assert worst(round_, epsilon, count) <= delta
     assert worst(1.2 * round_, epsilon, count) > delta
+
+
+def gumbel_p(epsilon: float) -> float:
+    """The p-value of four thousand selections by "gumbel" at this epsilon against the law of rounds at epsilon 2."""
+    source, scores, count, delta = Seeded(3), [0, 1, 1, 3, 2, 0], 5, 0.05
+    rest = {"count": count, "delta": delta, "sensitivity": 1, "monotonic": True, "method": "gumbel"}
+    runs = (select_top(scores, epsilon=epsilon, source=source, not_private=True, **rest) for _ in range(4000))
+    seen = Counter(tuple(run.indices.tolist()) for run in runs)
+    round_ = float(round_epsilon(epsilon=2, delta=delta, count=count))
+    assert round_ > 1.5 * 2 / count
+    return law_p(seen, peeled([math.exp(round_ * score) for score in scores], count))
+
+
+def test_gumbel_peels_with_what_a_round_may_spend() -> None:
+    assert gumbel_p(2) > FALSE_ALARM
+    assert gumbel_p(1.4) < FALSE_ALARM  # rounds a fifth less steep
 
 
 @pytest.mark.parametrize("delta", [0, 1, 2, -0.1, math.nan, None, "1e-6", True])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,13 +12,16 @@ import pytest
 from tests.support.untouchable import Untouchable
 
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms import selection
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import METHODS, Request, Selection, select_top
+from sparsegate.mechanisms.selection import Request, Selection, select_top
+from sparsegate.mechanisms.selection_methods import METHODS
 from sparsegate.noise import Secure, Seeded
 
 SECRET = 8675309
 COUNTS = {"a": 900, "b": 850, "c": 12, "d": 3}
-THRESHOLDS = {name: {"threshold": 400} if "threshold" in method.options else {} for name, method in METHODS.items()}
+NEEDS = {"threshold": 400, "delta": 1e-6}
+NEEDED = {name: {option: NEEDS[option] for option in NEEDS.keys() & method.options} for name, method in METHODS.items()}
 
 
 def select(scores: object, **changes: object) -> Selection:
@@ -33,8 +38,8 @@ def select(scores: object, **changes: object) -> Selection:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_mapping_gives_items_and_an_array_gives_indices(method) -> None:
-    by_name = select(COUNTS, method=method, **THRESHOLDS[method])
-    by_number = select(list(COUNTS.values()), method=method, **THRESHOLDS[method])
+    by_name = select(COUNTS, method=method, **NEEDED[method])
+    by_number = select(list(COUNTS.values()), method=method, **NEEDED[method])
     assert set(by_name.items) == {"a", "b"}
     assert by_name.indices is None
     assert set(by_number.indices.tolist()) == {0, 1}
@@ -45,30 +50,28 @@ def test_a_mapping_gives_items_and_an_array_gives_indices(method) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_grouped_scores_name_the_same_winners(method) -> None:
-    selection = select(Scores.of(COUNTS), method=method, **THRESHOLDS[method])
+    selection = select(Scores.of(COUNTS), method=method, **NEEDED[method])
     assert set(selection.items) == {"a", "b"}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_budget_of_the_selection_is_the_epsilon_given(method) -> None:
-    budget = select(COUNTS, method=method, epsilon=0.3, **THRESHOLDS[method]).budget
+    budget = select(COUNTS, method=method, epsilon=0.3, **NEEDED[method]).budget
     assert budget.total == Fraction(3, 10)
-    assert (budget.threshold == 0) == (method == "exponential")
+    assert (budget.threshold > 0) == ("threshold" in METHODS[method].options)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_selects_the_same_items(method) -> None:
     scores = np.random.default_rng(1).integers(0, 500, 300)
-    one, other = (select(scores, method=method, epsilon=1, count=9, **THRESHOLDS[method]) for _ in range(2))
+    one, other = (select(scores, method=method, epsilon=1, count=9, **NEEDED[method]) for _ in range(2))
     assert one.indices.tolist() == other.indices.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("source", [None, Secure()])
 def test_a_private_source_needs_no_waiver(method, source) -> None:
-    selection = select_top(
-        COUNTS, count=1, epsilon=50, sensitivity=1, method=method, source=source, **THRESHOLDS[method]
-    )
+    selection = select_top(COUNTS, count=1, epsilon=50, sensitivity=1, method=method, source=source, **NEEDED[method])
     assert selection.items in {("a",), ("b",)}
 
 
@@ -111,6 +114,40 @@ def test_the_missing_threshold_is_explained() -> None:
         select(COUNTS, method="retraversal", source=Untouchable(1))
 
 
+def test_a_delta_is_charged_where_it_is_used_and_nowhere_else() -> None:
+    many = {str(item): 10 for item in range(60)}
+    for count, method, used in ((50, "gumbel", Fraction(1, 10**6)), (2, "exponential", 0)):
+        ledger = Entries()
+        chosen = select(many, count=count, epsilon=1, delta=1e-6, ledger=ledger)
+        assert (chosen.method, chosen.delta) == (method, used)
+        assert ledger.charges == [(1, used)]
+    assert select(many, method="gumbel", epsilon=1, delta=1e-6).delta == 0  # two rounds of 1/2 are as good
+
+
+class Entries:
+    """A ledger that remembers what was charged."""
+
+    def __init__(self) -> None:
+        self.charges: list[tuple[Fraction, Fraction]] = []
+
+    def spend(self, *, epsilon, delta=0, what: str) -> None:
+        self.charges.append((epsilon, delta))
+
+    def keep(self, entry, gave) -> None:
+        assert entry is None
+
+
+@pytest.mark.parametrize("labels", [["b", "a", "c"], [3, 1, 2], [(2, "x"), "x", frozenset({1})], [2.5, 1, "z"]])
+def test_a_set_is_shown_in_an_order_that_its_labels_give(labels) -> None:
+    request = Request(count=3, epsilon=1, sensitivity=1)
+    assert request.shown_order(labels) == [0, 1, 2]  # in the order selected
+    sets = {"exponential": replace(METHODS["exponential"], ordered=False)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "METHODS", sets)
+        shown = [[order[place] for place in request.shown_order(order)] for order in itertools.permutations(labels)]
+    assert all(order == shown[0] for order in shown)
+
+
 SVT = {"method": "sparse-vector", "threshold": 5}
 RETRAVERSAL = {"method": "retraversal", "threshold": 5}
 
@@ -124,6 +161,11 @@ RETRAVERSAL = {"method": "retraversal", "threshold": 5}
         *(("sensitivity", {**SVT, "sensitivity": bad}) for bad in (0, -1, math.nan, math.inf, None, "1")),
         *(("monotonic", {"monotonic": bad}) for bad in (1, None, "yes")),
         *(("method", {"method": bad}) for bad in ("em", None, [], 3)),
+        *(("touched", {"touched": bad}) for bad in (0, -1, 2.0, True, "2", math.nan)),
+        *(("delta", {"delta": bad}) for bad in (1, 2, -1, math.nan, None, "1e-6")),
+        *(("delta", {"delta": 1e-6, "method": method}) for method in ("exponential", "sparse-vector", "retraversal")),
+        ("delta", {"method": "gumbel"}),
+        *(("ordered", {"ordered": bad}) for bad in (1, None, "yes")),
         *((name, {name: bad}) for name, bad in (("threshold", 5), ("raise_by", 0), ("max_passes", 1))),
         *((name, {name: bad}) for name, bad in (("allocation", "1:3"), ("granularity", 1))),
         *((name, {**SVT, name: bad}) for name, bad in (("raise_by", 1), ("max_passes", 2))),
@@ -155,7 +197,7 @@ def test_a_bad_parameter_is_named_before_anything_is_drawn(parameter: str, chang
 )
 def test_bad_scores_are_refused_without_showing_them(method: str, scores: object) -> None:
     with pytest.raises(ParameterError, match=r"^scores must") as caught:
-        select(scores, count=1, method=method, source=Untouchable(1), **THRESHOLDS[method])
+        select(scores, count=1, method=method, source=Untouchable(1), **NEEDED[method])
     assert str(SECRET) not in str(caught.value)
 
 
@@ -165,7 +207,7 @@ def test_bad_scores_are_refused_without_showing_them(method: str, scores: object
     [[3, 10**30, -(2**70)], [2.5, math.inf, math.nan], [0.5, 900, -math.inf], [math.nan, 1e300, 0.0]],
 )
 def test_no_value_of_a_score_is_refused(method: str, scores: object) -> None:
-    selection = select(scores, count=1, method=method, epsilon=1000, **THRESHOLDS[method])
+    selection = select(scores, count=1, method=method, epsilon=1000, **NEEDED[method])
     assert selection.indices.tolist() == [1]
 
 

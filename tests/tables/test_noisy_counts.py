@@ -9,8 +9,9 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass
 from tests.tables.conftest import table
 
+from sparsegate.mechanisms.laplace import error_bar
 from sparsegate.noise import Seeded
-from sparsegate.tables.noisy_counts import answer_scale, error_bar, noisy_counts
+from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.top import top_items
 
 

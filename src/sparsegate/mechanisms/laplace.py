@@ -1,6 +1,9 @@
-"""One number, exactly noised: the Laplace mechanism on the lattice."""
+"""One number, exactly noised: the Laplace mechanism on the lattice, and how far off it may be."""
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
 
 from sparsegate.budget import Number, Spender, charge, exact_epsilon
 from sparsegate.mechanisms.calibration import trusted_source
@@ -42,3 +45,16 @@ def laplace(
     value = lattice.value(steps + discrete_laplace(noise, scale))
     keep({"release": "laplace", "value": value})
     return value
+
+
+def error_bar(scale: Fraction, confidence: float, *, share: float = 1.0) -> int:
+    """The smallest t such that discrete Laplace noise X is beyond t with probability at most share (1 - confidence).
+
+    P[abs(X) > t] = 2 q**(t+1) / (1 + q) with q = exp(-1/scale).
+
+    >>> error_bar(Fraction(100), 0.95), error_bar(Fraction(1, 10), 0.95)
+    (300, 0)
+    """
+    rate = 1 / float(scale)
+    needed = math.log(2 / (share * (1 - confidence) * (1 + math.exp(-rate)))) / rate
+    return max(0, math.ceil(needed) - 1)

@@ -1,48 +1,54 @@
-"""Private top-c selection: one request, and a table of the methods that can meet it.
+"""Private top-c selection: one request, which any method of ``mechanisms.selection_methods`` can meet.
 
-Every method selects ``count`` items with high scores and is epsilon-differentially private for the whole
-selection, in its order. They differ in what they ask for: the exponential mechanism needs scores alone; the
-sparse vector technique needs a public threshold, and in the paper's experiments selects no better however
-that is chosen.
+Every method selects ``count`` items with high scores and is (epsilon, delta)-differentially private for the whole
+selection; delta is 0 for all but one of them. They differ in what they ask for and in what they give: an order or a
+set, counts or none. The sparse vector technique needs a public threshold, and in the paper's experiments selects no
+better however that is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
-from types import MappingProxyType
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.calibration import calibrate, trusted_source
-from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
-from sparsegate.mechanisms.retraversal import plan_traversal, traversal_groups
+from sparsegate.mechanisms.bounded_range import exact_delta
+from sparsegate.mechanisms.calibration import trusted_source
+from sparsegate.mechanisms.choice import choose
 from sparsegate.mechanisms.scores import Scores, ScoresLike
+from sparsegate.mechanisms.selection_methods import AUTO, METHODS, OPTIONS, Ready
 from sparsegate.noise import Source
 
-DEFAULT_RAISE = 3
-"""Standard deviations by which "retraversal" raises the threshold: the middle of 1 to 5, where none is always best."""
-
-DEFAULT_PASSES = 100
-
-Draw = Callable[[Source], NDArray[np.int64]]
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selection:
-    """What was selected, in the order selected. This, and nothing else of the run, may be released.
+    """What was selected. This, and nothing else of the run, may be released.
 
     ``indices`` are positions in the array that was given; ``items`` the keys of the mapping. The other is
-    None. Methods with a threshold may select fewer than asked for.
+    None. They are in the order selected, or sorted where ``method`` selects a set. Methods with a threshold may select
+    fewer than asked for. ``delta`` is what was used of the delta given: 0 unless ``method`` is "gumbel".
+
+    ``estimates`` are the noisy scores of the selected, one for each, where they come free; else None. They are those
+    that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
+    within ``error_bar`` of the true score, however the scores lie (``mechanisms.noisy_scores``).
     """
 
     method: str
     budget: Budget
+    delta: Fraction = Fraction(0)
     indices: NDArray[np.int64] | None = None
     items: tuple[Hashable, ...] | None = None
+    estimates: NDArray[np.int64] | NDArray[np.float64] | None = None
+    error_bar: int | float | None = None
+    confidence: float = CONFIDENCE
 
     def __len__(self) -> int:
         chosen = self.items if self.indices is None else self.indices
@@ -53,14 +59,15 @@ class Selection:
 class Picks:
     """Selected members of groups: member ``members[j]`` of group ``groups[j]``, in the order selected.
 
-    A group's number tells its score, which is private. Name the items, ``keep`` the names on the ledger, and release
-    only them.
+    A group's number tells its score, which is private. Name the items, put them in an order that may be
+    seen, ``keep`` them on the ledger, and release only that.
     """
 
-    budget: Budget
+    ready: Ready
     keep: Keep
     groups: NDArray[np.int64]
     members: NDArray[np.int64]
+    noisy: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +76,12 @@ class Request:
 
     count: int
     epsilon: Number
+    delta: Number = 0
     sensitivity: Number
     monotonic: bool = False
-    method: str = "exponential"
+    touched: int | None = None
+    ordered: bool = False
+    method: str = AUTO
     threshold: Number | None = None
     raise_by: Number | None = None
     max_passes: int | None = None
@@ -79,31 +89,68 @@ class Request:
     granularity: Number | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", exact_count(self.count, "count"))
-        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))  # read once: what is used is what is charged
-        if not isinstance(self.monotonic, bool | np.bool_):
-            raise ParameterError(
-                "monotonic", "must be True or False", self.monotonic, "pass True only for one-way changes"
-            )
-        if self.method not in tuple(METHODS):
-            raise ParameterError("method", f"must be one of {', '.join(METHODS)}", self.method)
+        checked: dict[str, object] = {
+            "count": exact_count(self.count, "count"),
+            "epsilon": exact_epsilon(self.epsilon),  # read once: what is used is what is charged
+            "touched": None if self.touched is None else exact_count(self.touched, "touched"),
+            "delta": exact_delta(self.delta) if self.delta != 0 else Fraction(0),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        for name, hint in (("monotonic", "pass True only for one-way changes"), ("ordered", "pass one of them")):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ParameterError(name, "must be True or False", getattr(self, name), hint)
+        if self.method not in (AUTO, *METHODS):
+            raise ParameterError("method", f"must be one of {AUTO}, {', '.join(METHODS)}", self.method)
+        if self.method == AUTO:
+            self._choose()
+        self._check_options()
+
+    def _choose(self) -> None:
+        """Take the method of the rule. A delta that it does not use is not charged."""
+        public = ("count", "epsilon", "delta", "touched", "ordered", "monotonic")
+        object.__setattr__(self, "method", choose(**{name: getattr(self, name) for name in public}))
+        if "delta" not in METHODS[self.method].options:
+            object.__setattr__(self, "delta", Fraction(0))
+
+    def _check_options(self) -> None:
         row = METHODS[self.method]
         for option in fields(self):
             given = getattr(self, option.name)
-            if option.name in _OPTIONS - row.options and given != option.default:
-                raise ParameterError(
-                    option.name,
-                    f"must not be given: method {self.method!r} {row.why_not}",
-                    given,
-                    "leave it out",
-                )
+            if option.name in OPTIONS - row.options and given != option.default:
+                shown = float(given) if isinstance(given, Fraction) else given
+                rule = f"must not be given: method {self.method!r} {row.why_not}"
+                raise ParameterError(option.name, rule, shown, "leave it out")
+        if self.ordered and not row.ordered:
+            rule = f"must be False: method {self.method!r} selects a set, and an order of it would be private"
+            raise ParameterError("ordered", rule, True, "leave it out, or choose a method that selects in order")
+        if "delta" in row.options and self.delta == 0:
+            rule = f"must lie strictly between 0 and 1 for method {self.method!r}"
+            raise ParameterError("delta", rule, 0, "pass for instance delta=1e-8, or method='auto'")
         if "threshold" in row.options and self.threshold is None:
             raise ParameterError(
                 "threshold",
                 f"must be given for method {self.method!r}, as a public number: one computed from the scores, such "
                 "as the count-th largest, is private data, and the proof of privacy does not cover it",
-                next_step="choose it without looking at these scores, or use method='exponential', which needs none",
+                next_step="choose it without looking at these scores, or use method='auto', which needs none",
             )
+
+    def prepare(self, scores: Scores) -> Ready:
+        """The method made ready for these scores: everything is checked, and nothing is drawn."""
+        return METHODS[self.method].prepare(self, scores)
+
+    def shown_order(self, labels: Sequence[Any]) -> list[int]:
+        """The places of the selected in an order that may be released: as selected, or by label for a set.
+
+        The order in which a mapping has its items is no such order: it may be that of their scores. Labels that cannot
+        be compared, or not with all others, are sorted by type and by how they read.
+        """
+        places = range(len(labels))
+        if METHODS[self.method].ordered:
+            return list(places)
+        if {type(label) for label in labels} <= {str} or {type(label) for label in labels} <= {int}:
+            return sorted(places, key=lambda place: labels[place])
+        return sorted(places, key=lambda place: (type(labels[place]).__qualname__, repr(labels[place])))
 
     def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:
         """Draw the selection as members of groups, for a caller who names the items of a histogram.
@@ -118,77 +165,11 @@ class Request:
         """
         if self.count > scores.total:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
-        budget, draw = METHODS[self.method].prepare(self, scores)
-        keep = charge(ledger, epsilon=budget.total, what=f"top {self.count}, method {self.method}")
-        groups = draw(source)
-        return Picks(budget=budget, keep=keep, groups=groups, members=scores.draw_members(source, groups))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SelectionMethod:
-    """A way to select: the options it reads, why it reads no others, and how to make it ready to draw."""
-
-    options: frozenset[str]
-    why_not: str
-    prepare: Callable[[Request, Scores], tuple[Budget, Draw]]
-
-
-def _exponential(request: Request, scores: Scores) -> tuple[Budget, Draw]:
-    rate = selection_rate(
-        epsilon=request.epsilon,
-        count=request.count,
-        sensitivity=request.sensitivity,
-        monotonic=request.monotonic,
-    )
-    budget = Budget(threshold=0, queries=request.epsilon)
-    return budget, lambda source: exponential_groups(source, scores, rate=rate, count=request.count)
-
-
-def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> tuple[Budget, Draw]:
-    calibration = calibrate(
-        "standard",
-        cutoff=request.count,
-        sensitivity=request.sensitivity,
-        epsilon=request.epsilon,
-        monotonic=request.monotonic,
-        allocation=request.allocation,
-        # Floats, by their type, live on a finer lattice.
-        threshold=request.threshold if scores.values.dtype.kind == "i" else 0.0,
-        granularity=request.granularity,
-        not_private=False,
-    )
-    raise_by = default_raise if request.raise_by is None else request.raise_by
-    plan = plan_traversal(
-        calibration,
-        threshold=request.threshold,
-        raise_by=exact_epsilon(raise_by, "raise_by", zero=True),
-        passes=passes if request.max_passes is None else exact_count(request.max_passes, "max_passes"),
-    )
-    steps = calibration.lattice.private_steps_many(scores.values, "scores")
-    return calibration.budget, lambda source: traversal_groups(source, scores, steps, plan)
-
-
-METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
-    {
-        "exponential": SelectionMethod(
-            options=frozenset(),
-            why_not="weighs scores directly, without threshold, passes, split or lattice",
-            prepare=_exponential,
-        ),
-        "sparse-vector": SelectionMethod(
-            options=frozenset({"threshold", "allocation", "granularity"}),
-            why_not="makes one pass at the threshold as it is; 'retraversal' raises it and passes again",
-            prepare=lambda request, scores: _traversal(request, scores, 0, 1),
-        ),
-        "retraversal": SelectionMethod(
-            options=frozenset({"threshold", "raise_by", "max_passes", "allocation", "granularity"}),
-            why_not="reads every option",
-            prepare=lambda request, scores: _traversal(request, scores, DEFAULT_RAISE, DEFAULT_PASSES),
-        ),
-    }
-)
-
-_OPTIONS = frozenset[str]().union(*(row.options for row in METHODS.values()))  # what some method reads, not all
+        ready = self.prepare(scores)
+        what = f"top {self.count}, method {self.method}"
+        keep = charge(ledger, epsilon=ready.budget.total, delta=ready.delta, what=what)
+        groups, noisy = ready.draw(source)
+        return Picks(ready=ready, keep=keep, groups=groups, members=scores.draw_members(source, groups), noisy=noisy)
 
 
 def select_top(
@@ -196,9 +177,12 @@ def select_top(
     *,
     count: int,
     epsilon: Number,
+    delta: Number = 0,
     sensitivity: Number,
     monotonic: bool = False,
-    method: str = "exponential",
+    touched: int | None = None,
+    ordered: bool = False,
+    method: str = AUTO,
     threshold: Number | None = None,
     raise_by: Number | None = None,
     max_passes: int | None = None,
@@ -208,11 +192,10 @@ def select_top(
     source: Source | None = None,
     not_private: bool = False,
 ) -> Selection:
-    """Select ``count`` items with high scores; the selection is epsilon-differentially private.
+    """Select ``count`` items with high scores; the selection is (epsilon, delta)-differentially private.
 
-    *Theorem*: for neighbours that differ by one person, who moves each score by at most ``sensitivity``,
-    the selected items in their order are epsilon-DP. See ``mechanisms.exponential`` and
-    ``mechanisms.retraversal``.
+    *Theorem*: for neighbours that differ by one person, who moves at most ``touched`` scores, each by at most
+    ``sensitivity``, the ``Selection`` is (epsilon, delta)-DP. The file of each method has the proof.
 
     Parameters
     ----------
@@ -220,14 +203,18 @@ def select_top(
         also those with score 0: leaving out items because nobody has them would tell that nobody has them.
     count: c, how many to select, from 1 to the number of scores.
     epsilon: the privacy loss of the whole selection, > 0; a float is read as the decimal it prints as.
+    delta: what "gumbel" needs, such as 1e-8: the probability with which the guarantee may fail. A method that does
+        without is charged none; to name such a method and a delta is an error.
     sensitivity: Delta > 0, the most that one person can change any one score.
     monotonic: True only if one person moves all scores up or all down, as with counts; it halves the noise.
-    method: "exponential"; "sparse-vector", one pass in random order; "retraversal", which raises the
-        threshold and passes until c are selected.
-    threshold: T, for the last two: a PUBLIC number, fixed without a look at the scores.
+    touched: m, the most scores that one person can change, where something bounds it; None where nothing does.
+    ordered: True asks for an order: best first, as far as noise lets one see.
+    method: "auto" takes the best for these public numbers, by the rule of ``mechanisms.choice``; or a key of
+        ``mechanisms.selection_methods.METHODS``.
+    threshold: T, for "sparse-vector" and "retraversal": a PUBLIC number, fixed without a look at the scores.
     raise_by: k >= 0, standard deviations of noise by which "retraversal" raises T; 3 unless given.
     max_passes: passes that "retraversal" makes at most, 100 unless given; it may select fewer than c.
-    allocation: how the last two split epsilon between threshold and comparisons, see ``Budget.allocate``.
+    allocation: how these two split epsilon between threshold and comparisons, see ``Budget.allocate``.
     granularity: step of their lattice, a power of two; 1 for whole numbers, at most Delta/1024 otherwise.
     ledger: an open ``sparsegate.Ledger``: charged before anything is drawn, and it keeps what was selected.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
@@ -235,14 +222,17 @@ def select_top(
     >>> from sparsegate.noise import Seeded
     >>> visits = {"/home": 912, "/docs": 850, "/blog": 31, "/jobs": 12}
     >>> select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, source=Seeded(1), not_private=True)
-    Selection(method='exponential', budget=Budget(threshold=0, queries=0.5, answers=0),
-        indices=None, items=('/home', '/docs'))
+    Selection(method='exponential', budget=Budget(threshold=0, queries=0.5, answers=0), delta=Fraction(0, 1),
+        indices=None, items=('/home', '/docs'), estimates=None, error_bar=None, confidence=0.95)
     """
     request = Request(
         count=count,
         epsilon=epsilon,
+        delta=delta,
         sensitivity=sensitivity,
         monotonic=monotonic,
+        touched=touched,
+        ordered=ordered,
         method=method,
         threshold=threshold,
         raise_by=raise_by,
@@ -259,9 +249,20 @@ def select_top(
         )
     picks = request.pick(candidates, trusted_source(source, not_private), ledger=ledger)
     numbers = candidates.numbers(picks.groups, picks.members)
-    if candidates.items is None:
-        picks.keep({"release": "select_top", "indices": numbers})
-        return Selection(method=method, budget=picks.budget, indices=numbers)
-    items = tuple(candidates.items[number] for number in numbers.tolist())
-    picks.keep({"release": "select_top", "items": items})
-    return Selection(method=method, budget=picks.budget, items=items)
+    items = None if candidates.items is None else [candidates.items[number] for number in numbers.tolist()]
+    shown = request.shown_order(numbers.tolist() if items is None else items)
+    ready, estimates = picks.ready, None
+    if picks.noisy is not None and ready.estimated is not None:
+        estimates = ready.estimated.scores(picks.noisy)[shown]
+    selection = Selection(
+        method=request.method,
+        budget=ready.budget,
+        delta=ready.delta,
+        indices=numbers[shown] if items is None else None,
+        items=None if items is None else tuple(items[place] for place in shown),
+        estimates=estimates,
+        error_bar=None if ready.estimated is None else ready.estimated.error_bar(CONFIDENCE),
+    )
+    kept = {"items": selection.items} if items is not None else {"indices": selection.indices}
+    picks.keep({"release": "select_top", **kept, **({} if estimates is None else {"estimates": estimates})})
+    return selection

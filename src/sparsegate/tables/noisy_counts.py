@@ -1,4 +1,4 @@
-"""Noisy counts of the items that were selected, and how far off they may be.
+"""Noisy counts of the items that were selected.
 
 Each count gets fresh discrete Laplace noise of scale L / eps3, where L is the most that one person can move the counts
 of all c selected items together: 1 where a person is a row, which is of one item; otherwise c, or the most candidates a
@@ -9,7 +9,6 @@ together are (epsilon + eps3, delta)-DP by composition. Noise that took part in 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -32,16 +31,3 @@ def noisy_counts(source: Source, scores: Sequence[int], scale: Fraction) -> tupl
     """The scores with fresh noise; cut at zero afterwards, which reveals nothing more."""
     noise = discrete_laplace(source, scale, len(scores)).tolist()
     return tuple(max(0, score + extra) for score, extra in zip(scores, noise, strict=True))
-
-
-def error_bar(scale: Fraction, confidence: float) -> int:
-    """The smallest t such that discrete Laplace noise lies within t of zero with at least this probability.
-
-    P[abs(X) > t] = 2 q**(t+1) / (1 + q) with q = exp(-1/scale).
-
-    >>> error_bar(Fraction(100), 0.95), error_bar(Fraction(1, 10), 0.95)
-    (300, 0)
-    """
-    rate = 1 / float(scale)
-    needed = math.log(2 / ((1 - confidence) * (1 + math.exp(-rate)))) / rate
-    return max(0, math.ceil(needed) - 1)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import METHODS, Request
+from sparsegate.mechanisms.selection import Request
 from sparsegate.tables.columns import check_unit
 from sparsegate.tables.observed_domain import Accounting, best_accounting
 
@@ -44,7 +44,7 @@ class Question:
 
     def __post_init__(self) -> None:
         request = self.request  # checks count, epsilon, method and threshold
-        METHODS[request.method].prepare(request, Scores.histogram({0: 1}))  # and that such noise can be made
+        request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
         object.__setattr__(self, "count", request.count)
         object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
         object.__setattr__(self, "answers_epsilon", exact_epsilon(self.answers_epsilon, "answers_epsilon", zero=True))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparsegate.budget import Number, Spender, charge
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
+from sparsegate.mechanisms.laplace import error_bar
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.noise import Source
 from sparsegate.tables.columns import read_columns
@@ -17,7 +18,7 @@ from sparsegate.tables.domain import EXPLAINED, Domain, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.itemsets import count_itemsets, itemset_domain, name_itemsets
 from sparsegate.tables.matching import matching_engine
-from sparsegate.tables.noisy_counts import answer_scale, error_bar, noisy_counts
+from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import Record, TopItems, installed_version

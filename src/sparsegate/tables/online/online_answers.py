@@ -16,12 +16,11 @@ from sparsegate.budget import Budget, Number, Spender, charge
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
-from sparsegate.mechanisms.laplace import laplace
+from sparsegate.mechanisms.laplace import error_bar, laplace
 from sparsegate.mechanisms.margin import steps_to_confidence
 from sparsegate.mechanisms.variants import VARIANTS, Released
 from sparsegate.noise import Source
 from sparsegate.tables.engines.engine import guarded, open_engine
-from sparsegate.tables.noisy_counts import error_bar
 from sparsegate.tables.online.accuracy import STEP
 from sparsegate.tables.online.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.online.cell_counts import count_cells

@@ -1,0 +1,178 @@
+"""The ways to select, as a table: a method is its file, with its theorem, and one row here.
+
+Help, the HTTP model and the messages of errors are read from the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Budget, exact_count, exact_epsilon
+from sparsegate.mechanisms.bounded_range import round_epsilon
+from sparsegate.mechanisms.calibration import calibrate
+from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
+from sparsegate.mechanisms.laplace import error_bar
+from sparsegate.mechanisms.lattice import Lattice
+from sparsegate.mechanisms.retraversal import plan_traversal, traversal_groups
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.noise import Source
+
+if TYPE_CHECKING:
+    from sparsegate.mechanisms.selection import Request
+
+AUTO = "auto"
+"""Not a row: the rule of ``mechanisms.choice`` takes one."""
+
+DEFAULT_RAISE = 3
+"""Standard deviations by which "retraversal" raises the threshold: the middle of 1 to 5, where none is always best."""
+
+DEFAULT_PASSES = 100
+
+
+class Drawn(NamedTuple):
+    """The group of each item selected, and its noisy score in lattice steps where the method may give it away."""
+
+    groups: NDArray[np.int64]
+    noisy: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimated:
+    """What noisy scores are worth: discrete Laplace noise of ``scale`` steps on ``total`` scores, ``count`` shown.
+
+    Noise that helped an item to be selected is likely to be high, so a bar for noise drawn afterwards would not cover
+    it. Whatever the scores are, of all n candidates n P[abs(X) > t] are expected to have noise beyond t, and so at most
+    that many of the c selected: with n P[abs(X) > t] <= c (1 - confidence) the share of the selected expected within t
+    of the truth is at least ``confidence``.
+    """
+
+    lattice: Lattice
+    scale: Fraction
+    count: int
+    total: int
+
+    def scores(self, noisy: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
+        """The noisy scores in the units of scores."""
+        return noisy if self.lattice.integers else np.ldexp(noisy, self.lattice.exponent)
+
+    def error_bar(self, confidence: float) -> int | float:
+        """How far from the truth at most the given share of them is expected to be; in the units of scores."""
+        steps = error_bar(self.scale, confidence, share=self.count / self.total)
+        return steps if self.lattice.integers else math.ldexp(steps, self.lattice.exponent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A method made ready to draw, and what a draw costs: ``budget.total``, and ``delta`` where the method uses one.
+
+    ``estimated`` says what the noisy scores are worth, where a draw gives them.
+    """
+
+    budget: Budget
+    draw: Callable[[Source], Drawn]
+    delta: Fraction = Fraction(0)
+    estimated: Estimated | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionMethod:
+    """A way to select: what it is, the options it reads, why it reads no others, and how to make it ready to draw.
+
+    An ``ordered`` method selects one item after the other, and its proof covers the order. Of others the order of
+    drawing is private: what they select is released sorted by label.
+    """
+
+    says: str
+    options: frozenset[str] = frozenset()
+    why_not: str
+    ordered: bool = True
+    prepare: Callable[[Request, Scores], Ready]
+
+
+def _exponential(request: Request, scores: Scores) -> Ready:
+    return _peeled(request, scores, Fraction(request.epsilon) / request.count)
+
+
+def _gumbel(request: Request, scores: Scores) -> Ready:
+    round_ = round_epsilon(epsilon=request.epsilon, delta=request.delta, count=request.count)
+    pure = round_ * request.count == request.epsilon
+    return _peeled(request, scores, round_, Fraction(0) if pure else Fraction(request.delta))
+
+
+def _peeled(request: Request, scores: Scores, round_: Fraction, delta: Fraction = Fraction(0)) -> Ready:
+    """The exponential mechanism, peeled, at ``round_`` a round."""
+    rate = selection_rate(
+        epsilon=round_ * request.count,
+        count=request.count,
+        sensitivity=request.sensitivity,
+        monotonic=request.monotonic,
+    )
+    return Ready(
+        budget=Budget(threshold=0, queries=request.epsilon),
+        draw=lambda source: Drawn(exponential_groups(source, scores, rate=rate, count=request.count)),
+        delta=delta,
+    )
+
+
+def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
+    calibration = calibrate(
+        "standard",
+        cutoff=request.count,
+        sensitivity=request.sensitivity,
+        epsilon=request.epsilon,
+        monotonic=request.monotonic,
+        allocation=request.allocation,
+        # Floats, by their type, live on a finer lattice.
+        threshold=request.threshold if scores.values.dtype.kind == "i" else 0.0,
+        granularity=request.granularity,
+        not_private=False,
+    )
+    raise_by = default_raise if request.raise_by is None else request.raise_by
+    plan = plan_traversal(
+        calibration,
+        threshold=request.threshold,
+        raise_by=exact_epsilon(raise_by, "raise_by", zero=True),
+        passes=passes if request.max_passes is None else exact_count(request.max_passes, "max_passes"),
+    )
+    steps = calibration.lattice.private_steps_many(scores.values, "scores")
+    return Ready(budget=calibration.budget, draw=lambda source: Drawn(traversal_groups(source, scores, steps, plan)))
+
+
+METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
+    {
+        "exponential": SelectionMethod(
+            says="the exponential mechanism, peeled",
+            why_not="weighs scores directly, without threshold, passes, split or lattice",
+            prepare=_exponential,
+        ),
+        "gumbel": SelectionMethod(
+            says="the same with a delta, and far less noise for many items",
+            options=frozenset({"delta"}),
+            why_not="weighs scores directly, without threshold, passes, split or lattice",
+            prepare=_gumbel,
+        ),
+        "sparse-vector": SelectionMethod(
+            says="one pass at a PUBLIC threshold, which may select fewer",
+            options=frozenset({"threshold", "allocation", "granularity"}),
+            why_not="makes one pass at the threshold as it is; 'retraversal' raises it and passes again",
+            prepare=lambda request, scores: _traversal(request, scores, 0, 1),
+        ),
+        "retraversal": SelectionMethod(
+            says="passes at a raised PUBLIC threshold until enough are selected",
+            options=frozenset({"threshold", "raise_by", "max_passes", "allocation", "granularity"}),
+            why_not="reads no delta",
+            prepare=lambda request, scores: _traversal(request, scores, DEFAULT_RAISE, DEFAULT_PASSES),
+        ),
+    }
+)
+
+OPTIONS = frozenset[str]().union(*(row.options for row in METHODS.values()))
+"""What some methods read and others do not."""
