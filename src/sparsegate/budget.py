@@ -45,19 +45,33 @@ def exact_epsilon(value: object, parameter: str = "epsilon", *, zero: bool = Fal
     >>> 20 * exact_epsilon(0.1)
     Fraction(2, 1)
     """
-    exact: Fraction | None = None
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        exact = Fraction(repr(value)) if math.isfinite(value) else None
-    elif isinstance(value, Rational | int) and not isinstance(value, bool):
-        exact = Fraction(value)
-    elif isinstance(value, Decimal):
-        exact = Fraction(value) if value.is_finite() else None
+    exact = _decimal(value)
     if exact is None or exact < 0 or (exact == 0 and not zero):
         rule = "must be a finite number of at least 0" if zero else "must be a positive finite number"
         raise ParameterError(parameter, rule, value, f"pass for instance {parameter}=0.5")
     return exact
+
+
+def exact_delta(value: object, *, zero: bool = False) -> Fraction:
+    """A delta strictly between 0 and 1, or 0 where that may be, read as an epsilon is."""
+    exact = _decimal(value)
+    if exact is None or not 0 <= exact < 1 or (exact == 0 and not zero):
+        rule = "must be at least 0 and less than 1" if zero else "must lie strictly between 0 and 1"
+        raise ParameterError("delta", rule, value, "pass for instance delta=1e-6")
+    return exact
+
+
+def _decimal(value: object) -> Fraction | None:
+    """A finite number as an exact rational, a float as the decimal it prints as; None for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return Fraction(repr(value)) if math.isfinite(value) else None
+    if isinstance(value, Rational | int) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, Decimal):
+        return Fraction(value) if value.is_finite() else None
+    return None
 
 
 def exact_count(value: object, parameter: str) -> int:
@@ -73,6 +87,8 @@ def exact_count(value: object, parameter: str) -> int:
 class Budget:
     """Epsilon split into shares: eps1 for the threshold noise, eps2 for the comparisons, eps3 for numeric answers.
 
+    ``delta`` is 0 but for what is (epsilon, delta)-DP and no better.
+
     A threshold share of zero means no threshold noise at all. Only a gate that is planned for a fixed number of
     questions (``queries=n``) may use that, because then every BELOW costs as much as an ABOVE.
 
@@ -83,11 +99,13 @@ class Budget:
     threshold: Fraction
     queries: Fraction
     answers: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
 
-    def __init__(self, *, threshold: Number, queries: Number, answers: Number = 0) -> None:
+    def __init__(self, *, threshold: Number, queries: Number, answers: Number = 0, delta: Number = 0) -> None:
         object.__setattr__(self, "threshold", exact_epsilon(threshold, "threshold", zero=True))
         object.__setattr__(self, "queries", exact_epsilon(queries, "queries"))
         object.__setattr__(self, "answers", exact_epsilon(answers, "answers", zero=True))
+        object.__setattr__(self, "delta", exact_delta(delta, zero=True))
 
     @property
     def total(self) -> Fraction:
@@ -123,7 +141,8 @@ class Budget:
         return cls(threshold=threshold, queries=total - share - threshold, answers=share)
 
     def __repr__(self) -> str:
-        shares = (f"{name}={_readable(getattr(self, name))}" for name in ("threshold", "queries", "answers"))
+        names = ("threshold", "queries", "answers", "delta") if self.delta else ("threshold", "queries", "answers")
+        shares = (f"{name}={_readable(getattr(self, name))}" for name in names)
         return f"Budget({', '.join(shares)})"
 
 
@@ -154,6 +173,10 @@ def sequential(*epsilons: Number | Budget) -> Fraction:
     >>> sequential(*[0.1] * 20)
     Fraction(2, 1)
     """
+    for spent in epsilons:
+        if isinstance(spent, Budget) and spent.delta:
+            rule = "must be 0 to add epsilons alone"
+            raise ParameterError("delta", rule, float(spent.delta), "charge a Ledger, which adds both")
     return sum((e.total if isinstance(e, Budget) else exact_epsilon(e, zero=True) for e in epsilons), Fraction(0))
 
 
@@ -166,8 +189,7 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
     6.2615
     """
     exact, k = exact_epsilon(epsilon), exact_count(runs, "runs")
-    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
-        raise ParameterError("delta", "must lie strictly between 0 and 1", delta, "pass for instance delta=1e-6")
+    exact_delta(delta)
     composed = k * exact
     if exact <= 1:  # beyond, e**eps - 1 > 1 makes the other term larger, and it may not fit a float
         eps = float(exact)

@@ -23,9 +23,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from sparsegate.budget import Number, exact_count, exact_epsilon
-from sparsegate.errors import ParameterError
+from sparsegate.budget import Number, exact_count, exact_delta, exact_epsilon
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 
 _BITS = 128  # of the bound
@@ -47,22 +47,18 @@ def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
     return max(exact / count, _bounded_range(exact, exact_delta(delta), count))
 
 
-def exact_delta(delta: Number) -> Fraction:
-    """A delta strictly between 0 and 1, read as the decimal it prints as."""
-    exact = exact_epsilon(delta, "delta")
-    if exact >= 1:
-        raise ParameterError("delta", "must lie strictly between 0 and 1", delta, "pass for instance delta=1e-8")
-    return exact
+def conversion(context: Any, alpha: Any, log_inverse: Any) -> Any:
+    """What to add to a Renyi divergence of order alpha for the epsilon at delta, given ln(1/delta)."""
+    return (log_inverse - context.log(alpha)) / (alpha - 1) + context.log(1 - 1 / alpha)
 
 
 @lru_cache(maxsize=256)
 def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
     """sqrt(8 rho / count) for the largest rho found, rounded down; 0 where alpha asks for more than epsilon alone."""
-    order = 1 + Fraction(math.exp(_best_order(float(epsilon), _log_inverse(delta))))
+    order = 1 + Fraction(math.exp(_best_order(float(epsilon), log_inverse(delta))))
     with interval_arithmetic(_BITS) as iv:
         alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
-        inverse = iv.mpf(delta.denominator) / iv.mpf(delta.numerator)
-        asked = (iv.log(inverse) - iv.log(alpha)) / (alpha - 1) + iv.log(1 - 1 / alpha)
+        asked = conversion(iv, alpha, iv.log(iv.mpf(delta.denominator) / iv.mpf(delta.numerator)))
         square = 8 * (iv.mpf(epsilon.numerator) / iv.mpf(epsilon.denominator) - asked) / (alpha * count)
         low = scaled_floor(square._mpi_[0], 2 * _BITS)
     root = math.isqrt(max(low, 0))
@@ -87,5 +83,6 @@ def _best_order(epsilon: float, log_inverse: float) -> float:
     return (low + high) / 2
 
 
-def _log_inverse(delta: Fraction) -> float:
+def log_inverse(delta: Fraction) -> float:
+    """ln(1/delta), also where delta is no float."""
     return math.log(delta.denominator) - math.log(delta.numerator)

@@ -83,7 +83,7 @@ class Gate:
         self._nu = Reservoir(source.stream(), scales.query) if scales.query else None
         self._answer_noise = Reservoir(source.stream(), scales.answer) if scales.answer else None
         what = f"gate: threshold {threshold}, cutoff {calibration.cutoff}, {calibration.row.key}"
-        charge(ledger, epsilon=calibration.budget.total, what=what)
+        charge(ledger, epsilon=calibration.budget.total, delta=calibration.budget.delta, what=what)
         self._rho = self._draw_rho()
 
     def _draw_rho(self) -> int:
@@ -268,4 +268,6 @@ class Gate:
         allowed = self._calibration.positives_allowed
         state = "closed" if self.closed else "open"
         name, key = type(self).__name__, self._calibration.row.key
+        if delta := self._calibration.budget.delta:
+            key += f" at delta {float(delta):g}"
         return f"<{name} {key}: {self._positives} of {allowed or '∞'} positives, {state}>"

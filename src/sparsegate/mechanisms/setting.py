@@ -100,6 +100,9 @@ class Setting:
             raise ParameterError("budget", "must be a Budget", budget, "pass sg.Budget(threshold=0.1, queries=0.4)")
         if scales is None:
             assert budget is not None
+            if budget.delta:
+                rule = "must have no delta: its shares are of a pure epsilon"
+                raise ParameterError("budget", rule, budget, "pass epsilon= and delta= to SparseVector")
             scales = row.scales(budget, cutoff=cutoff, monotonic=one_way)
         queries = None if self.queries is None else exact_count(self.queries, "queries")
         checked = {"row": row, "cutoff": cutoff, "monotonic": one_way, "budget": budget, "scales": scales}

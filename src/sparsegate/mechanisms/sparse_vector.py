@@ -6,8 +6,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from sparsegate.budget import Budget, Number, Spender, exact_count, exact_epsilon
+from sparsegate.budget import Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.approximate import or_approximate
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.gate import Answer, Gate
 from sparsegate.mechanisms.plan import plan
@@ -38,6 +39,9 @@ class SparseVector(Gate):
     budget : a ``Budget`` with its shares; an answers share makes every ABOVE carry an estimate.
     sensitivity : Delta > 0, how much one person can move an answer. Required: nobody else can know it.
     monotonic : True where one person moves all answers in one direction (counting queries).
+    delta : 0 < delta < 1 allows an (epsilon, delta) gate, whose noise grows with sqrt(c) and not with c: for large c.
+        It is used where its margin is less than the pure gate's, as ``budget`` and repr say, and charged only then.
+        Its theorem and proof are in ``mechanisms.approximate``; it says ABOVE and BELOW, and no numbers.
     queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
         Of a ``budget`` the plan keeps the total and the answers share; the rest it splits by itself.
     granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
@@ -65,9 +69,12 @@ class SparseVector(Gate):
         source: Source | None = None,
         not_private: bool = False,
         queries: int | None = None,
+        delta: Number = 0,
         **options: Unpack[Split],
     ) -> None:
         only("SparseVector", Split, options)
+        if exact_delta(delta, zero=True):
+            _refuse_splits(options)
         scales = None
         if queries is not None:
             scales, options["budget"] = _planned(cutoff, exact_count(queries, "queries"), options)
@@ -82,6 +89,8 @@ class SparseVector(Gate):
             queries=queries,
             **options,
         )
+        if delta:
+            calibration = or_approximate(calibration, delta)
         super().__init__(calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger)
 
     @property
@@ -99,6 +108,14 @@ class SparseVector(Gate):
 
         scales = self._calibration.scales
         return self._calibration.lattice.value(steps_to_confidence(confidence, scales.threshold, scales.query))
+
+
+def _refuse_splits(options: Split) -> None:
+    """With delta the bound splits epsilon, and knows no numeric answers."""
+    for name in ("budget", "allocation"):
+        if options.get(name) is not None:
+            rule = "must not be given with delta, which splits epsilon by itself and pays for no answers"
+            raise ParameterError(name, rule, options[name], "pass epsilon= and delta= alone")
 
 
 def _planned(cutoff: int, queries: int, options: Split) -> tuple[Scales, Budget]:

@@ -1,0 +1,231 @@
+"""The (epsilon, delta) gate: its Renyi divergence, bounded from above, and the scales of least variance under it.
+
+rho ~ discrete Laplace of scale t once, nu ~ discrete Laplace of scale b for each question, ABOVE iff q + nu >= T + rho,
+closed after c ABOVE; s = 2, or 1 where one person moves all answers one way; Delta whole lattice steps.
+
+*Theorem.* For each alpha > 1, any number of adaptive questions and both orders of neighbours,
+
+    D_alpha <= D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1),     kappa = sup over whole x of h(g, g'),
+    h(g, g') = g**alpha g'**(1-alpha) / (1 - (1-g)**alpha (1-g')**(1-alpha)),
+    g = Pr[nu >= x],   g' = Pr[nu >= x + s Delta].
+
+*Proof*, line by line in docs/theory.md. Given rho each question is a coin: g on D, and between g' and g on the
+neighbour where rho is Delta higher (monotonic queries that fall: where it is the same). h falls in its second argument,
+so (P/Q)**alpha kappa**(-number of ABOVE) is a supermartingale under the neighbour's law Q; there are at most c ABOVE;
+and rho, had it been released, would have added its own divergence. With q = exp(-1/t) and w = q**(2 alpha - 1),
+
+    exp((alpha-1) D_alpha(rho, rho + Delta))
+        = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
+
+*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0 (docs/theory.md). With R = g/g', h = f(g, R) grows in g, which
+falls in x, and in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of many x, and
+is h where the cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice of alpha is
+a matter of floats, and each alpha is valid.
+
+The conversion to (epsilon, delta) is that of Canonne, Kamath, Steinke (2020, Prop. 12). Numbers released with an ABOVE
+(its gap, a fresh answer) are more than a coin: nothing here is for them. Exponential noise gains nothing: its
+coins reach g = 1, where ln h / (alpha - 1) is the pure loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from sparsegate.budget import Budget, Number, exact_delta
+from sparsegate.mechanisms.bounded_range import conversion, log_inverse
+from sparsegate.mechanisms.calibration import Calibration
+from sparsegate.mechanisms.margin import steps_to_confidence
+from sparsegate.mechanisms.variants import VARIANTS, Scales
+from sparsegate.noise import MAX_SCALE
+from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
+
+_BITS = 320  # of the bound: 1 - q and 1 - (1-g)**alpha (1-g')**(1-alpha) may each lose a third of them
+_CELLS = 16
+_DIGITS = 32  # binary digits of a scale: short numbers are fast, and rounding up gives away 1e-9 of it
+_ORDERS = (math.log(1e-3), math.log(1e7))  # ln(alpha - 1) is searched here
+_SCALES = (math.log(2.0**-20), math.log(2.0**48))  # ln of a scale in lattice steps
+_RAISED = (1e-6, math.log(1e4))  # ln of how far t lies above the least that leaves nothing for the comparisons
+_STEPS, _HALVINGS = 28, 40
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_CONFIDENCE = 0.95  # of the margin by which a pure and an approximate gate are compared
+
+
+def or_approximate(pure: Calibration, delta: Number) -> Calibration:
+    """The given gate, or one under (its epsilon, delta) where that is right closer to the threshold, 95 % of the time.
+
+    Only public numbers decide. A gate that is pure all the same spends no delta.
+    """
+    exact, total, step = exact_delta(delta), pure.budget.total, pure.lattice.sensitivity
+    scales = approximate_scales(
+        epsilon=total, delta=exact, sensitivity=step, cutoff=pure.cutoff, monotonic=pure.monotonic
+    )
+    if scales is None or max(scales.threshold or 0, scales.query or 0) > MAX_SCALE:
+        return pure
+    budget = Budget(threshold=0, queries=total, delta=exact)
+    approximate = replace(pure, row=VARIANTS["standard"], scales=scales, budget=budget)
+    margins = [steps_to_confidence(_CONFIDENCE, *gate.scales[:2]) for gate in (pure, approximate)]
+    return approximate if margins[1] < margins[0] else pure
+
+
+def renyi_bound(alpha: Fraction, *, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool) -> float:
+    """D_alpha of a gate of any number of questions, with scales and sensitivity in lattice steps, rounded up.
+
+    >>> round(renyi_bound(Fraction(20), scales=Scales(Fraction(8), Fraction(90), None), sensitivity=1, cutoff=50,
+    ...                   monotonic=True), 4)
+    0.2247
+    """
+    with interval_arithmetic(_BITS) as iv:
+        return _rounded_up(_divergence(iv, _exact(iv, alpha), _gate(iv, scales, sensitivity, cutoff, monotonic)))
+
+
+def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, delta: Fraction) -> float:
+    """The epsilon at which such a gate is (epsilon, delta)-DP, rounded up."""
+    from mpmath import fp
+
+    guess, asked = _gate(fp, scales, sensitivity, cutoff, monotonic), log_inverse(delta)
+
+    def in_floats(x: float) -> float:
+        alpha = 1 + math.exp(x)
+        return float(_divergence(fp, alpha, guess, cells=1) + conversion(fp, alpha, asked))
+
+    order = 1 + Fraction(math.exp(_least(in_floats, *_ORDERS)))
+    with interval_arithmetic(_BITS) as iv:
+        alpha = _exact(iv, order)
+        divergence = _divergence(iv, alpha, _gate(iv, scales, sensitivity, cutoff, monotonic))
+        return _rounded_up(divergence + conversion(iv, alpha, -iv.log(_exact(iv, delta))))
+
+
+@lru_cache(maxsize=256)
+def approximate_scales(
+    *, epsilon: Fraction, delta: Fraction, sensitivity: int, cutoff: int, monotonic: bool
+) -> Scales | None:
+    """About the least t**2 + b**2 under (epsilon, delta), in lattice steps; None where delta buys nothing at all."""
+    found = _search(float(epsilon), log_inverse(delta), sensitivity, sensitivity * (2 - monotonic), cutoff)
+    if found is None:
+        return None
+    threshold, query = map(_short, found)
+    raised = Fraction(1, 10**6)
+    while True:
+        scales = Scales(threshold, query, None)
+        spent = approximate_epsilon(
+            scales=scales, sensitivity=sensitivity, cutoff=cutoff, monotonic=monotonic, delta=delta
+        )
+        if spent <= epsilon:
+            return scales
+        # The search looked at x = 0 alone: kappa is a little larger, and so is b.
+        query, raised = _short(query * (1 + raised)), 2 * raised
+
+
+def _search(epsilon: float, asked: float, sensitivity: int, shift: int, cutoff: int) -> tuple[float, float] | None:
+    """(t, b) in floats: the best order, and for each order the best t, with the b that is left to it."""
+    from mpmath import fp
+
+    def with_order(x: float) -> tuple[float, float, float]:
+        alpha = 1 + math.exp(x)
+        room = (alpha - 1) * (epsilon - conversion(fp, alpha, asked))
+        if room <= 0:
+            return math.inf, 0.0, 0.0
+        least = _scale(lambda t: _threshold_moment(fp, alpha, t, sensitivity), room)
+
+        def with_threshold(y: float) -> tuple[float, float, float]:
+            t = least * math.exp(y)
+            left = (room - _threshold_moment(fp, alpha, t, sensitivity)) / cutoff
+            b = _scale(lambda b: _log_kappa(fp, alpha, b, shift, cells=1), left) if left > 0 else math.inf
+            return t * t + b * b, t, b
+
+        return with_threshold(_least(lambda y: with_threshold(y)[0], *_RAISED))
+
+    variance, threshold, query = with_order(_least(lambda x: with_order(x)[0], *_ORDERS))
+    return (threshold, query) if math.isfinite(variance) else None
+
+
+def _scale(of: Callable[[float], float], target: float) -> float:
+    """The scale at which a falling function of it meets the target."""
+    low, high = _SCALES
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if of(math.exp(middle)) <= target else (middle, high)
+    return math.exp(high)
+
+
+def _short(scale: Fraction | float) -> Fraction:
+    """A scale of few binary digits, not below the given one."""
+    exact = Fraction(scale)
+    unit = Fraction(2) ** (exact.numerator.bit_length() - exact.denominator.bit_length() - _DIGITS)
+    return math.ceil(exact / unit) * unit
+
+
+def _gate(ctx: Any, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool) -> tuple[Any, Any, int, int, int]:
+    assert scales.threshold is not None
+    assert scales.query is not None
+    shift = sensitivity if monotonic else 2 * sensitivity
+    return _exact(ctx, scales.threshold), _exact(ctx, scales.query), sensitivity, shift, cutoff
+
+
+def _divergence(ctx: Any, alpha: Any, gate: tuple[Any, Any, int, int, int], cells: int = _CELLS) -> Any:
+    threshold, query, sensitivity, shift, cutoff = gate
+    comparisons = cutoff * _log_kappa(ctx, alpha, query, shift, cells)
+    return (_threshold_moment(ctx, alpha, threshold, sensitivity) + comparisons) / (alpha - 1)
+
+
+def _threshold_moment(ctx: Any, alpha: Any, scale: Any, shift: int) -> Any:
+    """(alpha - 1) D_alpha of discrete Laplace noise against itself ``shift`` steps away."""
+    share, q, w = shift / scale, ctx.exp(-1 / scale), ctx.exp(-(2 * alpha - 1) / scale)
+    between = w * (1 - ctx.exp(-(2 * alpha - 1) * (shift - 1) / scale)) / (1 - w)
+    total = (1 + ctx.exp(-(2 * alpha - 1) * share) + (1 - q) * between) / (1 + q)
+    return (alpha - 1) * share + ctx.log(total)
+
+
+def _log_kappa(ctx: Any, alpha: Any, scale: Any, shift: int, cells: int) -> Any:
+    """ln kappa from above, over cells of the whole x from 1 - shift to 0; with one cell, ln h at x = 0."""
+    q = ctx.exp(-1 / scale)
+    cells = min(shift, cells)
+    ends = [1 - shift + shift * j // cells for j in range(cells + 1)] if cells > 1 else [0, 1]
+
+    def log_above(x: int) -> Any:  # ln Pr[nu >= x] for x <= 0
+        return ctx.log(1 - ctx.exp((x - 1) / scale) / (1 + q))
+
+    def of_cell(left: int, right: int) -> Any:
+        log_g = log_above(left)
+        log_ratio = log_above(right) + (right + shift) / scale + ctx.log(1 + q)
+        survived = alpha * ctx.log(1 - ctx.exp(log_g)) + (1 - alpha) * ctx.log(1 - ctx.exp(log_g - log_ratio))
+        return log_g + (alpha - 1) * log_ratio - ctx.log(1 - ctx.exp(survived))
+
+    return max((of_cell(left, right - 1) for left, right in pairwise(ends)), key=_upper)
+
+
+def _exact(ctx: Any, x: Fraction) -> Any:
+    return ctx.mpf(x.numerator) / ctx.mpf(x.denominator)
+
+
+def _upper(x: Any) -> float:
+    return x if isinstance(x, float) else _rounded_up(x)
+
+
+def _rounded_up(interval: Any) -> float:
+    """A float that is not below the interval."""
+    bits = 1100  # finer than any float
+    near = float(Fraction(scaled_floor(interval._mpi_[1], bits) + 1, 1 << bits))
+    return math.nextafter(near, math.inf)
+
+
+def _least(of: Callable[[float], float], low: float, high: float) -> float:
+    """About where a function of one valley is least: golden sections."""
+    one, other = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_one, at_other = of(one), of(other)
+    for _ in range(_STEPS):
+        if at_one <= at_other:
+            high, other, at_other = other, one, at_one
+            one = high - _GOLDEN * (high - low)
+            at_one = of(one)
+        else:
+            low, one, at_one = one, other, at_other
+            other = low + _GOLDEN * (high - low)
+            at_other = of(other)
+    return (low + high) / 2
