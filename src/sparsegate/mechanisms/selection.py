@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_epsilon
+from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounded_range import exact_delta
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.choice import choose
 from sparsegate.mechanisms.scores import Scores, ScoresLike
@@ -93,7 +92,7 @@ class Request:
             "count": exact_count(self.count, "count"),
             "epsilon": exact_epsilon(self.epsilon),  # read once: what is used is what is charged
             "touched": None if self.touched is None else exact_count(self.touched, "touched"),
-            "delta": exact_delta(self.delta) if self.delta != 0 else Fraction(0),
+            "delta": exact_delta(self.delta, zero=True),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
