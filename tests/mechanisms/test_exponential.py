@@ -17,10 +17,10 @@ from tests.support.scripted import Scripted, words64
 from tests.support.selection_laws import Law, peeled
 
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms import exponential, race
+from sparsegate.mechanisms import exponential, ordering, race
 from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.noise import Seeded, Source, clocks
+from sparsegate.noise import Seeded, clocks
 
 RUNS = 5_000
 SCORES = [0, 3, 3, 5]
@@ -68,14 +68,11 @@ def log_time(numerator: int) -> mpmath.mpf:
 
 def everything_through_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let many more groups survive, and let no first enclosure decide anything."""
-    ordered = race._ordered
 
-    def blurred(source: Source, rings: list[race.Ring], count: int, bits: int) -> list[race.Ring]:
-        if bits == race._UNITS:
-            rings = [ring._replace(low=-math.inf, high=math.inf) for ring in rings]
-        return ordered(source, rings, count, bits)
+    def blurred(low, high, count, refine, alike):
+        return ordering.largest_first(low - math.inf, high + math.inf, count, refine, alike=alike, bits=128)
 
-    monkeypatch.setattr(race, "_ordered", blurred)
+    monkeypatch.setattr(race, "largest_first", blurred)
     monkeypatch.setattr(exponential, "SLACK", 0.9)
 
 
@@ -106,7 +103,7 @@ def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:
 
 def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:
     everything_through_intervals(monkeypatch)
-    monkeypatch.setattr(clocks, "ROUNDING", 0.9)  # and the heap of leaders hardly knows who leads
+    monkeypatch.setattr(clocks, "ROUNDING", 0.9)  # and hardly a lane is known to be out
     rate = Fraction(2, 3)
     assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=2000), law_at(rate, 2)) > FALSE_ALARM
 
@@ -247,14 +244,6 @@ def test_no_group_is_selected_more_often_than_it_has_members(
     groups = exponential_groups(Seeded(seed), scores, rate=Fraction(1, 2), count=count)
     assert groups.size == count
     assert (np.bincount(groups, minlength=len(counts)) <= scores.multiplicities).all()
-
-
-def test_later_rings_of_a_lane_come_later() -> None:
-    lane, source = race.Lane(0, 5000, (0, 1)), Seeded(1)
-    rings = [lane.wind(*clock) for clock in race._times(source.bytes(8 * 5000).view("<u8"))]
-    assert all(after.high <= before.high for before, after in itertools.pairwise(rings))
-    low, high = rings[-1].refined(source, 64)[1::-1]
-    assert rings[-1].low <= low <= high <= rings[-1].high
 
 
 @pytest.mark.parametrize(

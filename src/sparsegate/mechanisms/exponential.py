@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import exact_number
-from sparsegate.mechanisms.race import Lane, first_rings
+from sparsegate.mechanisms.race import FAR, Lanes, first_rings
 from sparsegate.mechanisms.rank import largest
 from sparsegate.mechanisms.scores import Scores, Values
 from sparsegate.noise import Source
@@ -85,16 +85,18 @@ def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count:
     reference = largest(scores.values, count, sizes=sizes, digits=4 - spare)
     words, keys = _first_keys(source, scores, rate, reference)
     survivors = _survivors(words, keys, count)
-    words = words[survivors]
     del keys
+    values = scores.values[survivors]
     up, down = reference.as_integer_ratio()
-    lanes = []
-    values, sizes = scores.values[survivors].tolist(), scores.multiplicities[survivors].tolist()
-    for group, value, size in zip(survivors.tolist(), values, sizes, strict=True):
-        top, bottom = value.as_integer_ratio()
-        weight = (rate.numerator * (top * down - up * bottom), rate.denominator * bottom * down)
-        lanes.append(Lane(group, size, weight))
-    return np.array(first_rings(source, lanes, words, count), dtype=np.int64)
+
+    def exact(lane: int) -> tuple[int, int]:
+        top, bottom = values[lane].item().as_integer_ratio()
+        return rate.numerator * (top * down - up * bottom), rate.denominator * bottom * down
+
+    weights = np.empty(survivors.size)
+    _log_weights(values, reference, float(rate), weights)
+    lanes = Lanes(sizes=scores.multiplicities[survivors], weights=weights, exact=exact)
+    return survivors[first_rings(source, lanes, words[survivors], count)]
 
 
 def _first_keys(
@@ -113,13 +115,17 @@ def _first_keys(
         coarse_logs(words[part], log)
         if not scores.single:
             log -= np.log(scores.multiplicities[part])
-        # An overflow means far from the reference; +infinity is cut so that no infinity - infinity follows.
-        with np.errstate(over="ignore", under="ignore"):
-            _differences(scores.values[part], reference, 1 / factor, key)
-            key *= factor
-        np.minimum(key, 1e300, out=key)
+        _log_weights(scores.values[part], reference, factor, key)
         key -= log
     return words, keys
+
+
+def _log_weights(values: Values, reference: int | float, factor: float, out: NDArray[np.float64]) -> None:
+    """Write a (s - r); it is cut at +-FAR, which an overflow means as well, so that no infinity - infinity follows."""
+    with np.errstate(over="ignore", under="ignore"):
+        _differences(values, reference, 1 / factor, out)
+        out *= factor
+    np.clip(out, -FAR, FAR, out=out)
 
 
 def _differences(values: Values, reference: int | float, noise: float, out: NDArray[np.float64]) -> None:
