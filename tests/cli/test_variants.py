@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from sparsegate.cli.variants import LEGEND
-from sparsegate.mechanisms.variants import VARIANTS, Variant
+from sparsegate.mechanisms.variants import VARIANTS, Noise, Variant
 
 KEYS = list(VARIANTS)
 
@@ -30,6 +30,9 @@ def test_the_table_has_one_line_for_every_row(command) -> None:
         ("dwork-roth-2014", ["Alg.", "2", "1:1", "cΔ/ε₁*", "2cΔ/ε₂", "-", "at", "c", "yes"]),
         ("roth-2011", ["Alg.", "3", "1:1", "Δ/ε₁", "cΔ/ε₂", "noisy", "at", "c", "no"]),
         ("stoddard-2014", ["Alg.", "5", "1:1", "Δ/ε₁", "0", "-", "never", "no"]),
+        ("ding-2019", ["Ding+", "19", "optimal", "Δ/ε₁", "2cΔ/ε₂", "gap", "at", "c", "yes"]),
+        ("liu-2024", ["Liu+", "24", "optimal", "Δ/ε₁+", "2cΔ/ε₂+", "-", "at", "c", "yes"]),
+        ("two-sided", ["new", "optimal", "Δ/ε₁", "2cΔ/ε₂", "-", "both", "yes"]),
     ],
 )
 def test_the_table_says_what_the_paper_says(command, key: str, cells: list[str]) -> None:
@@ -53,7 +56,9 @@ def test_the_detail_view_holds_every_sentence_of_the_row(command, monkeypatch, k
     _, out, _ = command("variants", key)
     row = VARIANTS[key]
     sentences = [row.title, row.citation, row.algorithm, row.claimed, row.truth, row.flaw]
-    sentences += [row.noise.value, row.compared.value, row.released.value]
+    sentences += [row.noise.value, row.compared.value, row.released.value, row.closes.value]
+    assert ("its gap" in out) == row.gap
+    assert ("kappa" in out) == (row.noise is Noise.EXPONENTIAL)
     assert [sentence for sentence in sentences if sentence not in out] == []
     assert ("flaw" in lines_by_first_word(out)) == bool(row.flaw)
 
@@ -75,7 +80,7 @@ def test_json_of_one_key_is_an_array_of_one(command) -> None:
     (record,) = json.loads(command("variants", "stoddard-2014", "--json")[1])
     assert record["query_noise"] == {"factor": 0, "per_cutoff": False}
     assert record["compared"] == "answer"
-    assert record["stops"] is False
+    assert record["closes"] == "never"
 
 
 def test_an_unknown_key_is_one_line_on_stderr_and_exit_code_2(command) -> None:

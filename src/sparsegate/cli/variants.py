@@ -14,12 +14,18 @@ from rich.text import Text
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import facts, grid, print_json, print_plain
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.variants import VARIANTS, Released, Scale, Variant
+from sparsegate.mechanisms.variants import VARIANTS, Closes, Noise, Released, Scale, Variant
+
+_VALUES = {Released.NOTHING: "-", Released.NOISY_ANSWER: "noisy", Released.FRESH_ANSWER: "fresh"}
+_STOPS = {Closes.NEVER: "never", Closes.ABOVE: "at c", Closes.RARER: "both"}
 
 LEGEND = """
 rho, nu  scales of the threshold noise and of the query noise (general queries);
          Δ is the sensitivity, c the cutoff; * drawn again after a positive
-value    the number a positive releases: noisy (the one compared) or fresh
+         + one-sided, exponential
+value    the number a positive releases: noisy (the one compared), fresh, or
+         the gap to the threshold (and a fresh one, if it is paid for)
+stops    after c positives, or after c of both answers
 ε-DP     whether the algorithm is as private as its ε says
 
 `sparsegate variants KEY` says more about one of them."""
@@ -47,14 +53,15 @@ def _overview(rows: Iterable[Variant]) -> Table:
     """One line per row, 80 columns wide at most."""
     table = grid("key", "paper", "ε₁:ε₂", "rho", "nu", "value", "stops", "ε-DP")
     for row in rows:
+        sign = "+" if row.noise is Noise.EXPONENTIAL else ""
         table.add_row(
             row.key,
             row.algorithm,
             _split(row),
-            row.threshold_noise.formula("ε₁") + ("*" if row.redraws_threshold else ""),
-            row.query_noise.formula("ε₂"),
-            "-" if row.released is Released.NOTHING else row.released.name.partition("_")[0].lower(),
-            "at c" if row.stops else "never",
+            row.threshold_noise.formula("ε₁") + ("*" if row.redraws_threshold else "") + sign,
+            row.query_noise.formula("ε₂") + sign,
+            "gap" if row.gap else _VALUES[row.released],
+            _STOPS[row.closes],
             _private(row),
         )
     return table
@@ -63,6 +70,7 @@ def _overview(rows: Iterable[Variant]) -> Table:
 def _detail(row: Variant) -> Table:
     """Everything about one row, a line per property."""
     again = ", drawn again after each positive" if row.redraws_threshold else ""
+    shift = " + kappa" if row.noise is Noise.EXPONENTIAL else ""
     query, monotonic = _law(row.query_noise, "ε₂"), _law(row.query_noise_monotonic, "ε₂")
     said = {
         "key": row.key,
@@ -73,9 +81,10 @@ def _detail(row: Variant) -> Table:
         "noise": row.noise.value,
         "threshold noise, rho": _law(row.threshold_noise, "ε₁") + again,
         "query noise, nu": query if query == monotonic else f"{query}; monotonic {monotonic}",
-        "compared with T + rho": row.compared.value,
+        f"compared with T + rho{shift}": row.compared.value,
         "a positive releases": row.released.value,
-        "stops": "after c positives" if row.stops else "never",
+        **({"and its gap": f"what was compared, less T + rho{shift}"} if row.gap else {}),
+        "stops": row.closes.value,
         "claimed loss": row.claimed,
         "true loss": row.truth,
         "ε-DP": _private(row),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sparsegate.budget import Allocation, Number
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.exponential import selection_rate
-from sparsegate.mechanisms.variants import VARIANTS, Compared, Variant
+from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Variant
 
 MOST_PASSES = 10**6
 """Retraversal goes on until c items are selected, and gives up after this many passes. A simulated pass is free."""
@@ -49,10 +49,10 @@ class Method:
     def __post_init__(self) -> None:
         if self.row is None:
             return
-        if not self.row.stops or self.row.compared is not Compared.ANSWER or not self.row.query_noise.factor:
-            raise ParameterError(
-                "row", "must compare noisy answers and stop after c positives to select c items", self.row.key
-            )
+        simulated = (Closes.ABOVE, Compared.ANSWER, Noise.LAPLACE)
+        if (self.row.closes, self.row.compared, self.row.noise) != simulated or not self.row.query_noise.factor:
+            rule = "must compare answers with Laplace noise and stop after c positives to select c items"
+            raise ParameterError("row", rule, self.row.key)
         if self.row.redraws_threshold and (self.passes != 1 or self.raise_by):
             raise ParameterError(
                 "row", "must draw its threshold once for a raised threshold or more than one pass", self.row.key

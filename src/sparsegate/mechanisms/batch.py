@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
+from sparsegate.mechanisms.gap import Estimator
 from sparsegate.mechanisms.setting import RunOptions, only
 from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.noise import Source, discrete_laplace
@@ -18,16 +19,18 @@ from sparsegate.noise import Source, discrete_laplace
 _LANES = 1 << 18  # comparisons held at a time: 2 MB of noise
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Outcomes:
     """What many runs answered: run i said ABOVE to question j where ``above[i, j]``; it answered ``asked[i]`` in all.
 
-    ``values[i, j]`` is what a positive released (0 elsewhere); None where the row releases nothing more.
+    ``values[i, j]`` is the number that a positive carried (0 elsewhere), ``gaps[i, j]`` by how much it was above, which
+    its number was made from; None where the row releases no such thing.
     """
 
     above: NDArray[np.bool_]
     asked: NDArray[np.int64]
     values: NDArray[Any] | None
+    gaps: NDArray[Any] | None = None
 
 
 def run_many(
@@ -80,38 +83,48 @@ def _run(
     calibration: Calibration, steps: Integers, bar: Integers, guess: Integers | None, runs: int, source: Source
 ) -> Outcomes:
     row, scales, questions = calibration.row, calibration.scales, steps.size
-    numeric = scales.answer is not None or row.released is Released.NOISY_ANSWER
-    above = np.empty((runs, questions), dtype=np.bool_)
-    asked = np.empty(runs, dtype=np.int64)
-    values = np.zeros((runs, questions), dtype=np.int64) if numeric else None
+    estimator, shape = Estimator.of(row, scales), (runs, questions)
+    above, asked = np.empty(shape, dtype=np.bool_), np.empty(runs, dtype=np.int64)
+    numeric = estimator is not None or row.released is Released.NOISY_ANSWER
+    values = np.zeros(shape, dtype=np.int64) if numeric else None
+    gaps = np.zeros(shape, dtype=np.int64) if row.gap else None
     rho_source, nu_source, answer_source = source.stream(), source.stream(), source.stream()
     at_a_time = max(1, _LANES // max(questions, 1))
     for start in range(0, runs, at_a_time):
         stop = min(start + at_a_time, runs)
         count = stop - start
         nu = (
-            discrete_laplace(nu_source, scales.query, count * questions).reshape(count, questions)
+            calibration.sampler.draw(nu_source, scales.query, count * questions).reshape(count, questions)
             if scales.query
             else np.zeros((count, questions), dtype=np.int64)
         )
         surplus = compared_value(row, steps, nu, guess)
-        surplus -= bar
+        surplus -= bar + calibration.shift
         positive = above[start:stop]
         if row.redraws_threshold:
             _compare_redrawing(calibration, surplus, positive, rho_source)
         else:
-            np.greater_equal(surplus, _rho(calibration, rho_source, count)[:, None], out=positive)
-        asked[start:stop] = _stop(positive, calibration.positives_allowed)
+            surplus -= _rho(calibration, rho_source, count)[:, None]
+            np.greater_equal(surplus, 0, out=positive)
+        asked[start:stop] = _stop(positive, calibration)
+        if gaps is not None:
+            np.multiply(surplus, positive, out=gaps[start:stop])
         if values is not None:
-            fresh = discrete_laplace(answer_source, scales.answer, nu.size).reshape(nu.shape) if scales.answer else nu
-            np.multiply(steps + fresh, positive, out=values[start:stop])
-    released = None if values is None else calibration.lattice.values(values)
-    return Outcomes(above=above, asked=asked, values=released)
+            carried = steps + nu
+            if estimator is not None:
+                fresh = None
+                if scales.answer:
+                    fresh = steps + discrete_laplace(answer_source, scales.answer, nu.size).reshape(nu.shape)
+                carried = estimator.estimate(surplus + bar + calibration.shift, fresh)
+            np.multiply(carried, positive, out=values[start:stop])
+    released = (None if numbers is None else calibration.lattice.values(numbers) for numbers in (values, gaps))
+    return Outcomes(above, asked, *released)
 
 
 def _rho(calibration: Calibration, source: Source, count: int) -> Integers:
     scale = calibration.scales.threshold
-    return discrete_laplace(source, scale, count) if scale else np.zeros(count, dtype=np.int64)
+    drawn: Integers = calibration.sampler.draw(source, scale, count) if scale else np.zeros(count, dtype=np.int64)
+    return drawn
 
 
 def _compare_redrawing(
@@ -126,13 +139,13 @@ def _compare_redrawing(
         rho[where] = _rho(calibration, source, where.size)
 
 
-def _stop(positive: NDArray[np.bool_], allowed: int | None) -> Integers:
-    """Erase what lies behind the last positive allowed; return how many questions each run answered."""
+def _stop(positive: NDArray[np.bool_], calibration: Calibration) -> Integers:
+    """Erase what lies behind the last answer allowed; return how many questions each run answered."""
     runs, questions = positive.shape
-    if allowed is None or allowed > questions:
+    if not calibration.row.stops or calibration.cutoff > questions:
         return np.full(runs, questions, dtype=np.int64)
-    given = np.cumsum(positive, axis=1, dtype=np.int32)
-    beyond = given - positive >= allowed
+    given = np.cumsum(positive, axis=1, dtype=np.int32) - positive
+    beyond = calibration.finished(np.arange(questions, dtype=np.int32) - given, given)
     np.logical_and(positive, ~beyond, out=positive)
     answered: Integers = questions - beyond.sum(axis=1, dtype=np.int64)
     return answered

@@ -1,35 +1,69 @@
 """The tight privacy loss of every row, in closed form.
 
 Notation: rho has scale Delta/e1 and nu has scale Delta/r, so a shift of the threshold by Delta costs e1 and a shift
-of one comparison by Delta costs r; a numeric answer costs a3 = eps3/c. An outcome has m BELOW and k ABOVE. The
-supremum over neighbours of ln Pr_D[outcome]/Pr_D'[outcome] is
+of one comparison by Delta costs r; a numeric answer costs a3 = eps3/c. An outcome has m BELOW and k ABOVE. Between D
+and D' the answer of question i moves by d_i Delta. Align rho on D with rho + t Delta on D'. For each z = rho the
+probability, or density, of each single answer then changes by at most a factor e**cost:
 
-    general:    L(m,k) = min{ (m+k) r,  e1 + 2 k r,  e1 + 2 m r } + k a3
-    monotonic:  L(m,k) = max{ max_d min(m r, e1 + (k-d) r) + d a3,   min(k r, e1 + m r) + k a3 },  d = 0, 1, ..., k
+    answer                 Laplace noise                       exponential noise (rho, nu >= 0)
+    rho itself             e1 |t|                              e1 t, and t < 0 leaves the support
+    BELOW                  r max(d - t, 0)                     0, and t < d may leave the support
+    ABOVE                  r max(t - d, 0)                     r max(t - d, 0)
+    ABOVE with its gap     r |t - d|                           r (t - d), and t < d may leave the support
+    BELOW, noise inside    as BELOW, and t < 0 is no use       -
 
-Upper bounds: align rho with itself, with rho + Delta or with rho - Delta. In the monotonic case d of the k
-positives rise by Delta: those pay in their value but not in the comparison. (A positive that rises by a part t of
-Delta gains nothing: aligning rho with rho + t Delta bounds the loss by the same share of the two neighbouring whole
-d.) With the noise inside |e - q + nu|, the third general bound holds for m = 0 only: a BELOW says T + rho > 0, which no
-shift downward respects, and with thresholds of their own for BELOW and ABOVE the loss is min{(m+k) r, e1 + 2kr}. All
-rounds of a row that redraws rho move in one direction where the queries are monotonic. The bounds are per
-transcript, so they hold against an analyst who adapts. They are attained in the limit of far-away answers;
-``sparsegate.privacy`` checks that by exact computation. With a cutoff c and no limit on queries the suprema are
-e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3).
+Why: ln Pr[nu >= x] and, for Laplace noise, ln Pr[nu < x] have slopes between -r and r, of one sign. A gap g is the
+density of nu at g + z - q: it moves by (t - d) Delta, either way. Exponential nu has no density below 0 and its
+Pr[nu < x] is 0 there, so an alignment must not bring an answer nearer to rho than it was; then Pr[nu < x] only grows.
+Noise inside |e - q + nu|: a BELOW says T + rho > 0, which no shift downward respects. So, for every t,
+
+    loss <= e1 |t| + the costs of the m + k answers + a3 (how many of the positives move),
+
+and L(m,k) is the largest value over the moves of the smallest over t. **Whole moves suffice**: every cost is convex in
+(t, d) together, so its minimum over t is convex in the moves and largest where each is an extreme one; there the cost
+bends in t only at -1, 0 and 1. (On the lattice the bends are at whole steps too.) BELOWs all make the highest move
+allowed: their cost rises with d. Of the positives some number h makes the highest move, the others the lowest, and
+``round_loss`` maximises over h. Written out,
+
+    Laplace, general:            min{ (m+k) r,  e1 + 2 k r,  e1 + 2 m r } + k a3
+    Laplace, D' >= D:            max over h of min{ m r,  e1 + (k-h) r } + h a3
+    Laplace, D' <= D:            min{ k r,  e1 + m r } + k a3
+    Laplace with gap, general:   min{ (m+k) r,  e1 + 2 r min(k, floor((m+k)/2)) } + k a3
+    Laplace with gap, D' >= D:   max over h of min{ (m+h) r,  e1 + (k-h) r } + h a3
+    Laplace with gap, D' <= D:   max over h of min{ (k-h) r,  e1 + (m+h) r } + (k-h) a3
+    exponential, general:        e1 + 2 k r + k a3,   m = 0: k r + k a3
+    exponential, D' >= D:        e1 + k max(r, a3),   m = 0: k a3
+    exponential, D' <= D:        k (r + a3)
+    exponential with gap:        the same, but for m = 0 and k > 0:  max{ k r,  e1 + 2 (k-1) r } + k a3,
+                                 and e1 + a3 + (k-1) max(r, a3) where D' >= D
+
+The bounds are per transcript, so they hold against an analyst who adapts. Those of Laplace noise are attained in the
+limit of far-away answers; those of exponential noise exactly, with all BELOWs at T + kappa and the positives at or
+below (D = 0**(m+k), D' = 1**m (-1)**k: on D' rho must be 1 larger, and every tail then e**(-2r) smaller).
+``sparsegate.privacy`` checks that by exact computation. With a cutoff c and no limit on queries the suprema are, for
+every row that draws rho once, e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3): **the gap is free** there,
+though not where few questions were asked. For Laplace noise without numbers L(m,k) <= e1 + s r min(m,k), s = 2 or, if
+monotonic, 1: a **two-sided** gate may go on until both answers were given c times. With exponential noise, with a gap
+or with answers a two-sided gate has no bound. All rounds of a row that redraws rho move in one direction where the
+queries are monotonic.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Literal, NamedTuple, Unpack
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.setting import Setting, Shares, only
-from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
+from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant, variant
 
 Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
 Direction = Literal["any", "up", "down"]  # how answers move from D to its neighbour: each as it likes, or all one way
+
+_MOVES: dict[Direction, tuple[int, int]] = {"any": (1, -1), "up": (1, 0), "down": (0, -1)}
+_SHIFTS: dict[Direction, tuple[int, ...]] = {"any": (0, 1, -1), "up": (0, 1), "down": (0, -1)}
 
 
 class Rates(NamedTuple):
@@ -39,20 +73,44 @@ class Rates(NamedTuple):
     query: Loss
     answer: Loss
     inside: bool = False
+    one_sided: bool = False
+    gap: bool = False
 
     @classmethod
-    def of(cls, scales: Scales, *, inside: bool = False) -> Rates:
-        """The rates of noise with these scales; ``inside`` |e - q + nu| or not."""
+    def of(cls, scales: Scales, row: Variant) -> Rates:
+        """The rates of noise with these scales, compared and released as the row does."""
         if scales.query is None:
             raise ParameterError(
                 "scales", "must have query noise", next_step="without it any mixed outcome has infinite loss"
             )
         e1: Loss = 1 / scales.threshold if scales.threshold else math.inf
-        return cls(e1, 1 / scales.query, 1 / scales.answer if scales.answer else Fraction(0), inside)
+        a3 = 1 / scales.answer if scales.answer else Fraction(0)
+        return cls(e1, 1 / scales.query, a3, *traits(row))
+
+    def threshold_cost(self, shift: int) -> Loss:
+        """The first line of the table above."""
+        return _times(abs(shift), math.inf if self.one_sided and shift < 0 else self.threshold)
+
+    def below_cost(self, move: int, shift: int) -> Loss:
+        """What one BELOW costs whose answer moves by d = ``move``, at t = ``shift``."""
+        if (self.one_sided and move > shift) or (self.inside and shift < 0):
+            return math.inf
+        return _times(0 if self.one_sided else max(move - shift, 0), self.query)
+
+    def above_cost(self, move: int, shift: int) -> Loss:
+        """What one ABOVE costs, and its gap where the row releases it."""
+        if self.gap and self.one_sided and move > shift:
+            return math.inf
+        return _times(abs(shift - move) if self.gap else max(shift - move, 0), self.query)
+
+
+def traits(row: Variant) -> tuple[bool, bool, bool]:
+    """The traits of a row that decide its ``Rates``: noise inside |e - q + nu|, one-sided noise, a gap."""
+    return row.compared is Compared.ERROR_NOISE_INSIDE, row.noise is Noise.EXPONENTIAL, row.gap
 
 
 class RoundLoss(NamedTuple):
-    """A loss, how far the next larger term of its minimum is, and how many of the positives rise."""
+    """A loss, how far the next larger term of its minimum is, and how many of the positives make the highest move."""
 
     loss: Loss
     gap: Loss
@@ -62,35 +120,59 @@ class RoundLoss(NamedTuple):
 def round_loss(below: int, above: int, rates: Rates, direction: Direction = "any") -> RoundLoss:
     """The supremum of the loss of m BELOW and k ABOVE under one rho, over neighbours that move in this direction."""
     m, k = below, above
-    e1, r, a3, inside = rates
-    if direction == "any":
-        terms: list[Loss] = sorted([(m + k) * r, e1 + 2 * k * r, math.inf if inside and m else e1 + 2 * m * r])
-        return RoundLoss(terms[0] + k * a3, terms[1] - terms[0])
-    if direction == "down":
-        return RoundLoss(_least(k * r, e1 + m * r) + k * a3, abs(k * r - e1 - m * r))
-    # min(m r, e1 + (k-d) r) + d a3 is concave in d: the best whole d lies at an end or beside the kink.
-    kink = k - m + e1 / r
-    beside = (math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ()
-    loss, less = max((_least(m * r, e1 + (k - d) * r) + d * a3, -d) for d in (0, k, *beside))
-    return RoundLoss(loss, abs(m * r - e1 - (k + less) * r), -less)
+    high, low = _MOVES[direction]
+
+    def at(h: int) -> tuple[Loss, int, Loss]:
+        bounds = sorted(
+            rates.threshold_cost(t)
+            + _times(m, rates.below_cost(high, t))
+            + _times(h, rates.above_cost(high, t))
+            + _times(k - h, rates.above_cost(low, t))
+            for t in _SHIFTS[direction]
+        )
+        moving = (h if high else 0) + (k - h if low else 0)
+        further = bounds[1] - bounds[0] if bounds[0] < math.inf else Fraction(0)
+        return bounds[0] + _times(moving, rates.answer), -h, further
+
+    loss, less, further = max(at(h) for h in _highest_moves(m, k, rates, direction))
+    return RoundLoss(loss, further, -less)
 
 
-def _least(a: Loss, b: Loss) -> Loss:
-    return min(a, b)
+def _highest_moves(m: int, k: int, rates: Rates, direction: Direction) -> Iterable[int]:
+    """The h among which the largest loss is: the loss is concave in h, so an end or beside the kink."""
+    if not rates.gap and (direction != "up" or not rates.answer):
+        return (0,)  # a positive that rises pays nothing
+    if rates.one_sided:
+        return {0, min(1, k), k}
+    ratio = rates.threshold / rates.query
+    kinks: dict[Direction, Loss] = {
+        "any": Fraction(k - m, 2),
+        "up": (k - m + ratio) / (2 if rates.gap else 1),
+        "down": (k - m - ratio) / 2,
+    }
+    kink = kinks[direction]
+    return {0, k, *((math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ())}
 
 
-def outcome_loss(below: int, above: int, scales: Scales, *, monotonic: bool, inside: bool = False) -> Loss:
-    """L(m,k) for a threshold noise that is never redrawn, with query noise present, outside or ``inside`` |e - q|.
+def _times(count: int, cost: Loss) -> Loss:
+    return count * cost if count else Fraction(0)
+
+
+def outcome_loss(
+    below: int, above: int, scales: Scales, *, monotonic: bool, row: Variant = VARIANTS["standard"]
+) -> Loss:
+    """L(m,k) of a row whose threshold noise is never redrawn, with query noise present.
 
     >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
     Fraction(1, 1)
     """
-    rates = Rates.of(scales, inside=inside)
-    return max(round_loss(below, above, rates, direction).loss for direction in _directions(monotonic))
+    rates = Rates.of(scales, row)
+    return max(round_loss(below, above, rates, direction).loss for direction in _directions(row, monotonic))
 
 
-def _directions(monotonic: bool) -> tuple[Direction, ...]:
-    return ("up", "down") if monotonic else ("any",)
+def _directions(row: Variant, monotonic: bool) -> tuple[Direction, ...]:
+    # |e - q| rises for one query and falls for another when all answers rise: an error is never monotonic.
+    return ("up", "down") if monotonic and row.compared is Compared.ANSWER else ("any",)
 
 
 def tight_epsilon(
@@ -120,30 +202,27 @@ def tight_epsilon(
 
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
     """The supremum of the loss over all outcomes of a row with the given scales."""
-    # |e - q| rises for one query and falls for another when all answers rise: an error is never monotonic.
-    one_way, inside = monotonic and row.compared is Compared.ANSWER, row.compared is Compared.ERROR_NOISE_INSIDE
     if scales.query is None:
         return 1 / scales.threshold if queries == 1 and scales.threshold else math.inf
     if row.released is Released.NOISY_ANSWER:
         # The released value pins the threshold from one side, so no shift helps: every query costs r.
         return math.inf if queries is None else queries / scales.query
-    if queries is None and (not row.stops or scales.threshold is None):
+    either = row.closes is Closes.RARER
+    boundless = either and (row.gap or row.noise is not Noise.LAPLACE or scales.answer is not None)
+    if queries is None and (not row.stops or scales.threshold is None or boundless):
         return math.inf
     if row.redraws_threshold and scales.threshold is not None:
         # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
-        rates = Rates.of(scales)
-        return max(_redrawn(rates, way, cutoff=cutoff, queries=queries) for way in _directions(one_way))
-    positives = cutoff if row.stops else math.inf
+        rates = Rates.of(scales, row)
+        return max(_redrawn(rates, way, cutoff=cutoff, queries=queries) for way in _directions(row, monotonic))
     if queries is None:
         # Beyond m = k + e1/r another BELOW costs nothing.
         e1, r = 1 / scales.threshold, 1 / scales.query  # type: ignore[operator]
-        enough = cutoff + math.ceil(e1 / r)
-        return outcome_loss(enough, cutoff, scales, monotonic=one_way, inside=inside)
+        return outcome_loss(cutoff + math.ceil(e1 / r), cutoff, scales, monotonic=monotonic, row=row)
     # L never falls when a BELOW is added, so all n queries are used.
-    return max(
-        outcome_loss(queries - k, k, scales, monotonic=one_way, inside=inside)
-        for k in range(min(queries, int(min(positives, queries))) + 1)
-    )
+    most = min(cutoff, queries) if row.stops else queries
+    positives = {*range(most + 1), *(range(queries - most, queries + 1) if either else ())}
+    return max(outcome_loss(queries - k, k, scales, monotonic=monotonic, row=row) for k in positives)
 
 
 def _redrawn(rates: Rates, direction: Direction, *, cutoff: int, queries: int | None) -> Loss:

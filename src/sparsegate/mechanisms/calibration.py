@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import Budget
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounds import tight_loss
+from sparsegate.mechanisms.bounds import Loss, outcome_loss, tight_loss
 from sparsegate.mechanisms.lattice import Lattice
+from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.setting import Options, Setting
-from sparsegate.mechanisms.variants import Compared, Scales, Variant, variant
-from sparsegate.noise import Secure, Source, exact_scale
+from sparsegate.mechanisms.variants import Closes, Compared, Noise, Scales, Variant, variant
+from sparsegate.noise import (
+    Fill,
+    Secure,
+    Source,
+    discrete_laplace,
+    exact_scale,
+    fill_discrete_laplace,
+    fill_geometric,
+    geometric,
+)
 
 Integers = NDArray[np.int64]
 
 
+class Sampler(NamedTuple):
+    """How a law is drawn: one value or an array of them, and ahead."""
+
+    draw: Callable[..., Any]
+    fill: Fill
+
+
+SAMPLERS = {
+    Noise.LAPLACE: Sampler(discrete_laplace, fill_discrete_laplace),
+    Noise.EXPONENTIAL: Sampler(geometric, fill_geometric),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Everything public about a run. ``scales`` are in lattice steps; None means no noise of that kind."""
+    """Everything public about a run. ``scales`` and the ``shift`` kappa are in lattice steps; None: no such noise."""
 
     row: Variant
     lattice: Lattice
@@ -32,19 +56,38 @@ class Calibration:
     budget: Budget
     scales: Scales
     queries: int | None = None
+    shift: int = 0
 
     @property
     def positives_allowed(self) -> int | None:
-        """The cutoff, or None for a row that never stops."""
-        return self.cutoff if self.row.stops else None
+        """The cutoff, or None for a row that does not close after so many positives."""
+        return self.cutoff if self.row.closes is Closes.ABOVE else None
+
+    @property
+    def sampler(self) -> Sampler:
+        """How rho and nu are drawn."""
+        return SAMPLERS[self.row.noise]
+
+    @property
+    def _per_unit(self) -> Scales:
+        step = self.lattice.sensitivity
+        return Scales(*(None if scale is None else scale / step for scale in self.scales))
 
     @property
     def epsilon(self) -> float:
         """The tight epsilon of this run; math.inf where the row has none."""
-        step = self.lattice.sensitivity
-        per_unit = Scales(*(None if scale is None else scale / step for scale in self.scales))
-        loss = tight_loss(self.row, per_unit, cutoff=self.cutoff, monotonic=self.monotonic, queries=self.queries)
-        return float(loss)
+        public = {"cutoff": self.cutoff, "monotonic": self.monotonic, "queries": self.queries}
+        return float(tight_loss(self.row, self._per_unit, **public))  # type: ignore[arg-type]
+
+    def loss(self, below: int, above: int) -> Loss:
+        """L(m,k), what a run has cost that said BELOW m times and ABOVE k times, where rho is drawn once."""
+        return outcome_loss(below, above, self._per_unit, monotonic=self.monotonic, row=self.row)
+
+    def finished(self, below: Any, above: Any) -> Any:
+        """Whether that run has given all the answers it may; for arrays of numbers, where."""
+        if self.row.closes is Closes.RARER:
+            return (below >= self.cutoff) & (above >= self.cutoff)
+        return above >= (self.cutoff if self.row.stops else math.inf)
 
 
 def calibrate(
@@ -82,6 +125,7 @@ def calibrate(
         budget=budget,
         scales=in_steps,
         queries=setting.queries,
+        shift=round(central_shift(in_steps)) if row.noise is Noise.EXPONENTIAL else 0,
     )
     if row.private and Fraction(calibration.epsilon) > budget.total * (1 + Fraction(1, 10**12)):
         raise ParameterError("budget", "must cover the tight loss of the scales", float(budget.total), "pass epsilon=")

@@ -9,7 +9,7 @@ stands in a local variable.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from sparsegate.budget import Spender, charge
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import Calibration, aligned, compared_value, trusted_source
+from sparsegate.mechanisms.gap import Estimator
 from sparsegate.mechanisms.lattice import LIMIT
-from sparsegate.mechanisms.variants import Compared, Released
-from sparsegate.noise import Reservoir, Source, discrete_laplace
+from sparsegate.mechanisms.variants import Closes, Compared, Released
+from sparsegate.noise import Reservoir, Source
 from sparsegate.noise.lineage import MARK, birthmark
 
 _CHUNK = 1 << 16
@@ -28,10 +29,15 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """ABOVE or BELOW, and the noisy value where the mechanism releases one. True in a condition where above."""
+    """ABOVE or BELOW, and the noisy value where the mechanism releases one. True in a condition where above.
+
+    Equal to every answer on the same side: ``gate.ask(q) == sg.ABOVE`` whatever the estimate. ``standard_error`` is
+    that of the noise in the estimate, a public number (``mechanisms.gap`` says what it does not cover).
+    """
 
     above: bool
-    estimate: int | float | None = None
+    estimate: int | float | None = field(default=None, compare=False)
+    standard_error: float | None = field(default=None, compare=False)
 
     def __bool__(self) -> bool:
         return self.above
@@ -49,13 +55,16 @@ class Gate:
         "_born",
         "_calibration",
         "_closed",
+        "_estimator",
         "_fast",
         "_lock",
         "_nu",
         "_positives",
         "_rho",
         "_rho_source",
+        "_standard_error",
         "_threshold",
+        "_watched",
     )
 
     def __init__(
@@ -80,15 +89,22 @@ class Gate:
         self._fast = calibration.lattice.integers and calibration.row.compared is Compared.ANSWER
         # One stream for each kind of noise: how many of one kind are drawn never changes another.
         self._rho_source = source.stream()
-        self._nu = Reservoir(source.stream(), scales.query) if scales.query else None
+        self._nu = Reservoir(source.stream(), scales.query, calibration.sampler.fill) if scales.query else None
         self._answer_noise = Reservoir(source.stream(), scales.answer) if scales.answer else None
+        self._estimator = Estimator.of(calibration.row, scales)
+        self._standard_error = (
+            None if self._estimator is None else self._estimator.standard_error * float(calibration.lattice.granularity)
+        )
+        # Whether a BELOW can close it, too.
+        self._watched = calibration.queries is not None or calibration.row.closes is Closes.RARER
         what = f"gate: threshold {threshold}, cutoff {calibration.cutoff}, {calibration.row.key}"
         charge(ledger, epsilon=calibration.budget.total, delta=calibration.budget.delta, what=what)
         self._rho = self._draw_rho()
 
     def _draw_rho(self) -> int:
+        """Rho in lattice steps; kappa is in the bar of each question."""
         scale = self._calibration.scales.threshold
-        return discrete_laplace(self._rho_source, scale) if scale else 0
+        return int(self._calibration.sampler.draw(self._rho_source, scale)) if scale else 0
 
     def ask(self, answer: Any, *, threshold: Any = None, estimate: Any = None) -> Answer:
         """Is the answer above the threshold? Costs nothing but an ABOVE of the cutoff when it is.
@@ -125,36 +141,49 @@ class Gate:
 
     def _decide(self, steps: int, bar: int, guess: int | None) -> Answer:
         nu = self._nu.take() if self._nu is not None else 0
-        compared = steps + nu if guess is None else compared_value(self._calibration.row, steps, nu, guess)  # type: ignore[arg-type]
-        self._asked += 1
-        above = compared >= bar + self._rho
-        self._count_positives(int(above))
+        calibration, rho = self._calibration, self._rho
+        compared = steps + nu if guess is None else compared_value(calibration.row, steps, nu, guess)  # type: ignore[arg-type]
+        above = compared >= bar + rho + calibration.shift
         if not above:
+            self._asked += 1
+            if self._watched:
+                self._count(0, 0)
             return BELOW
-        if self._answer_noise is not None:
-            return Answer(True, self._calibration.lattice.value(steps + self._answer_noise.take()))
-        if self._calibration.row.released is Released.NOISY_ANSWER:
-            return Answer(True, self._calibration.lattice.value(steps + nu))
-        return ABOVE
+        self._count(1, 1)
+        if self._estimator is None:
+            noisy = calibration.row.released is Released.NOISY_ANSWER
+            return Answer(True, calibration.lattice.value(steps + nu)) if noisy else ABOVE
+        fresh = None if self._answer_noise is None else steps + self._answer_noise.take()
+        estimate = self._estimator.estimate(compared - rho, fresh)
+        return Answer(True, calibration.lattice.value(estimate), self._standard_error)
 
-    def _count_positives(self, count: int) -> None:
+    def _count(self, asked: int, positives: int) -> None:
+        """Count answers given, and close the gate where they were the last."""
         calibration = self._calibration
-        if count:
-            self._positives += count
-            if calibration.positives_allowed is not None and self._positives >= calibration.positives_allowed:
-                self._closed = f"it has given all {self._positives} of its positive answers"
-            if calibration.row.redraws_threshold:
-                self._rho = self._draw_rho()
-        if calibration.queries is not None and self._asked >= calibration.queries:
-            self._closed = self._closed or "all the questions it was planned for have been asked"
+        self._asked += asked
+        self._positives += positives
+        if calibration.finished(self._asked - self._positives, self._positives):
+            self._closed = f"it has given all {self._positives} of its positive answers"
+            if calibration.row.closes is Closes.RARER:
+                self._closed = f"it has given both answers {calibration.cutoff} times"
+        elif calibration.queries is not None and self._asked >= calibration.queries:
+            self._closed = "all the questions it was planned for have been asked"
+        if positives and calibration.row.redraws_threshold:
+            self._rho = self._draw_rho()
 
     def ask_many(
-        self, answers: ArrayLike, *, threshold: ArrayLike | None = None, estimate: ArrayLike | None = None
+        self,
+        answers: ArrayLike,
+        *,
+        threshold: ArrayLike | None = None,
+        estimate: ArrayLike | None = None,
+        numeric: bool | None = None,
     ) -> NDArray[Any]:
         """Ask many at once: a boolean array that ends where the gate closed, the same as asking one by one.
 
-        The whole input is checked before anything is drawn. Where positives carry a number, the array has two fields,
-        ``above`` and ``estimate`` (0 where BELOW).
+        The whole input is checked before anything is drawn. ``numeric=True`` gives an array with the fields ``above``,
+        ``estimate`` and ``standard_error`` (0 where BELOW), if positives carry a number; it is the default where the
+        budget pays for answers.
         """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
@@ -185,14 +214,15 @@ class Gate:
                     "estimate",
                 )
             )
-            return self._decide_many(steps, bars, guesses)
+            able = self._estimator is not None or row.released is Released.NOISY_ANSWER
+            wanted = not row.gap or self._answer_noise is not None if numeric is None else numeric
+            return self._decide_many(steps, bars, guesses, able and wanted)
 
     def _decide_many(
-        self, steps: NDArray[np.int64], bars: NDArray[np.int64], guesses: NDArray[np.int64] | None
+        self, steps: NDArray[np.int64], bars: NDArray[np.int64], guesses: NDArray[np.int64] | None, numeric: bool
     ) -> NDArray[Any]:
-        row, lattice = self._calibration.row, self._calibration.lattice
-        numeric = self._answer_noise is not None or row.released is Released.NOISY_ANSWER
-        limit = self._calibration.queries
+        calibration, row, lattice = self._calibration, self._calibration.row, self._calibration.lattice
+        limit, estimator = calibration.queries, self._estimator
         total = steps.size if limit is None else min(steps.size, limit - self._asked)
         above = np.zeros(total, dtype=np.bool_)
         released = np.zeros(total, dtype=np.int64)
@@ -201,26 +231,46 @@ class Gate:
             end = min(start + _CHUNK, total)
             nu = self._nu.take_many(end - start) if self._nu is not None else np.zeros(end - start, dtype=np.int64)
             guess = None if guesses is None else guesses[start:end]
-            surplus = compared_value(row, steps[start:end], nu, guess) - bars[start:end]
+            compared = compared_value(row, steps[start:end], nu, guess)
+            surplus = compared - bars[start:end] - calibration.shift
             done = 0
             while done < nu.size and not self._closed:
-                hits = done + np.flatnonzero(surplus[done:] >= self._rho)
-                # Up to here one rho serves: to the next positive where it is redrawn, else to the last one allowed.
-                room = 1 if row.redraws_threshold else self.remaining or hits.size + 1
-                hits, until = hits[:room], int(hits[room - 1]) + 1 if hits.size >= room else nu.size
-                self._asked += until - done
-                done = until
-                above[start + hits] = True
+                hits, until = self._until(surplus, done)
                 if numeric:
-                    fresh = nu[hits] if self._answer_noise is None else self._answer_noise.take_many(hits.size)
-                    released[start + hits] = steps[start + hits] + fresh
-                self._count_positives(hits.size)
+                    at = start + hits
+                    carried = steps[at] + nu[hits]
+                    if estimator is not None:
+                        fresh = None
+                        if self._answer_noise is not None:
+                            fresh = steps[at] + self._answer_noise.take_many(hits.size)
+                        carried = estimator.estimate(compared[hits] - self._rho, fresh)
+                    released[at] = carried
+                above[start + hits] = True
+                self._count(until - done, hits.size)
+                done = until
             start += done
         if not numeric:
             return above[:start]
-        out = np.zeros(start, dtype=[("above", np.bool_), ("estimate", np.int64 if lattice.integers else np.float64)])
+        fields = [("above", np.bool_), ("estimate", np.int64 if lattice.integers else np.float64)]
+        out = np.zeros(start, dtype=[*fields, ("standard_error", np.float64)])
         out["above"], out["estimate"] = above[:start], np.where(above[:start], lattice.values(released[:start]), 0)
+        out["standard_error"] = np.where(above[:start], self._standard_error or np.nan, 0)
         return out
+
+    def _until(self, surplus: NDArray[np.int64], done: int) -> tuple[NDArray[np.int64], int]:
+        """Where the answers are ABOVE, up to where one rho serves or the gate closes, and where that is."""
+        calibration = self._calibration
+        hits = done + np.flatnonzero(surplus[done:] >= self._rho)
+        if calibration.row.closes is Closes.RARER:
+            above = self._positives + np.cumsum(surplus[done:] >= self._rho)
+            below = self._asked + 1 + np.arange(above.size) - above
+            last = np.flatnonzero(calibration.finished(below, above))[:1] + done
+        else:
+            # To the next positive where rho is redrawn, else to the last one allowed.
+            room = 1 if calibration.row.redraws_threshold else self.remaining or hits.size + 1
+            last = hits[room - 1 : room]
+        until = int(last[0]) + 1 if last.size else surplus.size
+        return hits[hits < until], until
 
     def _refuse(self) -> NoReturn:
         if self._born != MARK[0]:
@@ -241,9 +291,10 @@ class Gate:
 
     @property
     def remaining(self) -> int | None:
-        """How many ABOVE are left; None for a row that never stops."""
-        allowed = self._calibration.positives_allowed
-        return None if allowed is None else allowed - self._positives
+        """How many ABOVE are left, of a two-sided gate how many of the rarer answer; None for one that never stops."""
+        row, cutoff = self._calibration.row, self._calibration.cutoff
+        rarer = min(self._positives, self._asked - self._positives)
+        return cutoff - (rarer if row.closes is Closes.RARER else self._positives) if row.stops else None
 
     def close(self) -> None:
         """Stop answering. Nothing is refunded."""
@@ -265,9 +316,12 @@ class Gate:
         self.__reduce_ex__(2)
 
     def __repr__(self) -> str:
-        allowed = self._calibration.positives_allowed
+        row, cutoff = self._calibration.row, self._calibration.cutoff
         state = "closed" if self.closed else "open"
-        name, key = type(self).__name__, self._calibration.row.key
+        key = row.key
         if delta := self._calibration.budget.delta:
             key += f" at delta {float(delta):g}"
-        return f"<{name} {key}: {self._positives} of {allowed or '∞'} positives, {state}>"
+        given = f"{self._positives} of {cutoff if row.stops else '∞'} positives"
+        if row.closes is Closes.RARER:
+            given = f"{self._positives} ABOVE and {self._asked - self._positives} BELOW, {cutoff} of each"
+        return f"<{type(self).__name__} {key}: {given}, {state}>"

@@ -40,6 +40,5 @@ def resume(secret: bytes, *, asked: int, positives: int, **public: Any) -> Spars
     if not 0 <= positives <= asked or (allowed is not None and positives > allowed):
         raise ParameterError("positives", "must be at most the cutoff and at most what was asked", positives)
     gate._rho = int.from_bytes(secret, "big", signed=True)
-    gate._asked = asked
-    gate._count_positives(positives)
+    gate._count(asked, positives)
     return gate

@@ -1,4 +1,4 @@
-"""The paper's table of differences as data: one row for each published algorithm.
+"""The paper's table of differences as data: one row for each published algorithm, and for what came after the paper.
 
 The streaming runner, the batch runner, the exact analyser and the simulator all interpret these rows; none of them
 knows an algorithm by name. Numbering is that of Lyu, Su, Li, *Understanding the Sparse Vector Technique for
@@ -9,121 +9,13 @@ Lap(c Delta/eps2)).
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
 from types import MappingProxyType
-from typing import NamedTuple
 
-from sparsegate.budget import Allocation, Budget
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.row import Closes, Compared, Noise, Released, Scale, Scales, Variant
 
-
-class Compared(enum.Enum):
-    """What is held against the noisy threshold T + rho; e is a public estimate of the answer q."""
-
-    ANSWER = "q + nu"
-    ERROR_NOISE_INSIDE = "|e - q + nu|"
-    ERROR_NOISE_OUTSIDE = "|e - q| + nu"
-
-
-class Released(enum.Enum):
-    """What a positive hands out besides ABOVE. (Releasing the gap to the threshold would be one more member.)"""
-
-    NOTHING = "nothing"
-    NOISY_ANSWER = "q + nu, the noisy answer that was compared"
-    FRESH_ANSWER = "q + fresh noise, if the budget has an answers share"
-
-
-class Noise(enum.Enum):
-    """The law of rho and nu. (One-sided exponential noise would be one more member.)"""
-
-    LAPLACE = "two-sided Laplace"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scale:
-    """A noise scale: factor * Delta / share, times the cutoff c where ``per_cutoff``. Factor 0 means no noise."""
-
-    factor: int
-    per_cutoff: bool = False
-
-    def multiple(self, cutoff: int) -> int:
-        """The scale in units of Delta / share."""
-        return self.factor * cutoff if self.per_cutoff else self.factor
-
-    def formula(self, share: str) -> str:
-        """The scale as text: "2cΔ/ε₂"."""
-        if not self.factor:
-            return "0"
-        factor = str(self.factor) if self.factor > 1 else ""
-        return f"{factor}{'c' if self.per_cutoff else ''}Δ/{share}"
-
-
-class Scales(NamedTuple):
-    """Noise scales in units of the sensitivity; None stands for no noise (answers: nothing numeric is released)."""
-
-    threshold: Fraction | None
-    query: Fraction | None
-    answer: Fraction | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Variant:
-    """One published algorithm. ``private`` says whether the claim of epsilon-DP is true."""
-
-    key: str
-    algorithm: str
-    title: str
-    citation: str
-    allocation: Allocation
-    threshold_noise: Scale
-    redraws_threshold: bool = False
-    query_noise: Scale
-    query_noise_monotonic: Scale
-    compared: Compared = Compared.ANSWER
-    released: Released = Released.NOTHING
-    noise: Noise = Noise.LAPLACE
-    stops: bool = True
-    claimed: str
-    truth: str
-    private: bool
-    flaw: str = ""
-
-    def __post_init__(self) -> None:
-        if self.private == bool(self.flaw):
-            raise ParameterError("flaw", "must be given exactly where the row is not private", self.key)
-
-    def budget(self, epsilon: object, *, cutoff: int, monotonic: bool, allocation: Allocation | None = None) -> Budget:
-        """Split epsilon as the authors did, or by another ``allocation``."""
-        chosen = self.allocation if allocation is None else allocation
-        return Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=chosen)  # type: ignore[arg-type]
-
-    def scales(self, budget: Budget, *, cutoff: int, monotonic: bool) -> Scales:
-        """The noise scales of this row, in units of the sensitivity, as exact rationals."""
-        if budget.answers and self.released is not Released.FRESH_ANSWER:
-            raise ParameterError(
-                "answers",
-                f"must be 0 for {self.key}, which releases {self.released.value}",
-                budget.answers,
-                'use VARIANTS["standard"] for numeric answers',
-            )
-        query = self.query_noise_monotonic if monotonic else self.query_noise
-        multiple = query.multiple(cutoff)
-        return Scales(
-            threshold=self.threshold_noise.multiple(cutoff) / budget.threshold if budget.threshold else None,
-            query=multiple / budget.queries if multiple else None,
-            answer=cutoff / budget.answers if budget.answers else None,
-        )
-
-    def require_private(self, not_private: bool) -> None:
-        """Refuse to run a flawed row unless the caller has said that privacy is not wanted."""
-        if not self.private and not not_private:
-            raise ParameterError(
-                "not_private", f"must be True to run {self.key}: {self.flaw}", next_step='use VARIANTS["standard"]'
-            )
-
+__all__ = ["VARIANTS", "Closes", "Compared", "Noise", "Released", "Scale", "Scales", "Variant", "variant"]
 
 _ONE, _C, _TWO_C, _NONE = (
     Scale(factor=1),
@@ -133,6 +25,14 @@ _ONE, _C, _TWO_C, _NONE = (
 )
 
 _LSL = "Lyu, Su, Li: Understanding the Sparse Vector Technique for Differential Privacy, PVLDB 10(6), 2017"
+_DING = (
+    "Ding, Wang, Zhang, Kifer: Free gap information from the differentially private sparse vector and noisy max "
+    "mechanisms, PVLDB 13(3), 2019"
+)
+_LIU = (
+    "Liu, Wang, Liu, Li, Chen: Accuracy-enhanced sparse vector technique with exponential noise and optimal threshold "
+    "correction (preprint: Unleash the power of ellipsis), PVLDB 18(2), 2024"
+)
 _HR = (
     "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010; "
     "Roth, Roughgarden: Interactive privacy via the median mechanism, STOC 2010"
@@ -226,7 +126,7 @@ _ROWS = (
         threshold_noise=_ONE,
         query_noise=_NONE,
         query_noise_monotonic=_NONE,
-        stops=False,
+        closes=Closes.NEVER,
         claimed="ε",
         truth="∞ after two queries",
         private=False,
@@ -247,7 +147,7 @@ _ROWS = (
         threshold_noise=_ONE,
         query_noise=_ONE,
         query_noise_monotonic=_ONE,
-        stops=False,
+        closes=Closes.NEVER,
         claimed="ε",
         truth="∞: nε/2 after n queries",
         private=False,
@@ -262,7 +162,7 @@ _ROWS = (
         threshold_noise=_ONE,
         query_noise=_ONE,
         query_noise_monotonic=_ONE,
-        stops=False,
+        closes=Closes.NEVER,
         claimed="not private",
         truth="∞: nε₂ after an even number n of queries",
         private=False,
@@ -313,6 +213,65 @@ _ROWS = (
         compared=Compared.ERROR_NOISE_OUTSIDE,
         claimed="ε",
         truth="ε",
+        private=True,
+    ),
+    Variant(
+        key="ding-2019",
+        algorithm="Ding+ 19",
+        title="Ding, Wang, Zhang, Kifer 2019: standard SVT with the gap",
+        citation=_DING,
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        released=Released.FRESH_ANSWER,
+        gap=True,
+        claimed="ε₁+ε₂+ε₃",
+        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three; few questions cost more than without the gap",
+        private=True,
+    ),
+    Variant(
+        key="liu-2024",
+        algorithm="Liu+ 24",
+        title="Liu, Wang, Liu, Li, Chen 2024: exponential noise",
+        citation=_LIU,
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        noise=Noise.EXPONENTIAL,
+        claimed="ε₁+ε₂",
+        truth="ε₁+ε₂",
+        private=True,
+    ),
+    Variant(
+        key="exponential-gap",
+        algorithm="both",
+        title="exponential noise, with the gap: the gate of this library",
+        citation=f"{_LIU}; {_DING}",
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        released=Released.FRESH_ANSWER,
+        gap=True,
+        noise=Noise.EXPONENTIAL,
+        claimed="ε₁+ε₂+ε₃",
+        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
+        private=True,
+    ),
+    Variant(
+        key="two-sided",
+        algorithm="new",
+        title="standard SVT that closes when both answers were given c times",
+        citation=f"the tight loss of {_LSL}, which does not tell the two answers apart",
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        closes=Closes.RARER,
+        claimed="ε₁+ε₂",
+        truth="ε₁+ε₂, for Laplace noise and indicators only",
         private=True,
     ),
 )

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import LIMIT, Lattice
 from sparsegate.mechanisms.setting import RunOptions, Setting, only
-from sparsegate.mechanisms.variants import Compared, Released, Scales, Variant, variant
+from sparsegate.mechanisms.variants import Closes, Compared, Released, Scales, Variant, variant
+from sparsegate.mechanisms.variants import Noise as NoiseKind
 from sparsegate.noise import exact_scale
 from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.quadrature import Points
@@ -153,6 +154,11 @@ class Comparisons:
         return nu.log_outside(z.past(-self.bar), self.value[:, None], past) if self.inside else nu.log_above(past)
 
 
+def analysed(row: Variant) -> bool:
+    """Whether the exact analysis knows such a row: Laplace noise, no gap, one way to close."""
+    return row.noise is NoiseKind.LAPLACE and not row.gap and row.closes is not Closes.RARER
+
+
 def build(
     row: Variant | str,
     *,
@@ -169,6 +175,9 @@ def build(
     if noise not in ("continuous", "lattice"):
         raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
     setting = Setting(row=variant(row), scales=scales, **options)
+    if not analysed(setting.row):
+        rule = "must have Laplace noise, no gap and close after c positives to be analysed"
+        raise ParameterError("row", rule, setting.row.key, "its tight epsilon is known all the same")
     if setting.granularity is not None and noise != "lattice":
         rule = "must not be given for continuous noise"
         raise ParameterError("granularity", rule, setting.granularity, 'pass noise="lattice"')

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sparsegate.mechanisms.variants import Closes
 from sparsegate.privacy.theorems.claim import (
     Claim,
     ClaimVerdict,
@@ -67,7 +68,7 @@ def _mirror(subject: Subject) -> Measured:
     for c in (1, 2, 3):
         setting = ClaimSetting(row=row, cutoff=c, epsilon=1)
         parts.append(at_most(f"loss of ABOVE^ℓ, ℓ <= c = {c}", _one_sided(setting, ABOVE, range(1, c + 1)), 0.5))
-    endless = _one_sided(ClaimSetting(row=replace(row, stops=False), epsilon=1), ABOVE, (2, 9))
+    endless = _one_sided(ClaimSetting(row=replace(row, closes=Closes.NEVER), epsilon=1), ABOVE, (2, 9))
     parts.append(within("loss of ABOVE^9 without the stop, c = 1", endless, 0.5))
     return Measured(
         parts=tuple(parts),
