@@ -260,9 +260,10 @@ class Gate:
     def _until(self, surplus: NDArray[np.int64], done: int) -> tuple[NDArray[np.int64], int]:
         """Where the answers are ABOVE, up to where one rho serves or the gate closes, and where that is."""
         calibration = self._calibration
-        hits = done + np.flatnonzero(surplus[done:] >= self._rho)
+        over = surplus[done:] >= self._rho
+        hits = done + np.flatnonzero(over)
         if calibration.row.closes is Closes.RARER:
-            above = self._positives + np.cumsum(surplus[done:] >= self._rho)
+            above = self._positives + np.cumsum(over)
             below = self._asked + 1 + np.arange(above.size) - above
             last = np.flatnonzero(calibration.finished(below, above))[:1] + done
         else:
