@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,6 @@ from sparsegate.noise.bernoulli import toss, toss_lanes
 from sparsegate.noise.binomial import binomial, fair_binomial
 from sparsegate.noise.clocks import Clock
 from sparsegate.noise.expansions import Expansion, centre, decay, logistic, rational
-from sparsegate.noise.geometric import _BATCH_TAIL, _SCALAR_TAIL
 from sparsegate.noise.geometric import digits as coins
 
 THIRD = 0x5555_5555_5555_5555  # every digit of 1/3
@@ -97,65 +97,60 @@ def draws_for_heads(p: Expansion, width: int) -> int:
     return next(index for index in range(99) if p.digit(index, width)) + 1
 
 
-@pytest.mark.parametrize("tail", [0, 1, 2, 5])
-def test_a_lane_adds_what_lies_above_its_low_digits_as_often_as_the_coin_says(tail: int) -> None:
+@pytest.mark.parametrize("tail", [0, 1, 3])
+def test_a_single_draw_adds_what_lies_above_its_low_digits_as_often_as_the_coin_says(tail: int) -> None:
     """A draw of zeros is heads of every coin, one of ones is tails: the value is told digit by digit."""
     scale = Fraction(20)
-    low, more = len(coins(scale, _BATCH_TAIL).low), draws_for_heads(coins(scale, _BATCH_TAIL).ratio, 16)
-    assert 2**low >= 7 * scale
-    for bits in (always, never):
-        source = Scripted([bits(2)] * low + [always(2)] * more * tail + [never(2)])
-        drawn = geometric(source, scale, 1)
-        assert drawn.tolist() == [(2**low - 1 if bits is always else 0) + tail * 2**low]
+    low, more = len(coins(scale).low), draws_for_heads(coins(scale).ratio, 64)
+    assert 2**low >= 45 * scale
+    for word, least in ((0, 2**low - 1), (ONES, 0)):
+        source = Scripted([word] * low + [0] * more * tail + [ONES])
+        assert geometric(source, scale) == least + tail * 2**low
         assert source.left == 0
 
 
-@pytest.mark.parametrize("tail", [0, 1, 3])
-def test_a_single_draw_adds_it_too(tail: int) -> None:
-    scale = Fraction(20)
-    low, more = len(coins(scale, _SCALAR_TAIL).low), draws_for_heads(coins(scale, _SCALAR_TAIL).ratio, 64)
-    assert 2**low >= 45 * scale
-    source = Scripted([0] * low + [0] * more * tail + [ONES])
-    assert geometric(source, scale) == 2**low - 1 + tail * 2**low
-    assert source.left == 0
+WIDE, TOP = Fraction(2**30), np.array([2**62], dtype="<i8").view(np.uint8)
+"""A scale of eight low digits, and a word of which the part above them is floor(2**22 log 2)."""
 
 
 def test_the_low_digits_go_to_their_places() -> None:
-    scale = Fraction(20)
-    low, single = len(coins(scale, _BATCH_TAIL).low), len(coins(scale, _SCALAR_TAIL).low)
-    assert low == 8, "one byte: the digits are drawn from the highest down"
-    for place in range(low):
-        script = [always(2) if place == number else never(2) for number in reversed(range(low))]
-        assert geometric(Scripted([*script, never(2)]), scale, 1).tolist() == [2**place]
+    above = math.floor(2**22 * math.log(2)) << 8
+    for place in range(8):  # one byte: the digits are drawn from the highest down
+        script = [always(2) if place == number else never(2) for number in reversed(range(8))]
+        source = Scripted([TOP, *script])
+        assert geometric(source, WIDE, 1).tolist() == [above + 2**place]
+        assert source.left == 0
+    single = len(coins(Fraction(20)).low)
     for place in range(single):
-        assert geometric(Scripted([0 if place == number else ONES for number in range(single)] + [ONES]), scale) == (
-            2**place
-        )
+        words = [0 if place == number else ONES for number in range(single)] + [ONES]
+        assert geometric(Scripted(words), 20) == 2**place
 
 
 def test_each_place_has_the_coin_of_its_own() -> None:
-    """A quarter lies below logistic(2**j / 20) for j <= 4: those coins show heads, those of higher digits do not."""
-    scale = Fraction(20)
-    low, single = len(coins(scale, _BATCH_TAIL).low), len(coins(scale, _SCALAR_TAIL).low)
-    assert geometric(Scripted([digits16(0x4000)] * (low + 1)), scale, 1).tolist() == [0b11111]
-    assert geometric(Scripted([2**62] * (single + 1)), scale) == 0b11111
+    """A quarter lies below logistic(2**j / 20) for j <= 4: those coins show heads, those of higher digits do not.
+
+    At scale 2**30 a coin is 1/2 - 2**(j - 32), nearly, and 1/2 - 24 * 2**-32 lies below those with j <= 4.
+    """
+    assert geometric(Scripted([2**62] * (len(coins(Fraction(20)).low) + 1)), 20) == 0b11111
+    drawn = geometric(Scripted([TOP, *[digits16(0x7FFF), digits16(0x10000 - 24)] * 8]), WIDE, 1)
+    assert (drawn & 0xFF).tolist() == [0b11111]
 
 
 def test_the_coins_of_a_geometric_law_are_its_binary_digits() -> None:
-    law = coins(Fraction(20), _BATCH_TAIL)
-    assert [coin.prefix(90) for coin in law.low] == [logistic(Fraction(2**j, 20)).prefix(90) for j in range(8)]
-    assert law.ratio.prefix(90) == decay(Fraction(2**8, 20)).prefix(90)
+    law = coins(Fraction(20))
+    assert [coin.prefix(90) for coin in law.low] == [logistic(Fraction(2**j, 20)).prefix(90) for j in range(10)]
+    assert law.ratio.prefix(90) == decay(Fraction(2**10, 20)).prefix(90)
 
 
 @pytest.mark.parametrize(("zero", "negative", "value"), [(False, 0, 1), (False, 1, -1), (True, 0, 0), (True, 1, 0)])
 def test_noise_is_zero_or_a_sign_and_one_more_than_a_geometric_draw(zero: bool, negative: int, value: int) -> None:
-    scale = Fraction(20)
-    single, low = len(coins(scale, _SCALAR_TAIL).low), len(coins(scale, _BATCH_TAIL).low)
-    source = Scripted([0 if zero else ONES, negative, *[ONES] * (single + 1)])
-    assert discrete_laplace(source, scale) == value
-    lanes = Scripted([never(2)] * (low + 1) + [always(2) if zero else never(2), np.array([negative << 7], np.uint8)])
-    assert discrete_laplace(lanes, scale, 1).tolist() == [value]
-    assert source.left == lanes.left == 0
+    single = Scripted([0 if zero else ONES, negative, *[ONES] * (len(coins(Fraction(20)).low) + 1)])
+    assert discrete_laplace(single, 20) == value
+    coin = [always(2)] * draws_for_heads(centre(1 / WIDE), 16) if zero else [never(2)]
+    lanes = Scripted([TOP, *[never(2)] * 8, *coin, np.array([negative << 7], np.uint8)])
+    above = math.floor(2**22 * math.log(2)) << 8
+    assert discrete_laplace(lanes, WIDE, 1).tolist() == [value * (above + 1)]
+    assert single.left == lanes.left == 0
 
 
 @pytest.mark.parametrize("n", [3, 6, 7, 2**40 + 1])

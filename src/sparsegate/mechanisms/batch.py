@@ -51,7 +51,7 @@ def run_many(
     >>> import sparsegate as sg
     >>> out = run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)
     >>> out.asked.tolist()
-    [1, 1, 1, 1]
+    [1, 1, 2, 2]
     """
     only("run_many", RunOptions, options)
     runs = exact_count(runs, "runs")

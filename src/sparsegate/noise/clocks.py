@@ -37,9 +37,9 @@ class Clock:
 
     __slots__ = ("bits", "prefix")
 
-    def __init__(self, word: int) -> None:
+    def __init__(self, word: int, bits: int = 64) -> None:
         self.prefix = word
-        self.bits = 64
+        self.bits = bits
 
     def extend(self, source: Source, bits: int) -> None:
         """Draw digits until at least ``bits`` are known and V is away from 0 and 1, where log E would be infinite."""

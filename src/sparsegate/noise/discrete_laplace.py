@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from sparsegate.noise.bernoulli import LANES, toss, toss_lanes
 from sparsegate.noise.expansions import centre
-from sparsegate.noise.geometric import exact_scale, geometric_lanes, geometric_one
+from sparsegate.noise.geometric import exact_scale, fill_geometric, geometric_one
+from sparsegate.noise.inversion import MOST, fill_floors
 from sparsegate.noise.sources import Source
 
 
@@ -30,7 +31,7 @@ def discrete_laplace(source: Source, scale: Rational | float, size: int | None =
 
     >>> from sparsegate.noise import Seeded
     >>> discrete_laplace(Seeded(1), Fraction(5, 2), 6).tolist()
-    [-2, -1, 5, 7, -2, 2]
+    [-7, -2, -5, 6, -4, -2]
     """
     exact = exact_scale(scale)
     if size is None:
@@ -50,12 +51,15 @@ def _one(source: Source, scale: Fraction) -> int:
 
 def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
     """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
+    if scale <= MOST:
+        fill_floors(source, scale, out, centred=True)
+        return
     for start in range(0, out.size, LANES):
         _fill_lanes(source, scale, out[start : start + LANES])
 
 
 def _fill_lanes(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    geometric_lanes(source, scale, out)
+    fill_geometric(source, scale, out)
     out += 1
     coin = np.empty(out.size, dtype=np.bool_)
     toss_lanes(source, centre(1 / scale), coin)

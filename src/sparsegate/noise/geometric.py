@@ -1,14 +1,17 @@
-"""Exact geometric variables, one binary digit at a time.
+"""Exact geometric variables: many at once from one logarithm each, a single one from its binary digits.
 
 Let P[G >= k] = q**k for k = 0, 1, 2, ... with q = exp(-1/scale). The binary digits of G are *independent*, and
 digit j is one with probability q**(2**j) / (1 + q**(2**j)) = logistic(2**j / scale): the law factors because q**G =
-prod_j q**(2**j * digit_j). So the low J digits are J independent coin tosses for a whole batch of lanes, and what
-is left, floor(G / 2**J), is again geometric with ratio q**(2**J): tossed in unary, since J is chosen so that it is
-almost always zero. No value is ever rejected and no floating-point number is touched.
+prod_j q**(2**j * digit_j). So the low J digits are J independent coin tosses, and what is left, floor(G / 2**J), is
+again geometric with ratio q**(2**J). No value is ever rejected.
+
+A single draw tosses it in unary, since J is chosen so that it is almost always zero. A batch takes it from
+``noise.inversion``, with J = 0 where the scale is small enough for that, else with as many low digits as make it so.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 from sparsegate.errors import ParameterError
 from sparsegate.noise.bernoulli import LANES, toss, toss_lanes
 from sparsegate.noise.expansions import Expansion, decay, logistic
+from sparsegate.noise.inversion import MOST, fill_floors
 from sparsegate.noise.sources import Source
 
 MAX_SCALE = 2**48
@@ -28,8 +32,7 @@ MAX_SCALE = 2**48
 MIN_SCALE = Fraction(1, 2**20)
 """Below this scale the noise is zero but for probability exp(-2**20): whoever asks for it has a unit wrong."""
 
-_BATCH_TAIL = 7  # digits up to 2**J >= 7 * scale: a lane in a thousand has more
-_SCALAR_TAIL = 45  # exp(-45) < 2**-64: a scalar draw takes the same steps whatever it draws
+_TAIL = 45  # exp(-45) < 2**-64: a scalar draw takes the same steps whatever it draws
 
 
 class Digits(NamedTuple):
@@ -62,11 +65,9 @@ def exact_scale(scale: Rational | float) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def digits(scale: Fraction, tail: int) -> Digits:
-    """The coins for ``scale``, with enough low digits that what is left is zero but for probability exp(-tail)."""
-    count = 0
-    while (1 << count) < tail * scale and (count or scale * tail > 1):
-        count += 1
+def digits(scale: Fraction) -> Digits:
+    """The coins for ``scale``, with enough low digits that what is left is zero but for probability exp(-45)."""
+    count = (math.ceil(_TAIL * scale) - 1).bit_length()
     return Digits(
         low=tuple(logistic((1 << j) / scale) for j in range(count)),
         ratio=decay((1 << count) / scale),
@@ -82,7 +83,7 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
 
     >>> from sparsegate.noise import Seeded
     >>> geometric(Seeded(1), 20, 5).tolist()
-    [18, 31, 1, 6, 47]
+    [58, 13, 39, 45, 29]
     """
     exact = exact_scale(scale)
     if size is None:
@@ -94,7 +95,7 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
 
 def geometric_one(source: Source, scale: Fraction) -> int:
     """One draw as a Python integer."""
-    coins = digits(scale, _SCALAR_TAIL)
+    coins = digits(scale)
     value = 0
     for j, coin in enumerate(coins.low):
         value |= toss(source, coin) << j
@@ -105,33 +106,27 @@ def geometric_one(source: Source, scale: Fraction) -> int:
 
 def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
     """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
-    for start in range(0, out.size, LANES):
-        geometric_lanes(source, scale, out[start : start + LANES])
+    low = (math.ceil(scale / MOST) - 1).bit_length()
+    fill_floors(source, scale / (1 << low), out, centred=False)
+    if low:
+        out <<= low
+        for start in range(0, out.size, LANES):
+            _add_low_digits(source, [logistic((1 << j) / scale) for j in range(low)], out[start : start + LANES])
 
 
-def geometric_lanes(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    """The same for at most ``LANES`` lanes."""
-    coins = digits(scale, _BATCH_TAIL)
+def _add_low_digits(source: Source, coins: list[Expansion], out: NDArray[np.int64]) -> None:
     lanes = out.size
     digit = np.empty(lanes, dtype=np.bool_)
     octet = np.empty(lanes, dtype=np.uint8)
     columns = out.view(np.uint8).reshape(lanes, 8)
-    out[:] = 0
     # Eight digits are gathered in a byte before they touch the 64-bit lanes: an eighth of the memory traffic.
-    for base in range(0, len(coins.low), 8):
+    for base in range(0, len(coins), 8):
         octet[:] = 0
-        for coin in reversed(coins.low[base : base + 8]):
+        for coin in reversed(coins[base : base + 8]):
             toss_lanes(source, coin, digit)
             np.left_shift(octet, 1, out=octet)
             np.bitwise_or(octet, digit.view(np.uint8), out=octet)
-        columns[:, _BYTE[base // 8]] = octet
-    toss_lanes(source, coins.ratio, digit)
-    more = np.flatnonzero(digit)
-    while more.size:
-        out[more] += 1 << len(coins.low)
-        again = np.empty(more.size, dtype=np.bool_)
-        toss_lanes(source, coins.ratio, again)
-        more = more[again]
+        columns[:, _BYTE[base // 8]] |= octet
 
 
 _BYTE = range(8) if np.little_endian else range(7, -1, -1)

@@ -99,7 +99,7 @@ class OnlineAnswers:
     >>> online = OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
     ...                        tolerance=500, cutoff=10, population=9000, source=Seeded(1), not_private=True)
     >>> online.ask({"country": "DE"})
-    OnlineAnswer(estimate=5997.1875, paid=True, checked=True, margin=89.873046875)
+    OnlineAnswer(estimate=6016.384765625, paid=True, checked=True, margin=89.873046875)
     >>> online.ask({"country": ["DE", "FR"], "smokes": 1}).paid, online
     (True, <OnlineAnswers: 6 cells, 2 of 10 answers paid for, open>)
     """
