@@ -200,7 +200,11 @@ def advanced(epsilon: Number, *, runs: int, delta: float) -> float:
 
 @runtime_checkable
 class Spender(Protocol):
-    """What ``ledger=`` takes: a ``sparsegate.Ledger``, a charge reserved on one, or an account of your own."""
+    """What ``ledger=`` takes: a ``sparsegate.Ledger``, a charge reserved on one, or an account of your own.
+
+    An account may also have ``give_back(entry, *, epsilon)``, which takes back what a gate of pure epsilon did not cost
+    when it is closed; without it the whole charge stays spent.
+    """
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Any:
         """Commit the charge and return its entry, or raise ``BudgetExceeded``. Nothing is drawn before this returns."""
@@ -209,29 +213,76 @@ class Spender(Protocol):
         """Store what the release of that entry gave."""
 
 
-def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: str) -> Keep:
-    """Charge a release to its ledger, if it has one, and return the function that stores what it gives.
+@dataclass(frozen=True)
+class Charge:
+    """A committed charge: what its release gave is stored with it, and what it did not cost goes back.
 
-    Call this when all parameters are checked and nothing is drawn; it refuses by raising. A result that cannot be
-    stored is paid for all the same, so it goes to its owner, with a warning.
+    Neither fails: the release is paid for and belongs to its owner. What cannot be done is a warning.
+    """
+
+    ledger: Spender | None = None
+    entry: Any = None
+    pure: bool = True
+
+    def keep(self, gave: Mapping[str, Any]) -> None:
+        """Store what the release gave."""
+        if self.ledger is not None:
+            _or_warn("this release is paid for, and is not stored", lambda: self.ledger.keep(self.entry, gave))  # type: ignore[union-attr]
+
+    def give_back(self, epsilon: Fraction) -> bool:
+        """Give back what the release did not cost; False where that may be tried again.
+
+        Nothing goes back where delta > 0, because only pure losses belong to a transcript (``ledger.account``), nor to
+        an account that has no ``give_back``.
+        """
+        giving = getattr(self.ledger, "give_back", None)
+        if giving is None or not self.pure or epsilon <= 0:
+            return True
+        return _or_warn("what this did not cost stays spent", lambda: giving(self.entry, epsilon=epsilon))
+
+
+@dataclass(frozen=True)
+class Prepaid:
+    """A charge as the account of a gate that it has paid for: nothing more is spent, and what is not used goes back."""
+
+    paid: Charge
+
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Charge:
+        """Nothing: it is paid for."""
+        return self.paid
+
+    def keep(self, entry: Charge, gave: Mapping[str, Any]) -> None:
+        """Store what the gate gave with the charge."""
+        self.paid.keep(gave)
+
+    def give_back(self, entry: Charge, *, epsilon: Fraction) -> None:
+        """Give back what the gate did not cost."""
+        self.paid.give_back(epsilon)
+
+
+def _or_warn(otherwise: str, write: Callable[[], object]) -> bool:
+    try:
+        write()
+    except Exception as error:
+        # The words of another error may hold the result, which a warning must not.
+        known = isinstance(error, SparsegateError)
+        why = str(error).removesuffix("; nothing was spent") if known else f"{type(error).__name__} in the ledger"
+        warnings.warn(f"{otherwise}: {why}", RuntimeWarning, stacklevel=4)
+        return False
+    return True
+
+
+def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: str) -> Charge:
+    """Charge a release to its ledger, if it has one.
+
+    Call this when all parameters are checked and nothing is drawn; it refuses by raising.
     """
     if ledger is None:
-        return lambda gave: None
+        return Charge()
     if not isinstance(ledger, Spender) or isinstance(ledger, type) or iscoroutinefunction(ledger.spend):
         raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
-    entry = ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE])
-
-    def keep(gave: Mapping[str, Any]) -> None:
-        try:
-            ledger.keep(entry, gave)
-        except Exception as error:
-            # The words of another error may hold the result, which a warning must not.
-            known = isinstance(error, SparsegateError)
-            why = str(error).removesuffix("; nothing was spent") if known else f"{type(error).__name__} in the ledger"
-            warnings.warn(f"this release is paid for, and is not stored: {why}", RuntimeWarning, stacklevel=3)
-
-    return keep
+    return Charge(ledger, ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE]), pure=not delta)
 
 
 def _readable(share: Fraction) -> str:

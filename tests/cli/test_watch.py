@@ -17,8 +17,10 @@ import pytest
 
 from sparsegate.errors import TableError
 from sparsegate.ledger.ledger import Ledger
+from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.tables.matching import MatchingUsers
 
+PUBLIC = {"threshold": 500, "cutoff": 2, "epsilon": 10, "sensitivity": 1, "monotonic": True}
 GATE = ("--threshold", "500", "--cutoff", "2", "--epsilon", "10", "--user", "visitor")
 
 
@@ -105,9 +107,18 @@ def test_a_list_with_a_bad_condition_is_refused_before_anything_is_spent(command
     assert not ledger.exists()
 
 
-def test_the_gate_is_charged_to_the_ledger_once_and_whole(command, visits: Path, tmp_path: Path) -> None:
+def test_what_the_answers_did_not_cost_goes_back(command, visits: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "x.ledger"
     charge = ("--ledger", ledger, "--budget", "15", "--dataset", "visits")
+    assert command("watch", visits, *GATE, *charge, "--where", "false")[0] == 0
+    statement = Ledger(ledger).statement()
+    assert [entry.kind for entry in statement.entries] == ["budget", "spend", "refund"]
+    assert statement.spent.epsilon == SparseVector(**PUBLIC).cost(below=1, above=0) < 10
+
+
+def test_the_gate_is_charged_to_the_ledger_once_and_whole(command, visits: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "x.ledger"
+    charge = ("--ledger", ledger, "--budget", "15", "--dataset", "visits", "--no-refund")
     assert command("watch", visits, *GATE, *charge, "--where", "false")[0] == 0
     assert Ledger(ledger).total_spent().epsilon == 10
     code, out, err = command("watch", visits, *GATE, "--ledger", ledger, "--where", "false")
@@ -130,14 +141,14 @@ def test_a_file_that_is_damaged_inside_costs_nothing(command, tmp_path: Path) ->
     assert not ledger.exists()
 
 
-def test_trouble_after_the_charge_says_that_the_gate_is_spent(command, visits: Path, monkeypatch) -> None:
+def test_trouble_after_the_charge_says_what_is_paid_for(command, visits: Path, monkeypatch) -> None:
     def fail(self: object, where: str) -> int:
         raise TableError("the table cannot be counted")
 
     monkeypatch.setattr(MatchingUsers, "count", fail)
     code, _, err = command("watch", visits, *GATE, "--where", "true")
     assert (code, err.count("\n")) == (2, 1)
-    assert "the gate counts as spent" in err
+    assert "the answers above are paid for" in err
 
 
 def test_the_columns_of_json_are_those_of_the_conditions(command, tmp_path: Path) -> None:

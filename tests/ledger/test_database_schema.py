@@ -47,6 +47,21 @@ def test_an_older_ledger_is_migrated_and_keeps_its_entries(place: str, version: 
     assert Ledger(place).total_spent().epsilon == 2
 
 
+def test_columns_that_an_older_ledger_lacks_are_added(place: str) -> None:
+    """Version 3 as it was made then: the steps of today make the newest columns from the start."""
+    make(place, 3)
+    database = open_database(place)
+    with database.writing() as connection:
+        connection.execute(text("ALTER TABLE gates DROP COLUMN refund"))
+        old = "INSERT INTO gates (number, id, opened_at, entry, fingerprint, threshold, cutoff, epsilon, sealed, asked,"
+        values = "VALUES (1, 'g-1', 'then', 2, 'f', '10', 1, '1', :sealed, 0, 0, 0)"
+        connection.execute(text(f"{old} above, below) {values}"), {"sealed": b"noise"})
+    database.close()
+    with Ledger(place).database.reading() as connection:
+        row = connection.execute(select(schema.GATES)).one()
+    assert (row.id, row.refund) == ("g-1", 0)
+
+
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make(place, 1)
     real = schema.STEPS[1]

@@ -15,9 +15,11 @@ from sparsegate.cli.printed_top import PrintedTop, print_top
 from sparsegate.cli.printing import facts, grid, print_json, print_plain, ready_to_print
 from sparsegate.cli.watch import WatchReport
 from sparsegate.errors import ParameterError
-from sparsegate.ledger.account import Amount, Entry, Release, Statement, exact_text
+from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_text
 
 ledger = typer.Typer(no_args_is_help=True, help="What was spent on a dataset, and what is left.")
+
+_SUMS = ("budget", "spent", "given_back", "remaining")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The ledger, as in `sparsegate top --ledger FILE`.")]
 
@@ -42,7 +44,7 @@ def show(
     if as_json:
         print_json(_statement(statement))
         return
-    amounts = {name: str(getattr(statement, name)) for name in ("budget", "spent", "remaining")}
+    amounts = {name.replace("_", " "): str(getattr(statement, name)) for name in _SUMS}
     print_plain(facts({"dataset": statement.dataset, **amounts}), "", _table(statement))
 
 
@@ -68,7 +70,7 @@ def raise_budget(
     why: Annotated[str, typer.Option(help="The reason, which stays on record.")],
     budget_delta: Annotated[float | None, typer.Option(help="The new delta in all; as it is unless given.")] = None,
 ) -> None:
-    """Raise the budget, on record. A budget is never lowered, and nothing spent is ever refunded."""
+    """Raise the budget, on record. A budget is never lowered."""
     ledger = sg.Ledger(file)
     entry = ledger.raise_budget(budget=budget, budget_delta=budget_delta, why=why)
     typer.echo(f"{ledger.dataset}: the budget is now {entry.amount}")
@@ -104,7 +106,8 @@ def _table(statement: Statement) -> Table:
     for entry in statement.entries:
         delta = _short(entry.amount.delta) if entry.amount.delta else "0"
         when = entry.at.strftime("%Y-%m-%d %H:%M")
-        table.add_row(str(entry.number), when, entry.kind.value, _short(entry.amount.epsilon), delta, entry.what)
+        epsilon = -entry.amount.epsilon if entry.kind is EntryKind.REFUND else entry.amount.epsilon
+        table.add_row(str(entry.number), when, entry.kind.value, _short(epsilon), delta, entry.what)
     return table
 
 
@@ -123,9 +126,10 @@ def _record(entry: Entry) -> dict[str, Any]:
         "kind": entry.kind.value,
         **_amount(entry.amount),
         "what": entry.what,
+        "of": entry.of,
     }
 
 
 def _statement(statement: Statement) -> dict[str, Any]:
-    amounts = {name: _amount(getattr(statement, name)) for name in ("budget", "spent", "remaining")}
+    amounts = {name: _amount(getattr(statement, name)) for name in _SUMS}
     return {"dataset": statement.dataset, **amounts, "entries": [_record(entry) for entry in statement.entries]}

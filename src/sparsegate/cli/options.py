@@ -35,6 +35,9 @@ LedgerBudget = Annotated[
     float | None, typer.Option("--budget", help="The ledger's epsilon in all; makes the ledger where there is none.")
 ]
 LedgerDelta = Annotated[float | None, typer.Option("--budget-delta", help="The ledger's delta in all; 0 unless given.")]
+NoRefund = Annotated[
+    bool, typer.Option("--no-refund", help="Gates that close keep what they did not use: it stays spent.")
+]
 Dataset = Annotated[
     str | None, typer.Option("--dataset", metavar="NAME", help="The dataset that the ledger is for; checked.")
 ]
@@ -93,6 +96,11 @@ class Spending:
         """Store what was released."""
         if entry is not None and self._opened is not None:
             self._opened.keep(entry, gave)
+
+    def give_back(self, entry: Entry | None, *, epsilon: Number) -> None:
+        """Record what a gate did not cost."""
+        if entry is not None and self._opened is not None:
+            self._opened.give_back(entry, epsilon=epsilon)
 
     def _open(self, place: str) -> sg.Ledger:
         return sg.Ledger(place, dataset=self.dataset, budget=self.budget, budget_delta=self.budget_delta)

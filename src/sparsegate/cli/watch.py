@@ -11,8 +11,19 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.budget import Keep, charge
-from sparsegate.cli.options import Dataset, Files, LedgerBudget, LedgerDelta, LedgerFile, Spending, Sql, Table, User
+from sparsegate.budget import Keep, Prepaid, charge
+from sparsegate.cli.options import (
+    Dataset,
+    Files,
+    LedgerBudget,
+    LedgerDelta,
+    LedgerFile,
+    NoRefund,
+    Spending,
+    Sql,
+    Table,
+    User,
+)
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
@@ -39,6 +50,7 @@ def watch(
     budget: LedgerBudget = None,
     budget_delta: LedgerDelta = None,
     dataset: Dataset = None,
+    no_refund: NoRefund = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
 ) -> None:
     """Which conditions hold for more users than a threshold? Pays for the first --cutoff that do, and then closes.
@@ -90,9 +102,9 @@ def watch(
             counts.check(condition)
         unit_text = "row" if user is None else "user"
         what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
-        keep = charge(spending, epsilon=epsilon, what=what)
-        with SparseVector(**public) as gate:
-            report = WatchReport(as_json=as_json, keep=keep, again=spending.again)
+        paid = charge(spending, epsilon=epsilon, what=what)
+        with SparseVector(**public, ledger=Prepaid(paid), refund=not no_refund) as gate:
+            report = WatchReport(as_json=as_json, keep=paid.keep, again=spending.again)
             report.goes_on = listed is not None and spending.ledger is not None
             report.start(
                 {
@@ -114,7 +126,7 @@ def watch(
                     report.refuse(error)
                     continue
                 except TableError as error:
-                    raise TableError(f"{error}; the gate counts as spent, with the answers above") from None
+                    raise TableError(f"{error}; the answers above are paid for") from None
                 report.answer(condition, bool(gate.ask(count)), gate.remaining or 0)
                 if gate.closed:
                     report.close()

@@ -4,22 +4,51 @@ The rules, whatever the store:
 
 - A ledger names **one** dataset. Another name is refused, never a second account: the budget belongs to the people in
   the data, and an account that any new name opens would be a budget without end.
-- An entry is committed **before** anything is drawn. A crash afterwards leaves it spent; nothing is ever refunded.
+- An entry is committed **before** anything is drawn. A crash afterwards leaves it spent.
+- A gate of pure epsilon may give back, **once**, what its answers did not cost, when it will never answer again: an
+  entry that names the one that paid for it, and is no larger. Nothing else ever goes back.
 - Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget. Raising the budget is an entry.
 - What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
 - The guarantee is for an unmodified ledger: a restored backup or a deleted file forgets what was spent.
 
 **Theorem.** Let each release on a ledger be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all
-earlier results in view. Then all of them together are (epsilon, delta)-DP for the budget. *Proof* for delta = 0:
-amounts and questions are functions of the transcript so far, so on a fixed transcript they are the same for both
-neighbours; the likelihood ratio of the transcript is the product of those of its releases, and at most
-exp(sum eps_i) <= exp(epsilon). With delta, where each sum is checked before its release, this is the basic privacy
-filter of Rogers, Roth, Ullman and Vadhan (2016). Gates that are open at the same time: concurrent composition (Vadhan,
-Wang 2021; Lyu 2022). A release that is read again is a function of what was released.
+earlier results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most
+eps_i - L(a), where exp(L(a)) bounds the likelihood ratio of those answers to those questions, for all neighbours
+(``mechanisms.bounds``). Then all of them together are (epsilon, delta)-DP for the budget.
+
+*Proof.* Fix neighbours and a whole transcript: every question, answer, opening, closing and amount, in the order in
+which they happened, however gates were interleaved. Who asks, opens or closes what, and what goes back, is decided from
+the transcript before it and from coins that know no data, so those steps have the same probability on both sides. The
+noise of one gate is independent of that of all others, so the probability of the transcript is the product, over
+releases and gates, of the probability of what each said to the questions that it was asked, which the transcript
+fixes. (1) All pure: the logarithm of the ratio is at most the sum of eps_i over releases, and of L(a_i) over gates.
+That is at most what the ledger counts at that moment: a gate counts with eps_i >= L(a_i) while it may answer, and with
+eps_i less what went back, >= L(a_i), once it is closed. Only a charge makes that sum grow, and none is admitted that
+would take it beyond epsilon. (2) With delta: a release is (eps_i, delta_i)-DP exactly if its law P_i exceeds
+min(P_i, exp(eps_i) Q_i) by a mass of at most delta_i. Put these minima in place of the laws: the product is then at
+most exp(epsilon) times that of the neighbour, by (1), and what was left out has a mass of at most the expected sum of
+the delta_i that were charged, at most delta. A gate with delta_i > 0 is, against everybody who asks it, a function of
+one (eps_i, delta_i) release made when it was opened (Lyu 2022, for all interactive mechanisms), and counts as that. []
+
+So this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016) in which pure losses are counted per transcript. What
+the proof needs, and who sees to it:
+
+- *The whole eps_i stays reserved while the gate may answer.* One that was given back and then answered would be counted
+  short; so the gate is closed first, for good, and a gate is dead in every process but its own (``mechanisms.gate``).
+- *The amount is a function of the transcript.* It is: L(m, k) of the answers given. An answer whose fate is unknown is
+  no part of the transcript: its probability is the sum over both outcomes, so its ratio is at most that of the worse
+  one, and it is counted so (``service.gates``). In one process an answer that was drawn counts as what it was.
+- *delta_i = 0.* An (eps, delta) guarantee is of the whole mechanism; it has no loss for each transcript, and nothing
+  goes back. *The noise is secret.* A run with a seed, or of a flawed row, has no such L: nothing goes back either.
+- *At most once for each entry.* The store holds it: ``of`` is a key of the table ``refunds``. A process that dies gives
+  back nothing, and a charge whose gate is gone stays spent.
+
+A release that is read again is a function of what was released.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +62,7 @@ from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
 _DIGITS = 400
+_SHORT = 100
 _LONGEST_BITS = 12_000  # Python turns integers of up to 4,300 digits into text, and 14,000 bits are those
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
@@ -60,7 +90,7 @@ class Amount:
 
 
 class EntryKind(StrEnum):
-    """What an entry does: set the budget to an amount, spend an amount of it, or reserve one for a later release.
+    """What an entry does: set the budget, spend of it, reserve for a later release, or give back what a gate left.
 
     What is reserved counts as spent from the start, whether it is ever used or not.
     """
@@ -68,17 +98,27 @@ class EntryKind(StrEnum):
     BUDGET = "budget"
     SPEND = "spend"
     RESERVE = "reserve"
+    REFUND = "refund"
+
+    @property
+    def spends(self) -> bool:
+        """Whether something was paid for."""
+        return self in (EntryKind.SPEND, EntryKind.RESERVE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One line of a ledger. ``what`` is public text: what was released, or why the budget changed."""
+    """One line of a ledger. ``what`` is public text: what was released, or why the budget changed.
+
+    ``of`` is, for a refund, the number of the entry that gave it back.
+    """
 
     number: int
     at: datetime
     kind: EntryKind
     amount: Amount
     what: str
+    of: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +147,16 @@ class Statement:
 
     @property
     def spent(self) -> Amount:
-        """The sum of everything spent or reserved."""
-        spends = (entry.amount for entry in self.entries if entry.kind is not EntryKind.BUDGET)
-        return sum(spends, start=Amount(epsilon=Fraction(0)))
+        """The sum of everything spent or reserved, less what was given back."""
+        return self._sum(EntryKind.SPEND, EntryKind.RESERVE) - self.given_back
+
+    @property
+    def given_back(self) -> Amount:
+        """The sum of what closed gates did not use."""
+        return self._sum(EntryKind.REFUND)
+
+    def _sum(self, *kinds: EntryKind) -> Amount:
+        return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=Amount(epsilon=Fraction(0)))
 
     @property
     def remaining(self) -> Amount:
@@ -169,6 +216,13 @@ def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon
                 name, f"must have at most {_DIGITS} digits to be recorded exactly", next_step="round it up"
             )
     return exact
+
+
+def writable(epsilon: Fraction) -> Amount:
+    """An epsilon to give back: as it is, or rounded down where it has more digits than are recorded."""
+    if not _EXACT.fullmatch(exact_text(epsilon)):
+        epsilon = Fraction(math.floor(epsilon * 10**_SHORT), 10**_SHORT)
+    return Amount(epsilon=epsilon)
 
 
 def exact_text(value: Fraction) -> str:

@@ -1,6 +1,7 @@
 """The tables of a ledger, and the steps that bring an older ledger up to date.
 
-``entries`` is the account: what was allowed and what was spent. ``releases`` holds what an entry gave, in parts: part 0
+``entries`` is the account: what was allowed, spent and given back; ``refunds`` says which entry gave back in which, and
+its key that each does so once. ``releases`` holds what an entry gave, in parts: part 0
 says that a reserved entry is used, and the others are what was released. ``gates`` and ``asks`` are what a service must
 know to go on after a crash; ``requests`` are answers to whoever asks twice; ``tokens`` say who may. Amounts are exact
 decimals in text. A gate's counters and its asks say the same thing twice: the counters make a look at a gate cheap, and
@@ -25,10 +26,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    inspect,
     select,
     text,
     update,
 )
+from sqlalchemy.schema import CreateColumn
 
 METADATA: Final = MetaData()
 
@@ -59,6 +62,13 @@ RELEASES = Table(
     Column("gave", Text, nullable=False),
 )
 
+REFUNDS = Table(
+    "refunds",
+    METADATA,
+    Column("of", Integer, ForeignKey("entries.number"), primary_key=True, autoincrement=False),
+    Column("entry", Integer, ForeignKey("entries.number"), nullable=False, unique=True),
+)
+
 TOKENS = Table(
     "tokens",
     METADATA,
@@ -86,6 +96,8 @@ GATES = Table(
     Column("asked", Integer, nullable=False, default=0),
     Column("above", Integer, nullable=False, default=0),
     Column("below", Integer, nullable=False, default=0),
+    # Whether it gives back what it did not use when it is closed; those of before version 4 do not.
+    Column("refund", Integer, nullable=False, server_default="0"),
     # Seconds since 1970, and not before this moment may anybody see that the gate is closed.
     Column("closed_from", Float),
     Column("closed_because", Text),
@@ -156,7 +168,22 @@ def _kept(connection: Connection) -> None:
     _only_grows(connection, RELEASES)
 
 
-STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service, _kept)
+def _metered(connection: Connection) -> None:
+    METADATA.create_all(connection, tables=[REFUNDS], checkfirst=False)
+    _only_grows(connection, REFUNDS)
+    _add_columns(connection, GATES)
+
+
+def _add_columns(connection: Connection, table: Table) -> None:
+    """Those that an older ledger lacks; one that is made now has them from the start."""
+    there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+    for column in table.columns:
+        if column.name not in there:
+            new = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {new}"))
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service, _kept, _metered)
 """From nothing to version 1, from 1 to 2, and so on; a step that has been released is never edited."""
 
 VERSION: Final = len(STEPS)

@@ -10,14 +10,15 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, Self
 
 from sqlalchemy import Connection, inspect, update
 
-from sparsegate.budget import Number
+from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, ParameterError
-from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_amount, public_line
+from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_amount, public_line, writable
 from sparsegate.ledger.database import open_database
 from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
 from sparsegate.ledger.reserved import Reserved, Together
@@ -138,14 +139,37 @@ class Ledger:
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 
+    def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry:
+        """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
+
+        Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
+        the theorem of ``account`` asks; the entry must have no delta.
+        """
+        exact = exact_epsilon(epsilon)
+        with self.database.writing() as connection:
+            return self.refund(connection, self._own(connection, entry).number, exact)
+
+    def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry:
+        """Add a refund of an entry to a transaction that writes more than that."""
+        amount = writable(epsilon)
+        statement = self._read(connection)
+        paid = self._spent(connection, number)
+        if (before := next((one for one in statement.entries if one.of == number), None)) is not None:
+            return before
+        if paid.amount.delta or not amount.within(paid.amount):
+            raise ParameterError(
+                "epsilon",
+                f"must be at most what entry {number} spent, {paid.amount}, and that without a delta",
+                str(amount),
+                "only what a pure mechanism did not use goes back",
+            )
+        what = public_line(f"not used by entry {number}, {paid.what}"[:LONGEST_LINE], "what")
+        return append(connection, len(statement.entries) + 1, EntryKind.REFUND, amount, what, of=number)
+
     def keep(self, entry: Entry | int, gave: Mapping[str, Any]) -> None:
         """Store what the release of an entry gave, as JSON; may be called again to add to it."""
-        number = entry.number if isinstance(entry, Entry) else entry
         with self.database.writing() as connection:
-            if self._spent(connection, number) != entry and isinstance(entry, Entry):
-                rule = "must be an entry of this ledger"
-                raise ParameterError("entry", rule, number, "keep what a release gave on the ledger that paid for it")
-            add_part(connection, number, gave)
+            add_part(connection, self._own(connection, entry).number, gave)
 
     def release(self, number: int) -> Release:
         """What the entry of that number gave, again, and at no cost."""
@@ -218,7 +242,7 @@ class Ledger:
             return self._read(connection)
 
     def total_spent(self) -> Amount:
-        """The sum of everything spent."""
+        """The sum of everything spent and not given back."""
         return self.statement().spent
 
     def entries(self) -> tuple[Entry, ...]:
@@ -254,6 +278,14 @@ class Ledger:
     def _spent(self, connection: Connection, number: object) -> Entry:
         read_dataset(self.database, connection, self._dataset)
         return read_spent(self.database, connection, number)
+
+    def _own(self, connection: Connection, entry: Entry | int) -> Entry:
+        number = entry.number if isinstance(entry, Entry) else entry
+        found = self._spent(connection, number)
+        if found != entry and isinstance(entry, Entry):
+            rule = "must be an entry of this ledger"
+            raise ParameterError("entry", rule, number, "go to the ledger that paid for the release")
+        return found
 
     def _reserved(self, connection: Connection, number: object) -> Entry:
         entry = self._spent(connection, number)

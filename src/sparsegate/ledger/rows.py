@@ -12,9 +12,10 @@ from sqlalchemy import Connection, func, insert, select
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement, exact_text, exact_value
 from sparsegate.ledger.database import Database
-from sparsegate.ledger.database_schema import ENTRIES, LEDGER, RELEASES, VERSION
+from sparsegate.ledger.database_schema import ENTRIES, LEDGER, REFUNDS, RELEASES, VERSION
 
 _ORDER: Final = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
+_READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry == ENTRIES.c.number)
 
 
 def read_version(database: Database, connection: Connection) -> int:
@@ -48,10 +49,14 @@ def read_dataset(database: Database, connection: Connection, dataset: str | None
 def read_statement(database: Database, connection: Connection, dataset: str | None) -> Statement:
     """Every entry of the ledger of a dataset."""
     name = read_dataset(database, connection, dataset)
-    rows = connection.execute(select(*_ORDER).order_by(ENTRIES.c.number))
+    rows = connection.execute(_READ.order_by(ENTRIES.c.number))
     entries = tuple(_entry(database, place, tuple(row)) for place, row in enumerate(rows, start=1))
     if not entries or entries[0].kind is not EntryKind.BUDGET:
         raise damaged(database, "it does not begin with a budget")
+    for entry in entries:
+        paid = None if entry.of is None else entries[min(entry.of, entry.number) - 1]
+        if paid is not None and not (paid.kind.spends and entry.amount.within(paid.amount)):
+            raise damaged(database, f"entry {entry.number} gives back what was not spent")
     return Statement(dataset=name, entries=entries)
 
 
@@ -59,32 +64,36 @@ def read_spent(database: Database, connection: Connection, number: object) -> En
     """The entry of that number, which must be one that spent."""
     row = None
     if isinstance(number, int) and 1 < number < 2**31:
-        row = connection.execute(select(*_ORDER).where(ENTRIES.c.number == number)).one_or_none()
+        row = connection.execute(_READ.where(ENTRIES.c.number == number)).one_or_none()
     found = None if row is None else _entry(database, row[0], tuple(row))
-    if found is None or found.kind is EntryKind.BUDGET:
+    if found is None or not found.kind.spends:
         next_step = "see the entries with `sparsegate ledger show`"
         raise ParameterError("number", "must be that of an entry that spent", number, next_step)
     return found
 
 
 def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
-    number, at, kind, epsilon, delta, what = row
+    number, at, kind, epsilon, delta, what, of = row
     try:
         moment, sort = datetime.fromisoformat(str(at)), EntryKind(str(kind))
     except ValueError:
         number = None
-    if number != place:
+    if number != place or (sort is EntryKind.REFUND) != (of is not None):
         raise damaged(database, f"entry {place} does not fit")
     amount = Amount(epsilon=exact_value(epsilon), delta=exact_value(delta))
-    return Entry(number=place, at=moment, kind=sort, amount=amount, what=str(what))
+    return Entry(number=place, at=moment, kind=sort, amount=amount, what=str(what), of=of)  # type: ignore[arg-type]
 
 
-def append(connection: Connection, number: int, kind: EntryKind, amount: Amount, what: str) -> Entry:
-    """Add an entry."""
+def append(
+    connection: Connection, number: int, kind: EntryKind, amount: Amount, what: str, of: int | None = None
+) -> Entry:
+    """Add an entry. A second refund ``of`` one entry is refused by the key of the table."""
     at = now()
     written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), what)
     connection.execute(insert(ENTRIES).values(dict(zip((column.name for column in _ORDER), written, strict=True))))
-    return Entry(number=number, at=at, kind=kind, amount=amount, what=what)
+    if of is not None:
+        connection.execute(insert(REFUNDS).values(of=of, entry=number))
+    return Entry(number=number, at=at, kind=kind, amount=amount, what=what, of=of)
 
 
 def read_parts(database: Database, connection: Connection, entry: int) -> dict[int, dict[str, Any]]:

@@ -51,7 +51,7 @@ queries are monotonic.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple, Unpack
 
@@ -173,6 +173,23 @@ def outcome_loss(
 def _directions(row: Variant, monotonic: bool) -> tuple[Direction, ...]:
     # |e - q| rises for one query and falls for another when all answers rise: an error is never monotonic.
     return ("up", "down") if monotonic and row.compared is Compared.ANSWER else ("any",)
+
+
+def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, int]], *, monotonic: bool) -> Loss:
+    """The supremum of the loss of one transcript: ``rounds`` are its (BELOW, ABOVE), under a rho of their own each.
+
+    Rounds are independent, so their losses add; with monotonic queries all of them move in one direction.
+
+    >>> transcript_loss(VARIANTS["standard"], Scales(Fraction(2), Fraction(8), None), [(9, 2)], monotonic=False)
+    Fraction(1, 1)
+    """
+    asked = sum(below + above for below, above in rounds)
+    if scales.query is None:
+        return math.inf if asked else Fraction(0)
+    if row.released is Released.NOISY_ANSWER:
+        return asked / scales.query
+    rates, ways = Rates.of(scales, row), _directions(row, monotonic)
+    return max(sum((round_loss(*one, rates, way).loss for one in rounds), Fraction(0)) for way in ways)
 
 
 def tight_epsilon(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import Budget
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounds import Loss, outcome_loss, tight_loss
+from sparsegate.mechanisms.bounds import tight_loss, transcript_loss
 from sparsegate.mechanisms.lattice import Lattice
 from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.setting import Options, Setting
@@ -79,15 +79,16 @@ class Calibration:
         public = {"cutoff": self.cutoff, "monotonic": self.monotonic, "queries": self.queries}
         return float(tight_loss(self.row, self._per_unit, **public))  # type: ignore[arg-type]
 
-    def loss(self, below: int, above: int) -> Loss:
-        """L(m,k), what a run has cost that said BELOW m times and ABOVE k times, where rho is drawn once."""
-        return outcome_loss(below, above, self._per_unit, monotonic=self.monotonic, row=self.row)
-
     def finished(self, below: Any, above: Any) -> Any:
         """Whether that run has given all the answers it may; for arrays of numbers, where."""
         if self.row.closes is Closes.RARER:
             return (below >= self.cutoff) & (above >= self.cutoff)
         return above >= (self.cutoff if self.row.stops else math.inf)
+
+    def spent(self, rounds: Sequence[tuple[int, int]]) -> Fraction:
+        """What a transcript of these (BELOW, ABOVE) costs, exactly; the whole budget where its loss has no bound."""
+        loss = transcript_loss(self.row, self._per_unit, rounds, monotonic=self.monotonic)
+        return self.budget.total if loss == math.inf else min(Fraction(loss), self.budget.total)
 
 
 def calibrate(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.mechanisms.gap import Estimator
 from sparsegate.mechanisms.lattice import LIMIT
+from sparsegate.mechanisms.meter import Meter
 from sparsegate.mechanisms.variants import Closes, Compared, Released
 from sparsegate.noise import Reservoir, Source
 from sparsegate.noise.lineage import MARK, birthmark
@@ -58,6 +60,7 @@ class Gate:
         "_estimator",
         "_fast",
         "_lock",
+        "_meter",
         "_nu",
         "_positives",
         "_rho",
@@ -75,6 +78,7 @@ class Gate:
         source: Source | None,
         not_private: bool,
         ledger: Spender | None = None,
+        refund: bool = True,
     ) -> None:
         scales = calibration.scales
         steps = calibration.lattice.steps(threshold, "threshold")
@@ -98,7 +102,9 @@ class Gate:
         # Whether a BELOW can close it, too.
         self._watched = calibration.queries is not None or calibration.row.closes is Closes.RARER
         what = f"gate: threshold {threshold}, cutoff {calibration.cutoff}, {calibration.row.key}"
-        charge(ledger, epsilon=calibration.budget.total, delta=calibration.budget.delta, what=what)
+        charged = charge(ledger, epsilon=calibration.budget.total, delta=calibration.budget.delta, what=what)
+        # No bound on the loss holds for a run that waived privacy.
+        self._meter = Meter(calibration, charged if refund and not not_private else None)
         self._rho = self._draw_rho()
 
     def _draw_rho(self) -> int:
@@ -170,6 +176,7 @@ class Gate:
             self._closed = "all the questions it was planned for have been asked"
         if positives and calibration.row.redraws_threshold:
             self._rho = self._draw_rho()
+            self._meter.redrawn(self._asked)
 
     def ask_many(
         self,
@@ -297,10 +304,25 @@ class Gate:
         rarer = min(self._positives, self._asked - self._positives)
         return cutoff - (rarer if row.closes is Closes.RARER else self._positives) if row.stops else None
 
+    @property
+    def spent(self) -> Fraction:
+        """L(m,k): what the answers drawn so far have cost, exactly; at most the whole budget. See ``meter``."""
+        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
+            return self._meter.spent(self._asked, self._positives)
+        with self._lock:
+            return self._meter.spent(self._asked, self._positives)
+
     def close(self) -> None:
-        """Stop answering. Nothing is refunded."""
+        """Stop answering, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
+
+        Nothing goes back in another process than the gate's own, where it is dead, nor from a gate made with
+        ``refund=False``, ``not_private=True`` or a delta.
+        """
+        if self._born != MARK[0]:
+            return
         with self._lock:
             self._closed = self._closed or "it was closed by hand"
+        self._meter.give_back(self._asked, self._positives)
 
     def __enter__(self) -> Self:
         return self

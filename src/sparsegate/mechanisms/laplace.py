@@ -41,7 +41,7 @@ def laplace(
     scale = exact_scale(lattice.sensitivity / spent)
     steps = lattice.private_steps(count, "count")
     noise = trusted_source(source, not_private)
-    keep = charge(ledger, epsilon=spent, what=f"one number with Laplace noise, sensitivity {sensitivity}")
+    keep = charge(ledger, epsilon=spent, what=f"one number with Laplace noise, sensitivity {sensitivity}").keep
     value = lattice.value(steps + discrete_laplace(noise, scale))
     keep({"release": "laplace", "value": value})
     return value

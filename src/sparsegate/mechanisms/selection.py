@@ -166,7 +166,7 @@ class Request:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
         ready = self.prepare(scores)
         what = f"top {self.count}, method {self.method}"
-        keep = charge(ledger, epsilon=ready.budget.total, delta=ready.delta, what=what)
+        keep = charge(ledger, epsilon=ready.budget.total, delta=ready.delta, what=what).keep
         groups, noisy = ready.draw(source)
         return Picks(ready=ready, keep=keep, groups=groups, members=scores.draw_members(source, groups), noisy=noisy)
 

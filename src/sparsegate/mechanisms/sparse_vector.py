@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Unpack
 
 import numpy as np
@@ -46,6 +47,7 @@ class SparseVector(Gate):
         Of a ``budget`` the plan keeps the total and the answers share; the rest it splits by itself.
     granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
     ledger : where the whole epsilon is charged, before any noise is drawn: an open ``sparsegate.Ledger``.
+    refund : ``close`` gives back to the ledger what the answers did not cost; False: what was charged stays spent.
     source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
 
     >>> import sparsegate as sg
@@ -55,6 +57,8 @@ class SparseVector(Gate):
     [False, True, False]
     >>> gate
     <SparseVector standard: 1 of 2 positives, open>
+    >>> 0 < gate.spent < gate.budget.total
+    True
     """
 
     __slots__ = ()
@@ -66,6 +70,7 @@ class SparseVector(Gate):
         cutoff: int,
         sensitivity: Number,
         ledger: Spender | None = None,
+        refund: bool = True,
         source: Source | None = None,
         not_private: bool = False,
         queries: int | None = None,
@@ -91,12 +96,20 @@ class SparseVector(Gate):
         )
         if delta:
             calibration = or_approximate(calibration, delta)
-        super().__init__(calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger)
+        if not isinstance(refund, bool):
+            raise ParameterError("refund", "must be True or False", refund)
+        super().__init__(
+            calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund
+        )
 
     @property
     def budget(self) -> Budget:
         """The shares this gate spends, all of them committed when it was made."""
         return self._calibration.budget
+
+    def cost(self, *, below: int, above: int) -> Fraction:
+        """L(m,k): what a gate like this one costs that has said m BELOW and k ABOVE."""
+        return self._calibration.spent([(below, above)])
 
     def margin(self, confidence: float = 0.95) -> int | float:
         """How far from the threshold an answer must be for its ABOVE or BELOW to be right with this probability.

@@ -118,7 +118,7 @@ def top_items(
         record = prepared.record(private=noise.private)
         what = f"top {record.count} of {item}, unit {record.unit}, method {record.method}, domain {record.domain}"
         what += f", where {where}" if where else ""
-        keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what)
+        keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
         release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
         keep({"release": "top_items", "item": item, **release.published()})
     return release

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, Number, Spender, charge
+from sparsegate.budget import Budget, Number, Prepaid, Spender, charge
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
@@ -91,6 +91,7 @@ class OnlineAnswers:
         probability 0.95; it needs ``population``. Most data need far fewer than that.
     population: n, a public number of people or an upper bound on it; by default a noisy count, paid from epsilon.
     ledger: an open ``sparsegate.Ledger``, charged with the whole epsilon before anything is drawn.
+    refund: ``close`` gives back what the answers did not cost; False: what was charged stays spent.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     >>> import pandas
@@ -131,6 +132,7 @@ class OnlineAnswers:
         cutoff: int | None = None,
         population: int | None = None,
         ledger: Spender | None = None,
+        refund: bool = True,
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
@@ -161,9 +163,16 @@ class OnlineAnswers:
         self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
         self._lock = threading.Lock()
         what = f"online answers: tolerance {float(terms.tolerance):g}, cutoff {self.cutoff}, {cells.size} cells"
-        charge(ledger, epsilon=terms.total, what=what)
+        paid = Prepaid(charge(ledger, epsilon=terms.total, what=what))
         self._population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
-        self._gate = Gate(terms.calibration, threshold=terms.tolerance, source=noise, not_private=not_private)
+        self._gate = Gate(
+            terms.calibration,
+            threshold=terms.tolerance,
+            source=noise,
+            not_private=not_private,
+            ledger=paid,
+            refund=refund,
+        )
 
     def ask(self, query: Any, *, unchecked: bool = False) -> OnlineAnswer:
         """How many people does the query count?
@@ -251,11 +260,14 @@ class OnlineAnswers:
         """The public histogram, in people: one axis for each column, in the order of its categories."""
         return (self._histogram.shares[:-1] * self._population).reshape(self._cells.shape)
 
+    @property
+    def spent(self) -> Fraction:
+        """What everything said so far has cost, exactly: the gate's answers, and the count of people."""
+        return self._epsilon - self._calibration.budget.total + self._gate.spent
+
     def close(self) -> None:
-        """Stop checking. Nothing is refunded."""
-        if not self._gate.closed:
-            with self._lock:
-                self._gate.close()
+        """Stop checking, and give back to the ledger what the answers did not cost (``Gate.close``)."""
+        self._gate.close()
 
     def __enter__(self) -> Self:
         return self

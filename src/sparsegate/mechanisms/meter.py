@@ -1,0 +1,45 @@
+"""What a gate has cost, answer by answer; and what goes back when it has given its last one.
+
+The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own noise: exactly, and at most the budget.
+``ledger.account`` proves that the rest may go back when the gate is closed.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+from sparsegate.budget import Charge
+from sparsegate.mechanisms.calibration import Calibration
+
+
+class Meter:
+    """The meter of one gate; ``charge`` is what gets back the rest, None where nothing goes back."""
+
+    __slots__ = ("_calibration", "_charges", "_ends")
+
+    def __init__(self, calibration: Calibration, charge: Charge | None) -> None:
+        self._calibration = calibration
+        self._charges = [] if charge is None else [charge]
+        self._ends: list[int] = []  # how many were asked at each redraw of rho
+
+    def redrawn(self, asked: int) -> None:
+        """The threshold noise was drawn anew: a round is over."""
+        self._ends.append(asked)
+
+    def spent(self, asked: int, positives: int) -> Fraction:
+        """What this many answers, and this many ABOVE among them, have cost."""
+        if not self._calibration.row.redraws_threshold:
+            return self._calibration.spent([(asked - positives, positives)])
+        ends = [0, *self._ends]
+        rounds = [(end - start - 1, 1) for start, end in pairwise(ends)]
+        return self._calibration.spent([*rounds, (asked - ends[-1], 0)])
+
+    def give_back(self, asked: int, positives: int) -> None:
+        """Give back what those answers did not cost: once, or again where the ledger could not be written."""
+        try:
+            charge = self._charges.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not charge.give_back(self._calibration.budget.total - self.spent(asked, positives)):
+            self._charges.append(charge)
