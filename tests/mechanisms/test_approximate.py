@@ -184,6 +184,27 @@ def test_the_scales_spend_epsilon_and_no_more(cutoff, sensitivity, monotonic):
     assert approximate_epsilon(scales=less, **options) > 1.05
 
 
+def test_a_small_epsilon_finds_its_large_order():
+    options = {"sensitivity": 1, "cutoff": 1000, "monotonic": False, "delta": Fraction(1, 10**12)}
+    scales = approximate_scales(epsilon=Fraction(1, 1000), **options)
+    assert (
+        scales.query < Fraction(2 * 1000, Fraction(1, 1000)) / 4
+    )  # a quarter of what the pure gate takes for eps2 alone
+
+
+def test_continuous_noise_is_the_limit_of_fine_lattices():
+    def at(step, **kind):
+        scales = Scales(Fraction(8) * step, Fraction(20) * step, None)
+        return renyi_bound(Fraction(7), scales=scales, sensitivity=step, cutoff=5, monotonic=False, **kind)
+
+    assert at(1, lattice=False) == pytest.approx(at(2**20), rel=1e-6)
+    alpha, e = 7, 1 / 8
+    laplace = alpha / (2 * alpha - 1) * math.exp((alpha - 1) * e) + (alpha - 1) / (2 * alpha - 1) * math.exp(-alpha * e)
+    quiet = Scales(Fraction(8), Fraction(10**9), None)  # comparisons that cost next to nothing
+    bound = renyi_bound(Fraction(7), scales=quiet, sensitivity=1, cutoff=1, monotonic=True, lattice=False)
+    assert bound == pytest.approx(math.log(laplace) / (alpha - 1), rel=1e-9)
+
+
 @pytest.mark.parametrize(("cutoff", "gain"), [(10, 1.0), (50, 1.42), (100, 1.85), (300, 2.96)])
 def test_the_noise_is_smaller_by_what_the_theory_page_says(cutoff, gain):
     row = sg.VARIANTS["standard"]

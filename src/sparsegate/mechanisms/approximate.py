@@ -35,7 +35,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparsegate.budget import Budget, Number, exact_delta
 from sparsegate.mechanisms.bounded_range import conversion, log_inverse
@@ -73,15 +73,27 @@ def or_approximate(pure: Calibration, delta: Number) -> Calibration:
     return approximate if margins[1] < margins[0] else pure
 
 
-def renyi_bound(alpha: Fraction, *, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool) -> float:
-    """D_alpha of a gate of any number of questions, with scales and sensitivity in lattice steps, rounded up.
+def renyi_bound(
+    alpha: Fraction, *, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, lattice: bool = True
+) -> float:
+    """D_alpha of a gate of any number of questions, rounded up; scales and sensitivity are in lattice steps.
 
-    >>> round(renyi_bound(Fraction(20), scales=Scales(Fraction(8), Fraction(90), None), sensitivity=1, cutoff=50,
-    ...                   monotonic=True), 4)
-    0.2247
+    Without a lattice they are in any unit, and the noise is continuous: the limit of ever finer steps.
+
+    >>> scales = Scales(Fraction(8), Fraction(90), None)
+    >>> round(renyi_bound(Fraction(20), scales=scales, sensitivity=1, cutoff=50, monotonic=True), 4)
+    0.1938
     """
     with interval_arithmetic(_BITS) as iv:
-        return _rounded_up(_divergence(iv, _exact(iv, alpha), _gate(iv, scales, sensitivity, cutoff, monotonic)))
+        gate = _gate(iv, scales, sensitivity, cutoff, monotonic, int(lattice))
+        return _rounded_up(_divergence(iv, _exact(iv, alpha), gate))
+
+
+def pure_renyi_bound(alpha: Fraction, epsilon: Fraction) -> float:
+    """D_alpha of whatever is epsilon-DP, rounded up: that of randomised response, which is rho one step away."""
+    with interval_arithmetic(_BITS) as iv:
+        order = _exact(iv, alpha)
+        return _rounded_up(_threshold_moment(iv, order, 1 / _exact(iv, epsilon), 1) / (order - 1))
 
 
 def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, delta: Fraction) -> float:
@@ -131,27 +143,29 @@ def _search(epsilon: float, asked: float, sensitivity: int, shift: int, cutoff: 
         room = (alpha - 1) * (epsilon - conversion(fp, alpha, asked))
         if room <= 0:
             return math.inf, 0.0, 0.0
-        least = _scale(lambda t: _threshold_moment(fp, alpha, t, sensitivity), room)
+        least = math.exp(_meets(lambda t: _threshold_moment(fp, alpha, math.exp(t), sensitivity), room, *_SCALES))
 
         def with_threshold(y: float) -> tuple[float, float, float]:
             t = least * math.exp(y)
             left = (room - _threshold_moment(fp, alpha, t, sensitivity)) / cutoff
-            b = _scale(lambda b: _log_kappa(fp, alpha, b, shift, cells=1), left) if left > 0 else math.inf
+            if left <= 0:
+                return math.inf, t, math.inf
+            b = math.exp(_meets(lambda b: _log_kappa(fp, alpha, math.exp(b), shift, cells=1), left, *_SCALES))
             return t * t + b * b, t, b
 
         return with_threshold(_least(lambda y: with_threshold(y)[0], *_RAISED))
 
-    variance, threshold, query = with_order(_least(lambda x: with_order(x)[0], *_ORDERS))
+    first = _meets(lambda x: conversion(fp, 1 + math.exp(x), asked), epsilon, *_ORDERS)
+    variance, threshold, query = with_order(_least(lambda x: with_order(x)[0], first, _ORDERS[1]))
     return (threshold, query) if math.isfinite(variance) else None
 
 
-def _scale(of: Callable[[float], float], target: float) -> float:
-    """The scale at which a falling function of it meets the target."""
-    low, high = _SCALES
+def _meets(of: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where a falling function meets the target, or the high end where it does not."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if of(math.exp(middle)) <= target else (middle, high)
-    return math.exp(high)
+        low, high = (low, middle) if of(middle) <= target else (middle, high)
+    return high
 
 
 def _short(scale: Fraction | float) -> Fraction:
@@ -161,43 +175,61 @@ def _short(scale: Fraction | float) -> Fraction:
     return math.ceil(exact / unit) * unit
 
 
-def _gate(ctx: Any, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool) -> tuple[Any, Any, int, int, int]:
+class _Gate(NamedTuple):
+    """Numbers of a context of mpmath; ``step`` is 1 on the lattice and 0 for continuous noise."""
+
+    threshold: Any
+    query: Any
+    sensitivity: int
+    shift: int
+    cutoff: int
+    step: int
+
+
+def _gate(ctx: Any, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, step: int = 1) -> _Gate:
     assert scales.threshold is not None
     assert scales.query is not None
     shift = sensitivity if monotonic else 2 * sensitivity
-    return _exact(ctx, scales.threshold), _exact(ctx, scales.query), sensitivity, shift, cutoff
+    return _Gate(_exact(ctx, scales.threshold), _exact(ctx, scales.query), sensitivity, shift, cutoff, step)
 
 
-def _divergence(ctx: Any, alpha: Any, gate: tuple[Any, Any, int, int, int], cells: int = _CELLS) -> Any:
-    threshold, query, sensitivity, shift, cutoff = gate
-    comparisons = cutoff * _log_kappa(ctx, alpha, query, shift, cells)
-    return (_threshold_moment(ctx, alpha, threshold, sensitivity) + comparisons) / (alpha - 1)
+def _divergence(ctx: Any, alpha: Any, gate: _Gate, cells: int = _CELLS) -> Any:
+    comparisons = gate.cutoff * _log_kappa(ctx, alpha, gate.query, gate.shift, cells, gate.step)
+    return (_threshold_moment(ctx, alpha, gate.threshold, gate.sensitivity, gate.step) + comparisons) / (alpha - 1)
 
 
-def _threshold_moment(ctx: Any, alpha: Any, scale: Any, shift: int) -> Any:
-    """(alpha - 1) D_alpha of discrete Laplace noise against itself ``shift`` steps away."""
-    share, q, w = shift / scale, ctx.exp(-1 / scale), ctx.exp(-(2 * alpha - 1) / scale)
-    between = w * (1 - ctx.exp(-(2 * alpha - 1) * (shift - 1) / scale)) / (1 - w)
-    total = (1 + ctx.exp(-(2 * alpha - 1) * share) + (1 - q) * between) / (1 + q)
+def _threshold_moment(ctx: Any, alpha: Any, scale: Any, shift: int, step: int = 1) -> Any:
+    """(alpha - 1) D_alpha of Laplace noise against itself, ``shift`` away."""
+    share, twice = shift / scale, 2 * alpha - 1
+    ends = 1 + ctx.exp(-twice * share)
+    if step:
+        q, w = ctx.exp(-1 / scale), ctx.exp(-twice / scale)
+        total = (ends + (1 - q) * w * (1 - ctx.exp(-twice * (shift - 1) / scale)) / (1 - w)) / (1 + q)
+    else:
+        total = (ends + (2 - ends) / twice) / 2
     return (alpha - 1) * share + ctx.log(total)
 
 
-def _log_kappa(ctx: Any, alpha: Any, scale: Any, shift: int, cells: int) -> Any:
-    """ln kappa from above, over cells of the whole x from 1 - shift to 0; with one cell, ln h at x = 0."""
-    q = ctx.exp(-1 / scale)
-    cells = min(shift, cells)
-    ends = [1 - shift + shift * j // cells for j in range(cells + 1)] if cells > 1 else [0, 1]
+def _log_kappa(ctx: Any, alpha: Any, scale: Any, shift: int, cells: int, step: int = 1) -> Any:
+    """ln kappa from above, over cells of the x from ``step - shift`` to 0; with one cell, ln h at x = 0."""
+    log_norm = ctx.log(1 + ctx.exp(-step / scale))
+    if step:
+        cells = min(shift, cells)
+        starts = [1 - shift + shift * j // cells for j in range(cells + 1)]  # of the whole x of a cell
+        ends = [(left, right - 1) for left, right in pairwise(starts)]
+    else:
+        ends = list(pairwise(ctx.mpf(shift) * (j - cells) / cells for j in range(cells + 1)))
 
-    def log_above(x: int) -> Any:  # ln Pr[nu >= x] for x <= 0
-        return ctx.log(1 - ctx.exp((x - 1) / scale) / (1 + q))
+    def log_below(x: Any) -> Any:  # ln Pr[nu < x] for x <= 0
+        return (x - step) / scale - log_norm
 
-    def of_cell(left: int, right: int) -> Any:
-        log_g = log_above(left)
-        log_ratio = log_above(right) + (right + shift) / scale + ctx.log(1 + q)
-        survived = alpha * ctx.log(1 - ctx.exp(log_g)) + (1 - alpha) * ctx.log(1 - ctx.exp(log_g - log_ratio))
+    def of_cell(left: Any, right: Any) -> Any:
+        log_g, log_rest = ctx.log(1 - ctx.exp(log_below(left))), log_below(left)
+        log_ratio = ctx.log(1 - ctx.exp(log_below(right))) + (right + shift) / scale + log_norm
+        survived = alpha * log_rest + (1 - alpha) * ctx.log(1 - ctx.exp(log_g - log_ratio))
         return log_g + (alpha - 1) * log_ratio - ctx.log(1 - ctx.exp(survived))
 
-    return max((of_cell(left, right - 1) for left, right in pairwise(ends)), key=_upper)
+    return max((of_cell(left, right) for left, right in (ends if cells > 1 else [(0, 0)])), key=_upper)
 
 
 def _exact(ctx: Any, x: Fraction) -> Any:

@@ -2,9 +2,21 @@
 
 from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.plan import plan
+from sparsegate.privacy.divergences import delta, renyi
 from sparsegate.privacy.loss import loss
 from sparsegate.privacy.loss_search import Found, search
 from sparsegate.privacy.outcome import log_probability
 from sparsegate.privacy.worst_case import WorstCase, worst_case
 
-__all__ = ["Found", "WorstCase", "log_probability", "loss", "plan", "search", "tight_epsilon", "worst_case"]
+__all__ = [
+    "Found",
+    "WorstCase",
+    "delta",
+    "log_probability",
+    "loss",
+    "plan",
+    "renyi",
+    "search",
+    "tight_epsilon",
+    "worst_case",
+]

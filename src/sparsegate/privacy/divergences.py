@@ -1,0 +1,150 @@
+"""Divergences of a row: the Renyi divergence of order alpha, and the privacy profile delta(epsilon).
+
+Of a pair of neighbours and a few queries both are exact: sums over all outcomes, whose probabilities have a relative
+error below 1e-10. Over all neighbours and any number of adaptive queries the Renyi divergence is bounded, by the least
+of what is proven for the row:
+
+- whatever is e-DP is no worse than randomised response at e, of which every e-DP pair is a post-processing (Kairouz,
+  Oh, Viswanath 2015): D_alpha <= ln((e^(alpha e) + e^((1-alpha) e)) / (1 + e^e)) / (alpha - 1), which is less than e
+  and less than alpha e**2/2;
+- a row that draws Laplace noise for its threshold once, says ABOVE and BELOW alone and closes after c ABOVE has the
+  bound of ``mechanisms.approximate``.
+
+A pair's profile says nothing about other pairs: one that attains the largest loss may do so with vanishing probability,
+where others have the larger delta.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparsegate.budget import Number, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.approximate import pure_renyi_bound, renyi_bound
+from sparsegate.mechanisms.bounds import tight_loss
+from sparsegate.mechanisms.variants import Compared, Noise, Scales, Variant
+from sparsegate.privacy.enumeration import log_probabilities, log_sum
+from sparsegate.privacy.laws import Floats
+from sparsegate.privacy.loss import require_neighbours
+from sparsegate.privacy.model import Model, ModelOptions, build
+
+
+def renyi(
+    row: Variant | str,
+    alpha: Number,
+    answers: ArrayLike | None = None,
+    neighbour: ArrayLike | None = None,
+    *,
+    threshold: ArrayLike = 0,
+    estimates: ArrayLike | None = None,
+    queries: int | None = None,
+    **options: Unpack[ModelOptions],
+) -> float:
+    """The Renyi divergence of order alpha > 1: exact for a pair, or without one a bound for all of them.
+
+    With ``answers`` on D and on its ``neighbour``, at most 12 each: the larger of D_alpha(A(D)||A(D')) and
+    D_alpha(A(D')||A(D)). Without: a number that no pair passes, for at most ``queries`` questions (None: any number),
+    math.inf where nothing is known. The other parameters are those of ``log_probability``.
+
+    >>> round(renyi("lyu-2017", 2, [0, 0], [1, -1], epsilon=1), 4)
+    0.0487
+    >>> round(renyi("standard", 8, epsilon=1, cutoff=100, monotonic=True), 4), renyi("chen-2015", 8, epsilon=1)
+    (0.0756, inf)
+    """
+    order = exact_epsilon(alpha, "alpha")
+    if order <= 1:
+        raise ParameterError("alpha", "must be larger than 1", alpha, "pass for instance alpha=2")
+    if answers is None or neighbour is None:
+        if answers is not neighbour:
+            raise ParameterError("neighbour", "or answers must not be given alone", next_step="pass both, or none")
+        return _bound(build(row, threshold=threshold, **options), order, queries)
+    if queries is not None:
+        raise ParameterError("queries", "must not be given with answers", queries, "their number is that of answers")
+    here, there = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
+    return max(_divergence(here, there, float(order)), _divergence(there, here, float(order)))
+
+
+def delta(
+    row: Variant | str,
+    at: Number,
+    answers: ArrayLike,
+    neighbour: ArrayLike,
+    *,
+    threshold: ArrayLike = 0,
+    estimates: ArrayLike | None = None,
+    **options: Unpack[ModelOptions],
+) -> float:
+    """The privacy profile of a pair: the least delta at which it is (``at``, delta)-indistinguishable, exactly.
+
+    It is the sum over outcomes of what Pr[A(D) = a] has beyond e^at Pr[A(D') = a], for the worse order of the two.
+    The other parameters are those of ``loss``.
+
+    >>> [round(delta("lyu-2017", at, [9] * 4 + [0], [10] * 4 + [-1], epsilon=1), 5) for at in (0, 0.5, 1)]
+    [0.01481, 3e-05, 0.0]
+    """
+    factor = float(exact_epsilon(at, "at", zero=True))
+    here, there = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
+    return max(_beyond(here, there, factor), _beyond(there, here, factor))
+
+
+def _pair(
+    model: Model, answers: ArrayLike, neighbour: ArrayLike, threshold: ArrayLike, estimates: ArrayLike | None
+) -> tuple[Floats, Floats]:
+    """ln Pr of each outcome on both sides."""
+    if model.numeric:
+        rule = f"must say ABOVE and BELOW alone; {model.row.key} releases numbers, whose outcomes are too many to list"
+        raise ParameterError("row", rule, next_step="use privacy.loss for one outcome")
+    here, there = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
+    require_neighbours(here, there)
+    return log_probabilities(here), log_probabilities(there)
+
+
+def _divergence(here: Floats, there: Floats, alpha: float) -> float:
+    possible = here > -np.inf
+    if (there[possible] == -np.inf).any():
+        return math.inf
+    terms = alpha * here[possible] + (1 - alpha) * there[possible]
+    return max(0.0, float(log_sum(terms)) / (alpha - 1))
+
+
+def _beyond(here: Floats, there: Floats, at: float) -> float:
+    return float(np.maximum(0.0, np.exp(here) - np.exp(there + at)).sum())
+
+
+def _bound(model: Model, order: Fraction, queries: int | None) -> float:
+    row, scales = model.row, model.scales
+    pure = tight_loss(row, scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=queries)
+    bounds = [pure_renyi_bound(order, Fraction(pure)) if math.isfinite(pure) else math.inf]
+    if _is_covered(model):
+        assert scales.threshold is not None
+        assert scales.query is not None
+        unit = int(model.sensitivity) if model.lattice is not None else 1
+        bounds += [
+            renyi_bound(
+                order,
+                scales=Scales(scales.threshold * unit, scales.query * unit, None),
+                sensitivity=unit,
+                cutoff=model.cutoff,
+                monotonic=model.monotonic and row.compared is Compared.ANSWER,
+                lattice=model.lattice is not None,
+            )
+        ]
+    return min(bounds)
+
+
+def _is_covered(model: Model) -> bool:
+    """Whether the bound of ``mechanisms.approximate`` is about such a row."""
+    row, scales = model.row, model.scales
+    return (
+        row.noise is Noise.LAPLACE
+        and row.stops
+        and not row.redraws_threshold
+        and not model.numeric
+        and row.compared is not Compared.ERROR_NOISE_INSIDE
+        and None not in (scales.threshold, scales.query)
+    )

@@ -1,0 +1,119 @@
+"""Divergences of pairs against a second computation, and the bounds that no pair may pass."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import sparsegate as sg
+from sparsegate.mechanisms.variants import Scales
+from sparsegate.privacy import delta, renyi, tight_epsilon, worst_case
+
+INDICATORS = ["standard", "lyu-2017", "dwork-roth-2014"]  # private rows that compare the answer and say no numbers
+ORDERS = [1.2, 2, 8, 40]
+PAIRS = [([0, 0, 0], [1, -1, 1]), ([9, 9, 9, 9, 0], [10, 10, 10, 10, -1]), ([3, -2, 0, 5], [2, -3, -1, 4])]
+
+
+def outcome_probabilities(answers, *, t, b, cutoff):
+    """Pr of every outcome on the lattice, by plain sums over rho."""
+    z = np.arange(-int(50 * t), int(50 * t) + 1)
+    rho, p = math.tanh(0.5 / t) * np.exp(-np.abs(z) / t), math.exp(-1 / b)
+    out = []
+    for outcome in itertools.product((False, True), repeat=len(answers)):
+        if sum(outcome[:-1]) >= cutoff:
+            continue
+        weight = rho.copy()
+        for said, answer in zip(outcome, answers, strict=True):
+            x = z - answer  # ABOVE iff nu >= x
+            tail = np.exp(-np.where(x > 0, x, 1 - x) / b) / (1 + p)
+            weight *= np.where((x > 0) == said, tail, 1 - tail)
+        out.append(weight.sum())
+    return np.array(out)
+
+
+@pytest.mark.parametrize(("answers", "neighbour"), PAIRS)
+def test_both_are_sums_over_outcomes(answers, neighbour):
+    scales, cutoff = Scales(Fraction(3), Fraction(4), None), len(answers)  # closes after the last query or not at all
+    options = {"scales": scales, "cutoff": cutoff, "noise": "lattice"}
+    p, q = (outcome_probabilities(values, t=3.0, b=4.0, cutoff=cutoff) for values in (answers, neighbour))
+    for alpha in (1.5, 6.0):
+        expected = max(math.log((x**alpha * y ** (1 - alpha)).sum()) for x, y in ((p, q), (q, p))) / (alpha - 1)
+        assert renyi("standard", alpha, answers, neighbour, **options) == pytest.approx(expected, rel=1e-8)
+    for at in (0, 0.1, 0.3):
+        expected = max(np.maximum(0, x - math.exp(at) * y).sum() for x, y in ((p, q), (q, p)))
+        assert delta("standard", at, answers, neighbour, **options) == pytest.approx(expected, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("row", INDICATORS)
+@pytest.mark.parametrize("noise", ["continuous", "lattice"])
+@pytest.mark.parametrize("cutoff", [1, 3])
+def test_no_pair_passes_the_bound(row, noise, cutoff):
+    for (answers, neighbour), alpha in itertools.product(PAIRS, ORDERS):
+        options = {"epsilon": 2, "cutoff": cutoff, "noise": noise}
+        exact = renyi(row, alpha, answers, neighbour, **options)
+        bound = renyi(row, alpha, **options)
+        assert 0 < exact <= bound <= tight_epsilon(row, epsilon=2, cutoff=cutoff) * (1 + 1e-12)
+        assert exact <= renyi(row, alpha, queries=len(answers), **options)
+
+
+def test_the_bound_has_teeth():
+    """At a high order the divergence is the largest loss, and a witness of it passes the bound at 20 % less noise."""
+    found = worst_case("lyu-2017", epsilon=1, queries=6)
+    pair = [[float(x) for x in side] for side in (found.answers, found.neighbour)]
+    honest = Scales(Fraction(2), Fraction(4), None)
+    less = Scales(Fraction(8, 5), Fraction(16, 5), None)
+    bound = renyi("lyu-2017", 2000, scales=honest)
+    assert 0.95 * bound < renyi("lyu-2017", 2000, *pair, scales=honest) <= bound
+    assert renyi("lyu-2017", 2000, *pair, scales=less) > bound
+
+
+@pytest.mark.parametrize(("answers", "neighbour"), PAIRS)
+def test_a_profile_falls_from_total_variation_to_nothing_at_the_loss(answers, neighbour):
+    options = {"epsilon": 1, "cutoff": 2}
+    profile = [delta("lyu-2017", at, answers, neighbour, **options) for at in (0, 0.2, 0.4, 1)]
+    assert profile == sorted(profile, reverse=True)
+    assert profile[0] > 1e-3
+    assert profile[3] == 0
+
+
+@pytest.mark.parametrize(("answers", "neighbour"), PAIRS)
+def test_a_profile_lies_below_what_its_divergence_allows(answers, neighbour):
+    options = {"epsilon": 4, "cutoff": 3}
+    for at, alpha in itertools.product((0.2, 0.5), (2, 5, 20)):
+        spent = renyi("lyu-2017", alpha, answers, neighbour, **options)
+        allowed = math.exp((alpha - 1) * (spent - at)) / (alpha - 1) * (1 - 1 / alpha) ** alpha
+        assert delta("lyu-2017", at, answers, neighbour, **options) <= allowed
+
+
+def test_a_row_without_query_noise_has_no_divergence():
+    assert renyi("stoddard-2014", 2, [0, 1], [1, 0], epsilon=1) == math.inf
+    assert renyi("stoddard-2014", 2, epsilon=1) == math.inf
+    assert delta("stoddard-2014", 5, [0, 1], [1, 0], epsilon=1) > 0.1
+
+
+def test_the_pure_bound_is_that_of_randomised_response():
+    spent = renyi("dwork-roth-2014", 3, epsilon=1)  # it redraws rho: the other bound is not for it
+    keep, flip = math.e / (1 + math.e), 1 / (1 + math.e)
+    assert spent == pytest.approx(math.log(keep**3 * flip**-2 + flip**3 * keep**-2) / 2, rel=1e-12)
+
+
+def test_many_above_cost_less_than_the_pure_bound_says():
+    pure = renyi("dwork-roth-2014", 10, epsilon=1, cutoff=200)
+    assert renyi("standard", 10, epsilon=1, cutoff=200) < pure / 2
+
+
+def test_refusals_name_the_parameter():
+    with pytest.raises(sg.ParameterError, match="alpha must be larger than 1"):
+        renyi("standard", 1, epsilon=1)
+    with pytest.raises(sg.ParameterError, match="neighbour or answers must not be given alone"):
+        renyi("standard", 2, [1], epsilon=1)
+    with pytest.raises(sg.ParameterError, match="queries must not be given with answers"):
+        renyi("standard", 2, [1], [2], queries=1, epsilon=1)
+    with pytest.raises(sg.ParameterError, match="row must say ABOVE and BELOW alone; roth-2011 releases numbers"):
+        delta("roth-2011", 1, [1], [2], epsilon=1)
+    with pytest.raises(sg.ParameterError, match="neighbour must differ from answers by at most the sensitivity"):
+        delta("standard", 1, [1], [9], epsilon=1)
