@@ -96,9 +96,11 @@ def test_threads_never_get_the_same_words() -> None:
 @pytest.mark.parametrize("fill", [fill_discrete_laplace, fill_geometric])
 def test_a_reservoir_gives_one_sequence_of_its_law_however_it_is_taken(fill: Fill) -> None:
     one, many = (Reservoir(Seeded(5), exact_scale(9), fill) for _ in range(2))
-    singly = [one.take() for _ in range(20_000)]
-    sizes = [1, 63, 64, 65, 300, 5000, 14_507]
-    assert singly == np.concatenate([many.take_many(size) for size in sizes]).tolist()
+    singly = [one.take() for _ in range(60_000)]
+    sizes = [1, 63, 64, 65, 300, 0, 5000, 14_507, 39_000]
+    mixed = np.concatenate([[*many.take_many(size), *(many.take() for _ in range(size % 7))] for size in sizes])
+    assert singly[: mixed.size] == mixed.tolist()
+    assert len(set(map(tuple, np.reshape(singly, (-1, 50))))) == 1200, "no stretch comes twice"
     assert (min(singly) < 0) == (fill is fill_discrete_laplace)
 
 

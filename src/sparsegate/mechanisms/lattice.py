@@ -174,8 +174,9 @@ class Lattice:
                 array = np.zeros_like(array)
         fine = min(max(-self.exponent, 0), 61)
         room = LIMIT >> fine
-        steps: NDArray[np.int64] = np.clip(array, -room if array.dtype.kind == "i" else 0, room).astype(np.int64)
-        return np.left_shift(steps, fine)
+        steps: NDArray[np.int64] = np.clip(array, -room if array.dtype.kind == "i" else 0, room)
+        steps = steps.astype(np.int64, copy=False)  # np.clip made an array of its own: what follows may write to it
+        return np.left_shift(steps, fine, out=steps) if fine else steps
 
     def _refuse_type(self, parameter: str) -> NoReturn:
         if self.integers:

@@ -1,6 +1,6 @@
 """Noise drawn ahead: a scalar draw costs a list pop, and dies with the process it was drawn for.
 
-Blocks double from 64 to 4,096 draws. When a block is drawn depends only on how many draws were taken, never on their
+Blocks double from 64 to 16,384 draws. When a block is drawn depends only on how many draws were taken, never on their
 values, and the sequence is the same whether it is taken one by one or many at once.
 """
 
@@ -20,7 +20,7 @@ from sparsegate.noise.sources import Source
 Fill = Callable[[Source, Fraction, NDArray[np.int64]], None]
 """Fills an array with independent draws of this scale: ``fill_discrete_laplace`` or ``fill_geometric``."""
 
-_FIRST, _LARGEST = 64, 4096
+_FIRST, _LARGEST = 64, 1 << 14
 
 
 class Reservoir:
@@ -32,7 +32,7 @@ class Reservoir:
     [58, 13, 39, 45, 29]
     """
 
-    __slots__ = ("_born", "_fill", "_next_block", "_scale", "_source", "_waiting")
+    __slots__ = ("_born", "_fill", "_next_block", "_rest", "_scale", "_source", "_waiting")
 
     def __init__(self, source: Source, scale: Fraction, fill: Fill = fill_discrete_laplace) -> None:
         self._fill = fill
@@ -40,12 +40,14 @@ class Reservoir:
         self._scale = scale
         self._next_block = _FIRST
         self._waiting: list[int] = []  # in reverse, so that pop() takes the oldest
+        self._rest = np.empty(0, dtype=np.int64)  # after those, in their order
         self._born = birthmark()
 
     def take(self) -> int:
         """The next draw."""
         if self._born != MARK[0] or not self._waiting:
-            self._waiting = self._draw_block()[::-1].tolist()
+            self._waiting = self._ahead()[::-1].tolist()
+            self._rest = self._rest[:0]
         return self._waiting.pop()
 
     def take_many(self, count: int) -> NDArray[np.int64]:
@@ -58,22 +60,24 @@ class Reservoir:
             out[:done] = self._waiting[-1 : -done - 1 : -1]
             del self._waiting[-done:]
         while done < count:
-            block = self._draw_block()
-            step = min(count - done, block.size)
-            out[done : done + step] = block[:step]
-            self._waiting = block[step:][::-1].tolist()
+            rest = self._ahead()
+            step = min(count - done, rest.size)
+            out[done : done + step] = rest[:step]
+            self._rest = rest[step:]
             done += step
         return out
 
-    def _draw_block(self) -> NDArray[np.int64]:
+    def _ahead(self) -> NDArray[np.int64]:
+        """What comes after those waiting: a new block where there is nothing yet."""
         if self._born != MARK[0]:
             raise GateClosed(
                 "this noise was drawn ahead in another process and died at the fork; make a new gate in this one"
             )
-        block = np.empty(self._next_block, dtype=np.int64)
-        self._next_block = min(2 * self._next_block, _LARGEST)
-        self._fill(self._source, self._scale, block)
-        return block
+        if not self._rest.size:
+            self._rest = np.empty(self._next_block, dtype=np.int64)
+            self._next_block = min(2 * self._next_block, _LARGEST)
+            self._fill(self._source, self._scale, self._rest)
+        return self._rest
 
     def __repr__(self) -> str:
         return "Reservoir(...)"
