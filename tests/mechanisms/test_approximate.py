@@ -242,6 +242,11 @@ def test_a_gate_that_stays_pure_is_charged_no_delta():
     assert [charge[:2] for charge in account.charged] == [(1, 0)]
 
 
+def test_an_approximate_gate_has_spent_all_of_it():
+    asked = gate(epsilon=1, delta=1e-6)
+    assert asked.spent == asked.cost(below=0, above=1) == 1
+
+
 def test_an_approximate_gate_releases_no_numbers():
     asked = gate(epsilon=1, delta=1e-6)
     assert {asked.ask(10**6).estimate for _ in range(5)} == {None}

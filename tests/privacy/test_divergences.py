@@ -106,6 +106,21 @@ def test_many_above_cost_less_than_the_pure_bound_says():
     assert renyi("standard", 10, epsilon=1, cutoff=200) < pure / 2
 
 
+@pytest.mark.parametrize("row", ["two-sided", "ding-2019", "liu-2024", "exponential-gap", "dwork-roth-2014"])
+def test_the_bound_of_many_above_is_for_no_other_row(row):
+    """These close later, say numbers, have other noise or draw rho again: what is left is that they are pure."""
+    spent = tight_epsilon(row, epsilon=1, cutoff=300, monotonic=True)
+    pure = math.log((math.exp(9 * spent) + math.exp(-8 * spent)) / (1 + math.exp(spent))) / 8
+    assert renyi(row, 9, epsilon=1, cutoff=300, monotonic=True) == pytest.approx(pure, rel=1e-9)
+    assert renyi("standard", 9, epsilon=1, cutoff=300, monotonic=True) < 0.1 * pure
+
+
+@pytest.mark.parametrize("row", ["ding-2019", "exponential-gap"])
+def test_gaps_are_numbers(row):
+    with pytest.raises(sg.ParameterError, match="row must "):
+        renyi(row, 2, [1], [2], epsilon=1)
+
+
 def test_refusals_name_the_parameter():
     with pytest.raises(sg.ParameterError, match="alpha must be larger than 1"):
         renyi("standard", 1, epsilon=1)

@@ -39,9 +39,10 @@ from typing import Any, NamedTuple
 
 from sparsegate.budget import Budget, Number, exact_delta
 from sparsegate.mechanisms.bounded_range import conversion, log_inverse
+from sparsegate.mechanisms.bounds import tight_loss
 from sparsegate.mechanisms.calibration import Calibration
 from sparsegate.mechanisms.margin import steps_to_confidence
-from sparsegate.mechanisms.variants import VARIANTS, Scales
+from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant
 from sparsegate.noise import MAX_SCALE
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 
@@ -94,6 +95,38 @@ def pure_renyi_bound(alpha: Fraction, epsilon: Fraction) -> float:
     with interval_arithmetic(_BITS) as iv:
         order = _exact(iv, alpha)
         return _rounded_up(_threshold_moment(iv, order, 1 / _exact(iv, epsilon), 1) / (order - 1))
+
+
+def row_renyi_bound(
+    alpha: Fraction,
+    row: Variant,
+    *,
+    scales: Scales,
+    sensitivity: int,
+    cutoff: int,
+    monotonic: bool,
+    queries: int | None,
+    lattice: bool = True,
+) -> float:
+    """The least of what is proven for D_alpha of a row, rounded up; infinite where nothing is."""
+    per_unit = Scales(*(None if scale is None else scale / sensitivity for scale in scales))
+    pure = tight_loss(row, per_unit, cutoff=cutoff, monotonic=monotonic, queries=queries)
+    least = pure_renyi_bound(alpha, Fraction(pure)) if math.isfinite(pure) else math.inf
+    covered = (
+        row.noise is Noise.LAPLACE
+        and row.closes is Closes.ABOVE
+        and not row.redraws_threshold
+        and not row.gap
+        and row.released is not Released.NOISY_ANSWER
+        and row.compared is not Compared.ERROR_NOISE_INSIDE
+        and scales.answer is None
+        and None not in scales[:2]
+    )
+    if covered:
+        one_way = monotonic and row.compared is Compared.ANSWER  # an error |e - q| moves either way
+        options = {"scales": scales, "sensitivity": sensitivity, "cutoff": cutoff, "lattice": lattice}
+        least = min(least, renyi_bound(alpha, monotonic=one_way, **options))  # type: ignore[arg-type]
+    return least
 
 
 def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, delta: Fraction) -> float:

@@ -86,7 +86,12 @@ class Calibration:
         return above >= (self.cutoff if self.row.stops else math.inf)
 
     def spent(self, rounds: Sequence[tuple[int, int]]) -> Fraction:
-        """What a transcript of these (BELOW, ABOVE) costs, exactly; the whole budget where its loss has no bound."""
+        """What a transcript of these (BELOW, ABOVE) costs, exactly; the whole budget where its loss has no bound.
+
+        Only pure losses belong to a transcript: with delta, all of it is spent by the first answer.
+        """
+        if self.budget.delta:
+            return self.budget.total
         loss = transcript_loss(self.row, self._per_unit, rounds, monotonic=self.monotonic)
         return self.budget.total if loss == math.inf else min(Fraction(loss), self.budget.total)
 

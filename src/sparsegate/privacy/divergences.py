@@ -25,13 +25,14 @@ from numpy.typing import ArrayLike
 
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.approximate import pure_renyi_bound, renyi_bound
-from sparsegate.mechanisms.bounds import tight_loss
-from sparsegate.mechanisms.variants import Compared, Noise, Scales, Variant
+from sparsegate.mechanisms.approximate import row_renyi_bound
+from sparsegate.mechanisms.lattice import Lattice
+from sparsegate.mechanisms.setting import RunOptions, Setting
+from sparsegate.mechanisms.variants import Scales, Variant, variant
 from sparsegate.privacy.enumeration import log_probabilities, log_sum
 from sparsegate.privacy.laws import Floats
 from sparsegate.privacy.loss import require_neighbours
-from sparsegate.privacy.model import Model, ModelOptions, build
+from sparsegate.privacy.model import Model, ModelOptions, Noise, build
 
 
 def renyi(
@@ -62,7 +63,7 @@ def renyi(
     if answers is None or neighbour is None:
         if answers is not neighbour:
             raise ParameterError("neighbour", "or answers must not be given alone", next_step="pass both, or none")
-        return _bound(build(row, threshold=threshold, **options), order, queries)
+        return _bound(variant(row), order, threshold, queries, **options)
     if queries is not None:
         raise ParameterError("queries", "must not be given with answers", queries, "their number is that of answers")
     here, there = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
@@ -96,7 +97,7 @@ def _pair(
     model: Model, answers: ArrayLike, neighbour: ArrayLike, threshold: ArrayLike, estimates: ArrayLike | None
 ) -> tuple[Floats, Floats]:
     """ln Pr of each outcome on both sides."""
-    if model.numeric:
+    if model.numeric or model.row.gap:
         rule = f"must say ABOVE and BELOW alone; {model.row.key} releases numbers, whose outcomes are too many to list"
         raise ParameterError("row", rule, next_step="use privacy.loss for one outcome")
     here, there = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
@@ -116,35 +117,29 @@ def _beyond(here: Floats, there: Floats, at: float) -> float:
     return float(np.maximum(0.0, np.exp(here) - np.exp(there + at)).sum())
 
 
-def _bound(model: Model, order: Fraction, queries: int | None) -> float:
-    row, scales = model.row, model.scales
-    pure = tight_loss(row, scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=queries)
-    bounds = [pure_renyi_bound(order, Fraction(pure)) if math.isfinite(pure) else math.inf]
-    if _is_covered(model):
-        assert scales.threshold is not None
-        assert scales.query is not None
-        unit = int(model.sensitivity) if model.lattice is not None else 1
-        bounds += [
-            renyi_bound(
-                order,
-                scales=Scales(scales.threshold * unit, scales.query * unit, None),
-                sensitivity=unit,
-                cutoff=model.cutoff,
-                monotonic=model.monotonic and row.compared is Compared.ANSWER,
-                lattice=model.lattice is not None,
-            )
-        ]
-    return min(bounds)
-
-
-def _is_covered(model: Model) -> bool:
-    """Whether the bound of ``mechanisms.approximate`` is about such a row."""
-    row, scales = model.row, model.scales
-    return (
-        row.noise is Noise.LAPLACE
-        and row.stops
-        and not row.redraws_threshold
-        and not model.numeric
-        and row.compared is not Compared.ERROR_NOISE_INSIDE
-        and None not in (scales.threshold, scales.query)
+def _bound(
+    row: Variant,
+    order: Fraction,
+    threshold: ArrayLike,
+    queries: int | None,
+    *,
+    noise: Noise = "continuous",
+    scales: Scales | None = None,
+    **options: Unpack[RunOptions],
+) -> float:
+    setting = Setting(row=row, queries=queries, scales=scales, **options)
+    whole = np.asarray(threshold).dtype.kind in "iu"
+    lattice = Lattice.fit(
+        sensitivity=setting.sensitivity, threshold=0 if whole else 0.0, granularity=setting.granularity
+    )
+    step = lattice.sensitivity if noise == "lattice" else 1
+    return row_renyi_bound(
+        order,
+        row,
+        scales=Scales(*(None if scale is None else scale * step for scale in setting.noise)),
+        sensitivity=step,
+        cutoff=setting.cutoff,
+        monotonic=setting.monotonic,
+        queries=setting.queries,
+        lattice=noise == "lattice",
     )
