@@ -1,9 +1,10 @@
 """Exact discrete Laplace noise: P[X = k] proportional to exp(-|k|/scale) over the integers.
 
 X is zero with probability centre(1/scale) = (1-q)/(1+q); otherwise its sign is a fair coin and |X| - 1 is geometric
-with ratio q = exp(-1/scale). All three are tossed exactly, so adding X to an integer count of sensitivity D gives
-(D/scale)-differential privacy with nothing left over for floating point to leak (Ghosh, Roughgarden, Sundararajan
-2009; Mironov 2012 shows what real-valued noise in floating point gives away).
+with ratio q = exp(-1/scale). A single draw, and a batch of a scale above 2**22, tosses all three; other batches take
+|X| from one logarithm (``noise.inversion``). All are exact, so adding X to an integer count of sensitivity D gives
+(D/scale)-differential privacy with nothing left over for floating point to leak (Ghosh, Roughgarden, Sundararajan 2009;
+Mironov 2012 shows what real-valued noise in floating point gives away).
 """
 
 from __future__ import annotations

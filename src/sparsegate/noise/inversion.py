@@ -22,7 +22,8 @@ b * 2**-42.7 <= 2**-20.7 min(1, b). The nearest integer and the distance to it a
 *Time* is the same for all words but those that are not decided in floats, of which each costs an interval. Given
 |X| = k, the distance of b E + a from k has one density on (0, 1), proportional to exp(-s/b), for every k >= 1: the
 exponential law has no memory. So whether y lies near the middle, 2 * ``_DOUBT`` of the words, is independent of k, but
-for how the float errors vary with k. Words |w| < 2**t are always slow: those of |X| > (63 - t) log(2) b, one word in
+for how the float errors vary with k. For k = 0 it is as likely, of discrete Laplace noise by a factor of 2 q / (1 + q)
+less, which is 0.975 at scale 20. Words |w| < 2**t are always slow: those of |X| > (63 - t) log(2) b, one word in
 2**(63 - t), which is 2**38 at scale 20, 2**23 at scale 2**20 and never less than 2**21. A slow word tells no more than
 that: it is an extreme one with odds of at most 1 to 8, and at scale 20 of 1 to 2**20.
 """
