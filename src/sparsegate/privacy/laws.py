@@ -1,22 +1,27 @@
-"""The two noise laws in log space: continuous Laplace, and the lattice's discrete Laplace.
+"""The noise laws in log space: Laplace or one-sided exponential, in the continuum or on the lattice.
 
-Both have exponential tails, so one description serves both. With rate r = 1/scale,
+All have exponential tails, so one description serves all. With rate r = 1/scale,
 
     Pr[X < t]  = beta exp(r t)      for t <= 0,     1 - alpha exp(-r t)   for t > 0
     Pr[X >= t] = 1 - beta exp(r t)  for t <= 0,     alpha exp(-r t)       for t > 0
-    weight(x)  = peak exp(-r |x|)
+    weight(x)  = peak exp(-r |x|)   inside the support, else 0
 
-    continuous:  alpha = beta = 1/2,  peak = r/2                                    (a density)
-    discrete:    alpha = 1/(1+p),  beta = p/(1+p),  peak = (1-p)/(1+p),  p = exp(-r)   (a mass, at whole t and x)
+    two-sided    continuous:  alpha = beta = 1/2,  peak = r/2                                 (a density)
+                 discrete:    alpha = 1/(1+p),  beta = p/(1+p),  peak = (1-p)/(1+p)           (a mass, at whole t and x)
+    X >= 0 only  alpha = 1,  beta = 0,  peak = r   or  1-p
+    X <= 0 only  alpha = 0,  beta = 1   or  p,     peak = r   or  1-p                         p = exp(-r)
 
-In the discrete case the two forms of each line agree at t = 0 and at t = 1, so each one is the restriction to the
-integers of a function that is smooth on its side of the break: quadrature over the integers rests on that.
+On the lattice the first form of each line is exact up to t = 0 and the second from t = 0 on (from t = 1 on for X <=
+0), so each one is the restriction to the integers of a function that is smooth on its side of the break: quadrature
+over the integers rests on that. No mechanism here has noise X <= 0: the sign is one of the traps that a row can fall
+into, and the analyser must be able to say what it costs.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +31,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseLaw:
-    """Laplace noise of a given scale; on the integers where ``lattice``."""
+    """Noise of a given scale; on the integers where ``lattice``; ``side`` 1: exponential, -1: minus exponential."""
 
     scale: float
     lattice: bool = False
+    side: Literal[-1, 0, 1] = 0
     rate: float = field(init=False)
     log_alpha: float = field(init=False)
     log_beta: float = field(init=False)
@@ -37,17 +43,29 @@ class NoiseLaw:
 
     def __post_init__(self) -> None:
         rate = 1 / self.scale
-        if self.lattice:
-            log_alpha = -math.log1p(math.exp(-rate))
-            shape = log_alpha, log_alpha - rate, math.log(-math.expm1(-rate)) + log_alpha
-        else:
-            shape = -math.log(2), -math.log(2), math.log(rate / 2)
+        step, one_side = (rate, math.log(-math.expm1(-rate))) if self.lattice else (0.0, math.log(rate))
+        both = -math.log1p(math.exp(-step))  # ln 1/(1+p), or ln 1/2
+        shape = {
+            0: (both, both - step, one_side + both),
+            1: (0.0, -math.inf, one_side),
+            -1: (-math.inf, -step, one_side),
+        }[self.side]
         for name, value in zip(("rate", "log_alpha", "log_beta", "log_peak"), (rate, *shape), strict=True):
             object.__setattr__(self, name, value)
 
+    @property
+    def support(self) -> tuple[float, float]:
+        """The least and the largest value."""
+        return (0.0 if self.side > 0 else -math.inf), (0.0 if self.side < 0 else math.inf)
+
     def log_weight(self, x: Floats) -> Floats:
-        """The log of the density, or of the mass, at x."""
-        return self.log_peak - self.rate * np.abs(x)
+        """The log of the density, or of the mass, at x.
+
+        >>> np.exp(NoiseLaw(scale=2.0, side=1).log_weight(np.array([-1.0, 0.0, 1.0]))).round(4).tolist()
+        [0.0, 0.5, 0.3033]
+        """
+        inside = self.log_peak - self.rate * np.abs(x)
+        return inside if self.side == 0 else np.where(self.side * x >= 0, inside, -np.inf)
 
     def log_below(self, t: Floats) -> Floats:
         """ln Pr[X < t].
@@ -97,12 +115,10 @@ class NoiseLaw:
 def _two_sided(exponent: Floats, log_bulk: float, log_tail: float, bulk: NDArray[np.bool_]) -> Floats:
     """ln(1 - e^(log_bulk + exponent)) where ``bulk``, else log_tail - exponent: a cdf left and right of its break."""
     # The clip keeps the unused branch from overflowing; in the bulk the exponent is never positive.
-    with np.errstate(divide="ignore"):
-        body = np.log1p(-np.exp(log_bulk + np.minimum(exponent, 0.0)))
-    return np.where(bulk, body, log_tail - exponent)
+    return np.where(bulk, _log1mexp(-log_bulk - np.minimum(exponent, 0.0)), log_tail - exponent)
 
 
 def _log1mexp(x: Floats) -> Floats:
-    """ln(1 - e^-x) for x > 0, accurate at both ends."""
+    """ln(1 - e^-x) for x >= 0, accurate at both ends."""
     with np.errstate(divide="ignore"):
         return np.where(x < math.log(2), np.log(-np.expm1(-np.minimum(x, 1.0))), np.log1p(-np.exp(-np.maximum(x, 0.5))))
