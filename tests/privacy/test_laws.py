@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import mpmath
 import numpy as np
 import pytest
@@ -13,11 +15,12 @@ from sparsegate.privacy.laws import NoiseLaw
 SCALES = (0.02, 0.5, 3.0, 1e3, 1e6)
 
 
-def masses(scale: float) -> dict[int, mpmath.mpf]:
-    """P[X = k] from its definition."""
+def masses(scale: float, side: int = 0) -> dict[int, mpmath.mpf]:
+    """P[X = k] from its definition: of both sides, of k >= 0 (side 1), of k <= 0 (side -1)."""
     q = mpmath.exp(-1 / mpmath.mpf(scale))
     reach = int(130 * scale) + 40
-    return {k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-reach, reach + 1)}
+    total = 1 + q if side == 0 else 1
+    return {k: (1 - q) / total * q ** abs(k) for k in range(-reach, reach + 1) if k * side >= 0}
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -32,19 +35,35 @@ def test_continuous_tails_agree_with_mpmath_however_small(scale: float) -> None:
             assert (below, above) == pytest.approx((small, large) if t <= 0 else (large, small), rel=5e-13, abs=0)
 
 
+@pytest.mark.parametrize("side", [0, 1, -1])
 @pytest.mark.parametrize("scale", [0.05, 0.7, 4.0])
-def test_discrete_tails_are_sums_of_masses(scale: float) -> None:
-    law = NoiseLaw(scale=scale, lattice=True)
+def test_discrete_tails_are_sums_of_masses(scale: float, side: Literal[-1, 0, 1]) -> None:
+    law = NoiseLaw(scale=scale, lattice=True, side=side)
     with mpmath.workdps(60):
-        mass = masses(scale)
+        mass = masses(scale, side)
         for t in (-6, -2, -1, 0, 1, 2, 3, 7):
             below = mpmath.fsum(value for k, value in mass.items() if k < t)
             above = mpmath.fsum(value for k, value in mass.items() if k >= t)
-            point = np.array([float(t)])
-            assert float(law.log_below(point)[0]) == pytest.approx(float(mpmath.log(below)), rel=1e-13)
-            assert float(law.log_above(point)[0]) == pytest.approx(float(mpmath.log(above)), rel=1e-13)
-            if t in mass:
-                assert float(law.log_weight(point)[0]) == pytest.approx(float(mpmath.log(mass[t])), rel=1e-13)
+            point, weight = np.array([float(t)]), mass.get(t, mpmath.mpf(0))
+            got = [float(table(point)[0]) for table in (law.log_below, law.log_above, law.log_weight)]
+            expected = [float(mpmath.log(p)) if p > 0 else -np.inf for p in (below, above, weight)]
+            assert got == pytest.approx(expected, rel=1e-13, abs=1e-15)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("side", [1, -1])
+def test_one_sided_tails_agree_with_mpmath_however_near_the_end(scale: float, side: Literal[-1, 1]) -> None:
+    law = NoiseLaw(scale=scale, side=side)
+    assert law.support == ((0, np.inf) if side == 1 else (-np.inf, 0))
+    with mpmath.workdps(400):
+        for x in (-700.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 0.3, 5.0, 40.0, 700.0):
+            t = x * scale
+            tail = mpmath.exp(-abs(mpmath.mpf(t)) / mpmath.mpf(scale)) if side * t > 0 else mpmath.mpf(1)
+            far, near = (float(mpmath.log(p)) if p > 0 else -np.inf for p in (tail, 1 - tail))
+            got = float(law.log_below(np.array([t]))[0]), float(law.log_above(np.array([t]))[0])
+            assert got == pytest.approx((near, far) if side == 1 else (far, near), rel=5e-13, abs=0)
+            density = float(-mpmath.log(scale) - abs(mpmath.mpf(t)) / mpmath.mpf(scale)) if side * t >= 0 else -np.inf
+            assert float(law.log_weight(np.array([t]))[0]) == pytest.approx(density, rel=5e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.7, 4.0])
