@@ -62,7 +62,9 @@ from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Re
 Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
 Direction = Literal["any", "up", "down"]  # how answers move from D to its neighbour: each as it likes, or all one way
 
-_MOVES: dict[Direction, tuple[int, int]] = {"any": (1, -1), "up": (1, 0), "down": (0, -1)}
+MOVES: dict[Direction, tuple[int, int]] = {"any": (1, -1), "up": (1, 0), "down": (0, -1)}
+"""The highest and the lowest move of one answer, in units of Delta."""
+
 _SHIFTS: dict[Direction, tuple[int, ...]] = {"any": (0, 1, -1), "up": (0, 1), "down": (0, -1)}
 
 
@@ -120,7 +122,7 @@ class RoundLoss(NamedTuple):
 def round_loss(below: int, above: int, rates: Rates, direction: Direction = "any") -> RoundLoss:
     """The supremum of the loss of m BELOW and k ABOVE under one rho, over neighbours that move in this direction."""
     m, k = below, above
-    high, low = _MOVES[direction]
+    high, low = MOVES[direction]
 
     def at(h: int) -> tuple[Loss, int, Loss]:
         bounds = sorted(

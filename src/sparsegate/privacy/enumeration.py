@@ -48,13 +48,15 @@ def possible_outcomes(model: Model, queries: int) -> Possible:
         raise ParameterError(
             "answers", f"must be 1 to {MOST_QUERIES} for all outcomes at once", queries, "use log_probability"
         )
-    return _possible(queries, int(min(model.positives_allowed, queries + 1)))
+    counts = [(m, k) for m in range(queries + 1) for k in range(queries + 1 - m)]
+    return _possible(queries, frozenset(pair for pair in counts if model.closed(*pair)))
 
 
 @lru_cache(maxsize=64)
-def _possible(queries: int, allowed: int) -> Possible:
+def _possible(queries: int, closed: frozenset[tuple[int, int]]) -> Possible:
     def grow(prefix: tuple[bool, ...]) -> Iterator[tuple[bool, ...]]:
-        if len(prefix) == queries or sum(prefix) == allowed:
+        k = sum(prefix)
+        if len(prefix) == queries or (len(prefix) - k, k) in closed:
             yield prefix
         else:
             yield from grow((*prefix, False))
@@ -110,7 +112,7 @@ def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Points, Floats
         return Points.at(np.zeros(1)), np.zeros(1)
     lattice = model.lattice is not None
     slope = model.rho.rate + queries * (model.nu.rate if model.nu is not None else 0.0)
-    tail = model.rho.scale * (DROP + queries * math.log(2))  # an ABOVE can at most double as rho falls out of reach
+    tail = model.rho.scale * (DROP + _rise(model, queries))
     panels = graded(breaks, tail, _FIRST / slope, lattice=lattice)
     short = (panels.end - panels.start) * slope <= 1
     rules = [gauss(panels.part(which), order, lattice=lattice) for which, order in ((~short, FINE), (short, _COARSE))]
@@ -118,7 +120,21 @@ def rho_grid(model: Model, breaks: Floats, queries: int) -> tuple[Points, Floats
     parts = [rule.nodes.part(which) for rule, which in zip(rules, used, strict=True)]
     z = Points(np.concatenate([p.base for p in parts]), np.concatenate([p.offset for p in parts]))
     weights = np.concatenate([rule.weights[which] for rule, which in zip(rules, used, strict=True)])
-    return z, np.log(weights) + model.rho.log_weight(z.value)
+    log_weight = np.log(weights) + model.rho.log_weight(z.value)
+    possible = log_weight > -np.inf
+    return z.part(possible), log_weight[possible]
+
+
+def _rise(model: Model, queries: int) -> float:
+    """Nats that the answers' probabilities can gain beyond the last break while the weight of rho falls.
+
+    With two-sided noise each answer at most doubles. A BELOW under one-sided noise rises from 0: with s = scale(rho)
+    and b = scale(nu) the product of n of them with e^(-t/s) is largest at t = b ln(1 + ns/b) <= ns, where each of them
+    is 1/(1 + b/(ns)); beyond, they gain n ln(1 + b/(ns)) nats at most.
+    """
+    if model.nu is None or model.rho is None or not model.nu.side:
+        return queries * math.log(2)
+    return queries * (1 + math.log1p(model.nu.scale / (queries * model.rho.scale)))
 
 
 def log_sum(log_values: Floats) -> Floats:

@@ -46,7 +46,10 @@ class Found:
 
 
 class _Options(NamedTuple):
-    """What one query may be: factor row ``here`` on D, ``there`` on D', and the gain from its released number."""
+    """What one query may be: factor row ``here`` on D, ``there`` on D', and the gain from its released number.
+
+    A gap of g is a gap of 0 where both answers lie g lower, so 0 is the only gap that need be tried.
+    """
 
     log_factors: Floats
     here: Indices
@@ -89,8 +92,7 @@ def search(
     model = build(row, threshold=np.asarray(thresholds), **options)
     rng = np.random.default_rng(seed)
     best = Found(answers=(), neighbour=(), threshold=(), outcome=(), loss=-math.inf)
-    directions: tuple[Direction, ...] = ("up", "down") if model.monotonic else ("any",)
-    for direction in directions:
+    for direction in _directions(model):
         climber = _Climber(model, queries, thresholds, direction, rng)
         tops: dict[tuple[int, int], _Climb] = {}
         for count in range(1, queries + 1):
@@ -106,6 +108,30 @@ def search(
                 if sum(part.loss for part in parts) > best.loss:
                     best = climber.describe(outcome, parts, rounds)
     return best
+
+
+def largest_losses(
+    row: Variant | str,
+    counts: Sequence[tuple[int, int]],
+    *,
+    restarts: int = 4,
+    seed: int = 0,
+    **options: Unpack[ModelOptions],
+) -> dict[tuple[int, int], float]:
+    """The largest loss found for each (m, k): m BELOW and k ABOVE under one rho, also where the row stops before.
+
+    >>> found = largest_losses("liu-2024", [(0, 1), (1, 0), (1, 1)], epsilon=1, allocation="1:1")
+    >>> [round(loss, 4) for loss in found.values()]
+    [0.25, 0.5, 1.0]
+    """
+    model = build(row, **options)
+    rng = np.random.default_rng(seed)
+    climbers = [_Climber(model, max(map(sum, counts)), (0,), way, rng) for way in _directions(model)]
+    return {(m, k): max(climber.climb(m, k).loss for climber in climbers for _ in range(restarts)) for m, k in counts}
+
+
+def _directions(model: Model) -> tuple[Direction, ...]:
+    return ("up", "down") if model.monotonic else ("any",)
 
 
 class _Climber:
@@ -127,7 +153,8 @@ class _Climber:
         self.below = _Options(
             points.log_below(self.z), here, there, np.zeros(here.size), q[here], q[there], bar[here], none
         )
-        self.above = self.below._replace(log_factors=points.log_above(self.z))
+        self.gap = model.row.gap
+        self.above = self.below._replace(log_factors=(points.log_gap if self.gap else points.log_above)(self.z))
         if model.numeric:
             self.above = self._with_numbers(model, self.above, q)
         self.factors = {id(options): np.exp(options.log_factors) for options in (self.below, self.above)}
@@ -207,12 +234,13 @@ class _Climber:
             for above in outcome[start : end + 1]:
                 options, at = (self.above if above else self.below), left[above].pop()
                 number = float(options.number[at])
+                released = ([0.0] if above and self.gap else []) + ([] if math.isnan(number) else [number])
                 rows.append(
                     (
                         float(options.answer[at]),
                         float(options.neighbour[at]),
                         float(options.threshold[at]),
-                        above if math.isnan(number) else number,
+                        tuple(released) if len(released) > 1 else released[0] if released else above,
                     )
                 )
         answers, neighbour, threshold, entries = zip(*rows, strict=True)

@@ -2,8 +2,9 @@
 
 Given rho = z, the answers of a transcript are independent, so a row's whole behaviour is in two tables: ln Pr[BELOW
 | z] and ln Pr[ABOVE | z] of each query. They are smooth in z but for one break per query, at z = q - T (or |e - q|
-- T), and one more at z = -T where the noise is inside the absolute value. All numbers are floats here: in the units
-of the answers for continuous noise, in lattice steps for lattice noise.
+- T), and one more at z = -T where the noise is inside the absolute value. The public shift kappa of one-sided noise is
+a part of T here. A positive that also releases its gap g to the noisy threshold fixes nu at g + T + z - q. All numbers
+are floats: in the units of the answers for continuous noise, in lattice steps for lattice noise.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import LIMIT, Lattice
+from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.setting import RunOptions, Setting, only
 from sparsegate.mechanisms.variants import Closes, Compared, Released, Scales, Variant, variant
 from sparsegate.mechanisms.variants import Noise as NoiseKind
@@ -50,16 +52,30 @@ class Model:
     rho: NoiseLaw | None
     nu: NoiseLaw | None
     fresh: NoiseLaw | None
+    shift: float = 0.0
 
     @property
     def numeric(self) -> bool:
-        """Whether a positive carries a number."""
+        """Whether a positive carries a number other than its gap."""
         return self.fresh is not None or self.row.released is Released.NOISY_ANSWER
 
     @property
-    def positives_allowed(self) -> float:
-        """The cutoff, or infinity for a row that never stops."""
-        return self.cutoff if self.row.stops else math.inf
+    def query_support(self) -> tuple[float, float]:
+        """The least and the largest nu."""
+        return (0.0, 0.0) if self.nu is None else self.nu.support
+
+    def closed(self, below: int, above: int) -> bool:
+        """Whether the row stops after this many BELOW and ABOVE."""
+        return {
+            Closes.NEVER: False,
+            Closes.ABOVE: above >= self.cutoff,
+            Closes.RARER: min(below, above) >= self.cutoff,
+        }[self.row.closes]
+
+    def reachable(self, below: int, above: int) -> bool:
+        """Whether some transcript has this many BELOW and ABOVE: the row must not have stopped before the last."""
+        before = ((below - 1, above), (below, above - 1))
+        return any(min(counts) >= 0 and not self.closed(*counts) for counts in before)
 
     def compare(self, answers: Numbers, threshold: Numbers, estimates: Numbers | None) -> Comparisons:
         """Answers, thresholds and estimates as floats, or as lattice steps, checked and aligned."""
@@ -70,10 +86,10 @@ class Model:
         bar = self._aligned(threshold, q.size, "threshold")
         guess = q if estimates is None else self._aligned(estimates, q.size, "estimates")
         # Differences before floats: large counts may lie close together.
-        value = (q - bar) if estimates is None else np.abs(guess - q)
+        value = (q - bar) - self.shift if estimates is None else np.abs(guess - q)
         if self.row.compared is Compared.ERROR_NOISE_OUTSIDE:
-            value = value - bar
-        columns = {"answer": q, "bar": bar, "estimate": guess, "value": value}
+            value = (value - bar) - self.shift
+        columns = {"answer": q, "bar": bar + self.shift, "estimate": guess, "value": value}
         return Comparisons(model=self, **{name: column.astype(np.float64) for name, column in columns.items()})
 
     def _numbers(self, values: Any, parameter: str) -> NDArray[Any]:
@@ -112,7 +128,10 @@ class Model:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparisons:
-    """One entry for each query: q, T, e, and ``value``: q - T, |e - q| - T, or |e - q| where the noise is inside."""
+    """One entry for each query: q, T, e, and ``value``: q - T, |e - q| - T, or |e - q| where the noise is inside.
+
+    T contains the shift kappa.
+    """
 
     model: Model
     answer: Floats
@@ -135,9 +154,13 @@ class Comparisons:
         return self.value - self.bar if self.inside else self.value
 
     def breaks(self) -> Floats:
-        """Every point at which a table, or the weight of rho, is not smooth."""
+        """Every point at which a table, or the weight of rho or of nu, is not smooth."""
         ends = -self.bar if self.inside else self.bar[:0]
-        return np.unique(np.concatenate((self.centre, ends, [0.0])))
+        every = np.concatenate((self.centre, ends, [0.0]))
+        # On the lattice a weight that starts at x is smooth on (x - 1, ...).
+        laws = (self.model.rho, self.model.nu)
+        one_sided = self.model.lattice is not None and any(law is not None and law.side for law in laws)
+        return np.unique(np.concatenate((every, every - 1)) if one_sided else every)
 
     def log_below(self, z: Points) -> Floats:
         """ln Pr[BELOW | rho = z], a row for each query."""
@@ -153,10 +176,10 @@ class Comparisons:
             return np.where(past <= 0, 0.0, -np.inf)
         return nu.log_outside(z.past(-self.bar), self.value[:, None], past) if self.inside else nu.log_above(past)
 
-
-def analysed(row: Variant) -> bool:
-    """Whether the exact analysis knows such a row: Laplace noise, no gap, one way to close."""
-    return row.noise is NoiseKind.LAPLACE and not row.gap and row.closes is not Closes.RARER
+    def log_gap(self, z: Points) -> Floats:
+        """ln of the weight of nu that makes the gap 0 given rho = z, a row for each query."""
+        nu, past = self.model.nu, z.past(self.centre)
+        return np.where(past == 0, 0.0, -np.inf) if nu is None else nu.log_weight(past)
 
 
 def build(
@@ -175,9 +198,6 @@ def build(
     if noise not in ("continuous", "lattice"):
         raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
     setting = Setting(row=variant(row), scales=scales, **options)
-    if not analysed(setting.row):
-        rule = "must have Laplace noise, no gap and close after c positives to be analysed"
-        raise ParameterError("row", rule, setting.row.key, "its tight epsilon is known all the same")
     if setting.granularity is not None and noise != "lattice":
         rule = "must not be given for continuous noise"
         raise ParameterError("granularity", rule, setting.granularity, 'pass noise="lattice"')
@@ -194,11 +214,18 @@ def build(
     on_lattice = noise == "lattice"
     unit = Fraction(lattice.sensitivity) if on_lattice else Fraction(setting.sensitivity)
 
-    def law(scale: Fraction | None) -> NoiseLaw | None:
-        if scale is None:
-            return None
-        return NoiseLaw(scale=float(exact_scale(scale * unit) if on_lattice else scale * unit), lattice=on_lattice)
-
+    if setting.row.gap and setting.noise.query is None:
+        raise ParameterError("scales", "must have query noise where the gap is released", setting.noise)
+    in_units = [None if s is None else exact_scale(s * unit) if on_lattice else s * unit for s in setting.noise]
+    one_sided, shift = setting.row.noise is NoiseKind.EXPONENTIAL, 0.0
+    if one_sided:
+        kappa = central_shift(Scales(*in_units), lattice=on_lattice)
+        shift = round(kappa) if on_lattice else kappa
+    sides: tuple[Literal[0, 1], ...] = (1, 1, 0) if one_sided else (0, 0, 0)
+    rho, nu, fresh = (
+        None if scale is None else NoiseLaw(scale=float(scale), lattice=on_lattice, side=side)
+        for scale, side in zip(in_units, sides, strict=True)
+    )
     return Model(
         row=setting.row,
         cutoff=setting.cutoff,
@@ -206,7 +233,8 @@ def build(
         scales=setting.noise,
         sensitivity=float(unit),
         lattice=lattice if on_lattice else None,
-        rho=law(setting.noise.threshold),
-        nu=law(setting.noise.query),
-        fresh=law(setting.noise.answer),
+        rho=rho,
+        nu=nu,
+        fresh=fresh,
+        shift=shift,
     )

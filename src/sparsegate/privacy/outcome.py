@@ -4,30 +4,37 @@
 
 (the paper's Eq. for Pr[A(D) = a], Sec. 3.1). A row that redraws rho after a positive gives a product of such
 integrals, one for each round. A positive that releases its own noisy value a_i contributes the density of nu at a_i
-- q_i, and limits the integral to z <= a_i - T_i (|e_i - a_i| - T_i for errors). A fresh numeric answer contributes
-a factor outside the integral. On the lattice, integrals are sums and densities are probabilities.
+- q_i, and limits the integral to z <= a_i - T_i (|e_i - a_i| - T_i for errors). A positive that releases its gap g_i
+= q_i + nu_i - T_i - rho contributes the density of nu at g_i + T_i + z - q_i, inside the integral: all gaps share z. A
+fresh numeric answer contributes a factor outside the integral. Noise that cannot be negative limits z: to z >= 0 by
+rho, to z > q_i - T_i by a BELOW, to z >= q_i - T_i - g_i by a gap. On the lattice, integrals are sums and densities
+are probabilities.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
 from numbers import Real
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.gate import Answer
-from sparsegate.mechanisms.variants import Compared, Released, Variant
+from sparsegate.mechanisms.variants import Closes, Compared, Released, Variant
 from sparsegate.privacy.laws import Floats
 from sparsegate.privacy.model import Comparisons, Model, ModelOptions, build
 from sparsegate.privacy.quadrature import LogIntegrand, Points, log_integral
 
 Outcome = Sequence[Any]
-"""BELOW and ABOVE as bools or ``Answer`` objects; a number stands for an ABOVE that released it."""
+"""BELOW and ABOVE as bools or ``Answer`` objects; a number stands for an ABOVE that released it.
+
+Where a row releases gaps the number is the gap; where it releases both, the entry is the pair (gap, number).
+"""
 
 _CELLS = 1 << 17  # comparisons times points evaluated at a time: 1 MB
 
@@ -60,30 +67,52 @@ def log_probability(
 
 def transcript(comparisons: Comparisons, outcome: Outcome) -> float:
     """The same for answers that are ready."""
-    above, numbers = read_outcome(comparisons.model, outcome, comparisons.answer.size)
-    asked = comparisons[: above.size]
-    return math.fsum(_round(asked[at], above[at], numbers[at]) for at in _rounds(asked.model, above))
+    entries = read_outcome(comparisons.model, outcome, comparisons.answer.size)
+    asked = comparisons[: len(entries)]
+    above = np.array([entry.above for entry in entries], dtype=np.bool_)
+    return math.fsum(_round(asked[at], entries[at], above[at]) for at in _rounds(asked.model, above))
 
 
-def read_outcome(model: Model, outcome: Outcome, queries: int) -> tuple[NDArray[np.bool_], list[Any]]:
-    """Which answers are ABOVE, and the number that each one released."""
+class Entry(NamedTuple):
+    """One answer of a transcript, and what an ABOVE released: the gap to the noisy threshold, a noisy answer."""
+
+    above: bool
+    gap: Any = None
+    number: Any = None
+
+
+def read_outcome(model: Model, outcome: Outcome, queries: int) -> list[Entry]:
+    """The entries, checked: each is one that the row can give, and the row stops where they end."""
     if not isinstance(outcome, Sequence | np.ndarray) or isinstance(outcome, str | bytes):
         raise ParameterError("outcome", "must be a list of answers", outcome, "pass for instance [False, True]")
-    numbers: list[Any] = []
-    number: Any
-    above = np.zeros(len(outcome), dtype=np.bool_)
-    for i, entry in enumerate(outcome):
-        if isinstance(entry, Answer):
-            above[i], number = entry.above, entry.estimate
-        elif isinstance(entry, bool | np.bool_):
-            above[i], number = entry, None
-        elif isinstance(entry, Real):
-            above[i], number = True, entry
-        else:
-            raise ParameterError(
-                "outcome", "must hold bools, Answers or numbers", entry, "pass for instance [False, True]"
-            )
-        if number is not None and not (model.numeric and above[i] and math.isfinite(number)):
+    entries = [_entry(model, entry) for entry in outcome]
+    closed = [model.closed(i - k, k) for i, k in enumerate(accumulate((e.above for e in entries), initial=0))]
+    if any(closed[:-1]):
+        stop = "ABOVE" if model.row.closes is Closes.ABOVE else "answer of the rarer kind"
+        rule = f"must end with {stop} number {model.cutoff}: {model.row.key} stops there"
+        raise ParameterError("outcome", rule, len(entries))
+    if len(entries) > queries or (len(entries) < queries and not closed[-1]):
+        rule = f"must have one entry for each of the {queries} answers, or end where the row stops"
+        raise ParameterError("outcome", rule, len(entries))
+    return entries
+
+
+def _entry(model: Model, given: Any) -> Entry:
+    if isinstance(given, Answer):
+        entry = Entry(given.above, number=given.estimate)
+    elif isinstance(given, bool | np.bool_):
+        entry = Entry(bool(given))
+    elif isinstance(given, Real):
+        entry = Entry(True, number=given) if model.numeric or not model.row.gap else Entry(True, gap=given)
+    elif isinstance(given, tuple) and len(given) == 2 and model.row.gap and model.numeric:
+        entry = Entry(True, *given)
+    else:
+        raise ParameterError("outcome", "must hold bools, Answers or numbers", given, "pass for instance [False, True]")
+    if model.row.gap and entry.number is not None and not (model.numeric and isinstance(given, tuple)):
+        rule = f"must hold gaps to the noisy threshold, or pairs (gap, fresh answer): {model.row.key} releases gaps"
+        raise ParameterError("outcome", rule, given, "pass the gap, or True for all of them")
+    for number in (entry.gap, entry.number):
+        if number is not None and not (entry.above and math.isfinite(number) and (model.numeric or model.row.gap)):
             raise ParameterError(
                 "outcome",
                 "must hold finite numbers, and only where an ABOVE releases one; "
@@ -91,20 +120,7 @@ def read_outcome(model: Model, outcome: Outcome, queries: int) -> tuple[NDArray[
                 number,
                 "pass True or False",
             )
-        numbers.append(number)
-    given = int(above.sum())
-    stopped = given == model.positives_allowed and bool(above[-1])
-    if given > model.positives_allowed or (given == model.positives_allowed and not stopped):
-        raise ParameterError(
-            "outcome", f"must end with ABOVE number {model.cutoff}: {model.row.key} stops there", given
-        )
-    if len(outcome) > queries or (len(outcome) < queries and not stopped):
-        raise ParameterError(
-            "outcome",
-            f"must have one entry for each of the {queries} answers, or end where the row stops",
-            len(outcome),
-        )
-    return above, numbers
+    return entry
 
 
 def _rounds(model: Model, above: NDArray[np.bool_]) -> list[slice]:
@@ -114,39 +130,45 @@ def _rounds(model: Model, above: NDArray[np.bool_]) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def _round(asked: Comparisons, above: NDArray[np.bool_], numbers: list[Any]) -> float:
-    model = asked.model
+def _round(asked: Comparisons, entries: list[Entry], above: NDArray[np.bool_]) -> float:
+    model, lattice = asked.model, asked.model.lattice is not None
     constant, high = 0.0, math.inf
-    compared = np.ones(above.size, dtype=np.bool_)
-    for i, number in enumerate(numbers):
-        if number is None:
-            continue
-        noise = model.released(number) - asked.answer[i]
-        if math.isnan(noise):
-            return -math.inf
-        law = model.fresh
-        if model.row.released is Released.NOISY_ANSWER:
-            # nu is known now, so the comparison says only how far up rho may lie.
-            law, compared[i] = model.nu, False
-            high = min(high, _pinned(asked, i, noise))
-        if law is None and noise:
-            return -math.inf
-        constant += float(law.log_weight(np.array(noise))) if law is not None else 0.0
-    below, over = asked[~above], asked[above & compared]
-    low = -math.inf
-    if model.nu is None:
-        low, high = max(below.centre, default=low), min(high, *over.centre, math.inf)
-    elif asked.inside:
-        low = max(-below.bar, default=low)  # |.| < T + z needs T + z > 0
+    compared, gapped = above.copy(), np.zeros(above.size, dtype=np.bool_)
+    value = asked.value.copy()
+    for i, (_, gap, number) in enumerate(entries):
+        if gap is not None:
+            # A gap of g is a gap of 0 where the answer lies g lower.
+            gapped[i], compared[i], value[i] = True, False, value[i] - model.released(gap)
+            if not gap >= 0 or math.isnan(value[i]):
+                return -math.inf
+        if number is not None:
+            noise = model.released(number) - asked.answer[i]
+            law = model.fresh
+            if model.row.released is Released.NOISY_ANSWER:
+                # nu is known now, so the comparison says only how far up rho may lie.
+                law, compared[i] = model.nu, False
+                high = min(high, _pinned(asked, i, noise))
+            if math.isnan(noise) or (law is None and noise):
+                return -math.inf
+            constant += float(law.log_weight(np.array(noise))) if law is not None else 0.0
+    asked = replace(asked, value=value)
+    below, over, gaps = asked[~above], asked[compared], asked[gapped]
+    log_f = _log_factors(below, over, gaps)
     if model.rho is None:
-        return constant + float(_log_factors(below, over)(Points.at(np.zeros(1)))[0]) if low < 0 <= high else -math.inf
+        return constant + float(log_f(Points.at(np.zeros(1)))[0]) if high >= 0 else -math.inf
+    (rho_low, rho_high), (nu_low, nu_high) = model.rho.support, model.query_support
+    closed = 1.0 if lattice else 0.0  # z >= x is z > x - 1 on the integers
+    low = max(rho_low - closed, *(below.centre + nu_low), *(gaps.centre + nu_low - closed), -math.inf)
+    high = min(high, rho_high, *(over.centre + nu_high), *(gaps.centre + nu_high), math.inf)
+    if asked.inside:
+        low = max(low, *-below.bar, -math.inf)  # |.| < T + z needs T + z > 0
     nu_rate, layer = (model.nu.rate, model.nu.scale) if model.nu is not None else (0.0, model.rho.scale)
     return constant + log_integral(
-        _log_factors(below, over),
+        log_f,
         asked.breaks(),
         low,
         high,
-        lattice=model.lattice is not None,
+        lattice=lattice,
         finest=1 / (model.rho.rate + above.size * nu_rate),
         layer=layer,
     )
@@ -164,30 +186,28 @@ def _pinned(asked: Comparisons, i: int, noise: float) -> float:
     return float(value - asked.bar[i])
 
 
-def _log_factors(below: Comparisons, over: Comparisons) -> LogIntegrand:
+def _log_factors(below: Comparisons, over: Comparisons, gaps: Comparisons) -> LogIntegrand:
     """ln of the integrand at an array of points; equal comparisons are computed once."""
     rho = below.model.rho
-    parts = [
-        (group, count, sign)
-        for group, count, sign in ((*_grouped(below), False), (*_grouped(over), True))
-        if count.size
-    ]
-    step = max(1, _CELLS // max(1, *(count.size for _, count, _ in parts), 1))
+    parts = [(group.log_below, count) for group, count in _grouped(below)]
+    parts += [(group.log_above, count) for group, count in _grouped(over)]
+    parts += [(group.log_gap, count) for group, count in _grouped(gaps)]
+    step = max(1, _CELLS // max(1, *(count.size for _, count in parts), 1))
 
     def log_f(z: Points) -> Floats:
         total = rho.log_weight(z.value) if rho is not None else np.zeros(z.size)
-        if below.model.nu is not None:
-            for start in range(0, z.size, step):
-                some = z.part(slice(start, start + step))
-                for group, count, sign in parts:
-                    total[start : start + step] += count @ (group.log_above(some) if sign else group.log_below(some))
+        for start in range(0, z.size, step):
+            some = z.part(slice(start, start + step))
+            for table, count in parts:
+                total[start : start + step] += count @ table(some)
         return total
 
     return log_f
 
 
-def _grouped(comparisons: Comparisons) -> tuple[Comparisons, Floats]:
-    """One of each kind of comparison, and how many there are of it."""
-    keys = np.stack((comparisons.value, comparisons.bar if comparisons.inside else 0 * comparisons.bar))
-    _, first, counts = np.unique(keys, axis=1, return_index=True, return_counts=True)
-    return comparisons[first], counts.astype(np.float64)
+def _grouped(comparisons: Comparisons) -> Iterator[tuple[Comparisons, Floats]]:
+    """One of each kind of comparison, and how many there are of it; nothing where there are none."""
+    if comparisons.value.size:
+        keys = np.stack((comparisons.value, comparisons.bar if comparisons.inside else 0 * comparisons.bar))
+        _, first, counts = np.unique(keys, axis=1, return_index=True, return_counts=True)
+        yield comparisons[first], counts.astype(np.float64)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sparsegate.mechanisms.bounds import Direction, Rates, round_loss
+from sparsegate.mechanisms.bounds import Direction, Rates, round_loss, traits
 from sparsegate.mechanisms.variants import Compared
 from sparsegate.privacy.model import Model
 
@@ -21,7 +21,7 @@ _TRIES = 3  # outcomes tried for each direction: equal bounds may be approached 
 
 
 class Round(NamedTuple):
-    """m BELOW, then k ABOVE of which ``rising`` move with the neighbour, under one rho."""
+    """m BELOW and k ABOVE under one rho; ``rising`` of the ABOVE make the highest move that the direction allows."""
 
     below: int
     above: int
@@ -42,19 +42,22 @@ def directions(model: Model) -> tuple[Direction, ...]:
     return ("up", "down") if model.monotonic and model.row.compared is Compared.ANSWER else ("any",)
 
 
-def profiles(model: Model, queries: int | None, target: float) -> Iterator[Profile]:
-    """Promising outcomes of at most ``queries`` queries, or of as many as it takes to pass ``target``."""
+def profiles(model: Model, queries: int | None, target: float, *, bounded: bool) -> Iterator[Profile]:
+    """Promising outcomes of at most ``queries`` queries, or of as many as it takes to pass ``target``.
+
+    ``bounded``: whether the loss is, however many queries are asked.
+    """
     rates = Rates(
         math.inf if model.rho is None else model.sensitivity / model.rho.scale,
         model.sensitivity / model.nu.scale if model.nu is not None else math.inf,
         0.0 if model.fresh is None else model.sensitivity / model.fresh.scale,
-        model.row.compared is Compared.ERROR_NOISE_INSIDE,
+        *traits(model.row),
     )
     for direction in directions(model):
         if model.row.redraws_threshold and model.rho is not None:
             yield _redrawn(rates, direction, model.cutoff, queries)
         else:
-            yield from _single(rates, direction, model.positives_allowed, queries, target)
+            yield from _single(rates, direction, model, queries, None if bounded else target)
 
 
 def _bound(rates: Rates, direction: Direction, m: int, k: int) -> tuple[float, float, int]:
@@ -63,25 +66,26 @@ def _bound(rates: Rates, direction: Direction, m: int, k: int) -> tuple[float, f
 
 
 def _single(
-    rates: Rates, direction: Direction, allowed: float, queries: int | None, target: float
+    rates: Rates, direction: Direction, model: Model, queries: int | None, target: float | None
 ) -> Iterator[Profile]:
-    if queries is None and math.isfinite(allowed) and math.isfinite(rates.threshold):
+    if queries is None and target is None:
         # Half a BELOW beyond m = c + e1/r the limit is approached exponentially fast.
-        c = int(allowed)
-        pairs = [(math.ceil(c + rates.threshold / rates.query + 0.5), c)]
+        pairs = [(math.ceil(model.cutoff + rates.threshold / rates.query + 0.5), model.cutoff)]
     else:
-        n, beyond = queries or 1, target * (1 + _MARGIN)
-        while queries is None and max(_bound(rates, direction, n - k, k)[0] for k in _few(n, allowed)) < beyond:
+        n = queries or 1
+        while queries is None and target is not None and _most(rates, direction, model, n) < target * (1 + _MARGIN):
             n *= 2
-        pairs = [(n - k, k) for k in range(int(min(allowed, n)) + 1)]
+        pairs = [(n - k, k) for k in range(n + 1) if model.reachable(n - k, k)]
     ranked = sorted(((*_bound(rates, direction, m, k), m, k) for m, k in pairs), reverse=True)
     for bound, _, rising, m, k in ranked[:_TRIES]:
         yield Profile(direction=direction, rounds=(Round(m, k, rising),), bound=bound)
 
 
-def _few(n: int, allowed: float) -> set[int]:
-    """Numbers of ABOVE that show whether n queries are enough, without trying all."""
-    return {int(min(allowed, k)) for k in (0, 1, n // 2, (n + 1) // 2, n)}
+def _most(rates: Rates, direction: Direction, model: Model, n: int) -> float:
+    """What n queries can cost, from a few numbers of ABOVE: whether they are enough, without trying all."""
+    c = min(model.cutoff, n)
+    some = {0, 1, c, n // 2, (n + 1) // 2, n - c, n - c + 1, n}
+    return max(_bound(rates, direction, n - k, k)[0] for k in some if k <= n and model.reachable(n - k, k))
 
 
 def _redrawn(rates: Rates, direction: Direction, cutoff: int, queries: int | None) -> Profile:

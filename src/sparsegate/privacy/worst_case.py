@@ -3,9 +3,9 @@
 The shapes come from the proof that the bounds are attained (``sparsegate.privacy.profiles``), with M far from the
 threshold:
 
-    any direction:  BELOW at M -> M+Delta;  ABOVE at 0 or -M -> Delta lower;  or BELOW at 0 and ABOVE at -M
-    rising:         BELOW at M -> M+Delta;  ABOVE unmoved at 0 or -M, but d that release numbers at M -> M+Delta
-    falling:        ABOVE at -M -> -M-Delta;  BELOW unmoved at 0 or M
+    BELOW at M or 0 makes the highest move allowed, ABOVE at 0 or -M the lowest, but h ABOVE at M the highest;
+    moves are +Delta or -Delta in any direction, +Delta or 0 rising, 0 or -Delta falling;
+    h counts positives that pay more for a released number or gap than for the comparison; every gap is 0;
     a positive releases the compared value:  all at 0 -> Delta, outcome BELOW^m and the number 0
 
 Nothing here is believed: a shape is a guess, its loss is computed exactly, and M doubles until the loss is near
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Unpack
 
 from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounds import Direction, tight_loss
+from sparsegate.mechanisms.bounds import MOVES, Direction, tight_loss
 from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.privacy.loss import difference
 from sparsegate.privacy.model import Model, ModelOptions, build
@@ -71,7 +71,7 @@ def worst_case(
     tight = float(tight_loss(model.row, model.scales, cutoff=model.cutoff, monotonic=model.monotonic, queries=limit))
     if at_least is not None and at_least >= tight:
         raise ParameterError("at_least", f"must be less than the tight loss {tight}", at_least, "leave it out")
-    maker = _Maker(model, Fraction(options.get("sensitivity", 1)))
+    maker = _Maker(model, Fraction(options.get("sensitivity", 1)), bounded=tight < math.inf)
     target = tight * (1 - _NEAR)
     if tight == math.inf:
         e1, r = (1 / float(scale) if scale is not None else 0.0 for scale in model.scales[:2])
@@ -109,8 +109,8 @@ def _plain(value: Fraction) -> float:
 class _Maker:
     """Lays out queries for a model, at answers whose lattice values move by the whole lattice sensitivity."""
 
-    def __init__(self, model: Model, sensitivity: Fraction) -> None:
-        self.model, self.sensitivity = model, sensitivity
+    def __init__(self, model: Model, sensitivity: Fraction, *, bounded: bool) -> None:
+        self.model, self.sensitivity, self.bounded = model, sensitivity, bounded
         self.step = model.lattice.granularity if model.lattice is not None else sensitivity
         unit = float(self.step) if model.lattice is not None else 1.0
         self.reach = unit * sum(law.scale for law in (model.rho, model.nu) if law is not None)
@@ -123,7 +123,7 @@ class _Maker:
             count = queries or 2 + math.floor(target * self.model.nu.scale / self.model.sensitivity)
             yield self._value(self._with_compared_values(count))
         else:
-            tried = sorted(profiles(self.model, queries, target), key=lambda profile: -profile.bound)
+            tried = sorted(profiles(self.model, queries, target, bounded=self.bounded), key=lambda made: -made.bound)
             reached = -math.inf
             for doubling in range(_DOUBLINGS):
                 for profile in tried:
@@ -153,17 +153,12 @@ class _Maker:
 
     def _shapes(self, kind: Round, direction: Direction, far: float) -> Iterator[list[_Query]]:
         m, k, rising = kind
+        high, low = MOVES[direction]
         for below, above in ((far, 0.0), (far, -far), (0.0, -far)):
-            if direction == "any":
-                yield [self._query(below, 1, False, m)] * m + [self._query(above, -1, True, m)] * k
-            elif direction == "up" and below:
-                yield (
-                    [self._query(far, 1, False, m)] * m
-                    + [self._query(far, 1, True, m)] * rising
-                    + [self._query(above, 0, True, m)] * (k - rising)
-                )
-            elif direction == "down" and above:
-                yield [self._query(below, 0, False, m)] * m + [self._query(above, -1, True, m)] * k
+            asked = [self._query(below, high, False, m)] * m
+            asked += [self._query(far, high, True, m)] * rising + [self._query(above, low, True, m)] * (k - rising)
+            # Under one rho the order is free: one in which the row does not stop too soon.
+            yield asked[::-1] if k and self.model.closed(m, k - 1) else asked
 
     def _query(self, place: float, move: int, above: bool, below_count: int) -> _Query:
         """A query whose comparison flips at rho = ``place``, moving up (1), down (-1) or not at all."""
@@ -182,7 +177,10 @@ class _Maker:
 
     def _entry(self, here: Fraction, above: bool) -> Any:
         """What a query gives out: with fresh numbers, the number nearest the true answer gains most."""
-        return _plain(self._whole(float(here))) if above and self.model.fresh is not None else above
+        fresh = _plain(self._whole(float(here))) if self.model.fresh is not None else True
+        if not above or not self.model.row.gap:
+            return above and fresh
+        return 0 if fresh is True else (0, fresh)
 
     def _without_query_noise(self, queries: int | None) -> list[_Query]:
         """BELOW at 0 and ABOVE at Delta say 0 < rho <= Delta; when the first answer rises to Delta nothing is left."""

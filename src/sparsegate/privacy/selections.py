@@ -1,0 +1,174 @@
+"""The c best of a few items, exactly: the probability of every selection, and the largest loss between neighbours.
+
+Each function here computes a mechanism from its definition alone, not from the code that draws it: noise on every
+score and the c largest in order, with ties at random (``noisy_order``); c rounds of the exponential mechanism
+(``peeled``); one draw of a whole set (``subset_weights``). Scores are whole numbers and Delta = 1. Neighbours move at
+most ``touched`` scores by one, all one way or each as it likes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, combinations_with_replacement, permutations, product
+
+import numpy as np
+
+from sparsegate.privacy.laws import Floats, NoiseLaw
+
+Scores = tuple[int, ...]
+Selection = tuple[int, ...] | frozenset[int]
+SelectionLaw = Mapping[Selection, float]
+"""The probability of each selection: indices in the order selected, or their set where that is the result."""
+
+_REACH = 50  # scales of the noise beyond the scores: what lies farther out is less than e^-50 of any selection
+
+
+def noisy_order(scores: Scores, count: int, noise: NoiseLaw) -> SelectionLaw:
+    """Lattice noise on every score; the ``count`` largest in order, ties at random.
+
+    Let A_a(t) be the probability that the first a of the selection lie above t, in its order. Those that share a level
+    u > t are put in order with probability 1/s!, s of them:
+
+        A_a(t) = sum_{u > t} sum_{s=1..a} A_{a-s}(u) (1/s!) prod_{last s of a} P[score = u].
+
+    At the level of the last one selected, e of the others may tie with the s selected there, and those come first in
+    their order with probability e! / (s+e)!.
+
+    >>> law = noisy_order((1, 0), 1, NoiseLaw(scale=1.0, lattice=True))
+    >>> round(law[0,], 6), round(sum(law.values()), 12)
+    (0.667298, 1.0)
+    """
+    reach = math.ceil(_REACH * noise.scale)
+    levels = np.arange(max(scores) + reach, min(scores) - reach - 1, -1, dtype=np.float64)  # from the top down
+    at = [np.exp(noise.log_weight(levels - score)) for score in scores]
+    under = [np.exp(noise.log_below(levels - score)) for score in scores]
+    return {
+        order: _in_order([at[i] for i in order], [(at[i], under[i]) for i in range(len(scores)) if i not in order])
+        for order in permutations(range(len(scores)), count)
+    }
+
+
+def _in_order(chosen: list[Floats], others: list[tuple[Floats, Floats]]) -> float:
+    """The probability of one order, from the masses of the chosen and the masses and lower tails of the others."""
+    above, total = [np.ones(len((chosen or others[0])[0]))], 0.0
+    for a in range(1, len(chosen) + 1):
+        last = a == len(chosen)
+        level = np.zeros_like(above[0])
+        for s in range(1, a + 1):
+            block = above[a - s] * math.prod(chosen[a - s : a], start=np.ones_like(level))
+            level += block * (_others(others, s) if last else 1 / math.factorial(s))
+        total = float(level.sum())
+        above.append(np.cumsum(level) - level)
+    return total
+
+
+def _others(others: list[tuple[Floats, Floats]], tied: int) -> Floats | float:
+    """Who is not selected lies lower, or ties with the ``tied`` that are and loses the draw."""
+    total: Floats | float = 0.0
+    for ties in product((False, True), repeat=len(others)):
+        e = sum(ties)
+        first = math.factorial(e) / math.factorial(tied + e)
+        total = total + first * math.prod(
+            (at if tie else under for (at, under), tie in zip(others, ties, strict=True)), start=1.0
+        )
+    return total
+
+
+def peeled(scores: Scores, count: int, rate: float) -> SelectionLaw:
+    """c rounds, each taking item i of those left with probability proportional to exp(rate score_i).
+
+    >>> round(peeled((1, 0), 1, 1.0)[0,], 6)
+    0.731059
+    """
+    weights = np.exp(rate * (np.array(scores, dtype=np.float64) - max(scores)))
+    law: dict[Selection, float] = {}
+    for order in permutations(range(len(scores)), count):
+        left = [weights[[i for i in range(len(scores)) if i not in order[:done]]].sum() for done in range(count)]
+        law[order] = float(np.prod(weights[list(order)] / left))
+    return law
+
+
+def subset_weights(scores: Scores, count: int, rate: float) -> SelectionLaw:
+    """A set S with probability proportional to exp(-rate (largest score outside - least score inside)).
+
+    >>> [round(p, 4) for p in subset_weights((1, 0, 0), 1, 1.0).values()]
+    [0.787, 0.1065, 0.1065]
+    """
+    weights: dict[Selection, float] = {}
+    for chosen in map(frozenset, combinations(range(len(scores)), count)):
+        outside = [score for i, score in enumerate(scores) if i not in chosen]
+        shortfall = max(outside) - min(scores[i] for i in chosen) if outside else 0
+        weights[chosen] = -rate * shortfall
+    top = max(weights.values())
+    total = math.fsum(math.exp(weight - top) for weight in weights.values())
+    return {chosen: math.exp(weight - top) / total for chosen, weight in weights.items()}
+
+
+def as_sets(law: SelectionLaw) -> SelectionLaw:
+    """The same selections without their order."""
+    sets: defaultdict[Selection, float] = defaultdict(float)
+    for order, probability in law.items():
+        sets[frozenset(order)] += probability
+    return sets
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstSelection:
+    """The largest loss over neighbours and selections, and where it was met."""
+
+    loss: float
+    scores: Scores
+    neighbour: Scores
+    selection: Selection
+    spread: float
+    """The widest range of the losses of one pair: a mechanism is e-bounded-range if this never exceeds e."""
+
+
+def worst_selection(
+    law_of: Callable[[Scores], SelectionLaw],
+    places: Sequence[int],
+    *,
+    items: int,
+    touched: int | None = None,
+    one_way: bool,
+) -> WorstSelection:
+    """Every pair of neighbours, in both directions, of which one has its scores among ``places``.
+
+    ``law_of`` must treat all items alike: it is asked for sorted scores only.
+    """
+    computed = lru_cache(maxsize=None)(law_of)
+
+    def law(scores: Scores) -> SelectionLaw:
+        order = sorted(range(items), key=lambda i: scores[i])
+        by_rank = computed(tuple(scores[i] for i in order))
+        return {type(chosen)(order[i] for i in chosen): p for chosen, p in by_rank.items()}
+
+    worst, widest = (-math.inf, (), (), ()), 0.0
+    for scores in combinations_with_replacement(places, items):
+        here = law(scores)
+        for neighbour in neighbours(scores, touched=touched, one_way=one_way):
+            there = law(neighbour)
+            losses = [(_log_ratio(p, there[chosen]), chosen) for chosen, p in here.items()]
+            (least, last), (most, first) = (end(losses, key=lambda pair: pair[0]) for end in (min, max))
+            worst = max(
+                worst, (most, scores, neighbour, first), (-least, neighbour, scores, last), key=lambda found: found[0]
+            )
+            widest = max(widest, most - least)
+    return WorstSelection(loss=worst[0], scores=worst[1], neighbour=worst[2], selection=worst[3], spread=widest)
+
+
+def neighbours(scores: Scores, *, touched: int | None, one_way: bool) -> Iterator[Scores]:
+    """Every way in which one person moves at most ``touched`` scores: all up by one, or each up or down."""
+    for moves in product((0, 1) if one_way else (-1, 0, 1), repeat=len(scores)):
+        if 0 < sum(map(abs, moves)) <= (len(scores) if touched is None else touched):
+            yield tuple(score + move for score, move in zip(scores, moves, strict=True))
+
+
+def _log_ratio(here: float, there: float) -> float:
+    if here == there:
+        return 0.0
+    return math.log(here / there) if here and there else math.copysign(math.inf, here - there)
