@@ -147,7 +147,8 @@ def worst_selection(
         by_rank = computed(tuple(scores[i] for i in order))
         return {type(chosen)(order[i] for i in chosen): p for chosen, p in by_rank.items()}
 
-    worst, widest = (-math.inf, (), (), ()), 0.0
+    worst: tuple[float, Scores, Scores, Selection] = (-math.inf, (), (), ())
+    widest = 0.0
     for scores in combinations_with_replacement(places, items):
         here = law(scores)
         for neighbour in neighbours(scores, touched=touched, one_way=one_way):

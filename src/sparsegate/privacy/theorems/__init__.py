@@ -1,5 +1,7 @@
 """The paper as a program that checks itself: every claim of Lyu, Su and Li (2017), measured by exact computation.
 
+A second part, "Beyond", does the same for what came after it, and for what is new here.
+
 ``CLAIMS[key].check()`` measures one; ``sparsegate theorems`` measures them all.
 
 >>> finding = CLAIMS["alg-5"].check()
@@ -14,6 +16,7 @@ from types import MappingProxyType, ModuleType
 
 from sparsegate.privacy.theorems import (
     background,
+    beyond_gates,
     differences,
     evaluation,
     flawed,
@@ -35,10 +38,11 @@ _MODULES: Mapping[str, ModuleType] = {
     "Sec. 4: Alg. 7, monotonic queries, allocation": optimizing,
     "Sec. 5: SVT or EM": svt_or_em,
     "Sec. 5 and 6: retraversal, data, threshold": evaluation,
+    "Beyond the paper: gates since 2017": beyond_gates,
 }
 
 SECTIONS: Mapping[str, tuple[Claim, ...]] = MappingProxyType({title: m.CLAIMS for title, m in _MODULES.items()})
-"""The claims by section of the paper, in its order."""
+"""The claims by section of the paper, in its order, and those beyond it."""
 
 CLAIMS: Mapping[str, Claim] = MappingProxyType({claim.key: claim for group in SECTIONS.values() for claim in group})
 """Every claim by its key."""

@@ -1,6 +1,6 @@
 """What a claim is, and how a measurement becomes a verdict.
 
-A claim is cut into parts, each of which is one number held against what the paper says of it. The verdict follows
+A claim is cut into parts, each of which is one number held against what is said of it. The verdict follows
 from the parts alone:
 
     holds and is tight   every part holds, and every bound is met within 0.1 %
@@ -20,6 +20,8 @@ from enum import StrEnum
 from fractions import Fraction
 
 from sparsegate.budget import Allocation, Number, advanced, allocation_ratio, exact_epsilon
+from sparsegate.mechanisms.bounded_range import round_epsilon
+from sparsegate.mechanisms.bounds import Loss, outcome_loss
 from sparsegate.mechanisms.exponential import selection_rate
 from sparsegate.mechanisms.variants import VARIANTS, Variant
 
@@ -137,6 +139,15 @@ class Subject:
     selection_rate: Callable[..., Fraction] = selection_rate
     ratio: Callable[..., Fraction] = allocation_ratio
     advanced: Callable[..., float] = advanced
+    outcome_loss: Callable[..., Loss] = outcome_loss
+    noisy_scale: Callable[..., Fraction] = lambda epsilon, count, touched, monotonic: (
+        Fraction(min(touched, (1 if monotonic else 2) * count)) / epsilon
+    )
+    one_shot_scale: Callable[..., Fraction] = lambda epsilon, count, monotonic: (
+        Fraction((1 if monotonic else 2) * count) / epsilon
+    )
+    subset_rate: Callable[..., Fraction] = lambda epsilon, monotonic: Fraction(epsilon) / (2 if monotonic else 4)
+    round_epsilon: Callable[..., Fraction] = round_epsilon
 
     def allocation(self, cutoff: int, *, monotonic: bool, rule: Allocation = "optimal") -> Fraction:
         """The number r of the split eps1 : eps2 = 1 : r."""
@@ -155,7 +166,7 @@ class ClaimFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One claim of the paper: its place, what it says, how it is measured, and the verdict this project documents."""
+    """One claim: its place or source, what it says, how it is measured, and the verdict this project documents."""
 
     key: str
     place: str

@@ -1,0 +1,241 @@
+"""Beyond the paper: gates with one-sided noise, free gaps, two-sided closing, and the price of a transcript.
+
+The traps are claims, too: each says what must not be done, and its evidence is a witness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sparsegate.budget import Budget
+from sparsegate.mechanisms.variants import Noise, Released, Variant
+from sparsegate.privacy.loss_search import largest_losses
+from sparsegate.privacy.model import build
+from sparsegate.privacy.outcome import transcript
+from sparsegate.privacy.quadrature import log_integral
+from sparsegate.privacy.theorems.claim import (
+    Claim,
+    ClaimPart,
+    ClaimVerdict,
+    Measured,
+    Subject,
+    at_most,
+    equals,
+    exceeds,
+    within,
+)
+from sparsegate.privacy.theorems.measure import ABOVE, BELOW, ClaimSetting, listed, repeated
+
+_HALVES = Budget(threshold=0.5, queries=0.5)
+_MANY = 40  # questions with the answer that a two-sided gate gives for nothing
+_COUNTS = tuple((m, k) for m in range(4) for k in range(4) if 0 < m + k <= 5)
+_PRICED = ("standard", "ding-2019", "liu-2024", "exponential-gap")
+
+
+def _settings(row: Variant, *, answers: float = 0) -> Iterator[ClaimSetting]:
+    """c = 1 and 2, general and monotonic, continuous and on the lattice."""
+    for cutoff, monotonic, noise in ((1, False, "continuous"), (2, False, "lattice"), (2, True, "continuous")):
+        shares = Budget(threshold=0.3, queries=0.7 - answers, answers=answers)
+        yield ClaimSetting(row=row, cutoff=cutoff, budget=shares, monotonic=monotonic, noise=noise)  # type: ignore[arg-type]
+
+
+def _bounded(rows: list[Variant], *, queries: int = 6) -> list[ClaimPart]:
+    return [
+        at_most(
+            f"loss of {s.row.key}, c = {s.cutoff}{', monotonic' if s.monotonic else ''}, {s.noise} noise",
+            s.worst(queries=queries),
+            float(s.shares.total),
+        )
+        for row in rows
+        for s in _settings(row)
+    ]
+
+
+def _exponential(subject: Subject) -> Measured:
+    parts = _bounded([subject.rows["liu-2024"]])
+    return Measured(parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts])} of 1")
+
+
+def _minus(subject: Subject) -> Measured:
+    """rho <= 0 or nu <= 0 instead: an answer that one dataset can give and its neighbour cannot."""
+    sound = build(subject.rows["liu-2024"], budget=_HALVES)
+    assert sound.rho is not None
+    assert sound.nu is not None
+    wrong = {
+        "ρ": (replace(sound, rho=replace(sound.rho, side=-1)), -1, 0, [BELOW]),
+        "ν": (replace(sound, nu=replace(sound.nu, side=-1)), 1, 0, [ABOVE]),
+    }
+    losses = {
+        name: -math.inf if here == -math.inf else here - there
+        for name, (model, first, second, outcome) in wrong.items()
+        for here, there in [[transcript(model.compare([q], -model.shift, None), outcome) for q in (first, second)]]
+    }
+    return Measured(
+        parts=tuple(equals(f"loss with {name} ≤ 0", loss, math.inf) for name, loss in losses.items()),
+        evidence=f"ρ ≤ 0: BELOW loses {losses['ρ']} from −1 to 0; ν ≤ 0: ABOVE loses {losses['ν']} from 1 to 0",
+    )
+
+
+def _free_gap(subject: Subject) -> Measured:
+    rows = [subject.rows[key] for key in ("ding-2019", "exponential-gap")]
+    parts = _bounded(rows, queries=7)
+    return Measured(
+        parts=tuple(parts),
+        evidence=f"Laplace {listed([p.measured for p in parts[:3]])}, exponential "
+        f"{listed([p.measured for p in parts[3:]])} of 1",
+    )
+
+
+def _gap_of_below(subject: Subject) -> Measured:
+    """m BELOW and one ABOVE, all with their gaps: half of the answers, far above, rise; half, far below, fall."""
+    model = build(subject.rows["ding-2019"], budget=_HALVES)
+    rho, nu = model.rho, model.nu
+    assert rho is not None
+    assert nu is not None
+
+    def log_density(centres: np.ndarray) -> float:
+        return log_integral(
+            lambda z: rho.log_weight(z.value) + nu.log_weight(z.past(centres)).sum(axis=0),
+            np.unique(np.append(centres, 0.0)),
+            -math.inf,
+            math.inf,
+            lattice=False,
+            finest=1 / (rho.rate + centres.size * nu.rate),
+            layer=nu.scale,
+        )
+
+    losses = []
+    for below in (10, 20):
+        signs = np.where(np.arange(below + 1) % 2, 1.0, -1.0)
+        far = 40 * (rho.scale + nu.scale) * signs  # a gap g of an answer q puts the centre at q - T - g
+        losses.append(log_density(far) - log_density(far + signs))
+    return Measured(
+        parts=tuple(
+            exceeds(f"loss with the gaps of {m} BELOW and an ABOVE, ε = 1", loss, 1.0)
+            for m, loss in zip((10, 20), losses, strict=True)
+        ),
+        evidence=f"with the gaps of 10 and of 20 BELOW the loss is {listed(losses)} at ε = 1",
+    )
+
+
+def _two_sided(subject: Subject) -> Measured:
+    row = subject.rows["two-sided"]
+    parts = _bounded([row])
+    many = {}
+    for name, m, k in (("BELOW", _MANY, 2), ("ABOVE", 2, _MANY)):
+        setting = ClaimSetting(row=row, cutoff=2, budget=_HALVES)
+        far = 40 * math.ceil(1 / _HALVES.threshold + 8)
+        blocks = (far, far + 1, BELOW, m), (0, -1, ABOVE, k)
+        mirror = (0, 1, BELOW, m), (-far, -far - 1, ABOVE, k)
+        asked = [repeated(*(pair if m > k else pair[::-1])) for pair in (blocks, mirror)]
+        many[name] = max(setting.loss(pair) for pair in asked)
+        parts.append(at_most(f"loss of {m} BELOW and {k} ABOVE at c = 2", many[name], 1.0))
+    return Measured(
+        parts=tuple(parts),
+        evidence=f"loss {listed([p.measured for p in parts[:3]])} of 1; "
+        f"{_MANY} BELOW and 2 ABOVE {many['BELOW']:.4f}, 2 BELOW and {_MANY} ABOVE {many['ABOVE']:.4f}",
+    )
+
+
+def _two_sided_limits(subject: Subject) -> Measured:
+    """The same gate with exponential noise, with gaps, with answers: a question that is ABOVE for nothing is none."""
+    row = subject.rows["two-sided"]
+    changes = {
+        "exponential noise": (replace(row, noise=Noise.EXPONENTIAL), _HALVES),
+        "gaps": (replace(row, gap=True), _HALVES),
+        "answers": (
+            replace(row, released=Released.FRESH_ANSWER),
+            Budget(threshold=0.25, queries=0.25, answers=0.5),
+        ),
+    }
+    excess = {}
+    for name, (changed, budget) in changes.items():
+        setting = ClaimSetting(row=changed, budget=budget)
+        excess[name] = setting.worst(queries=10, pairs=()) - 1
+    parts = [exceeds(f"excess over ε with {name}, c = 1, 10 questions", value, 0.0) for name, value in excess.items()]
+    return Measured(
+        parts=tuple(parts),
+        evidence="excess over ε = 1 in 10 questions: " + ", ".join(f"{n} {v:.4f}" for n, v in excess.items()),
+    )
+
+
+def _metered(subject: Subject) -> Measured:
+    """L(m,k) for all small m and k: what a climb finds, over what the closed form says."""
+    parts = []
+    for key in _PRICED:
+        for monotonic in (False, True):
+            budget = Budget(threshold=0.5, queries=0.35)
+            row = subject.rows[key]
+            scales = row.scales(budget, cutoff=1, monotonic=monotonic)
+            found = largest_losses(row, _COUNTS, budget=budget, monotonic=monotonic, restarts=16)
+            shares = [
+                loss / float(subject.outcome_loss(m, k, scales, monotonic=monotonic, row=row))
+                for (m, k), loss in found.items()
+            ]
+            name = f"{key}{', monotonic' if monotonic else ''}"
+            parts.append(at_most(f"largest loss over L(m,k), {name}", max(shares), 1.0))
+            parts.append(within(f"least loss over L(m,k), {name}: 1 −", 1 - min(shares), 0.01))
+    exact = sum(part.measured for part in parts[::2]) / len(parts[::2])
+    least = 1 - max(part.measured for part in parts[1::2])
+    return Measured(
+        parts=tuple(parts),
+        evidence=f"largest loss over L(m,k), {len(_COUNTS)} pairs (m,k) on {len(parts) // 2} gates: "
+        f"{least:.4f} to {exact:.4f}",
+    )
+
+
+CLAIMS = (
+    Claim(
+        key="exponential-gate",
+        place="Liu et al. 2024",
+        expected=ClaimVerdict.TIGHT,
+        measure=_exponential,
+        statement="With ρ ~ Exp(Δ/ε₁) and ν ~ Exp(scΔ/ε₂), both ≥ 0, a gate is (ε₁+ε₂)-DP. (s = 2; monotonic 1.)",
+    ),
+    Claim(
+        key="minus-sign",
+        place="trap: one-sided noise",
+        expected=ClaimVerdict.HOLDS,
+        measure=_minus,
+        statement="With a minus sign on ρ or on ν the same gate has no ε: one answer becomes impossible.",
+    ),
+    Claim(
+        key="free-gap",
+        place="Ding et al. 2019",
+        expected=ClaimVerdict.TIGHT,
+        measure=_free_gap,
+        statement="Every ABOVE may also release q + ν − T − ρ − κ at no cost, with Laplace or with exponential noise.",
+    ),
+    Claim(
+        key="gap-of-below",
+        place="trap: free gap",
+        expected=ClaimVerdict.HOLDS,
+        measure=_gap_of_below,
+        statement="The gaps of BELOWs must not be released: then every question costs Δ/scale(ν), without end.",
+    ),
+    Claim(
+        key="two-sided",
+        place="new",
+        expected=ClaimVerdict.TIGHT,
+        measure=_two_sided,
+        statement="With Laplace noise, and no numbers, a gate may go on until both answers were given c times: same ε.",
+    ),
+    Claim(
+        key="two-sided-limits",
+        place="trap: two-sided gate",
+        expected=ClaimVerdict.HOLDS,
+        measure=_two_sided_limits,
+        statement="A two-sided gate with exponential noise, with gaps or with answers is not ε-DP.",
+    ),
+    Claim(
+        key="metered",
+        place="new",
+        expected=ClaimVerdict.TIGHT,
+        measure=_metered,
+        statement="m BELOW and k ABOVE cost L(m,k), tight, whatever was set aside: the rest may go back to the ledger.",
+    ),
+)

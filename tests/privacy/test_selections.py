@@ -1,0 +1,141 @@
+"""Exact laws of small selections: against sums over all noise, and against what the mechanisms themselves draw."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable
+
+import pytest
+from tests.support.selection_laws import peeled as peeled_before
+
+from sparsegate.privacy.laws import NoiseLaw
+from sparsegate.privacy.selections import (
+    Scores,
+    Selection,
+    SelectionLaw,
+    as_sets,
+    neighbours,
+    noisy_order,
+    peeled,
+    subset_weights,
+    worst_selection,
+)
+
+LAPLACE = NoiseLaw(scale=1.5, lattice=True)
+EXPONENTIAL = NoiseLaw(scale=1.5, lattice=True, side=1)
+FAR = 40  # more than 25 scales
+
+
+def summed(scores: Scores, count: int, noise: NoiseLaw, reach: int) -> SelectionLaw:
+    """Every noise vector up to ``reach``, every way to break its ties."""
+    p = math.exp(-1 / noise.scale)
+    peak = (1 - p) / (1 + p) if noise.side == 0 else 1 - p
+    masses = {x: peak * p ** abs(x) for x in range(-reach, reach + 1) if x * noise.side >= 0}
+    law: defaultdict[Selection, float] = defaultdict(float)
+    for noises in itertools.product(masses, repeat=len(scores)):
+        weight = math.prod(masses[x] for x in noises)
+        noisy = [score + x for score, x in zip(scores, noises, strict=True)]
+        orders = [
+            o
+            for o in itertools.permutations(range(len(scores)))
+            if all(noisy[a] >= noisy[b] for a, b in itertools.pairwise(o))
+        ]
+        for order in orders:
+            law[order[:count]] += weight / len(orders)
+    return law
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
+@pytest.mark.parametrize(("scores", "count"), [((0, 1), 1), ((2, 0, 1), 1), ((0, 0, 2), 2), ((1, 3, 0), 3)])
+def test_noisy_orders_are_sums_over_all_noise_with_ties_at_random(scores: Scores, count: int, noise: NoiseLaw) -> None:
+    noise = NoiseLaw(scale=0.8, lattice=True, side=noise.side)
+    by_hand = summed(scores, count, noise, 14 if noise.side == 0 else 24)
+    law = noisy_order(scores, count, noise)
+    assert set(law) == set(by_hand)
+    assert [law[order] for order in by_hand] == pytest.approx(list(by_hand.values()), abs=1e-7)
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_two_items_have_the_closed_form_of_a_difference() -> None:
+    # X - Y >= t of two discrete Laplace variables, ties at random; by the double sum over one of them.
+    p = math.exp(-1 / LAPLACE.scale)
+    mass = {x: (1 - p) / (1 + p) * p ** abs(x) for x in range(-200, 201)}
+    for gap in (0, 1, 7, 30):
+        wins = math.fsum(
+            w * v * (1.0 if gap + x > y else 0.5 if gap + x == y else 0.0)
+            for x, w in mass.items()
+            for y, v in mass.items()
+        )
+        assert noisy_order((0, gap), 1, LAPLACE)[1,] == pytest.approx(wins, rel=1e-10)
+
+
+def test_peeling_and_sets_have_their_weights() -> None:
+    weights = [math.exp(0.3 * s) for s in (4, 0, 1, -2)]
+    assert dict(peeled((4, 0, 1, -2), 2, 0.3)) == pytest.approx(dict(peeled_before(weights, 2)))
+    law = subset_weights((5, 3, 0), 2, 0.5)
+    ratio = law[frozenset({0, 1})] / law[frozenset({0, 2})]
+    assert ratio == pytest.approx(math.exp(0.5 * ((3 - 0) + (3 - 0))))
+    assert as_sets(peeled((5, 3, 0), 3, 1.0)) == pytest.approx({frozenset({0, 1, 2}): 1.0})
+
+
+def test_neighbours_move_as_many_scores_as_one_person_can() -> None:
+    assert Counter(neighbours((0, 5), touched=1, one_way=True)) == Counter([(1, 5), (0, 6)])
+    assert len(list(neighbours((0, 5, 9), touched=2, one_way=False))) == 18
+    assert len(list(neighbours((0, 5, 9), touched=None, one_way=True))) == 7
+
+
+def ordered(noise: NoiseLaw, count: int) -> Callable[[Scores], SelectionLaw]:
+    return lambda scores: noisy_order(scores, count, noise)
+
+
+@pytest.mark.parametrize(
+    ("items", "count", "touched", "one_way", "rates"),
+    [
+        (3, 1, 1, True, 1),
+        (4, 2, 1, True, 1),
+        (4, 2, 2, True, 2),
+        (4, 2, None, True, 2),
+        (4, 2, 2, False, 2),
+        (3, 1, None, False, 2),
+        (4, 2, None, False, 4),
+    ],
+)
+def test_laplace_noise_costs_what_one_person_touches_or_what_is_selected(
+    items: int, count: int, touched: int | None, one_way: bool, rates: int
+) -> None:
+    worst = worst_selection(ordered(LAPLACE, count), (-FAR, 0, FAR), items=items, touched=touched, one_way=one_way)
+    assert 0.97 * rates <= worst.loss * LAPLACE.scale <= rates + 1e-9
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_exponential_noise_and_peeling_cost_the_same_however_few_scores_move(count: int) -> None:
+    for law in (ordered(EXPONENTIAL, count), lambda scores: peeled(scores, count, 1 / 1.5)):
+        for touched in (1, None):
+            worst = worst_selection(law, (-FAR, 0, FAR), items=count + 1, touched=touched, one_way=True)
+            assert worst.loss * 1.5 == pytest.approx(count, rel=1e-6)
+
+
+def test_the_worst_pair_is_where_it_says() -> None:
+    worst = worst_selection(ordered(EXPONENTIAL, 2), (-FAR, 0, FAR), items=3, one_way=False)
+    here, there = (noisy_order(scores, 2, EXPONENTIAL)[worst.selection] for scores in (worst.scores, worst.neighbour))
+    assert math.log(here / there) == pytest.approx(worst.loss, abs=1e-12)
+    assert worst.loss * 1.5 == pytest.approx(4, rel=1e-6)
+
+
+def test_permute_and_flip_is_not_bounded_range_and_the_exponential_mechanism_is() -> None:
+    flip = worst_selection(ordered(EXPONENTIAL, 1), (-FAR, -1, 0, 1, FAR), items=2, one_way=True)
+    peel = worst_selection(lambda scores: peeled(scores, 1, 1 / 1.5), (-FAR, -1, 0, 1, FAR), items=3, one_way=True)
+    assert flip.loss * 1.5 == pytest.approx(1, rel=1e-6)
+    assert flip.spread * 1.5 > 1.5
+    assert peel.spread * 1.5 <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("one_way", "sides"), [(True, 1), (False, 2)])
+def test_one_draw_of_a_set_costs_twice_its_rate_each_way(one_way: bool, sides: int) -> None:
+    for items, count in ((2, 1), (3, 2), (4, 2), (5, 3)):
+        worst = worst_selection(
+            lambda s, c=count: subset_weights(s, c, 0.5), (-90, 0, 90), items=items, one_way=one_way
+        )  # type: ignore[misc]
+        assert worst.loss == pytest.approx(2 * sides * 0.5, rel=1e-9)
