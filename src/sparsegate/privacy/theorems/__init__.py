@@ -17,6 +17,7 @@ from types import MappingProxyType, ModuleType
 from sparsegate.privacy.theorems import (
     background,
     beyond_gates,
+    beyond_selections,
     differences,
     evaluation,
     flawed,
@@ -39,6 +40,7 @@ _MODULES: Mapping[str, ModuleType] = {
     "Sec. 5: SVT or EM": svt_or_em,
     "Sec. 5 and 6: retraversal, data, threshold": evaluation,
     "Beyond the paper: gates since 2017": beyond_gates,
+    "Beyond the paper: selections": beyond_selections,
 }
 
 SECTIONS: Mapping[str, tuple[Claim, ...]] = MappingProxyType({title: m.CLAIMS for title, m in _MODULES.items()})

@@ -50,6 +50,14 @@ def _noisy(scale: float, count: int, side: int) -> Callable[[Scores], SelectionL
     return lambda scores: noisy_order(scores, count, noise)
 
 
+def _peeled(rate: float, count: int) -> Callable[[Scores], SelectionLaw]:
+    return lambda scores: peeled(scores, count, rate)
+
+
+def _sets(rate: float, count: int) -> Callable[[Scores], SelectionLaw]:
+    return lambda scores: subset_weights(scores, count, rate)
+
+
 def _name(count: int, monotonic: bool) -> str:
     return f"c = {count}{', monotonic' if monotonic else ''}"
 
@@ -82,17 +90,15 @@ def _untouched(subject: Subject) -> Measured:
     for count in (1, 2, 3):
         rate = float(subject.selection_rate(epsilon=1, count=count, sensitivity=1, monotonic=True))
         scale = float(subject.one_shot_scale(epsilon=1, count=count, monotonic=True))
-        laws = {
-            "Gumbel": (lambda scores, c=count, a=rate: peeled(scores, c, a), 1 / rate),
-            "exponential": (_noisy(scale, count, 1), scale),
-        }
-        for name, (law, width) in laws.items():
+        for name, law, width in (
+            ("Gumbel", _peeled(rate, count), 1 / rate),
+            ("exponential", _noisy(scale, count, 1), scale),
+        ):
             one, every = (
                 _worst(law, width, items=count + 1, touched=touched, one_way=True).loss for touched in (1, None)
             )
-            parts.append(
-                equals(f"loss where one score moves, all move: {name}, c = {count}", round(one, 6), round(every, 6))
-            )
+            what = f"loss where one score moves, all move: {name}, c = {count}"
+            parts.append(equals(what, round(one, 6), round(every, 6)))
     return Measured(
         parts=tuple(parts), evidence=f"loss where one score moves {listed([p.measured for p in parts])}, c = 1, 2, 3"
     )
@@ -102,7 +108,7 @@ def _subset(subject: Subject) -> Measured:
     parts = []
     for items, count, monotonic in ((3, 1, True), (4, 2, True), (4, 2, False), (5, 3, False)):
         rate = float(subject.subset_rate(epsilon=1, monotonic=monotonic))
-        worst = _worst(lambda s, c=count, a=rate: subset_weights(s, c, a), 1 / rate, items=items, one_way=monotonic)  # type: ignore[misc]
+        worst = _worst(_sets(rate, count), 1 / rate, items=items, one_way=monotonic)
         parts.append(at_most(f"loss, {_name(count, monotonic)}", worst.loss, 1.0))
     return Measured(parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts])} of 1 at c = 1, 2, 2, 3")
 
@@ -121,7 +127,7 @@ def _range(subject: Subject) -> Measured:
     scale = float(subject.one_shot_scale(epsilon=1, count=1, monotonic=True))
     rate = float(subject.selection_rate(epsilon=1, count=1, sensitivity=1, monotonic=True))
     flip = _worst(_noisy(scale, 1, 1), scale, items=2, one_way=True)
-    peel = _worst(lambda scores: peeled(scores, 1, rate), 1 / rate, items=3, one_way=True)
+    peel = _worst(_peeled(rate, 1), 1 / rate, items=3, one_way=True)
     return Measured(
         parts=(
             exceeds("range of the losses of permute-and-flip, ε = 1", flip.spread, 1.0),
@@ -167,7 +173,7 @@ CLAIMS = (
         place="new",
         expected=ClaimVerdict.TIGHT,
         measure=_touched,
-        statement="Where at most m scores move, the c largest with Laplace noise min(sc, m)Δ/ε are ε-DP; their values, m ≤ c.",
+        statement="If m scores move at most, the c largest with Laplace noise min(sc, m)Δ/ε are ε-DP; m ≤ c: values too.",
     ),
     Claim(
         key="touched-one-sided",

@@ -127,6 +127,18 @@ def _laplace_scale(epsilon: Number) -> Fraction:
     return 1 / exact_epsilon(epsilon)
 
 
+def _noisy_scale(*, epsilon: Number, count: int, touched: int, monotonic: bool) -> Fraction:
+    return min((1 if monotonic else 2) * count, touched) / exact_epsilon(epsilon)
+
+
+def _one_shot_scale(*, epsilon: Number, count: int, monotonic: bool) -> Fraction:
+    return (1 if monotonic else 2) * count / exact_epsilon(epsilon)
+
+
+def _subset_rate(*, epsilon: Number, monotonic: bool) -> Fraction:
+    return exact_epsilon(epsilon) / (2 if monotonic else 4)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What the claims are measured on: this library's rows and rules. Swap one for another, and the checks must notice.
@@ -140,13 +152,9 @@ class Subject:
     ratio: Callable[..., Fraction] = allocation_ratio
     advanced: Callable[..., float] = advanced
     outcome_loss: Callable[..., Loss] = outcome_loss
-    noisy_scale: Callable[..., Fraction] = lambda epsilon, count, touched, monotonic: (
-        Fraction(min(touched, (1 if monotonic else 2) * count)) / epsilon
-    )
-    one_shot_scale: Callable[..., Fraction] = lambda epsilon, count, monotonic: (
-        Fraction((1 if monotonic else 2) * count) / epsilon
-    )
-    subset_rate: Callable[..., Fraction] = lambda epsilon, monotonic: Fraction(epsilon) / (2 if monotonic else 4)
+    noisy_scale: Callable[..., Fraction] = _noisy_scale
+    one_shot_scale: Callable[..., Fraction] = _one_shot_scale
+    subset_rate: Callable[..., Fraction] = _subset_rate
     round_epsilon: Callable[..., Fraction] = round_epsilon
 
     def allocation(self, cutoff: int, *, monotonic: bool, rule: Allocation = "optimal") -> Fraction:
