@@ -21,7 +21,6 @@ from sparsegate.privacy import log_probability
 from sparsegate.privacy.enumeration import log_probabilities, possible_outcomes
 from sparsegate.privacy.model import build
 
-
 RUNS = 200_000
 ANSWERS, THRESHOLDS, ESTIMATES = [3, -2, 1], [1, 0, 2], [-4, 2, 5]
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from sparsegate.budget import advanced
+from sparsegate.mechanisms.bounds import outcome_loss
 from sparsegate.mechanisms.exponential import selection_rate
-from sparsegate.mechanisms.variants import VARIANTS, Released, Scale, Scales, Variant
+from sparsegate.mechanisms.variants import VARIANTS, Closes, Noise, Released, Scale, Scales, Variant
 from sparsegate.privacy.theorems import CLAIMS, SECTIONS, ClaimVerdict, Subject
 from sparsegate.privacy.theorems.claim import at_least, at_most, equals, exceeds, verdict, within
 
@@ -71,6 +72,12 @@ def laplace(factor: str) -> Subject:
 def steeper(factor: str) -> Subject:
     """Selection weights with this factor in the exponent."""
     return Subject(selection_rate=lambda **given: selection_rate(**given) * Fraction(factor))
+
+
+def selecting(rule: str, factor: str) -> Subject:
+    """A scale or rate of a selection multiplied by this factor."""
+    own = getattr(Subject(), rule)
+    return Subject(**{rule: lambda **given: own(**given) * Fraction(factor)})
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -217,6 +224,56 @@ TEETH: dict[str, tuple[str, Callable[[], Subject], ClaimVerdict]] = {
     "Zipf scores against a tenth of the noise": (
         "zipf",
         lambda: rescaled("standard", threshold="1/10", query="1/10"),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
+    "exponential noise, 20 % less of it": (
+        "exponential-gate",
+        lambda: rescaled("liu-2024", query="4/5"),
+        ClaimVerdict.WRONG,
+    ),
+    "two-sided noise where one sign is wrong": (
+        "minus-sign",
+        lambda: swapped("liu-2024", noise=Noise.LAPLACE),
+        ClaimVerdict.WRONG,
+    ),
+    "gaps with 20 % less noise": ("free-gap", lambda: rescaled("ding-2019", query="4/5"), ClaimVerdict.OVER_CLAIMS),
+    "gaps of BELOW with four times the noise": (
+        "gap-of-below",
+        lambda: rescaled("ding-2019", query="4"),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
+    "a two-sided gate with 20 % less noise": (
+        "two-sided",
+        lambda: rescaled("two-sided", query="4/5"),
+        ClaimVerdict.WRONG,
+    ),
+    "a two-sided gate with one-sided noise": (
+        "two-sided",
+        lambda: swapped("two-sided", noise=Noise.EXPONENTIAL),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
+    "a two-sided gate that closes after c ABOVE": (
+        "two-sided-limits",
+        lambda: swapped("two-sided", closes=Closes.ABOVE),
+        ClaimVerdict.WRONG,
+    ),
+    "a price that is 20 % too low": (
+        "metered",
+        lambda: Subject(outcome_loss=lambda *a, **k: outcome_loss(*a, **k) * Fraction(4, 5)),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
+    "noisy scores with 20 % less noise": ("touched", lambda: selecting("noisy_scale", "4/5"), ClaimVerdict.WRONG),
+    "one-sided selection made for twice as many": (
+        "touched-one-sided",
+        lambda: selecting("one_shot_scale", "2"),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
+    "sets 20 % too steep": ("subset", lambda: selecting("subset_rate", "6/5"), ClaimVerdict.WRONG),
+    "one shot with 20 % less noise": ("one-shot", lambda: selecting("one_shot_scale", "4/5"), ClaimVerdict.WRONG),
+    "a bounded range 20 % too wide": ("permute-and-flip-range", lambda: steeper("6/5"), ClaimVerdict.OVER_CLAIMS),
+    "rounds that spend 20 % more": (
+        "gumbel-delta",
+        lambda: selecting("round_epsilon", "6/5"),
         ClaimVerdict.OVER_CLAIMS,
     ),
     "a threshold from the data with half the noise": (
