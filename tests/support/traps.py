@@ -68,5 +68,6 @@ def rounds_of_choice(seed: int, *, flip: bool, rounds: int, rate: float) -> Batc
     return mechanism
 
 
-def _first(hit: np.ndarray) -> np.ndarray:
+def _first(hit: np.ndarray) -> Any:
+    """Where each row has its first hit; beyond its end where it has none."""
     return np.where(hit.any(axis=1), hit.argmax(axis=1), hit.shape[1])
