@@ -73,7 +73,7 @@ def transcript(comparisons: Comparisons, outcome: Outcome) -> float:
     return math.fsum(_round(asked[at], entries[at], above[at]) for at in _rounds(asked.model, above))
 
 
-class Entry(NamedTuple):
+class OutcomeEntry(NamedTuple):
     """One answer of a transcript, and what an ABOVE released: the gap to the noisy threshold, a noisy answer."""
 
     above: bool
@@ -81,7 +81,7 @@ class Entry(NamedTuple):
     number: Any = None
 
 
-def read_outcome(model: Model, outcome: Outcome, queries: int) -> list[Entry]:
+def read_outcome(model: Model, outcome: Outcome, queries: int) -> list[OutcomeEntry]:
     """The entries, checked: each is one that the row can give, and the row stops where they end."""
     if not isinstance(outcome, Sequence | np.ndarray) or isinstance(outcome, str | bytes):
         raise ParameterError("outcome", "must be a list of answers", outcome, "pass for instance [False, True]")
@@ -97,15 +97,17 @@ def read_outcome(model: Model, outcome: Outcome, queries: int) -> list[Entry]:
     return entries
 
 
-def _entry(model: Model, given: Any) -> Entry:
+def _entry(model: Model, given: Any) -> OutcomeEntry:
     if isinstance(given, Answer):
-        entry = Entry(given.above, number=given.estimate)
+        entry = OutcomeEntry(given.above, number=given.estimate)
     elif isinstance(given, bool | np.bool_):
-        entry = Entry(bool(given))
+        entry = OutcomeEntry(bool(given))
     elif isinstance(given, Real):
-        entry = Entry(True, number=given) if model.numeric or not model.row.gap else Entry(True, gap=given)
+        entry = (
+            OutcomeEntry(True, number=given) if model.numeric or not model.row.gap else OutcomeEntry(True, gap=given)
+        )
     elif isinstance(given, tuple) and len(given) == 2 and model.row.gap and model.numeric:
-        entry = Entry(True, *given)
+        entry = OutcomeEntry(True, *given)
     else:
         raise ParameterError("outcome", "must hold bools, Answers or numbers", given, "pass for instance [False, True]")
     if model.row.gap and entry.number is not None and not (model.numeric and isinstance(given, tuple)):
@@ -130,7 +132,7 @@ def _rounds(model: Model, above: NDArray[np.bool_]) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def _round(asked: Comparisons, entries: list[Entry], above: NDArray[np.bool_]) -> float:
+def _round(asked: Comparisons, entries: list[OutcomeEntry], above: NDArray[np.bool_]) -> float:
     model, lattice = asked.model, asked.model.lattice is not None
     constant, high = 0.0, math.inf
     compared, gapped = above.copy(), np.zeros(above.size, dtype=np.bool_)
