@@ -58,7 +58,20 @@ def test_all_secrets_have_one_length() -> None:
         for public in scales
         for seed in range(20)
     }
-    assert lengths == {9}
+    assert lengths == {10}
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
+def test_a_gate_goes_on_with_noise_of_its_own_law(noise: str) -> None:
+    secret = threshold_noise(SparseVector(**PUBLIC, noise=noise))
+    assert resume(secret, asked=0, positives=0, **PUBLIC)._calibration.row.noise.name.lower() == noise
+
+
+def test_a_secret_without_a_law_is_one_of_laplace_noise() -> None:
+    secret = threshold_noise(SparseVector(**PUBLIC, noise="laplace"))
+    gate = resume(secret[:9], asked=0, positives=0, **PUBLIC)
+    assert gate._calibration.row.noise.name == "LAPLACE"
+    assert threshold_noise(gate) == secret
 
 
 def test_questions_after_the_restart_have_noise_of_their_own() -> None:

@@ -15,6 +15,13 @@ from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_m
 import sparsegate as sg
 
 
+def geometric_mass(scale: float, cells: range) -> dict[int, float]:
+    return {k: -math.expm1(-1 / scale) * math.exp(-k / scale) for k in cells if k >= 0}
+
+
+MASSES = {"laplace": discrete_laplace_mass, "exponential": geometric_mass}
+
+
 def seeded(seed: int = 7, **options: Any) -> sg.SparseVector:
     chosen = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1} | options
     return sg.SparseVector(**chosen, source=sg.Seeded(seed), not_private=True)  # type: ignore[arg-type]
@@ -120,19 +127,22 @@ def test_only_the_difference_of_answer_and_threshold_matters(seed: int, pairs: l
     assert with_bars.tolist() == reduced.tolist()
 
 
-def test_the_comparison_has_exactly_the_claimed_law() -> None:
-    """P[ABOVE] at every distance equals P[nu - rho >= d], summed exactly; binomial test at rate 1e-6, twin 20 % off."""
-    runs, epsilon = 4_000, 2
-    budget = sg.Budget.allocate(epsilon, cutoff=1, monotonic=True)
-    hits = sum(bool(seeded(seed, epsilon=epsilon, cutoff=1, monotonic=True).ask(101)) for seed in range(runs))
+@pytest.mark.parametrize("noise", MASSES)
+def test_the_comparison_has_exactly_the_claimed_law(noise: str) -> None:
+    """P[ABOVE] equals P[nu - rho - kappa >= d], summed exactly; binomial test at rate 1e-6, twin with other noise."""
+    runs, options = 4_000, {"epsilon": 2, "cutoff": 8, "monotonic": True, "noise": noise}
+    budget = sg.Budget.allocate(2, cutoff=8, monotonic=True)
+    hits = sum(bool(seeded(seed, **options).ask(103)) for seed in range(runs))
+    kappa = seeded(**options)._calibration.shift
 
-    def chance(widen: float) -> float:
-        rho = discrete_laplace_mass(widen * float(1 / budget.threshold), range(-80, 81))
-        nu = discrete_laplace_mass(widen * float(1 / budget.queries), range(-80, 81))
-        return sum(p * sum(w for n, w in nu.items() if 1 + n >= r) for r, p in rho.items())
+    def chance(widen: float = 1, sign: int = 1) -> float:
+        rho = MASSES[noise](widen * float(1 / budget.threshold), range(-80, 81))
+        nu = MASSES[noise](widen * float(8 / budget.queries), range(-150, 151))
+        return sum(p * sum(w for n, w in nu.items() if 3 + n >= r + sign * kappa) for r, p in rho.items())
 
-    assert proportion_p(hits, runs, chance(1)) > FALSE_ALARM
+    assert proportion_p(hits, runs, chance()) > FALSE_ALARM
     assert proportion_p(hits, runs, chance(0.4)) < FALSE_ALARM
+    assert not kappa or proportion_p(hits, runs, chance(sign=-1)) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("ask", [lambda gate: gate.ask(10**9), lambda gate: gate.ask_many([10**9, -(10**9)])])
@@ -151,10 +161,10 @@ def test_the_scales_are_those_of_the_lattice(sensitivity: float, steps: int) -> 
 
 
 def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
-    """Chi-square of the released noise at rate 1e-6; its twin rejects a share 20 % off."""
+    """Chi-square of the released noise at rate 1e-6; its twin rejects a share 20 % off. Without a gap to blend with."""
     budget = sg.Budget(threshold=1, queries=1, answers=2)
-    gates = (seeded(seed, epsilon=None, budget=budget, cutoff=4, threshold=0) for seed in range(3_000))
-    noise = np.concatenate([gate.ask_many([1000] * 4)["estimate"] - 1000 for gate in gates])
+    waived = {"source": sg.Seeded(5), "not_private": True}
+    noise = sg.run_many("standard", [1000] * 4, runs=3_000, budget=budget, cutoff=4, **waived).values.ravel() - 1000
     cells = range(-5, 6)
     assert chi_square_p(noise, discrete_laplace_mass(2, cells)) > FALSE_ALARM
     assert chi_square_p(noise, discrete_laplace_mass(1.6, cells)) < FALSE_ALARM
@@ -264,24 +274,27 @@ def test_a_planned_gate_never_leaks_more_than_its_budget_says(
     assert gate.budget.answers == budget.answers
 
 
-def test_the_margin_is_the_distance_at_which_answers_are_right_that_often() -> None:
+@pytest.mark.parametrize("noise", MASSES)
+def test_the_margin_is_the_distance_at_which_answers_are_right_that_often(noise: str) -> None:
     """Both sides of the threshold, by exact summation of the two laws."""
-    gate = sg.SparseVector(threshold=0, cutoff=2, epsilon=2, sensitivity=1)
-    scales = gate._calibration.scales
-    assert scales.threshold
-    assert scales.query
-    rho = discrete_laplace_mass(float(scales.threshold), range(-200, 201))
-    nu = discrete_laplace_mass(float(scales.query), range(-200, 201))
+    gate = sg.SparseVector(threshold=0, cutoff=2, epsilon=2, sensitivity=1, noise=noise)  # type: ignore[arg-type]
+    scales, kappa = gate._calibration.scales, gate._calibration.shift
+    assert (kappa > 0) == (noise == "exponential")
+    rho = MASSES[noise](float(scales.threshold or 0), range(-200, 201))
+    nu = MASSES[noise](float(scales.query or 0), range(-200, 201))
     difference = {}
     for r, p in rho.items():
         for n, w in nu.items():
-            difference[r - n] = difference.get(r - n, 0) + p * w
+            difference[r - n + kappa] = difference.get(r - n + kappa, 0) + p * w
+
+    def right(margin: float) -> float:
+        above = sum(p for d, p in difference.items() if d <= margin)
+        return min(above, sum(p for d, p in difference.items() if d > -margin))
+
     for confidence in (0.5, 0.8, 0.95, 0.999):
         margin = gate.margin(confidence)
-        right_above = sum(p for d, p in difference.items() if d <= margin)
-        right_below = sum(p for d, p in difference.items() if d < margin)
-        assert min(right_above, right_below) >= confidence - 1e-9
-        assert margin == 1 or sum(p for d, p in difference.items() if d < margin - 1) < confidence
+        assert right(margin) >= confidence - 1e-9
+        assert margin == 1 or right(margin - 1) < confidence
     with pytest.raises(sg.ParameterError, match="^confidence must"):
         gate.margin(1)
 

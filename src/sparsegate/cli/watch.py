@@ -27,8 +27,7 @@ from sparsegate.cli.options import (
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
-from sparsegate.mechanisms.calibration import calibrate
-from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.mechanisms.sparse_vector import SparseVector, gate_calibration
 
 
 def watch(
@@ -79,7 +78,7 @@ def watch(
         "sensitivity": 1,
         "monotonic": True,
     }
-    prepared = calibrate("standard", not_private=False, **public)
+    prepared = gate_calibration(**public)
     prepared.lattice.steps(threshold, "threshold")
     spending.check(epsilon)
     listed = where if where is not None else None if conditions == "-" else _lines(conditions or "")

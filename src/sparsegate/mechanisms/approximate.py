@@ -41,7 +41,6 @@ from sparsegate.budget import Budget, Number, exact_delta
 from sparsegate.mechanisms.bounded_range import conversion, log_inverse
 from sparsegate.mechanisms.bounds import tight_loss
 from sparsegate.mechanisms.calibration import Calibration
-from sparsegate.mechanisms.margin import steps_to_confidence
 from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant
 from sparsegate.noise import MAX_SCALE
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
@@ -69,9 +68,8 @@ def or_approximate(pure: Calibration, delta: Number) -> Calibration:
     if scales is None or max(scales.threshold or 0, scales.query or 0) > MAX_SCALE:
         return pure
     budget = Budget(threshold=0, queries=total, delta=exact)
-    approximate = replace(pure, row=VARIANTS["standard"], scales=scales, budget=budget)
-    margins = [steps_to_confidence(_CONFIDENCE, *gate.scales[:2]) for gate in (pure, approximate)]
-    return approximate if margins[1] < margins[0] else pure
+    approximate = replace(pure, row=VARIANTS["standard"], scales=scales, shift=0, budget=budget)
+    return approximate if approximate.margin(_CONFIDENCE) < pure.margin(_CONFIDENCE) else pure
 
 
 def renyi_bound(

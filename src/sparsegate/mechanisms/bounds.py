@@ -42,10 +42,10 @@ limit of far-away answers; those of exponential noise exactly, with all BELOWs a
 below (D = 0**(m+k), D' = 1**m (-1)**k: on D' rho must be 1 larger, and every tail then e**(-2r) smaller).
 ``sparsegate.privacy`` checks that by exact computation. With a cutoff c and no limit on queries the suprema are, for
 every row that draws rho once, e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3): **the gap is free** there,
-though not where few questions were asked. For Laplace noise without numbers L(m,k) <= e1 + s r min(m,k), s = 2 or, if
-monotonic, 1: a **two-sided** gate may go on until both answers were given c times. With exponential noise, with a gap
-or with answers a two-sided gate has no bound. All rounds of a row that redraws rho move in one direction where the
-queries are monotonic.
+though a transcript of few questions may cost more with it. For Laplace noise without numbers L(m,k) <= e1 + s r
+min(m,k), s = 2 or, if monotonic, 1: a **two-sided** gate may go on until both answers were given c times. With
+exponential noise, with a gap or with answers a two-sided gate has no bound. All rounds of a row that redraws rho move
+in one direction where the queries are monotonic.
 """
 
 from __future__ import annotations

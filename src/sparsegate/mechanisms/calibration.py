@@ -15,7 +15,7 @@ from sparsegate.budget import Budget
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.bounds import tight_loss, transcript_loss
 from sparsegate.mechanisms.lattice import Lattice
-from sparsegate.mechanisms.margin import central_shift
+from sparsegate.mechanisms.margin import central_shift, steps_to_confidence
 from sparsegate.mechanisms.setting import Options, Setting
 from sparsegate.mechanisms.variants import Closes, Compared, Noise, Scales, Variant, variant
 from sparsegate.noise import (
@@ -78,6 +78,11 @@ class Calibration:
         """The tight epsilon of this run; math.inf where the row has none."""
         public = {"cutoff": self.cutoff, "monotonic": self.monotonic, "queries": self.queries}
         return float(tight_loss(self.row, self._per_unit, **public))  # type: ignore[arg-type]
+
+    def margin(self, confidence: float) -> int:
+        """How many steps from the threshold an answer must be to land on the right side with this probability."""
+        rho, nu, _ = self.scales
+        return steps_to_confidence(confidence, rho, nu, noise=self.row.noise, shift=self.shift)
 
     def finished(self, below: Any, above: Any) -> Any:
         """Whether that run has given all the answers it may; for arrays of numbers, where."""

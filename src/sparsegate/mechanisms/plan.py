@@ -9,24 +9,33 @@ worth having:
   and plain noise (at n = c = 10 and eps = 1 a variance of 90, against 359 and 200);
 - with monotonic queries and numeric answers the smallest of the three shares is free.
 
-The variance of the comparison is 2(1/e1**2 + 1/r**2) Delta**2. For a given r the largest admissible e1 follows from
-the bound, which is piecewise linear in e1; what is left is a search over one variable.
+Exponential noise of the same scales has half the variance, and no such slack: from n = c + 1 on, one BELOW among the
+c positives reaches the whole bound, so its scales are those of no limit; up to n = c they are those of a cutoff of n
+- 1, with numeric answers of n (``bounds``). It is the better one but for n below about 1.5 c. A plan says by its row
+whether an ABOVE may release its gap. It may where nothing else is released: with m BELOW and k ABOVE, h of which make
+the highest move, the gaps cost what m + h BELOW and k - h ABOVE cost without, and that is as many questions. With
+Laplace noise, monotonic queries and numeric answers they may cost more; then they are kept back.
+
+The variance of the comparison with Laplace noise is 2(1/e1**2 + 1/r**2) Delta**2. For a given r the largest admissible
+e1 follows from the bound, which is piecewise linear in e1; what is left is a search over one variable.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, Literal, get_args
 
 import numpy as np
 
-from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.budget import Number, allocation_ratio, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.bounds import Loss, tight_loss
-from sparsegate.mechanisms.variants import VARIANTS, Scales
+from sparsegate.mechanisms.variants import VARIANTS, Noise, Scales, Variant
+
+NoiseName = Literal["auto", "laplace", "exponential"]
 
 _GRID = 400
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -35,8 +44,9 @@ _DENOMINATOR = 10**12
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Scales in units of the sensitivity, the exact epsilon they spend, and the variance of one comparison."""
+    """Scales in units of the sensitivity, the row they are for, and the exact epsilon they spend."""
 
+    row: Variant
     scales: Scales
     epsilon: Fraction
     cutoff: int
@@ -52,24 +62,36 @@ class Plan:
     @property
     def variance(self) -> float:
         """Var[nu - rho] in units of the squared sensitivity."""
-        return comparison_variance(self.scales)
+        return comparison_variance(self.scales, self.row.noise)
 
 
-def comparison_variance(scales: Scales) -> float:
-    """Var[nu - rho] of continuous Laplace noise, in units of the squared sensitivity."""
-    return float(2 * (scales.threshold or 0) ** 2 + 2 * (scales.query or 0) ** 2)
+def comparison_variance(scales: Scales, noise: Noise = Noise.LAPLACE) -> float:
+    """Var[nu - rho] of continuous noise, in units of the squared sensitivity."""
+    each = 2 if noise is Noise.LAPLACE else 1
+    return float(each * (scales.threshold or 0) ** 2 + each * (scales.query or 0) ** 2)
 
 
 def plan(
-    *, cutoff: int, epsilon: Number, monotonic: bool = False, queries: int | None = None, answers: Number = 0
+    *,
+    cutoff: int,
+    epsilon: Number,
+    monotonic: bool = False,
+    queries: int | None = None,
+    answers: Number = 0,
+    noise: NoiseName = "laplace",
 ) -> Plan:
     """The scales of least comparison variance for ``queries`` questions (None: no limit) at exactly ``epsilon``.
 
-    ``answers`` is the epsilon that numeric answers get: their noise has scale cutoff/answers.
+    ``answers`` is the epsilon that numeric answers get: their noise has scale cutoff/answers. ``noise`` "auto" takes
+    the law of less variance.
 
     >>> plan(cutoff=10, epsilon=1, queries=8).scales
     Scales(threshold=None, query=Fraction(8, 1), answer=None)
+    >>> [plan(cutoff=10, epsilon=1, queries=n, noise="auto").row.key for n in (8, 80)]
+    ['ding-2019', 'exponential-gap']
     """
+    if noise not in (names := get_args(NoiseName)):
+        raise ParameterError("noise", f"must be one of {', '.join(names)}", noise, 'pass noise="auto"')
     cutoff = exact_count(cutoff, "cutoff")
     total, share = exact_epsilon(epsilon), exact_epsilon(answers, "answers", zero=True)
     limit = None if queries is None else exact_count(queries, "queries")
@@ -81,12 +103,23 @@ def plan(
         # No lattice carries such noise, and the search below is in floats.
         rule = f"must lie between {float(_LEAST):g} and {float(1 / _LEAST):g} to be planned for"
         raise ParameterError("epsilon", rule, epsilon, "pass for instance epsilon=0.5")
+    if noise != "laplace":
+        one_sided = _one_sided(cutoff, total, share, monotonic, limit)
+        other = (
+            one_sided
+            if noise == "exponential"
+            else plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=queries, answers=share)
+        )
+        return min(one_sided, other, key=lambda p: p.variance)
     question = _Question(cutoff, float(total), float(share / cutoff), monotonic, math.inf if limit is None else limit)
     rate = question.best_rate()
     candidates = [_exact(rate, question.largest_threshold(rate), cutoff, total, share, monotonic, limit)]
     if limit is not None:
         candidates.append(_without_threshold_noise(cutoff, total, share, monotonic, limit))
-    return min(candidates, key=lambda p: p.variance)
+    best = min(candidates, key=lambda p: p.variance)
+    with_gap = VARIANTS["ding-2019"]
+    loss = tight_loss(with_gap, best.scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
+    return replace(best, row=with_gap) if loss <= total else best
 
 
 _LEAST: Final = Fraction(1, 10**15)
@@ -150,6 +183,7 @@ def _exact(
     r = _raised(lambda x: loss(e1, x), r, total)
     e1 = _raised(lambda x: loss(x, r), e1, total)
     return Plan(
+        row=VARIANTS["standard"],
         scales=Scales(1 / e1, 1 / r, answer),
         epsilon=Fraction(loss(e1, r)),
         cutoff=cutoff,
@@ -178,9 +212,28 @@ def _without_threshold_noise(cutoff: int, total: Fraction, share: Fraction, mono
             rates.append((total - k * a3) / (limit - k))
     r = min(rates)
     return Plan(
+        row=VARIANTS["standard"],
         scales=Scales(None, 1 / r, 1 / a3 if a3 else None),
         epsilon=total,
         cutoff=cutoff,
         monotonic=monotonic,
         queries=limit,
     )
+
+
+def _one_sided(cutoff: int, total: Fraction, share: Fraction, monotonic: bool, limit: int | None) -> Plan:
+    """Exponential noise: L is linear, so the best split is the optimal one, within what answers leave of it."""
+    positives = cutoff if limit is None else min(cutoff, limit if share else max(limit - 1, 1))
+    ratio = allocation_ratio("optimal", cutoff=positives, monotonic=monotonic)
+    if monotonic:
+        # max(e1 + max(cr, eps3), cr + eps3) = eps
+        queries = min(max(total * ratio / (1 + ratio), share), total - share)
+        threshold = total - max(queries, share)
+    else:
+        threshold = (total - share) / (1 + ratio)
+        queries = total - share - threshold
+    row = VARIANTS["exponential-gap"]
+    rate = queries / (positives if monotonic else 2 * positives)
+    scales = Scales(1 / threshold, 1 / rate, cutoff / share if share else None)
+    spent = tight_loss(row, scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
+    return Plan(row=row, scales=scales, epsilon=Fraction(spent), cutoff=cutoff, monotonic=monotonic, queries=limit)

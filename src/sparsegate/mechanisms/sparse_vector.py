@@ -1,44 +1,57 @@
-"""The public gate: the standard row (Alg. 7) on private data."""
+"""The public gate: the best row for it, chosen from public numbers, on private data."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from sparsegate.budget import Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.approximate import or_approximate
-from sparsegate.mechanisms.calibration import calibrate
+from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.mechanisms.gate import Answer, Gate
-from sparsegate.mechanisms.plan import plan
+from sparsegate.mechanisms.plan import NoiseName, Plan, plan
 from sparsegate.mechanisms.setting import RunOptions, Split, check_one_of, only
-from sparsegate.mechanisms.variants import Scales, Variant
+from sparsegate.mechanisms.variants import Variant
 from sparsegate.noise import Source
+
+_ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace": "ding-2019"}
 
 
 class SparseVector(Gate):
     """Says which of a stream of private answers are above a threshold, and pays only for those that are.
 
-    With rho ~ Lap(Delta/eps1) drawn once and nu_i ~ Lap(2c Delta/eps2) fresh for every question (monotonic queries:
-    Lap(c Delta/eps2)),
+    With rho drawn once and nu_i fresh for every question, of scales Delta/eps1 and 2c Delta/eps2 (monotonic queries:
+    c Delta/eps2),
 
-        ABOVE  iff  q_i + nu_i >= T_i + rho,     and the gate closes after the c-th ABOVE.
+        ABOVE  iff  q_i + nu_i >= T_i + rho + kappa,     and the gate closes after the c-th ABOVE.
 
-    **Theorem** (Lyu, Su, Li 2017, Thm. 4 and 5; discrete noise on the lattice changes nothing in the alignment
-    argument). If adding or removing one person moves every answer by at most Delta, the whole transcript is
-    (eps1+eps2+eps3)-DP for any number of adaptively chosen questions; with ``monotonic=True`` this needs all
-    answers to move in the same direction. With an answers share eps3, every ABOVE carries q_i + Lap(c Delta/eps3),
-    drawn afresh. Thresholds are public.
+    The noise is exponential, rho and nu_i >= 0, with a public kappa that makes the margin the same on both sides
+    (``mechanisms.margin``); or two-sided Laplace, kappa = 0 (Alg. 7), where ``queries`` makes that the better one.
+    Every ABOVE carries an estimate of its answer, made from the gap by which it was above, with its standard error.
+
+    **Theorem** (Lyu, Su, Li 2017, Thm. 4 and 5; the gap: Ding et al. 2019; exponential noise: Liu et al. 2024; all by
+    one alignment, proven in ``mechanisms.bounds``; discrete noise on the lattice changes nothing in it). If adding or
+    removing one person moves every answer by at most Delta, the whole transcript with its gaps is (eps1+eps2+eps3)-DP
+    for any number of adaptively chosen questions; with ``monotonic=True`` this needs all answers to move in the same
+    direction. With an answers share eps3, every ABOVE also pays for q_i + Lap(c Delta/eps3), drawn afresh, and the
+    estimate is the blend of the two. Thresholds are public. An estimate is that of a selected answer:
+    ``mechanisms.gap`` says what that means near the threshold.
+
+    ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise
+    and without estimates. Whoever expects mostly ABOVE then pays for the BELOWs.
 
     Parameters
     ----------
     threshold : T, a public number; ``ask`` takes another for one question.
-    cutoff : c >= 1, how many ABOVE the gate gives before it closes.
+    cutoff : c >= 1, how many ABOVE the gate gives before it closes; how many of both with ``closes="rarer"``.
     epsilon : eps > 0, split by ``allocation`` ("optimal", "1:1", "1:3", "1:c" or r for 1:r); or
-    budget : a ``Budget`` with its shares; an answers share makes every ABOVE carry an estimate.
+    budget : a ``Budget`` with its shares; an answers share makes the estimates better.
     sensitivity : Delta > 0, how much one person can move an answer. Required: nobody else can know it.
+    noise : "auto", "exponential" or "laplace". Auto is exponential; with ``queries`` the one of less variance.
+    closes : "above", or "rarer" for a two-sided gate.
     monotonic : True where one person moves all answers in one direction (counting queries).
     delta : 0 < delta < 1 allows an (epsilon, delta) gate, whose noise grows with sqrt(c) and not with c: for large c.
         It is used where its margin is less than the pure gate's, as ``budget`` and repr say, and charged only then.
@@ -56,7 +69,7 @@ class SparseVector(Gate):
     >>> [bool(gate.ask(count)) for count in (812, 4021, 640)]
     [False, True, False]
     >>> gate
-    <SparseVector standard: 1 of 2 positives, open>
+    <SparseVector exponential-gap: 1 of 2 positives, open>
     >>> 0 < gate.spent < gate.budget.total
     True
     """
@@ -75,27 +88,22 @@ class SparseVector(Gate):
         not_private: bool = False,
         queries: int | None = None,
         delta: Number = 0,
+        noise: NoiseName = "auto",
+        closes: Literal["above", "rarer"] = "above",
         **options: Unpack[Split],
     ) -> None:
         only("SparseVector", Split, options)
-        if exact_delta(delta, zero=True):
-            _refuse_splits(options)
-        scales = None
-        if queries is not None:
-            scales, options["budget"] = _planned(cutoff, exact_count(queries, "queries"), options)
-            options["epsilon"] = None
-        calibration = calibrate(
-            "standard",
+        calibration = gate_calibration(
+            threshold=threshold,
             cutoff=cutoff,
             sensitivity=sensitivity,
-            threshold=threshold,
             not_private=not_private,
-            scales=scales,
             queries=queries,
+            delta=delta,
+            noise=noise,
+            closes=closes,
             **options,
         )
-        if delta:
-            calibration = or_approximate(calibration, delta)
         if not isinstance(refund, bool):
             raise ParameterError("refund", "must be True or False", refund)
         super().__init__(
@@ -114,36 +122,95 @@ class SparseVector(Gate):
     def margin(self, confidence: float = 0.95) -> int | float:
         """How far from the threshold an answer must be for its ABOVE or BELOW to be right with this probability.
 
-        The smallest a such that Pr[rho - nu <= a - 1 lattice step] >= confidence, from the exact law of the
-        difference of two discrete Laplace variables.
+        The worse of the two sides, from the exact law of rho - nu on the lattice: see ``mechanisms.margin``.
         """
-        from sparsegate.mechanisms.margin import steps_to_confidence  # mpmath is heavy and only needed here
-
-        scales = self._calibration.scales
-        return self._calibration.lattice.value(steps_to_confidence(confidence, scales.threshold, scales.query))
+        return self._calibration.lattice.value(self._calibration.margin(confidence))
 
 
-def _refuse_splits(options: Split) -> None:
-    """With delta the bound splits epsilon, and knows no numeric answers."""
+def gate_calibration(
+    *,
+    threshold: Number,
+    cutoff: int,
+    sensitivity: Number,
+    not_private: bool = False,
+    queries: int | None = None,
+    delta: Number = 0,
+    noise: NoiseName = "auto",
+    closes: Literal["above", "rarer"] = "above",
+    **options: Unpack[Split],
+) -> Calibration:
+    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
+    if noise not in _ROWS:
+        raise ParameterError("noise", f"must be one of {', '.join(_ROWS)}", noise, 'pass noise="auto"')
+    if closes not in ("above", "rarer"):
+        raise ParameterError("closes", 'must be "above" or "rarer"', closes, "leave it out")
+    if exact_delta(delta, zero=True):
+        _refuse_with_delta(options, noise, closes)
+    row, scales = _ROWS[noise], None
+    if closes == "rarer":
+        row = _two_sided(noise, options)
+    if queries is not None:
+        planned, options["budget"] = _planned(
+            cutoff, exact_count(queries, "queries"), "laplace" if closes == "rarer" else noise, options
+        )
+        options["epsilon"] = None
+        row, scales = row if closes == "rarer" else planned.row.key, planned.scales
+    calibration = calibrate(
+        row,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        threshold=threshold,
+        not_private=not_private,
+        scales=scales,
+        queries=queries,
+        **options,
+    )
+    return or_approximate(calibration, delta) if delta else calibration
+
+
+def _refuse_with_delta(options: Split, noise: str, closes: str) -> None:
+    """With delta the bound splits epsilon, knows no numeric answers, Laplace noise and c positives alone."""
     for name in ("budget", "allocation"):
         if options.get(name) is not None:
             rule = "must not be given with delta, which splits epsilon by itself and pays for no answers"
             raise ParameterError(name, rule, options[name], "pass epsilon= and delta= alone")
+    if noise == "exponential" or closes == "rarer":
+        rule = 'must be "auto" or "laplace", and closes "above", with delta: its bound is of no other gate'
+        raise ParameterError("noise", rule, (noise, closes), "leave out delta, or these two")
 
 
-def _planned(cutoff: int, queries: int, options: Split) -> tuple[Scales, Budget]:
-    """The scales of least variance for this many questions, and what they are charged.
+def _two_sided(noise: str, options: Split) -> str:
+    """The row of a two-sided gate, which has a bound with Laplace noise and without numbers only."""
+    if noise == "exponential":
+        rule = 'must be "auto" or "laplace" where closes="rarer": one-sided noise is not private there'
+        raise ParameterError("noise", rule, noise, "leave noise out")
+    budget = options.get("budget")
+    if isinstance(budget, Budget) and budget.answers:
+        rule = 'must have no answers share where closes="rarer": each of any number of ABOVEs would cost'
+        raise ParameterError("budget", rule, float(budget.answers), "pass epsilon=, or another budget")
+    return "two-sided"
 
-    A plan is charged its total; how it splits is in the scales, not in shares.
+
+def _planned(cutoff: int, queries: int, noise: NoiseName, options: Split) -> tuple[Plan, Budget]:
+    """The plan of least variance for this many questions, and what it is charged.
+
+    A plan is charged its total; how it splits is in the scales, not in shares. A two-sided gate takes the same: L(m,k)
+    of Laplace noise without numbers is symmetric.
     """
     epsilon, budget = options.get("epsilon"), options.get("budget")
     if (allocation := options.get("allocation")) is not None:
         raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
     check_one_of(epsilon, budget)
-    total, share = (epsilon, 0) if budget is None else (budget.total, budget.answers)
-    monotonic = options.get("monotonic", False)
-    planned = plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=queries, answers=share)  # type: ignore[arg-type]
-    return planned.scales, Budget(threshold=0, queries=exact_epsilon(total) - share, answers=share)
+    total, share = (exact_epsilon(epsilon), Fraction(0)) if budget is None else (budget.total, budget.answers)
+    planned = plan(
+        cutoff=cutoff,
+        epsilon=total,
+        monotonic=options.get("monotonic", False),
+        queries=queries,
+        answers=share,
+        noise=noise,
+    )
+    return planned, Budget(threshold=0, queries=total - share, answers=share)
 
 
 def run(

@@ -227,7 +227,7 @@ _ROWS = (
         released=Released.FRESH_ANSWER,
         gap=True,
         claimed="ε₁+ε₂+ε₃",
-        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three; few questions cost more than without the gap",
+        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
         private=True,
     ),
     Variant(
