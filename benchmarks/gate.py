@@ -9,6 +9,8 @@ import numpy as np
 
 import sparsegate as sg
 from benchmarks.measure import Contender, Result, side_by_side, versus
+from sparsegate.mechanisms.calibration import calibrate
+from sparsegate.mechanisms.gate import Gate
 
 THRESHOLD, CUTOFF, EPSILON = 100_000, 1000, 0.5
 QUESTIONS, QUESTIONS_MANY = 100_000, 3 * 10**6
@@ -20,6 +22,20 @@ ROWS = ("standard", "dwork-roth-2014", "roth-2011")  # the plain one; one that r
 
 def gate(kind: type = int) -> sg.SparseVector:
     return sg.SparseVector(threshold=kind(THRESHOLD), cutoff=CUTOFF, epsilon=EPSILON, sensitivity=1, monotonic=True)
+
+
+def one_sided_gate() -> Gate:
+    """The row with exponential noise, on the lattice geometric, and the free gap."""
+    row = calibrate(
+        "exponential-gap",
+        threshold=THRESHOLD,
+        cutoff=CUTOFF,
+        epsilon=EPSILON,
+        sensitivity=1,
+        monotonic=True,
+        not_private=False,
+    )
+    return Gate(row, threshold=THRESHOLD, source=None, not_private=False)
 
 
 def scales() -> tuple[float, float]:
@@ -80,12 +96,13 @@ def ask_results() -> Iterator[Result]:
     few, fewer = answers[:AHEAD], answers[: 5 * AHEAD]
     floats = [float(answer) for answer in fewer]
     public = THRESHOLD, CUTOFF, *scales()
-    ours, opendp, ahead, bars, reals = side_by_side(
+    ours, opendp, ahead, bars, reals, one_sided = side_by_side(
         Contender(lambda g: one_by_one(g, answers), gate, len(answers)),
         Contender(lambda g: one_by_one(g, few), lambda: OpenDPGate(*public), len(few)),
         Contender(lambda g: one_by_one(g, fewer), lambda: OpenDPGateAhead(*public), len(fewer)),
         Contender(lambda g: one_by_one(g, fewer, threshold=90_000), gate, len(fewer)),
         Contender(lambda g: one_by_one(g, floats), lambda: gate(float), len(fewer)),
+        Contender(lambda g: one_by_one(g, answers), one_sided_gate, len(answers)),
         rounds=7,
     )
     unit, peer_name = "microseconds/query", "gate on opendp make_laplace, one call a question"
@@ -93,6 +110,7 @@ def ask_results() -> Iterator[Result]:
     yield versus("ask", ours, opendp, peer_name, unit=unit, target=">= 80")
     yield versus("ask", ours, ahead, f"gate on opendp make_laplace, noise drawn {AHEAD} ahead", unit=unit)
     yield versus("ask, a threshold for each question", bars, opendp, peer_name, unit=unit, target="<= 2", judged="ours")
+    yield versus("ask, exponential noise", one_sided, opendp, peer_name, unit=unit, target="<= 1", judged="ours")
     yield versus("ask, float answers", reals, opendp, peer_name, unit=unit, target="<= 2", judged="ours")
 
 
