@@ -12,7 +12,8 @@ closed after c ABOVE; s = 2, or 1 where one person moves all answers one way; De
 *Proof*, line by line in docs/theory.md. Given rho each question is a coin: g on D, and between g' and g on the
 neighbour where rho is Delta higher (monotonic queries that fall: where it is the same). h falls in its second argument,
 so (P/Q)**alpha kappa**(-number of ABOVE) is a supermartingale under the neighbour's law Q; there are at most c ABOVE;
-and rho, had it been released, would have added its own divergence. With q = exp(-1/t) and w = q**(2 alpha - 1),
+and rho, had it been released, would have added its own divergence. (ln h / (alpha - 1) is the divergence of the waiting
+times for an ABOVE of two coins that are tossed again and again.) With q = exp(-1/t) and w = q**(2 alpha - 1),
 
     exp((alpha-1) D_alpha(rho, rho + Delta))
         = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
@@ -86,6 +87,13 @@ def renyi_bound(
     with interval_arithmetic(_BITS) as iv:
         gate = _gate(iv, scales, sensitivity, cutoff, monotonic, int(lattice))
         return _rounded_up(_divergence(iv, _exact(iv, alpha), gate))
+
+
+def waiting_bound(alpha: Fraction, *, query: Fraction, shift: int, cutoff: int) -> float:
+    """c ln kappa / (alpha - 1), rounded up: what c waiting times for an ABOVE add to the divergence of rho."""
+    with interval_arithmetic(_BITS) as iv:
+        order = _exact(iv, alpha)
+        return _rounded_up(cutoff * _log_kappa(iv, order, _exact(iv, query), shift, _CELLS) / (order - 1))
 
 
 def pure_renyi_bound(alpha: Fraction, epsilon: Fraction) -> float:

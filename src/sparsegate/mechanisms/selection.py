@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.accounting import Accountant, selection_event
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.choice import choose
 from sparsegate.mechanisms.scores import Scores, ScoresLike
@@ -52,6 +53,11 @@ class Selection:
     def __len__(self) -> int:
         chosen = self.items if self.indices is None else self.indices
         return 0 if chosen is None else len(chosen)
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """This selection as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld"."""
+        spent = {"epsilon": self.budget.total, "delta": self.delta, "count": len(self)}
+        return selection_event(self.method, **spent, accountant=accountant)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from sparsegate.budget import Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.accounting import Accountant, gate_event
 from sparsegate.mechanisms.approximate import or_approximate
 from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.mechanisms.gate import Answer, Gate
@@ -118,6 +119,13 @@ class SparseVector(Gate):
     def cost(self, *, below: int, above: int) -> Fraction:
         """L(m,k): what a gate like this one costs that has said m BELOW and k ABOVE."""
         return self._calibration.spent([(below, above)])
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """This gate as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld".
+
+        All of the gate is in it, however little was asked: see ``mechanisms.accounting``.
+        """
+        return gate_event(self._calibration, accountant)
 
     def margin(self, confidence: float = 0.95) -> int | float:
         """How far from the threshold an answer must be for its ABOVE or BELOW to be right with this probability.

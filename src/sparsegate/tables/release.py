@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from sparsegate.budget import Number
+from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import exact_text
+from sparsegate.mechanisms.accounting import Accountant, composed, pure_event, selection_event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,18 @@ class TopItems:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """This release as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld"."""
+        record = self.record
+        if record.domain == "observed":
+            rule = "must be of a public domain: dp_accounting has no event for (epsilon, delta)"
+            raise ParameterError("release", rule, next_step="charge it to a Ledger")
+        epsilon, answers = record.epsilon - record.answers_epsilon, record.answers_epsilon
+        selected = selection_event(
+            record.method, epsilon=epsilon, delta=record.delta, count=record.count, accountant=accountant
+        )
+        return composed([selected, pure_event(answers, accountant)]) if answers else selected
 
     def published(self) -> dict[str, Any]:
         """The release as JSON takes it."""
