@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from fractions import Fraction
 
 from tests.support.goodness import Law
 
@@ -20,6 +21,20 @@ def peeled(weights: Sequence[float], count: int) -> Law:
             left -= weights[item]
         law[order] = probability
     return law
+
+
+def subsets(scores: Sequence[float], count: int, rate: Fraction | float) -> Law:
+    """The exponential mechanism over sets: the probability of every sorted set."""
+    exact = [Fraction(score) for score in scores]
+    exponents: dict[Hashable, float] = {}
+    for chosen in itertools.combinations(range(len(exact)), count):
+        outside = max(exact[item] for item in range(len(exact)) if item not in chosen)
+        loss = Fraction(rate) * (outside - min(exact[item] for item in chosen))
+        exponents[chosen] = float(max(min(-loss, Fraction(10**9)), Fraction(-(10**9))))
+    top = max(exponents.values())
+    weights = {chosen: math.exp(exponent - top) for chosen, exponent in exponents.items()}
+    whole = sum(weights.values())
+    return {chosen: each / whole for chosen, each in weights.items()}
 
 
 def traversed(

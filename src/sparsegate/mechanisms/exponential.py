@@ -94,7 +94,7 @@ def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count:
         return rate.numerator * (top * down - up * bottom), rate.denominator * bottom * down
 
     weights = np.empty(survivors.size)
-    _log_weights(values, reference, float(rate), weights)
+    log_weights(values, reference, float(rate), weights)
     lanes = Lanes(sizes=scores.multiplicities[survivors], weights=weights, exact=exact)
     return survivors[first_rings(source, lanes, words[survivors], count)]
 
@@ -115,12 +115,12 @@ def _first_keys(
         coarse_logs(words[part], log)
         if not scores.single:
             log -= np.log(scores.multiplicities[part])
-        _log_weights(scores.values[part], reference, factor, key)
+        log_weights(scores.values[part], reference, factor, key)
         key -= log
     return words, keys
 
 
-def _log_weights(values: Values, reference: int | float, factor: float, out: NDArray[np.float64]) -> None:
+def log_weights(values: Values, reference: int | float, factor: float, out: NDArray[np.float64]) -> None:
     """Write a (s - r); it is cut at +-FAR, which an overflow means as well, so that no infinity - infinity follows."""
     with np.errstate(over="ignore", under="ignore"):
         _differences(values, reference, 1 / factor, out)

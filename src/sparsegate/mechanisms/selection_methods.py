@@ -23,6 +23,7 @@ from sparsegate.mechanisms.laplace import error_bar
 from sparsegate.mechanisms.lattice import Lattice
 from sparsegate.mechanisms.retraversal import plan_traversal, traversal_groups
 from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.subset import subset_groups
 from sparsegate.noise import Source
 
 if TYPE_CHECKING:
@@ -122,6 +123,17 @@ def _peeled(request: Request, scores: Scores, round_: Fraction, delta: Fraction 
     )
 
 
+def _subset(request: Request, scores: Scores) -> Ready:
+    # The loss of a set moves by at most twice what a score moves, for monotonic scores by as much: as two rounds would.
+    rate = selection_rate(
+        epsilon=request.epsilon, count=2, sensitivity=request.sensitivity, monotonic=request.monotonic
+    )
+    return Ready(
+        budget=Budget(threshold=0, queries=request.epsilon),
+        draw=lambda source: Drawn(subset_groups(source, scores, rate=rate, count=request.count)),
+    )
+
+
 def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
     calibration = calibrate(
         "standard",
@@ -152,6 +164,12 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
             says="the exponential mechanism, peeled",
             why_not="weighs scores directly, without threshold, passes, split or lattice",
             prepare=_exponential,
+        ),
+        "subset": SelectionMethod(
+            says="the exponential mechanism over sets: noise that does not grow with the count, no order",
+            why_not="weighs scores directly, without threshold, passes, split or lattice",
+            ordered=False,
+            prepare=_subset,
         ),
         "gumbel": SelectionMethod(
             says="the same with a delta, and far less noise for many items",

@@ -6,7 +6,7 @@ from sparsegate.noise.discrete_laplace import discrete_laplace, fill_discrete_la
 from sparsegate.noise.geometric import MAX_SCALE, exact_scale, fill_geometric, geometric
 from sparsegate.noise.reservoir import Fill, Reservoir
 from sparsegate.noise.sources import Secure, Seeded, Source
-from sparsegate.noise.uniform import uniform_below, uniform_subset
+from sparsegate.noise.uniform import uniform_below, uniform_set, uniform_subset
 
 __all__ = [
     "MAX_SCALE",
@@ -23,5 +23,6 @@ __all__ = [
     "fill_geometric",
     "geometric",
     "uniform_below",
+    "uniform_set",
     "uniform_subset",
 ]

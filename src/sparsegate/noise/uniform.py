@@ -7,6 +7,7 @@ again where it is not below n is exact too, but how often that happens tells how
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
 from sparsegate.noise.sources import Source
@@ -51,4 +52,31 @@ def uniform_subset(source: Source, n: int, count: int) -> list[int]:
         j = i + uniform_below(source, n - i)
         chosen.append(moved.get(j, j))
         moved[j] = moved.pop(i, i)
+    return chosen
+
+
+def uniform_set(source: Source, n: int, count: int) -> NDArray[np.int64]:
+    """Draw ``count`` different integers below n <= 2**62, every set equally likely, sorted; for many of them.
+
+    Of independent uniform integers the first ``count`` that differ are such a set. As many are drawn as are still
+    missing, never more, so it does not matter in which order they came. More than half are drawn as those left out.
+    Unlike that of ``uniform_subset``, the time depends on n and on chance.
+
+    >>> from sparsegate.noise import Seeded
+    >>> uniform_set(Seeded(1), 10, 4).tolist(), uniform_set(Seeded(1), 10, 9).tolist()
+    ([0, 3, 7, 8], [0, 1, 2, 3, 4, 5, 6, 7, 8])
+    """
+    if not 0 <= count <= n:
+        raise ParameterError("count", f"must be from 0 to n = {n}", count, "ask for no more than there are")
+    if 2 * count > n:
+        left = np.ones(n, dtype=np.bool_)
+        left[uniform_set(source, n, n - count)] = False
+        return np.flatnonzero(left)
+    chosen = np.empty(0, dtype=np.int64)
+    fair = (1 << 64) - (1 << 64) % max(n, 1) - 1  # words up to here are a whole number of rounds of n
+    while chosen.size < count:
+        words = source.bytes(8 * (count - chosen.size)).view("<u8")
+        drawn = (words[words <= np.uint64(fair)] % np.uint64(n)).astype(np.int64)
+        chosen = np.sort(np.concatenate((chosen, drawn)))
+        chosen = chosen[np.diff(chosen, prepend=-1) > 0]  # numpy's unique takes ten times as long
     return chosen
