@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, geometric_mass, proportion_p
+from tests.support.scripted import Scripted, words64
 
 from sparsegate.errors import ParameterError
-from sparsegate.noise import Seeded, bernoulli, binomial, discrete_laplace, geometric, uniform_below, uniform_subset
+from sparsegate.noise import (
+    Seeded,
+    bernoulli,
+    binomial,
+    discrete_laplace,
+    geometric,
+    uniform_below,
+    uniform_set,
+    uniform_subset,
+)
 from sparsegate.noise.expansions import rational
 
 SMALL_SCALES = [Fraction(1, 5), 0.7, Fraction(5, 2), 7, 20.0]
@@ -142,6 +153,31 @@ def test_every_ordered_subset_is_equally_likely() -> None:
     pairs = np.array([4 * a + b for a, b in (uniform_subset(source, 4, 2) for _ in range(24_000))])
     assert chi_square_p(pairs, {4 * a + b: 1 / 12 for a in range(4) for b in range(4) if a != b}) > FALSE_ALARM
     assert sorted(uniform_subset(source, 5, 5)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_every_set_is_equally_likely(count: int) -> None:
+    """Two or four of six: fifteen sets, chi-square at rate 1e-6; the twin prefers even numbers by a fifth."""
+    source = Seeded(23)
+    sets = list(itertools.combinations(range(6), count))
+    seen = np.array([sets.index(tuple(uniform_set(source, 6, count).tolist())) for _ in range(12_000)])
+    assert chi_square_p(seen, dict.fromkeys(range(15), 1 / 15)) > FALSE_ALARM
+    odd = {number: 1.2 ** sum(item % 2 for item in members) for number, members in enumerate(sets)}
+    assert chi_square_p(seen, {number: each / sum(odd.values()) for number, each in odd.items()}) < FALSE_ALARM
+
+
+def test_words_that_would_favour_small_numbers_are_drawn_again() -> None:
+    """2**64 is 1 modulo 3: the last word stands alone, and is dropped."""
+    assert uniform_set(Scripted([words64(2**64 - 1), words64(2)]), 3, 1).tolist() == [2]
+
+
+def test_numbers_drawn_twice_are_drawn_again_until_there_are_enough() -> None:
+    source = Scripted([words64(7, 7, 7), words64(7, 1), words64(4)])
+    assert uniform_set(source, 10, 3).tolist() == [1, 4, 7]
+    assert uniform_set(Scripted([]), 5, 0).tolist() == []
+    assert uniform_set(Scripted([]), 4, 4).tolist() == [0, 1, 2, 3]
+    with pytest.raises(ParameterError, match="count"):
+        uniform_set(Scripted([]), 3, 4)
 
 
 @pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(1, 2), Fraction(1, 1000)])

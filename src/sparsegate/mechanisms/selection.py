@@ -153,8 +153,9 @@ class Request:
         places = range(len(labels))
         if METHODS[self.method].ordered:
             return list(places)
-        if {type(label) for label in labels} <= {str} or {type(label) for label in labels} <= {int}:
-            return sorted(places, key=lambda place: labels[place])
+        kinds = set(map(type, labels))
+        if kinds <= {str} or kinds <= {int}:
+            return sorted(places, key=labels.__getitem__)
         return sorted(places, key=lambda place: (type(labels[place]).__qualname__, repr(labels[place])))
 
     def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:

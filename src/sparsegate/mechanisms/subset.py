@@ -145,10 +145,12 @@ class Subsets:
         return self._rate * (Fraction(self._reference) - Fraction(value))
 
     def _f_at(self, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self._f[np.searchsorted(self._f_ends, positions)]
+        exponents: NDArray[np.float64] = self._f[np.searchsorted(self._f_ends, positions)]
+        return exponents
 
     def _g_at(self, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self._g[np.searchsorted(self._g_ends, positions)]
+        exponents: NDArray[np.float64] = self._g[np.searchsorted(self._g_ends, positions)]
+        return exponents
 
     def draw(self, source: Source) -> NDArray[np.int64]:
         """One set, as the group of each member."""

@@ -164,6 +164,8 @@ class Prepared:
         """Draw the selection, name its items, and add noise to their counts where that was asked for."""
         picks = self.pick(noise)
         labels = self.name(picks)
+        shown = self._question.request.shown_order(labels)  # a set has no order but that of its labels
+        picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
         if self._scale is None:
             return TopItems(items=tuple(labels), record=record)
         return TopItems(
