@@ -16,6 +16,20 @@ PAGES = {"/home", "/pay", "/docs"}
 ASK = ("--item", "page", "--user", "visitor", "-c", "3", "--epsilon", "30")
 """A question about the table of ``folder``."""
 
+ABOVE = (
+    *ASK[:4],
+    "--above",
+    "500",
+    "--epsilon",
+    "30",
+    "--domain",
+    "observed",
+    "--delta",
+    "1e-6",
+    *("--max-items-per-user", "4"),
+)
+"""The same pages, as all that about 500 visitors have."""
+
 
 @pytest.fixture
 def command(monkeypatch, capsys):

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ASK, PAGES, Command
+from tests.cli.conftest import ABOVE, ASK, PAGES, Command
 
 import sparsegate as sg
 from sparsegate.ledger.ledger import Ledger
@@ -101,8 +101,9 @@ def ledger(folder: Path) -> Ledger:
         (*TOP,),
         (*TOP, "--answers-epsilon", "9", "--itemset-size", "2"),
         ("top", "visits.csv", *ASK, "--ledger", "x.ledger", "--domain", "observed", "--delta", "1e-6"),
+        ("top", "visits.csv", *ABOVE, "--answers-epsilon", "9", "--ledger", "x.ledger"),
     ],
-    ids=["plain", "counted sets", "observed"],
+    ids=["plain", "counted sets", "observed", "above"],
 )
 def test_what_top_gave_is_printed_again_as_it_was(
     command: Command, ledger: Ledger, options: tuple[str, ...], form: tuple[str, ...]

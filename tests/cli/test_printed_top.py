@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ASK, Command
+from tests.cli.conftest import ABOVE, ASK, Command
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -71,6 +71,18 @@ def test_counts_of_cut_users_say_so_wherever_they_are_shown(
     assert [said in caption for caption in captions] == [False, True]
     assert "leave out" not in whole
     assert json.loads(command(*question, "--max-items-per-user", "2", "--json")[1])["record"]["counted"] == said
+
+
+def test_the_picture_of_a_bar_says_where_it_stands(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    titles: list[str] = []
+    monkeypatch.setattr(Axes, "set_title", lambda self, text, **_: titles.append(text))
+    assert command("top", "visits.csv", *ABOVE, "--answers-epsilon", "1", "--plot", "x.png")[0] == 0
+    assert titles == ["page: about 500 users or more, ε = 31, δ = 0.000001, not recorded"]
 
 
 def test_a_large_domain_is_printed_with_all_its_digits(command: Command, folder: Path) -> None:

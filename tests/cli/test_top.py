@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ASK, PAGES, Command
+from tests.cli.conftest import ABOVE, ASK, PAGES, Command
 
 from sparsegate.ledger.ledger import Ledger
 
@@ -62,6 +62,24 @@ def test_one_person_is_one_however_their_id_is_written(command: Command, folder:
     assert code == 0
     # Noise of scale 2/200: another count has a probability below 4 exp(-100).
     assert {entry["item"]: entry["estimate"] for entry in json.loads(out)["items"]} == {"/one": 1000, "/two": 1100}
+
+
+@pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])
+def test_all_above_a_bar_are_a_set_without_ranks(command: Command, folder: Path, style: tuple[str, ...]) -> None:
+    """Every page has 1,000 visitors, and from 503 on all are kept; the one of /elsewhere is never."""
+    code, out, err = command("top", "visits.csv", *ABOVE, *style)
+    assert (code, err) == (0, "")
+    if style == ("--json",):
+        found = json.loads(out)
+        assert found["items"] == [{"item": page} for page in sorted(PAGES)]
+        assert [found["record"][name] for name in ("above", "never_below", "always_from")] == [500, 498, 503]
+    elif style == ("--csv",):
+        assert [row["page"] for row in csv.DictReader(out.splitlines())] == sorted(PAGES)
+        assert out.startswith("page,epsilon")
+    else:
+        assert [line.strip() for line in out.splitlines()[:4]] == ["page", *sorted(PAGES)]
+        assert "always from" in out
+        assert "#" not in out
 
 
 @pytest.mark.parametrize("style", [(), ("--json",), ("--csv",)])
@@ -237,6 +255,9 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         ({"--delta": "1e-6"}, "public domain"),
         ({"-c": "101"}, "100"),
         ({"-c": "0"}, "count"),
+        ({"-c": None}, "give -c 50, or --above 500"),
+        ({"--above": "500"}, "count or above must be given, and not both"),
+        ({"-c": None, "--above": "500"}, "above must not be given with a public domain"),
         ({"--epsilon": "nan"}, "epsilon"),
         ({"--epsilon": "-1"}, "epsilon"),
         ({"--answers-epsilon": "inf"}, "answers_epsilon"),

@@ -56,6 +56,10 @@ def observed(**options: Any) -> Any:
     return sg.top_items(VISITS, **asked | options)
 
 
+def above(**options: Any) -> Any:
+    return observed(**{"count": None, "above": 50, "max_items_per_user": 1} | options)
+
+
 def online(**options: Any) -> Any:
     asked = {"user": "visitor", "epsilon": 0.5, "tolerance": 20, "cutoff": 3}
     return sg.OnlineAnswers(VISITS, {"page": ["/home", "/docs"]}, **asked | options)
@@ -71,6 +75,7 @@ EVERY: list[tuple[Callable[..., Any], str, str]] = [
     (passes, "top 1, method retraversal", "max_passes"),
     (items, "top 1 of page, unit user, method exponential, domain public", "count"),
     (observed, "top 1 of page, unit user, method exponential, domain observed", "count"),
+    (above, "page of 50 or more, unit user, method partition-selection, domain observed", "above"),
     (online, "online answers: tolerance 20, cutoff 3, 2 cells", "cutoff"),
 ]
 each = pytest.mark.parametrize(("release", "what", "parameter"), EVERY, ids=[row[0].__name__ for row in EVERY])
@@ -84,7 +89,7 @@ def test_a_release_is_charged_all_of_its_epsilon_and_says_which_it_was(
     release(ledger=account, source=sg.Seeded(1), not_private=True)
     ((epsilon, delta, said),) = account.charged
     assert (Fraction(str(epsilon)), said) == (Fraction(1, 2), what)
-    assert Fraction(delta) == (Fraction(1, 10**6) if release is observed else 0)
+    assert Fraction(delta) == (Fraction(1, 10**6) if release in (observed, above) else 0)
 
 
 @each

@@ -157,9 +157,9 @@ TABLE = {"a": 4, "b": 3, "c": 1, "d": 1, "e": 1}
 def test_the_draw_follows_its_law_and_no_other() -> None:
     histogram = {1: 3, 3: 1, 4: 1}
     names = {(4, 0): "a", (3, 0): "b", (1, 0): "c"}  # of three items with the score 1, the first label takes part
-    source, accounting = Seeded(3), Accounting(name="pure", rate=Fraction(2), margin=1)
+    source, accounting = Seeded(3), Accounting(name="pure", count=2, rate=Fraction(2), margin=1)
     seen = Counter(
-        tuple(names[pick] for pick in pick_observed(source, histogram, count=2, dbar=3, accounting=accounting))
+        tuple(names[pick] for pick in pick_observed(source, histogram, dbar=3, accounting=accounting))
         for _ in range(3000)
     )
     assert law_p(seen, law(TABLE, count=2, rate=2, dbar=3, margin=1)) > FALSE_ALARM

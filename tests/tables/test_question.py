@@ -38,6 +38,7 @@ def ask(native: Any = None, **changes: Any) -> Any:
 
 
 OBSERVED = {"domain": "observed", "delta": 1e-6}
+ABOVE = {**OBSERVED, "count": None, "above": 100, "max_items_per_user": 1}
 PAIRS = {"itemset_size": 2}
 
 
@@ -63,6 +64,16 @@ PAIRS = {"itemset_size": 2}
         ("method", {**OBSERVED, "method": "sparse-vector", "threshold": 5}),
         ("itemset_size", {**OBSERVED, **PAIRS}),
         ("epsilon", {**OBSERVED, "epsilon": 1e-30}),
+        *(("above", {**ABOVE, "above": bad}) for bad in (0, 5, -1, 2.5, True, "9")),
+        ("above", {**ABOVE, "domain": ["/home"], "delta": 0}),
+        *(("delta", {**ABOVE, "delta": bad}) for bad in (0, 1)),
+        ("max_items_per_user", {**ABOVE, "max_items_per_user": None}),
+        ("epsilon", {**ABOVE, "epsilon": 1e-30}),
+        ("epsilon", {**ABOVE, "epsilon": 0}),
+        ("count", {**ABOVE, "count": 2}),
+        ("method", {**ABOVE, "method": "retraversal"}),
+        ("threshold", {**ABOVE, "threshold": 5}),
+        ("dbar", {**ABOVE, "dbar": 50}),
         *(("itemset_size", {"itemset_size": bad}) for bad in (0, 4, 2.5, True, "2")),
         ("itemset_size", {**PAIRS, "user": None, "unit": "row"}),
         *(("max_items", {**PAIRS, "max_items": bad}) for bad in (0, 1, 2.5)),

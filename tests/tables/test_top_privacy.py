@@ -24,7 +24,7 @@ from tests.support.table_releases import prepared
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Seeded
-from sparsegate.tables import top
+from sparsegate.tables import partition_selection, top
 from sparsegate.tables.question import Question
 from sparsegate.tables.top import Prepared
 
@@ -129,6 +129,41 @@ def test_a_public_domain_needs_no_delta_and_uses_its_epsilon(options: dict[str, 
     given = {"count": 2, "epsilon": 2, **options}
     assert worst_excess(TIED, domain[-2:], list(domain), at=2, **given) < 1e-12
     assert worst_excess(TIED, domain[-2:], list(domain), at=0.5, **given) > 1e-4
+
+
+@pytest.mark.parametrize(("has", "most", "above"), [("h", 1, 3), ("efgh", 4, 9), ("abcdefgh", 2, 4)])
+def test_all_above_a_bar_keep_delta_for_a_person_with_many_items(has: str, most: int, above: int) -> None:
+    """Each label has a coin of its own, so the law over all sets is a product; here over what the person can move."""
+    given = {"count": None, "above": above, "epsilon": 3, "delta": DELTA, "max_items_per_user": most}
+    kept = [coins(TIED + person, **given) for person in ([], [(item, "new") for item in has])]
+    one, other = (
+        {
+            held: math.prod(coin.get(label, 0) if label in held else 1 - coin.get(label, 0) for label in "abcdefgh")
+            for size in range(9)
+            for held in itertools.combinations("abcdefgh", size)
+        }
+        for coin in kept
+    )
+    assert 0 < max(excess(one, other, 3), excess(other, one, 3)) <= DELTA
+
+
+def coins(rows: list[Row], **options: Any) -> dict[str, float]:
+    """The probability with which each label is kept: what production hands to its coin, label by label."""
+    release = prepared(rows, "observed", **options)
+    tossed: dict[str, float] = {}
+
+    def toss(source: object, chance: Fraction, size: int) -> NDArray[np.bool_]:
+        chances.append(chance)
+        return np.ones(size, dtype=np.bool_)
+
+    chances: list[Fraction] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition_selection, "bernoulli", toss)
+        picks = release.pick(Seeded(1))
+    of = dict(zip(sorted({people for people, _ in picks}), chances, strict=True))
+    for (people, _), label in zip(picks, release.name(picks), strict=True):
+        tossed[label] = float(of[people])
+    return tossed
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,11 @@ class PrintedTop:
         return [self.item] if size == 1 else [f"{self.item} {part}" for part in range(1, size + 1)]
 
     @property
+    def ranked(self) -> bool:
+        """Whether the place of an item means something: all items above a bar are a set."""
+        return "above" not in self.kept["record"]
+
+    @property
     def rows(self) -> list[tuple[tuple[Any, ...], int | None]]:
         """The parts of each item, and its noisy count where there is one, in the order selected."""
         single = self.kept["record"]["itemset_size"] == 1
@@ -73,14 +78,16 @@ def _print_table(top: PrintedTop) -> None:
     """The items, then the record, as wide as the terminal at most."""
     bar = top.kept["error_bar"]
     table = grid(gap=2)
-    table.add_column("#", justify="right", no_wrap=True)
+    if top.ranked:
+        table.add_column("#", justify="right", no_wrap=True)
     for heading in top.headings:
         table.add_column(printable(heading), overflow="fold")
     if top.estimated:
         table.add_column(f"{top.record['unit']}s ± {bar:,}", justify="right", no_wrap=True)
     for rank, (parts, estimate) in enumerate(top.rows, start=1):
         cells = [Text(printable(part)) for part in parts]
-        table.add_row(str(rank), *cells, *([] if estimate is None else [f"{estimate:,}"]))
+        place = [str(rank)] if top.ranked else []
+        table.add_row(*place, *cells, *([] if estimate is None else [f"{estimate:,}"]))
     notes = {
         name.replace("_", " "): printable(_number(value))
         for name, value in top.record.items()
@@ -95,7 +102,9 @@ def _print_json(top: PrintedTop) -> None:
     """One object: the items with rank and estimate, and the record."""
     single = len(top.headings) == 1
     items = [
-        {"rank": rank, "item": parts[0] if single else parts} | ({} if estimate is None else {"estimate": estimate})
+        ({"rank": rank} if top.ranked else {})
+        | {"item": parts[0] if single else parts}
+        | ({} if estimate is None else {"estimate": estimate})
         for rank, (parts, estimate) in enumerate(top.rows, start=1)
     ]
     bars = {name: top.kept[name] for name in ("error_bar", "confidence")} if top.estimated else {}
@@ -107,9 +116,19 @@ def _print_csv(top: PrintedTop) -> None:
     """A row for each item; the record is repeated in every row, so that a file of them says how it was made."""
     bars = {name: top.kept[name] for name in ("error_bar", "confidence")} if top.estimated else {}
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["rank", *top.headings, *(["estimate"] if bars else []), *bars, *top.record])
+    writer.writerow(
+        [*(["rank"] if top.ranked else []), *top.headings, *(["estimate"] if bars else []), *bars, *top.record]
+    )
     for rank, (parts, estimate) in enumerate(top.rows, start=1):
-        writer.writerow([rank, *parts, *([estimate] if bars else []), *bars.values(), *top.record.values()])
+        writer.writerow(
+            [
+                *([rank] if top.ranked else []),
+                *parts,
+                *([estimate] if bars else []),
+                *bars.values(),
+                *top.record.values(),
+            ]
+        )
 
 
 def _number(value: object) -> str:
@@ -129,7 +148,7 @@ def drawable(file: str) -> None:
 
 
 def draw_bars(file: str, top: PrintedTop) -> None:
-    """Draw one bar for each item, in the order selected, at most 100 of them."""
+    """Draw one bar for each item, in the order of the release, at most 100 of them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -161,8 +180,9 @@ def draw_bars(file: str, top: PrintedTop) -> None:
     noise = f"{record['unit']}s, noisy; bars are {100 * top.kept['confidence']:g} % error bars"
     axes.set_xlabel("\n".join([noise, *([record["counted"]] if record.get("counted") else [])]))
     delta = "" if record["delta"] == "0" else f", δ = {record['delta']}"
+    asked = f"top {len(top.rows)}" if top.ranked else f"about {record['above']:,} {record['unit']}s or more"
     axes.set_title(
-        f"{_short(top.item)}: top {len(top.rows)}, ε = {record['epsilon']}{delta}, {top.recorded}",
+        f"{_short(top.item)}: {asked}, ε = {record['epsilon']}{delta}, {top.recorded}",
         fontsize=10,
         loc="left",
         parse_math=False,

@@ -36,8 +36,12 @@ if TYPE_CHECKING:
 
 def top(
     files: Files,
-    count: Annotated[int, typer.Option("--count", "-c", help="How many items to select.")],
     epsilon: Annotated[float, typer.Option(help="The privacy loss of the selection.")],
+    count: Annotated[int | None, typer.Option("--count", "-c", help="How many items to select.")] = None,
+    above: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Instead of --count: all that about N people have; with --domain observed."),
+    ] = None,
     item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for .dat.")] = None,
     user: User = None,
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
@@ -68,7 +72,7 @@ def top(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.")] = None,
 ) -> None:
-    """The --count items that most users touched, without exposing a user.
+    """The --count items that most users touched, or all that about --above users did, without exposing a user.
 
     Counts, and their error bars, are of at most --max-items-per-user items of each user, where that is given.
 
@@ -84,6 +88,8 @@ def top(
 
     if as_json and as_csv:
         raise ParameterError("json", "and csv must not both be given", next_step="choose one")
+    if (count is None) == (above is None):
+        raise ParameterError("count", "or above must be given, and not both", next_step="give -c 50, or --above 500")
     if domain is None:
         raise ParameterError(
             "domain",
@@ -124,6 +130,7 @@ def top(
                     user=user,
                     unit=unit,
                     count=count,
+                    above=above,
                     epsilon=epsilon,
                     domain=candidates,
                     delta=delta,

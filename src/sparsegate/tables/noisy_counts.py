@@ -15,15 +15,15 @@ from fractions import Fraction
 from sparsegate.noise import Source, discrete_laplace, exact_scale
 
 
-def answer_scale(*, count: int, touched: int | None, epsilon: Fraction) -> Fraction:
-    """The scale L / eps3 of the noise of each count.
+def answer_scale(*, count: int | None, touched: int | None, epsilon: Fraction) -> Fraction:
+    """The scale L / eps3 of the noise of each count; a bound that is not there is None, and one of them is.
 
     >>> answer_scale(count=50, touched=None, epsilon=Fraction(1, 2))
     Fraction(100, 1)
     >>> answer_scale(count=50, touched=1, epsilon=Fraction(1, 2))
     Fraction(2, 1)
     """
-    moved = count if touched is None else min(count, touched)
+    moved = min(bound for bound in (count, touched) if bound is not None)
     return exact_scale(moved / epsilon)
 
 

@@ -71,9 +71,10 @@ _MOST = 2**60  # a bottom beyond every count that fits
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting:
-    """How (epsilon, delta) becomes the rate e of each round, and t, what bottom stands above h_(dbar+1) + 1."""
+    """How (epsilon, delta) becomes the rate e of each of ``count`` rounds, and t, what bottom stands above the rest."""
 
     name: str
+    count: int
     rate: Fraction
     margin: int
 
@@ -83,7 +84,7 @@ def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, touched: 
 
     >>> options = {"epsilon": Fraction(1, 10), "delta": Fraction(1, 10**6)}
     >>> best_accounting(**options, count=1, touched=10)
-    Accounting(name='pure', rate=Fraction(1, 10), margin=162)
+    Accounting(name='pure', count=1, rate=Fraction(1, 10), margin=162)
     >>> best_accounting(**options, count=100, touched=1000).name
     'bounded-range'
     """
@@ -97,14 +98,16 @@ def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, touched: 
 def pure(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
     """The first accounting of the theorem: an equal share of epsilon for each round."""
     rate = epsilon / count
-    return Accounting(name="pure", rate=rate, margin=bottom_margin(rate=rate, delta=delta, touched=touched))
+    return Accounting(
+        name="pure", count=count, rate=rate, margin=bottom_margin(rate=rate, delta=delta, touched=touched)
+    )
 
 
 def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
     """The second accounting of the theorem: half of delta for the rounds, half for who changes sides."""
     rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
     margin = bottom_margin(rate=rate, delta=delta, touched=touched, both_sides=epsilon)
-    return Accounting(name="bounded-range", rate=rate, margin=margin)
+    return Accounting(name="bounded-range", count=count, rate=rate, margin=margin)
 
 
 def bottom_margin(*, rate: Fraction, delta: Fraction, touched: int, both_sides: Fraction | None = None) -> int:
@@ -147,9 +150,7 @@ def candidates(histogram: Mapping[int, int], dbar: int) -> tuple[dict[int, int],
     return largest, 0
 
 
-def pick_observed(
-    source: Source, histogram: Mapping[int, int], *, count: int, dbar: int, accounting: Accounting
-) -> list[Pick]:
+def pick_observed(source: Source, histogram: Mapping[int, int], *, dbar: int, accounting: Accounting) -> list[Pick]:
     """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies."""
     largest, following = candidates(histogram, dbar)
     scores = Scores(
@@ -157,7 +158,8 @@ def pick_observed(
         multiplicities=np.array([*largest.values(), 1], dtype=np.int64),
     )
     # What c rounds at this rate would cost by themselves; the theorem above says what they cost here.
-    request = Request(count=count, epsilon=accounting.rate * count, sensitivity=1, monotonic=True, method="exponential")
+    count, epsilon = accounting.count, accounting.rate * accounting.count
+    request = Request(count=count, epsilon=epsilon, sensitivity=1, monotonic=True, method="exponential")
     picks = request.pick(scores, source.stream())
     bottom = len(largest)
     chosen: list[Pick] = []

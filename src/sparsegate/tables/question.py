@@ -14,6 +14,7 @@ from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.tables.columns import check_unit
 from sparsegate.tables.observed_domain import Accounting, best_accounting
+from sparsegate.tables.partition_selection import CountBar, bar_at
 
 BASKET: Final = {1: None, 2: 100, 3: 40}
 """Items that a user's basket keeps unless told otherwise, for each size of an itemset."""
@@ -29,7 +30,7 @@ class Question:
     item: str
     user: str | None
     unit: str | None
-    count: int
+    count: int | None
     epsilon: Number
     observed: bool
     delta: Number
@@ -41,20 +42,25 @@ class Question:
     max_items: int | None
     dbar: int | None
     where: str | None = None
+    above: int | None = None
 
     def __post_init__(self) -> None:
-        request = self.request  # checks count, epsilon, method and threshold
-        request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
-        object.__setattr__(self, "count", request.count)
+        if self.above is None:
+            request = self.request  # checks count, epsilon, method and threshold
+            request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
+            object.__setattr__(self, "count", request.count)
         object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
         object.__setattr__(self, "answers_epsilon", exact_epsilon(self.answers_epsilon, "answers_epsilon", zero=True))
         self._check_unit()
         self._check_itemsets()
         self._check_observed()
+        self._check_above()
 
     @property
     def request(self) -> Request:
         """The selection, for counts: one person moves each by at most one, and all of them in one direction."""
+        if self.count is None:
+            raise ParameterError("count", "must be given", next_step="pass count=, or above= for all that many have")
         return Request(
             count=self.count,
             epsilon=self.epsilon,
@@ -76,6 +82,7 @@ class Question:
     @cached_property
     def accounting(self) -> Accounting:
         """How a selection from an observed domain spends epsilon and delta."""
+        assert self.count is not None
         assert self.dbar is not None
         return best_accounting(
             epsilon=Fraction(self.epsilon),
@@ -83,6 +90,21 @@ class Question:
             count=self.count,
             touched=self.dbar if self.touched is None else min(self.dbar, self.touched),
         )
+
+    @cached_property
+    def bar(self) -> CountBar | None:
+        """Where labels begin to be kept, for ``above``."""
+        if self.above is None:
+            return None
+        if self.touched is None:
+            raise ParameterError(
+                "max_items_per_user",
+                "must be given with above: a person is hidden in each of their items, at a share of epsilon and delta, "
+                "and how many items that are must be public",
+                next_step="pass for instance max_items_per_user=3",
+            )
+        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
+        return bar_at(self.above, epsilon=epsilon, delta=delta, touched=self.touched)
 
     @property
     def counted(self) -> str | None:
@@ -154,9 +176,12 @@ class Question:
             )
         if self.itemset_size != 1:
             raise ParameterError("itemset_size", 'must be 1 for domain="observed"', self.itemset_size)
+        if self.above is not None:
+            return
         if self.method != "exponential":
             rule = 'must be "exponential" for domain="observed"'
             raise ParameterError("method", rule, self.method, "pass a public domain for the other methods")
+        assert self.count is not None  # checked with the request
         dbar = exact_count(DBAR * self.count if self.dbar is None else self.dbar, "dbar")
         if dbar < self.count:
             raise ParameterError(
@@ -164,6 +189,19 @@ class Question:
             )
         object.__setattr__(self, "dbar", dbar)
         _ = self.accounting  # an epsilon too small for this delta is refused here, before anything is spent
+
+    def _check_above(self) -> None:
+        if self.above is None:
+            return
+        others = {"count": None, "dbar": None, "threshold": None, "method": "exponential"}
+        for name, unused in others.items():
+            if (given := getattr(self, name)) != unused:
+                raise ParameterError(name, "must not be given with above, which selects all that many have", given)
+        if not self.observed:
+            rule = 'must not be given with a public domain; it is for domain="observed"'
+            raise ParameterError("above", rule, self.above, 'pass method="sparse-vector" with a threshold and a count')
+        object.__setattr__(self, "above", exact_count(self.above, "above"))
+        _ = self.bar  # a bar that is too low is refused here
 
 
 def _shown(value: Any) -> Any:

@@ -25,8 +25,10 @@ class Record:
     that paid for the estimates. ``domain_size`` is the number of public candidates (of itemsets, where they were asked
     for), None for ``domain="observed"``. ``unit`` is what the neighbours of the theorem add or remove: "user" or "row",
     and ``where`` the condition that rows had to meet. ``counted`` says what counts of a user, where users were cut, and
-    ``accounting`` how an observed domain spent epsilon and delta: by which theorem of ``tables.observed_domain``.
-    Options that the release did not use are None. ``private`` is False where the noise came from a seed.
+    ``accounting`` how an observed domain spent epsilon and delta: by which theorem of ``tables.observed_domain``. Where
+    all items that about ``above`` units have were asked for, those of fewer than ``never_below`` are never among them
+    and those of ``always_from`` or more always are. Options that the release did not use are None. ``private`` is False
+    where the noise came from a seed.
     """
 
     epsilon: Fraction
@@ -34,7 +36,7 @@ class Record:
     answers_epsilon: Fraction
     method: str
     unit: str
-    count: int
+    count: int | None
     domain: str
     domain_size: int | None
     threshold: Number | None
@@ -44,6 +46,9 @@ class Record:
     counted: str | None
     dbar: int | None
     accounting: str | None
+    above: int | None
+    never_below: int | None
+    always_from: int | None
     where: str | None
     private: bool
     version: str
@@ -66,6 +71,8 @@ class Record:
 @dataclass(frozen=True, kw_only=True)
 class TopItems:
     """The chosen items in the order selected, which is part of what may be released; an itemset is a tuple of items.
+
+    Where everything above a bar was asked for, the items are a set: the largest estimates first, or by label.
 
     ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each lies within
     ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero. Where users were cut to

@@ -20,6 +20,7 @@ from sparsegate.tables.itemsets import count_itemsets, itemset_domain, name_item
 from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
+from sparsegate.tables.partition_selection import pick_above
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import Record, TopItems, installed_version
 
@@ -35,7 +36,8 @@ def top_items(
     item: str,
     user: str | None = None,
     unit: str | None = None,
-    count: int,
+    count: int | None = None,
+    above: int | None = None,
     epsilon: Number,
     domain: Any = None,
     delta: Number = 0,
@@ -63,7 +65,10 @@ def top_items(
     table: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame.
     item, user: names of columns. Items are whole numbers or strings; rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
-    count: c, how many to select.
+    count: c, how many to select; or
+    above: N, with "observed" and ``max_items_per_user`` (or rows): everything that about N people have, however many
+        items that are, by optimal partition selection. The record says what is never and what is always among them. A
+        bar too low for epsilon and delta is refused, and the lowest named.
     epsilon: the privacy loss of the selection, > 0; a float is read as the decimal it prints as.
     domain: the public candidates: a list, array, series, a dataframe (its only column, or the one called ``item``),
         a file as Path("pages.csv") or Path("pages.csv:column"), or a number n for the labels 0, 1, ..., n-1. Those
@@ -100,6 +105,7 @@ def top_items(
         user=user,
         unit=unit,
         count=count,
+        above=above,
         epsilon=epsilon,
         observed=_observed(domain),
         delta=delta,
@@ -116,7 +122,8 @@ def top_items(
     with guarded("the engine of the table", lambda: matching_engine(open_engine(table), where)) as engine:
         prepared = guarded(engine.name, lambda: prepare(engine, question, domain))
         record = prepared.record(private=noise.private)
-        what = f"top {record.count} of {item}, unit {record.unit}, method {record.method}, domain {record.domain}"
+        what = f"top {record.count} of {item}" if above is None else f"{item} of {record.above} or more"
+        what += f", unit {record.unit}, method {record.method}, domain {record.domain}"
         what += f", where {where}" if where else ""
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
         release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
@@ -151,7 +158,7 @@ class Prepared:
             self._scale = answer_scale(count=question.count, touched=question.touched, epsilon=answers)
         if domain is not None and size > 1:
             self._domain = itemset_domain(domain, size)
-        if self._domain is not None and question.count > self._domain.size:
+        if self._domain is not None and question.count is not None and question.count > self._domain.size:
             rule = f"must not exceed the size of the public domain, {self._domain.size}"
             raise ParameterError("count", rule, question.count, "ask for fewer")
         if domain is not None and question.max_items is not None:
@@ -162,16 +169,21 @@ class Prepared:
 
     def draw(self, noise: Source, record: Record) -> TopItems:
         """Draw the selection, name its items, and add noise to their counts where that was asked for."""
-        picks = self.pick(noise)
+        question, picks = self._question, self.pick(noise)
         labels = self.name(picks)
-        shown = self._question.request.shown_order(labels)  # a set has no order but that of its labels
+        # A set has no order but that of its labels.
+        places = list(range(len(labels)))
+        shown = question.request.shown_order(labels) if question.bar is None else sorted(places, key=labels.__getitem__)
         picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
         if self._scale is None:
             return TopItems(items=tuple(labels), record=record)
+        estimates = noisy_counts(noise.stream(), [score for score, _ in picks], self._scale)
+        if question.bar is not None:
+            places = sorted(places, key=lambda place: -estimates[place])
         return TopItems(
-            items=tuple(labels),
+            items=tuple(labels[place] for place in places),
             record=record,
-            estimates=noisy_counts(noise.stream(), [score for score, _ in picks], self._scale),
+            estimates=tuple(estimates[place] for place in places),
             error_bar=error_bar(self._scale, CONFIDENCE),
             confidence=CONFIDENCE,
         )
@@ -186,12 +198,13 @@ class Prepared:
     def pick(self, noise: Source) -> list[Pick]:
         """Draw the selection. The score of a pick is private."""
         question = self._question
+        if question.bar is not None:
+            return pick_above(noise.stream(), self._counted.histogram, question.bar)
         if self._domain is None:
             assert question.dbar is not None
             return pick_observed(
                 noise,
                 self._counted.histogram,
-                count=question.count,
                 dbar=question.dbar,
                 accounting=question.accounting,
             )
@@ -206,11 +219,12 @@ class Prepared:
         """What may be said about the release."""
         question = self._question
         answers = Fraction(question.answers_epsilon)
+        bar = question.bar
         return Record(
             epsilon=Fraction(question.epsilon) + answers,
             delta=Fraction(question.delta),
             answers_epsilon=answers,
-            method=question.method,
+            method=question.method if bar is None else "partition-selection",
             unit="row" if question.user is None else "user",
             count=question.count,
             domain="observed" if self._domain is None else "public",
@@ -221,7 +235,10 @@ class Prepared:
             max_items_per_user=question.max_items_per_user,
             counted=question.counted,
             dbar=question.dbar,
-            accounting=question.accounting.name if self._domain is None else None,
+            accounting=question.accounting.name if self._domain is None and bar is None else None,
+            above=question.above,
+            never_below=None if bar is None else bar.never_below,
+            always_from=None if bar is None else bar.always_from,
             where=question.where,
             private=private,
             version=installed_version(),
