@@ -92,7 +92,7 @@ class TopItems:
     def dp_event(self, accountant: Accountant = "rdp") -> Any:
         """This release as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld"."""
         record = self.record
-        if record.domain == "observed":
+        if record.count is None or record.domain == "observed":
             rule = "must be of a public domain: dp_accounting has no event for (epsilon, delta)"
             raise ParameterError("release", rule, next_step="charge it to a Ledger")
         epsilon, answers = record.epsilon - record.answers_epsilon, record.answers_epsilon
