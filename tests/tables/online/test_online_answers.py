@@ -17,7 +17,7 @@ from tests.support.threads import at_once
 
 from sparsegate.budget import Budget
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, TableError
-from sparsegate.mechanisms.gate import ABOVE, Answer
+from sparsegate.mechanisms.gate import BELOW, Answer
 from sparsegate.mechanisms.variants import Scales
 from sparsegate.noise import Seeded
 from sparsegate.privacy import log_probability, loss
