@@ -11,6 +11,7 @@ import numpy as np
 
 import sparsegate as sg
 from benchmarks.measure import Contender, Result, side_by_side, versus
+from sparsegate.mechanisms.plan import NoiseName
 
 THRESHOLD, CUTOFF, EPSILON = 100_000, 1000, 0.5
 QUESTIONS, QUESTIONS_MANY = 100_000, 3 * 10**6
@@ -23,7 +24,7 @@ ROWS = ("standard", "dwork-roth-2014", "roth-2011")  # the plain one; one that r
 MARGIN_CUTOFFS, MARGIN_EPSILON = (1, 25, 100), 0.1
 
 
-def gate(kind: type = int, noise: str = "auto") -> sg.SparseVector:
+def gate(kind: type = int, noise: NoiseName = "auto") -> sg.SparseVector:
     """A gate with the noise it takes by itself, which is exponential, or with Laplace noise as its peers have it."""
     return sg.SparseVector(
         threshold=kind(THRESHOLD), cutoff=CUTOFF, epsilon=EPSILON, sensitivity=1, monotonic=True, noise=noise
@@ -59,7 +60,9 @@ def run_many(row: str, runs: int) -> sg.Outcomes:
     )
 
 
-def numpy_ask_many(answers: np.ndarray, threshold_scale: float, query_scale: float, noise: str) -> np.ndarray:
+def numpy_ask_many(
+    answers: np.ndarray, threshold_scale: float, query_scale: float, noise: NoiseName = "laplace"
+) -> np.ndarray:
     """Real-valued noise in floats: fast, and not private."""
     rng = np.random.default_rng()
     draw = partial(rng.laplace, 0) if noise == "laplace" else rng.exponential
@@ -85,9 +88,16 @@ def results() -> Iterator[Result]:
 
 def margin_results() -> Iterator[Result]:
     """How close to the threshold 95 % of the answers are right, against Alg. 7: no time, so no rounds."""
+    laws: tuple[NoiseName, ...] = ("auto", "laplace")
     for cutoff, monotonic in product(MARGIN_CUTOFFS, (True, False)):
-        public = {"threshold": 0, "cutoff": cutoff, "epsilon": MARGIN_EPSILON, "sensitivity": 1, "monotonic": monotonic}
-        ours, peer = (sg.SparseVector(**public, noise=noise).margin() for noise in ("auto", "laplace"))
+        public: dict[str, Any] = {
+            "threshold": 0,
+            "cutoff": cutoff,
+            "epsilon": MARGIN_EPSILON,
+            "sensitivity": 1,
+            "monotonic": monotonic,
+        }
+        ours, peer = (sg.SparseVector(**public, epsilon=MARGIN_EPSILON, noise=noise).margin() for noise in laws)
         yield Result(
             benchmark=f"margin of a gate, c = {cutoff}, {'monotonic' if monotonic else 'general'}",
             ours=ours,
@@ -127,7 +137,8 @@ def ask_results() -> Iterator[Result]:
 
 def ask_many_results() -> Iterator[Result]:
     answers, public = private_answers(QUESTIONS_MANY), scales()
-    for noise in ("laplace", "exponential"):
+    laws: tuple[NoiseName, ...] = ("laplace", "exponential")
+    for noise in laws:
         ours, peer = side_by_side(
             Contender(lambda g: g.ask_many(answers), partial(gate, noise=noise), answers.size),
             Contender(lambda _, noise=noise: numpy_ask_many(answers, *public, noise), queries=answers.size),

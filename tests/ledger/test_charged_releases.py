@@ -66,9 +66,9 @@ def online(**options: Any) -> Any:
 
 
 EVERY: list[tuple[Callable[..., Any], str, str]] = [
-    (gate, "gate: threshold 1000, cutoff 25, standard", "cutoff"),
-    (gate_with_shares, "gate: threshold 1000, cutoff 25, standard", "cutoff"),
-    (planned, "gate: threshold 1000, cutoff 25, standard", "queries"),
+    (gate, "gate: threshold 1000, cutoff 25, exponential-gap", "cutoff"),
+    (gate_with_shares, "gate: threshold 1000, cutoff 25, exponential-gap", "cutoff"),
+    (planned, "gate: threshold 1000, cutoff 25, exponential-gap", "queries"),
     (number, "one number with Laplace noise, sensitivity 1", "sensitivity"),
     (positions, "top 1, method exponential", "count"),
     (names, "top 2, method exponential", "count"),
