@@ -16,7 +16,7 @@ from sparsegate.privacy.pictures import line_style
 def test_lines_are_told_apart_by_colour_and_by_marker() -> None:
     rows = [tuple(line_style(place).values()) for place in range(100)]
     assert len(set(rows)) == 100
-    assert len({colour for colour, _ in rows[:11]}) == len({marker for _, marker in rows[:11]}) == 11
+    assert len({colour for colour, _ in rows[:15]}) == len({marker for _, marker in rows[:15]}) == 15
 
 
 def test_every_row_has_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,11 @@ QUESTIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100)
 
 
 # Colours of Okabe and Ito and some that go with them, told apart without colour vision and in print. A row takes the
-# pair at its place in the table; as 12 and 11 have no common factor, 132 rows have different pairs.
+# pair at its place in the table; as 16 and 15 have no common factor, 240 rows have different pairs.
 _COLOURS = (
     *("#009E73", "#0072B2", "#56B4E9", "#D55E00", "#CC79A7", "#000000"),
     *("#E69F00", "#661100", "#8C510A", "#888888", "#44AA99", "#332288"),
-    *("#999933", "#882255", "#DDCC77", "#000000"),
+    *("#999933", "#882255", "#DDCC77", "#117733"),
 )
 _MARKERS = ("^", "o", "s", "v", "D", "*", "P", "+", "<", "x", "1", ">", "h", "2", "p")
 
