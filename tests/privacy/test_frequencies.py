@@ -22,6 +22,7 @@ from sparsegate.privacy.enumeration import log_probabilities, possible_outcomes
 from sparsegate.privacy.model import build
 
 RUNS = 200_000
+WITH_NUMBERS = ["roth-2011", "hardt-rothblum-2010", "standard", "ding-2019", "exponential-gap"]
 ANSWERS, THRESHOLDS, ESTIMATES = [3, -2, 1], [1, 0, 2], [-4, 2, 5]
 
 
@@ -68,21 +69,24 @@ def number_p(key: str, *, drawn: float, claimed: float, seed: int) -> float:
     """Released numbers after a BELOW, drawn at one epsilon and tested against the law at another."""
     given = {"threshold": [1, 0], "estimates": ESTIMATES[:2] if key.startswith("hardt") else None}
     out = sg.run_many(key, [2, 0], runs=RUNS, source=sg.Seeded(seed), not_private=True, **given, **noise_of(key, drawn))
-    assert out.values is not None
-    seen = Counter(out.values[~out.above[:, 0] & out.above[:, 1], 1].tolist())
+    gap = sg.VARIANTS[key].gap
+    released = out.gaps if gap else out.values
+    assert released is not None
+    seen = Counter(released[~out.above[:, 0] & out.above[:, 1], 1].tolist())
     given |= {"noise": "lattice", **noise_of(key, claimed)}
     law: dict[Hashable, float] = {
-        number: math.exp(log_probability(key, [2, 0], [False, number], **given)) for number in range(-30, 31)
+        number: math.exp(log_probability(key, [2, 0], [False, number], **given))
+        for number in range(0 if gap else -30, 31)
     }
     elsewhere = {"elsewhere": RUNS - sum(seen[number] for number in law)}
     return law_p({number: seen[number] for number in law} | elsewhere, law | {"elsewhere": 1 - sum(law.values())})
 
 
-@pytest.mark.parametrize("key", ["roth-2011", "hardt-rothblum-2010", "standard"])
+@pytest.mark.parametrize("key", WITH_NUMBERS)
 def test_numbers_come_up_as_often_as_computed(key: str) -> None:
     assert number_p(key, drawn=1, claimed=1, seed=12) >= FALSE_ALARM
 
 
-@pytest.mark.parametrize("key", ["roth-2011", "hardt-rothblum-2010", "standard"])
+@pytest.mark.parametrize("key", WITH_NUMBERS)
 def test_numbers_of_a_scale_twenty_percent_off_are_rejected(key: str) -> None:
     assert number_p(key, drawn=1, claimed=1.2, seed=12) < FALSE_ALARM

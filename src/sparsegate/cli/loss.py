@@ -23,7 +23,7 @@ def loss(
     queries: Annotated[int | None, typer.Option(help="At most this many questions in all.")] = None,
     answers: Annotated[str | None, typer.Option(help="Answers on one dataset: 0,0,1.")] = None,
     neighbour: Annotated[str | None, typer.Option(help="Answers on its neighbour: 1,1,0.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="What was said: below,below,above (or B,B,A; numbers).")] = None,
+    outcome: Annotated[str | None, typer.Option(help="What was said: below,above (or B,A; numbers, gaps).")] = None,
     threshold: Annotated[str, typer.Option(help="One threshold, or one for each answer.")] = "0",
     estimates: Annotated[str | None, typer.Option(help="Public estimates, for rows that compare errors.")] = None,
     lattice: Annotated[bool, typer.Option("--lattice", help="Discrete noise, as in a run, not the paper's.")] = False,
@@ -91,7 +91,7 @@ def _show(report: dict[str, Any]) -> None:
         "answers on D'": _runs(report["neighbour"]),
         "thresholds": _runs(bars) if len(set(bars)) > 1 or any(bars) else "",
         "estimates": "" if report["estimates"] is None else _runs(report["estimates"]),
-        "outcome": _runs(report["outcome"]),
+        "outcome": _runs(report["outcome"], "gap " if variant(report["row"]).gap else ""),
         "its loss": _readable(report["loss"]),
         "picture": report.get("plot", ""),
     }
@@ -102,11 +102,11 @@ def _readable(number: float) -> str:
     return f"{number:.6g}".replace("inf", "∞")
 
 
-def _runs(values: Any) -> str:
-    """Values with repetitions folded: 40 x 4, 0."""
+def _runs(values: Any, kind: str = "") -> str:
+    """Values with repetitions folded: 40 x 4, 0. Numbers are of this kind."""
     folded: list[list[Any]] = []
     for value in values:
-        text = ("ABOVE" if value else "BELOW") if isinstance(value, bool) else f"{float(value):g}"
+        text = ("ABOVE" if value else "BELOW") if isinstance(value, bool) else f"{kind}{float(value):g}"
         if folded and folded[-1][0] == text:
             folded[-1][1] += 1
         else:

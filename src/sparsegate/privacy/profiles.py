@@ -69,8 +69,9 @@ def _single(
     rates: Rates, direction: Direction, model: Model, queries: int | None, target: float | None
 ) -> Iterator[Profile]:
     if queries is None and target is None:
-        # Half a BELOW beyond m = c + e1/r the limit is approached exponentially fast.
-        pairs = [(math.ceil(model.cutoff + rates.threshold / rates.query + 0.5), model.cutoff)]
+        # Half a BELOW beyond m = c + e1/r the limit is approached exponentially fast; one-sided noise needs one BELOW.
+        useful = 1 if rates.one_sided else math.ceil(model.cutoff + rates.threshold / rates.query + 0.5)
+        pairs = [(useful, model.cutoff)]
     else:
         n = queries or 1
         while queries is None and target is not None and _most(rates, direction, model, n) < target * (1 + _MARGIN):
