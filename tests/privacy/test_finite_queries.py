@@ -12,6 +12,7 @@ from fractions import Fraction
 import pytest
 
 from sparsegate.mechanisms.bounds import outcome_loss, tight_loss
+from sparsegate.mechanisms.plan import NoiseName
 from sparsegate.mechanisms.variants import VARIANTS, Scales
 from sparsegate.privacy import plan, search, worst_case
 
@@ -69,6 +70,21 @@ def test_redrawn_rounds_all_move_in_one_direction(
 def test_only_whole_positives_rise(e1: str, r: str, a3: str, cutoff: int, queries: int, expected: float) -> None:
     scales = Scales(*(1 / Fraction(x) for x in (e1, r, a3)))
     confirm("standard", scales, expected, queries=queries, cutoff=cutoff, monotonic=True)
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("noise", ["laplace", "exponential", "auto"])
+@pytest.mark.parametrize(("cutoff", "queries"), [(1, 1), (1, 2), (1, 6), (2, 2), (2, 3), (2, 8), (3, 4), (3, 9)])
+def test_a_plan_of_any_noise_spends_what_it_says_and_no_more(
+    cutoff: int, queries: int, noise: NoiseName, monotonic: bool
+) -> None:
+    for answers in (0, 0.3):
+        planned = plan(cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answers=answers, noise=noise)
+        options = {"scales": planned.scales, "cutoff": cutoff, "monotonic": monotonic, "queries": queries}
+        found = search(planned.row, restarts=4, **options)
+        witness = worst_case(planned.row, **options)
+        assert planned.epsilon <= 1
+        assert 0.98 * planned.epsilon <= max(found.loss, witness.loss) <= planned.epsilon + TOLERANCE, planned
 
 
 @pytest.mark.parametrize(("cutoff", "queries", "answers"), [(1, 3, 0.3), (2, 5, 0.3), (2, 3, 0.1), (3, 5, 0.6)])

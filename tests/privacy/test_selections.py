@@ -18,6 +18,7 @@ from sparsegate.privacy.selections import (
     as_sets,
     neighbours,
     noisy_order,
+    one_shot,
     peeled,
     subset_weights,
     worst_selection,
@@ -71,6 +72,32 @@ def test_two_items_have_the_closed_form_of_a_difference() -> None:
         assert noisy_order((0, gap), 1, LAPLACE)[1,] == pytest.approx(wins, rel=1e-10)
 
 
+def test_one_shot_in_the_continuum_is_the_limit_of_ever_finer_lattices_and_agrees_with_permute_and_flip() -> None:
+    # Richardson: the lattice with ties at random errs by the square of its step.
+    scores, rate = (2, 0, 1), 0.6
+    coarse, fine = (
+        noisy_order(tuple(step * s for s in scores), 2, NoiseLaw(scale=step / rate, lattice=True, side=1))
+        for step in (8, 16)
+    )
+    law = one_shot(scores, 2, rate)
+    assert [law[o] for o in law] == pytest.approx([(4 * fine[o] - coarse[o]) / 3 for o in law], rel=1e-5)
+    assert math.fsum(law.values()) == pytest.approx(1, abs=1e-12)
+    # Permute-and-flip: items in random order, each taken with probability exp(rate (score - best)).
+    chances = [math.exp(rate * (s - max(scores))) for s in scores]
+    by_hand: defaultdict[Selection, float] = defaultdict(float)
+    for order in itertools.permutations(range(3)):
+        left = 1 / 6
+        for item in order:
+            by_hand[item,] += left * chances[item]
+            left *= 1 - chances[item]
+    assert dict(one_shot(scores, 1, rate)) == pytest.approx(dict(by_hand), abs=1e-12)
+
+
+def test_one_shot_keeps_its_digits_far_away() -> None:
+    # The second of (0, 60) wins unless its noise is beaten by 60 rates: half of exp(-60).
+    assert one_shot((0, 60), 1, 1.0)[0,] == pytest.approx(0.5 * math.exp(-60), rel=1e-12)
+
+
 def test_peeling_and_sets_have_their_weights() -> None:
     weights = [math.exp(0.3 * s) for s in (4, 0, 1, -2)]
     assert dict(peeled((4, 0, 1, -2), 2, 0.3)) == pytest.approx(dict(peeled_before(weights, 2)))
@@ -109,9 +136,10 @@ def test_laplace_noise_costs_what_one_person_touches_or_what_is_selected(
     assert 0.97 * rates <= worst.loss * LAPLACE.scale <= rates + 1e-9
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count", [1, 2, 3])
 def test_exponential_noise_and_peeling_cost_the_same_however_few_scores_move(count: int) -> None:
-    for law in (ordered(EXPONENTIAL, count), lambda scores: peeled(scores, count, 1 / 1.5)):
+    laws = ordered(EXPONENTIAL, count), lambda s: peeled(s, count, 1 / 1.5), lambda s: one_shot(s, count, 1 / 1.5)
+    for law in laws:
         for touched in (1, None):
             worst = worst_selection(law, (-FAR, 0, FAR), items=count + 1, touched=touched, one_way=True)
             assert worst.loss * 1.5 == pytest.approx(count, rel=1e-6)

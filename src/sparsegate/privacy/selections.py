@@ -1,9 +1,9 @@
 """The c best of a few items, exactly: the probability of every selection, and the largest loss between neighbours.
 
 Each function here computes a mechanism from its definition alone, not from the code that draws it: noise on every
-score and the c largest in order, with ties at random (``noisy_order``); c rounds of the exponential mechanism
-(``peeled``); one draw of a whole set (``subset_weights``). Scores are whole numbers and Delta = 1. Neighbours move at
-most ``touched`` scores by one, all one way or each as it likes.
+score and the c largest in order, with ties at random (``noisy_order``) or without ties (``one_shot``); c rounds of the
+exponential mechanism (``peeled``); one draw of a whole set (``subset_weights``). Scores are whole numbers, and Delta =
+1. Neighbours move at most ``touched`` scores by one, all one way or each as it likes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, combinations_with_replacement, permutations, product
+from itertools import combinations, combinations_with_replacement, pairwise, permutations, product
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from sparsegate.privacy.laws import Floats, NoiseLaw
 
@@ -76,6 +77,40 @@ def _others(others: list[tuple[Floats, Floats]], tied: int) -> Floats | float:
             (at if tie else under for (at, under), tie in zip(others, ties, strict=True)), start=1.0
         )
     return total
+
+
+def one_shot(scores: Scores, count: int, rate: float) -> SelectionLaw:
+    """Exponential noise of mean 1/rate on every score, in the continuum; the ``count`` largest in order.
+
+    With w = exp(rate score) the variable t = exp(-rate (score + noise)) is uniform on [0, 1/w], and the largest noisy
+    score has the least t. So the probability of an order is an integral of polynomials between the ends 1/w.
+
+    >>> round(one_shot((1, 0), 1, 1.0)[0,], 6)
+    0.81606
+    """
+    weights = np.exp(rate * (np.array(scores, dtype=np.float64) - max(scores)))
+    ends = np.unique(np.concatenate(([0.0], 1 / weights)))
+    law: dict[Selection, float] = {}
+    for order in permutations(range(len(scores)), count):
+        others = [weights[i] for i in range(len(scores)) if i not in order]
+        law[order] = _rising([float(weights[i]) for i in order], others, ends)
+    return law
+
+
+def _rising(chosen: list[float], others: list[float], ends: Floats) -> float:
+    """Pr[t of the first chosen < ... < t of the last < t of all others], panel by panel in x = (t - low)/width."""
+    before = [1.0] + [0.0] * len(chosen)  # Pr[the first a rise in order, all below the panel]
+    for low, high in pairwise(ends):
+        width = high - low
+        so_far = Polynomial([1.0])
+        for a, weight in enumerate(chosen, start=1):
+            density = weight * width if high <= 1 / weight else 0.0
+            if a == len(chosen):
+                for other in others:
+                    so_far *= Polynomial([1 - other * low, -other * width]) if high <= 1 / other else 0.0
+            so_far = before[a] + density * so_far.integ()
+            before[a] = float(so_far(1.0))
+    return before[-1]
 
 
 def peeled(scores: Scores, count: int, rate: float) -> SelectionLaw:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from sparsegate.privacy.selections import (
     SelectionLaw,
     WorstSelection,
     noisy_order,
+    one_shot,
     peeled,
     subset_weights,
     worst_selection,
@@ -45,9 +47,13 @@ def _worst(
     return worst_selection(law_of, (-far, 0, far), items=items, touched=touched, one_way=one_way)
 
 
-def _noisy(scale: float, count: int, side: int) -> Callable[[Scores], SelectionLaw]:
-    noise = NoiseLaw(scale=scale, lattice=True, side=side)  # type: ignore[arg-type]
+def _noisy(scale: float, count: int) -> Callable[[Scores], SelectionLaw]:
+    noise = NoiseLaw(scale=scale, lattice=True)
     return lambda scores: noisy_order(scores, count, noise)
+
+
+def _one_shot(rate: float, count: int) -> Callable[[Scores], SelectionLaw]:
+    return lambda scores: one_shot(scores, count, rate)
 
 
 def _peeled(rate: float, count: int) -> Callable[[Scores], SelectionLaw]:
@@ -72,8 +78,10 @@ def _touched(subject: Subject) -> Measured:
         (4, 2, 2, False),
         (3, 1, 2, True),
     ):
-        scale = float(subject.noisy_scale(epsilon=1, count=count, touched=touched, monotonic=monotonic))
-        worst = _worst(_noisy(scale, count, 0), scale, items=items, touched=touched, one_way=monotonic)
+        scale = float(
+            subject.noisy_scale(epsilon=Fraction(1), count=count, steps=1, monotonic=monotonic, touched=touched)
+        )
+        worst = _worst(_noisy(scale, count), scale, items=items, touched=touched, one_way=monotonic)
         parts.append(at_most(f"loss of the order, {_name(count, monotonic)}, m = {touched}", worst.loss, 1.0))
         if touched <= count:
             law = NoiseLaw(scale=scale, lattice=True)
@@ -89,10 +97,8 @@ def _untouched(subject: Subject) -> Measured:
     parts = []
     for count in (1, 2, 3):
         rate = float(subject.selection_rate(epsilon=1, count=count, sensitivity=1, monotonic=True))
-        scale = float(subject.one_shot_scale(epsilon=1, count=count, monotonic=True))
-        laws = ("Gumbel", _peeled(rate, count), 1 / rate), ("exponential", _noisy(scale, count, 1), scale)
-        for name, law, width in laws:
-            loss = _worst(law, width, items=count + 1, touched=1, one_way=True).loss
+        for name, law in (("Gumbel", _peeled(rate, count)), ("exponential", _one_shot(rate, count))):
+            loss = _worst(law, 1 / rate, items=count + 1, touched=1, one_way=True).loss
             parts.append(equals(f"loss where one score moves: {name}, c = {count}", round(loss, 6), 1.0))
     return Measured(
         parts=tuple(parts), evidence=f"loss where one score moves {listed([p.measured for p in parts])}, c = 1, 2, 3"
@@ -102,26 +108,26 @@ def _untouched(subject: Subject) -> Measured:
 def _subset(subject: Subject) -> Measured:
     parts = []
     for items, count, monotonic in ((3, 1, True), (4, 2, True), (4, 2, False), (5, 3, False)):
-        rate = float(subject.subset_rate(epsilon=1, monotonic=monotonic))
+        # The loss of a set moves as far as the weights of two rounds: that is the library's rate.
+        rate = float(subject.selection_rate(epsilon=1, count=2, sensitivity=1, monotonic=monotonic))
         worst = _worst(_sets(rate, count), 1 / rate, items=items, one_way=monotonic)
         parts.append(at_most(f"loss, {_name(count, monotonic)}", worst.loss, 1.0))
     return Measured(parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts])} of 1 at c = 1, 2, 2, 3")
 
 
-def _one_shot(subject: Subject) -> Measured:
+def _exponential_noise(subject: Subject) -> Measured:
     parts = []
     for items, count, monotonic in ((2, 1, True), (3, 2, True), (3, 1, False), (3, 2, False)):
-        scale = float(subject.one_shot_scale(epsilon=1, count=count, monotonic=monotonic))
-        worst = _worst(_noisy(scale, count, 1), scale, items=items, one_way=monotonic)
+        rate = float(subject.selection_rate(epsilon=1, count=count, sensitivity=1, monotonic=monotonic))
+        worst = _worst(_one_shot(rate, count), 1 / rate, items=items, one_way=monotonic)
         parts.append(at_most(f"loss, {_name(count, monotonic)}", worst.loss, 1.0))
     return Measured(parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts])} of 1 at c = 1, 2, 1, 2")
 
 
 def _range(subject: Subject) -> Measured:
     """The range of the losses of one pair: epsilon for the exponential mechanism, more for exponential noise."""
-    scale = float(subject.one_shot_scale(epsilon=1, count=1, monotonic=True))
     rate = float(subject.selection_rate(epsilon=1, count=1, sensitivity=1, monotonic=True))
-    flip = _worst(_noisy(scale, 1, 1), scale, items=2, one_way=True)
+    flip = _worst(_one_shot(rate, 1), 1 / rate, items=2, one_way=True)
     peel = _worst(_peeled(rate, 1), 1 / rate, items=3, one_way=True)
     return Measured(
         parts=(
@@ -188,7 +194,7 @@ CLAIMS = (
         key="one-shot",
         place="McKenna, Sheldon 2020, for c items",
         expected=ClaimVerdict.TIGHT,
-        measure=_one_shot,
+        measure=_exponential_noise,
         statement="The c largest of q + Exp(scΔ/ε), in order, are ε-DP.",
     ),
     Claim(

@@ -127,16 +127,8 @@ def _laplace_scale(epsilon: Number) -> Fraction:
     return 1 / exact_epsilon(epsilon)
 
 
-def _noisy_scale(*, epsilon: Number, count: int, touched: int, monotonic: bool) -> Fraction:
-    return min((1 if monotonic else 2) * count, touched) / exact_epsilon(epsilon)
-
-
-def _one_shot_scale(*, epsilon: Number, count: int, monotonic: bool) -> Fraction:
-    return (1 if monotonic else 2) * count / exact_epsilon(epsilon)
-
-
-def _subset_rate(*, epsilon: Number, monotonic: bool) -> Fraction:
-    return exact_epsilon(epsilon) / (2 if monotonic else 4)
+def _noisy_scale(*, epsilon: Fraction, count: int, steps: int, monotonic: bool, touched: int) -> Fraction:
+    return steps * min((1 if monotonic else 2) * count, touched) / epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +145,6 @@ class Subject:
     advanced: Callable[..., float] = advanced
     outcome_loss: Callable[..., Loss] = outcome_loss
     noisy_scale: Callable[..., Fraction] = _noisy_scale
-    one_shot_scale: Callable[..., Fraction] = _one_shot_scale
-    subset_rate: Callable[..., Fraction] = _subset_rate
     round_epsilon: Callable[..., Fraction] = round_epsilon
 
     def allocation(self, cutoff: int, *, monotonic: bool, rule: Allocation = "optimal") -> Fraction:
