@@ -1,0 +1,101 @@
+"""Open, ask, close, open again, also side by side: no strategy gets more out of a ledger than its budget.
+
+The search is over all of them, for tiny gates: a strategy and what it was told is a path of openings, answers and
+closings, and the loss of a path is the sum over its gates of the loss of what each said, computed exactly, from
+probabilities, and not from the bounds that decide what goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement
+from typing import Any
+
+import pytest
+
+import sparsegate as sg
+from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement
+from sparsegate.ledger.rows import now
+from sparsegate.mechanisms.calibration import Calibration, calibrate
+from sparsegate.privacy.loss import loss
+
+EPSILON, BUDGET, CUTOFF = Fraction(1), Fraction(4), 1
+MOST = 4  # questions at one gate: enough for its whole loss
+FAR = 60
+Cost = Callable[[int, int], Fraction]
+
+# What a question is on D and on its neighbour: far above, far below, and at the threshold, moving up, down or not.
+PAIRS = [(FAR, FAR + 1), (FAR, FAR - 1), (-FAR, -FAR - 1), (-FAR, -FAR + 1), (0, 1), (0, -1), (0, 0)]
+
+
+PUBLIC: Any = {"cutoff": CUTOFF, "epsilon": EPSILON, "allocation": "1:1"}
+
+
+def gate(monotonic: bool) -> Calibration:
+    return calibrate("standard", threshold=0, not_private=False, sensitivity=1, monotonic=monotonic, **PUBLIC)
+
+
+@cache
+def realised(below: int, above: int, monotonic: bool) -> float:
+    """The largest loss of a transcript of one gate, over all pairs of neighbours at hand and all orders."""
+    best = 0.0
+    for pairs in combinations_with_replacement(PAIRS, below + above):
+        if monotonic and len({there > here for here, there in pairs if there != here}) > 1:
+            continue
+        # An ABOVE is the last answer of these gates, and the order of the BELOWs makes no difference.
+        outcome = (False,) * below + (True,) * above
+        for order in {(*pairs[:place], *pairs[place + 1 :], pairs[place]) for place in range(len(pairs))}:
+            here, there = zip(*order, strict=True)
+            best = max(best, loss("standard", here, there, outcome, monotonic=monotonic, **PUBLIC))
+    return best
+
+
+def worst(cost: Cost, monotonic: bool) -> float:
+    """The largest loss of any path on a ledger of this budget, with at most two gates open at once."""
+
+    @cache
+    def from_here(spent: Fraction, open_gates: tuple[tuple[int, int], ...]) -> float:
+        best = sum(realised(below, above, monotonic) for below, above in open_gates)
+        if len(open_gates) < 2 and spent + EPSILON <= BUDGET:
+            best = max(best, from_here(spent + EPSILON, tuple(sorted((*open_gates, (0, 0))))))
+        for place, (below, above) in enumerate(open_gates):
+            others = open_gates[:place] + open_gates[place + 1 :]
+            if above < CUTOFF and below + above < MOST:
+                for said in ((below + 1, above), (below, above + 1)):
+                    best = max(best, from_here(spent, tuple(sorted((*others, said)))))
+            if below + above:
+                back = EPSILON - cost(below, above)
+                closed = realised(below, above, monotonic)
+                best = max(best, closed + from_here(spent - back, others))
+        return best
+
+    return from_here(Fraction(0), ())
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_no_strategy_gets_more_than_the_budget(monotonic: bool) -> None:
+    made = gate(monotonic)
+    found = worst(lambda below, above: made.spent([(below, above)]), monotonic)
+    assert 0.9 * BUDGET < found <= BUDGET + Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_a_meter_that_counts_a_fifth_too_little_is_found(monotonic: bool) -> None:
+    made = gate(monotonic)
+    short = Fraction(4, 5)
+    assert worst(lambda below, above: short * made.spent([(below, above)]), monotonic) > BUDGET * 1.05
+
+
+def test_the_search_counts_as_a_ledger_does() -> None:
+    """Its arithmetic, on a path, is that of a statement."""
+    amounts = [("budget", 2), ("spend", 1), ("refund", Fraction(3, 4)), ("spend", 1), ("spend", Fraction(3, 4))]
+    entries = tuple(
+        Entry(number=number, at=now(), kind=EntryKind(kind), amount=Amount(epsilon=Fraction(amount)), what="a gate")
+        for number, (kind, amount) in enumerate(amounts, start=1)
+    )
+    statement = Statement(dataset="visits", entries=entries)
+    assert statement.remaining == Amount(epsilon=Fraction(0))
+    with pytest.raises(sg.BudgetExceeded):
+        statement.admit(Amount(epsilon=Fraction(1, 1000)))
