@@ -52,14 +52,15 @@ def test_columns_that_an_older_ledger_lacks_are_added(place: str) -> None:
     make(place, 3)
     database = open_database(place)
     with database.writing() as connection:
-        connection.execute(text("ALTER TABLE gates DROP COLUMN refund"))
+        for new in ("refund", "variant"):
+            connection.execute(text(f"ALTER TABLE gates DROP COLUMN {new}"))
         old = "INSERT INTO gates (number, id, opened_at, entry, fingerprint, threshold, cutoff, epsilon, sealed, asked,"
         values = "VALUES (1, 'g-1', 'then', 2, 'f', '10', 1, '1', :sealed, 0, 0, 0)"
         connection.execute(text(f"{old} above, below) {values}"), {"sealed": b"noise"})
     database.close()
     with Ledger(place).database.reading() as connection:
         row = connection.execute(select(schema.GATES)).one()
-    assert (row.id, row.refund) == ("g-1", 0)
+    assert (row.id, row.refund, row.variant) == ("g-1", 0, "standard")
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

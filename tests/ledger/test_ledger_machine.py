@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded
-from sparsegate.ledger.account import EntryKind
+from sparsegate.ledger.account import EntryKind, rounded_down
 from sparsegate.ledger.ledger import Ledger
 
 FAR = 10**6
@@ -65,7 +65,7 @@ class Metered(RuleBasedStateMachine):
         for _ in range(times):
             gate.close()
         self.reserved -= exact
-        self.realised += gate.spent if refund else exact
+        self.realised += exact - rounded_down(exact - gate.spent) if refund else exact
 
     @rule(epsilon=AMOUNTS)
     def spend(self, epsilon: float | Fraction) -> None:

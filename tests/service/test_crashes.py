@@ -24,6 +24,8 @@ from tests.support.serving import MANY, NOBODY, write_visits
 
 from sparsegate.ledger.database_schema import ASKS, GATES
 from sparsegate.ledger.ledger import Ledger
+from sparsegate.service import gate_rows
+from sparsegate.service.gates import cost
 
 CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000
 ASKERS = 3
@@ -194,7 +196,11 @@ def check(server: Server, load: Load, place: str) -> None:
     statement = ledger.statement()
     assert load.gates <= set(stored)
     charges = [entry for entry in statement.entries if entry.kind == "spend"]
-    assert statement.spent.epsilon == EPSILON * len(charges) <= BUDGET
+    back = {entry.of: entry.amount.epsilon for entry in statement.entries if entry.of is not None}
+    assert statement.spent.epsilon == EPSILON * len(charges) - sum(back.values()) <= BUDGET
+    # What is left of each charge pays for all that its gate may have said.
+    for row in stored.values():
+        assert EPSILON - back.get(row.entry, 0) >= cost(gate_rows.stored(row).tally)
     assert sorted(row.entry for row in stored.values()) == [entry.number for entry in charges]
     ledger.close()
 

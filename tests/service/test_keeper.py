@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from tests.support.pretend_service import HIGH, LOW, Shop
@@ -24,10 +25,15 @@ def test_a_gate_answers_and_closes_after_its_positives(shop: Shop, keeper: Keepe
     assert (view["asked"], view["positives"], view["lost"], view["closed"]) == (4, 2, 0, True)
 
 
-def test_opening_spends_the_whole_epsilon_and_closing_refunds_nothing(shop: Shop, keeper: Keeper) -> None:
+def test_opening_reserves_the_whole_epsilon_and_closing_gives_back_the_rest(shop: Shop, keeper: Keeper) -> None:
     gate = shop.open(keeper, epsilon=Decimal("0.1"))
-    keeper.close_gate(gate)
     assert str(keeper.budget().spent) == "epsilon 0.1"
+    keeper.ask(shop.caller(), gate, LOW)
+    view = keeper.close_gate(gate)
+    assert Fraction(view["spent"]) + Fraction(view["given_back"]) == Fraction(1, 10)
+    assert Fraction(0) < Fraction(view["spent"]) < Fraction(1, 10)
+    assert view["reserved"] == "0"
+    assert keeper.budget().spent.epsilon == Fraction(view["spent"])
     assert keeper.gate(gate)["because"] == "it was closed by hand"
     with pytest.raises(GateClosed, match="closed by hand"):
         keeper.ask(shop.caller(), gate, LOW)

@@ -139,9 +139,10 @@ def test_the_threshold_noise_is_in_the_ledger_encrypted_only(shop: Shop, keeper:
 def test_gates_close_when_the_data_changes_and_the_budget_goes_on(shop: Shop) -> None:
     keeper = shop.keeper(Pretend("first"))
     gate = shop.open(keeper, epsilon=4)
+    keeper.ask(shop.caller(), gate, LOW)
     other = shop.keeper(Pretend("second"))
     assert other.gate(gate)["because"] == CHANGED
-    assert other.budget().spent.epsilon == 4
+    assert other.budget().spent.epsilon == Fraction(other.gate(gate)["spent"]) > 0
     fresh = shop.open(other, epsilon=4)
     other.dataset.altered = True  # type: ignore[attr-defined]
     with pytest.raises(TableError, match="the data has changed"):

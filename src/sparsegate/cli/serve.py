@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparsegate.cli.options import Dataset, LedgerDelta, Sql, Table
+from sparsegate.cli.options import Dataset, LedgerDelta, NoRefund, Sql, Table
 from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def serve(
         str | None, typer.Option(metavar="FILE", help="What gates are sealed with; LEDGER.key unless given.")
     ] = None,
     new_key: Annotated[bool, typer.Option("--new-key", help="The key is lost: make one, and close all gates.")] = False,
+    no_refund: NoRefund = False,
     host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
     delay: Annotated[
@@ -81,7 +82,7 @@ def serve(
             secret = server.open_key(sealing, account, renew=new_key and not new_ledger)
             look = data.look_seconds()
             pace = DelayPlan.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
-            with closing(Keeper(account, data, secret, pace=pace)) as keeper:
+            with closing(Keeper(account, data, secret, pace=pace, refund=not no_refund)) as keeper:
                 tokens = Tokens(account)
                 statement = account.statement()
                 typer.echo(f"dataset {name!r}, unit {data.unit}: {len(data.schema.columns)} columns may be asked about")

@@ -62,7 +62,7 @@ from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
 _DIGITS = 400
-_SHORT = 100
+_PLACES = 12
 _LONGEST_BITS = 12_000  # Python turns integers of up to 4,300 digits into text, and 14,000 bits are those
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
@@ -218,11 +218,13 @@ def exact_amount(epsilon: Number, delta: Number, *, epsilon_name: str = "epsilon
     return exact
 
 
-def writable(epsilon: Fraction) -> Amount:
-    """An epsilon to give back: as it is, or rounded down where it has more digits than are recorded."""
-    if not _EXACT.fullmatch(exact_text(epsilon)):
-        epsilon = Fraction(math.floor(epsilon * 10**_SHORT), 10**_SHORT)
-    return Amount(epsilon=epsilon)
+def rounded_down(epsilon: Fraction) -> Fraction:
+    """What goes back of an epsilon: twelve decimal places of it, so that sums stay short.
+
+    >>> exact_text(rounded_down(Fraction(2, 3)))
+    '0.666666666666'
+    """
+    return Fraction(math.floor(epsilon * 10**_PLACES), 10**_PLACES)
 
 
 def exact_text(value: Fraction) -> str:

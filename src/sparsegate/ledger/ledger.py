@@ -18,7 +18,16 @@ from sqlalchemy import Connection, inspect, update
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, ParameterError
-from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_amount, public_line, writable
+from sparsegate.ledger.account import (
+    Amount,
+    Entry,
+    EntryKind,
+    Release,
+    Statement,
+    exact_amount,
+    public_line,
+    rounded_down,
+)
 from sparsegate.ledger.database import open_database
 from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
 from sparsegate.ledger.reserved import Reserved, Together
@@ -139,19 +148,20 @@ class Ledger:
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 
-    def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry:
+    def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry | None:
         """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
 
         Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
-        the theorem of ``account`` asks; the entry must have no delta.
+        the theorem of ``account`` asks; the entry must have no delta. What goes back is rounded down to twelve decimal
+        places; None: that is nothing.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
             return self.refund(connection, self._own(connection, entry).number, exact)
 
-    def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry:
+    def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
-        amount = writable(epsilon)
+        amount = Amount(epsilon=rounded_down(epsilon))
         statement = self._read(connection)
         paid = self._spent(connection, number)
         if (before := next((one for one in statement.entries if one.of == number), None)) is not None:
@@ -163,6 +173,8 @@ class Ledger:
                 str(amount),
                 "only what a pure mechanism did not use goes back",
             )
+        if not amount.epsilon:
+            return None
         what = public_line(f"not used by entry {number}, {paid.what}"[:LONGEST_LINE], "what")
         return append(connection, len(statement.entries) + 1, EntryKind.REFUND, amount, what, of=number)
 

@@ -48,7 +48,7 @@ class Reserved:
         """Store what the release gave."""
         self._committed()[0].keep(entry, gave)
 
-    def give_back(self, entry: Entry, *, epsilon: Number) -> Entry:
+    def give_back(self, entry: Entry, *, epsilon: Number) -> Entry | None:
         """Give back what the release did not cost of what it was charged; what was reserved beyond that stays spent."""
         return self._committed()[0].give_back(entry, epsilon=epsilon)
 

@@ -12,28 +12,25 @@ it, ``settle`` writes 0 or 1. Whether a gate is through follows from its counter
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from fractions import Fraction
 from typing import Any, Final
 
-from sqlalchemy import Connection, Insert, Row, and_, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, Insert, and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sparsegate.errors import KeyReused, RequestLost, UnknownGate
-from sparsegate.ledger.account import Amount, exact_text, exact_value
+from sparsegate.ledger.account import Amount
 from sparsegate.ledger.database_schema import ASKS, GATES, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
-from sparsegate.service.gates import Asked, GateEvent, GateRow, GateSpec, KeyedRequest, Tally
+from sparsegate.service.gate_rows import CLOSABLE, WITH_LAST, asked, columns, paid, seen, stored
+from sparsegate.service.gates import Asked, GateEvent, GateRow, KeyedRequest, Tally, unused
 
 # Statements are built once: an ask runs a dozen, and building takes time.
-# Asks take turns, so of a gate only the newest ask can be on its way.
-_WITH_LAST: Final = select(GATES, ASKS.c.visible_from, ASKS.c.above.label("last")).outerjoin(
-    ASKS, and_(ASKS.c.gate == GATES.c.number, ASKS.c.number == GATES.c.asked)
-)
 _THIS: Final = GATES.c.number == bindparam("this")
 
-_FIND_GATE: Final = _WITH_LAST.where(GATES.c.id == bindparam("id"))
-_ALL_GATES: Final = _WITH_LAST.order_by(GATES.c.number.desc())
+_FIND_GATE: Final = WITH_LAST.where(GATES.c.id == bindparam("id"))
+_ALL_GATES: Final = WITH_LAST.order_by(GATES.c.number.desc())
 _READ_GATE: Final = select(GATES).where(_THIS)
 
 _PAST_ASKS: Final = (
@@ -62,9 +59,6 @@ _OUTCOME: Final = select(ASKS.c.above).where(_ASK)
 _LEAVES: Final = select(ASKS.c.visible_from).where(_ASK)
 _VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None)
 _COUNT_OUTCOME: Final = update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
-
-
-_exact: Final = lru_cache(maxsize=1024)(exact_value)
 
 
 class _Repeated(Exception):
@@ -101,12 +95,13 @@ class GateStore:
             with self.ledger.database.writing() as connection:
                 if (stored := recalled(connection, request, path)) is not None:
                     return stored
+                self._give_back(connection)
                 entry = self.ledger.charge(connection, amount, what).number
                 key = {"token": request.token, "path": path, "key": request.key}
                 rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
                 _insert_once(connection, insert(REQUESTS), key | rest)
                 if gate is not None:
-                    connection.execute(insert(GATES), _columns(gate) | {"entry": entry})
+                    connection.execute(insert(GATES), columns(gate) | {"entry": entry})
         except _Repeated:
             stored = self.recall(request, path)
             if stored is None:
@@ -135,20 +130,20 @@ class GateStore:
             row = connection.execute(_FIND_GATE, {"id": id}).one_or_none()
             if row is None:
                 raise UnknownGate
-            return _seen(row, self._now(connection)) if visible else _gate(row)
+            return seen(row, self._now(connection)) if visible else stored(row)
 
     def gates(self) -> list[GateRow]:
         """All gates as they may be seen, newest first."""
         with self.ledger.database.reading() as connection:
             at = self._now(connection)
-            return [_seen(row, at) for row in connection.execute(_ALL_GATES)]
+            return [seen(row, at) for row in connection.execute(_ALL_GATES)]
 
     def answers(self, id: str, *, after: int, limit: int) -> list[Asked]:
         """Asks of a gate that may be seen, oldest first."""
         this = self.gate(id).number
         with self.ledger.database.reading() as connection:
             values = {"this": this, "after": after, "now": self._now(connection), "most": limit}
-            return [_asked(row) for row in connection.execute(_PAST_ASKS, values)]
+            return [asked(row) for row in connection.execute(_PAST_ASKS, values)]
 
     def same_ask(self, gate: GateRow, request: KeyedRequest) -> Asked | None:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
@@ -164,7 +159,7 @@ class GateStore:
             with self.ledger.database.writing() as connection:
                 if (before := _same(connection, gate, request)) is not None:
                     return before
-                tally = _gate(connection.execute(_READ_GATE, this).one()).tally.after(GateEvent.INTEND)
+                tally = stored(connection.execute(_READ_GATE, this).one()).tally.after(GateEvent.INTEND)
                 connection.execute(_COUNT_ASK, this | {"count": tally.asked})
                 ask = {
                     "gate": gate.number,
@@ -188,7 +183,7 @@ class GateStore:
         """Write the outcome of an ask."""
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
-            tally = _gate(connection.execute(_READ_GATE, this).one()).tally
+            tally = stored(connection.execute(_READ_GATE, this).one()).tally
             tally = tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
             connection.execute(_SETTLE_ASK, this | {"place": number, "outcome": int(above)})
             connection.execute(_COUNT_OUTCOME, this | {"above_now": tally.above, "below_now": tally.below})
@@ -236,6 +231,26 @@ class GateStore:
         at = self._now(connection)
         fresh = or_(GATES.c.closed_because.is_(None), GATES.c.closed_from > at)
         connection.execute(update(GATES).where(which, fresh).values(closed_because=because, closed_from=at + delay))
+        self._give_back(connection)
+
+    def give_back(self, id: str | None = None) -> None:
+        """Give back what closed gates did not use, if there is anything; for a look at one of them, or at all."""
+        with self.ledger.database.reading() as connection:
+            due = self._due(connection, id)
+        if due:
+            with self.ledger.database.writing() as connection:
+                self._give_back(connection)
+
+    def _give_back(self, connection: Connection) -> None:
+        """In the transaction that closes a gate, or the first that sees it closed; before that nothing goes back."""
+        for entry, epsilon in self._due(connection):
+            self.ledger.refund(connection, entry, epsilon)
+
+    def _due(self, connection: Connection, id: str | None = None) -> list[tuple[int, Fraction]]:
+        at = self._now(connection)
+        which = CLOSABLE if id is None else CLOSABLE.where(GATES.c.id == id)
+        closed = [row for row in connection.execute(which) if seen(row, at).tally.closed]
+        return [(row.entry, left) for row in closed if (left := unused(paid(row, at)))]
 
 
 def recalled(connection: Connection, request: KeyedRequest, path: str) -> str | None:
@@ -263,57 +278,9 @@ def _insert_once(connection: Connection, statement: Insert, values: dict[str, An
     raise _Repeated
 
 
-def _columns(gate: GateRow) -> dict[str, Any]:
-    """A new gate as it is stored."""
-    spec = gate.tally.spec
-    return {
-        "id": gate.id,
-        "opened_at": gate.opened_at,
-        "fingerprint": gate.fingerprint,
-        "sealed": gate.sealed,
-        "threshold": str(spec.threshold),
-        "cutoff": spec.cutoff,
-        "epsilon": exact_text(spec.epsilon),
-        "queries": spec.queries,
-    }
-
-
-def _seen(row: Row[Any], at: float) -> GateRow:
-    """A gate without what has not left yet."""
-    hidden = row.visible_from is not None and row.visible_from > at
-    last = row.last if hidden else None
-    because = row.closed_because if row.closed_from is not None and row.closed_from <= at else ""
-    return _gate(
-        row, asked=row.asked - hidden, above=row.above - (last == 1), below=row.below - (last == 0), because=because
-    )
-
-
 def _same(connection: Connection, gate: GateRow, request: KeyedRequest) -> Asked | None:
     values = {"this": gate.number, "whose": request.token, "under": request.key}
     found = connection.execute(_SAME_ASK, values).one_or_none()
     if found is not None and found.body != request.body:
         raise KeyReused
-    return None if found is None else _asked(found)
-
-
-def _asked(row: Any) -> Asked:
-    return Asked(
-        number=row.number,
-        at=row.intended_at,
-        condition=row.condition,
-        above=None if row.above is None else bool(row.above),
-        visible_from=row.visible_from,
-    )
-
-
-def _gate(row: Row[Any], **seen: Any) -> GateRow:
-    spec = GateSpec(threshold=int(row.threshold), cutoff=row.cutoff, epsilon=_exact(row.epsilon), queries=row.queries)
-    counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
-    return GateRow(
-        number=row.number,
-        id=row.id,
-        opened_at=row.opened_at,
-        fingerprint=row.fingerprint,
-        sealed=bytes(row.sealed),
-        tally=Tally(spec=spec, **counted),
-    )
+    return None if found is None else asked(found)

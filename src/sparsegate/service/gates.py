@@ -12,6 +12,14 @@ an ask only while above + unsettled < c, settling an ask moves it out of ``unset
 drawn. What the gate has released is then a prefix-closed part of a transcript of the sparse vector technique with
 the same threshold noise: some of its answers were not delivered, chosen without a look at them. So the guarantee of
 ``SparseVector`` holds for all that was released, before and after any crash.
+
+**Theorem.** What a gate has cost is at most L(m + i, k + u - i) for the worst i in 0..u, where m BELOW and k ABOVE were
+written and u asks have no outcome (``cost``); and the amount that it gives back on closing, which is its epsilon less
+that, tells nothing that is not paid for. *Proof.* What was released is the transcript of the m + k answers, with
+nothing in the places of the other u. Its probability is the sum over the 2**u ways to fill them, each of which has a
+loss of at most L(m + i, k + u - i), so its loss is at most the largest of these. The amount is a function of (m, k, u)
+and of public numbers. An answer that was written and has not left is one of the u (``gate_rows.paid``), so that the
+amount is the same whatever it is; and if it leaves later, that is one of the ways to fill its place. []
 """
 
 from __future__ import annotations
@@ -27,7 +35,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from sparsegate.errors import GateClosed, SparsegateError
-from sparsegate.ledger.account import exact_text
+from sparsegate.ledger.account import exact_text, rounded_down
 from sparsegate.mechanisms.sparse_vector import SparseVector
 
 CONFIDENCE: Final = 0.95
@@ -53,6 +61,8 @@ class GateSpec:
     cutoff: int
     epsilon: Fraction
     queries: int | None = None
+    refund: bool = True
+    variant: str = "standard"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +121,8 @@ class GateRow:
     fingerprint: str
     sealed: bytes
     tally: Tally
+    entry: int = 0
+    given_back: Fraction = Fraction(0)
 
     def __repr__(self) -> str:
         return f"<GateRow {self.id}>"
@@ -152,16 +164,17 @@ class KeyedRequest:
         return replace(self, body=hashlib.sha256(text.encode()).hexdigest())
 
 
-def gate_view(id: str, tally: Tally, margin: float, opened_at: str) -> dict[str, Any]:
+def gate_view(gate: GateRow) -> dict[str, Any]:
     """A gate as everybody may see it."""
-    spec = tally.spec
+    tally, spec = gate.tally, gate.tally.spec
+    spent = spec.epsilon - unused(tally)
     return {
-        "id": id,
+        "id": gate.id,
         "threshold": spec.threshold,
         "cutoff": spec.cutoff,
         "epsilon": exact_text(spec.epsilon),
         "queries": spec.queries,
-        "margin": margin,
+        "margin": margin(spec),
         "confidence": CONFIDENCE,
         "asked": tally.asked,
         "positives": tally.positives,
@@ -169,14 +182,35 @@ def gate_view(id: str, tally: Tally, margin: float, opened_at: str) -> dict[str,
         "remaining": max(tally.remaining, 0),
         "closed": bool(tally.closed),
         "because": tally.closed or None,
-        "opened_at": opened_at,
+        "opened_at": gate.opened_at,
+        "spent": exact_text(spent),
+        "given_back": exact_text(gate.given_back),
+        "reserved": exact_text(spec.epsilon - spent - gate.given_back),
     }
 
 
 @lru_cache(maxsize=1024)
 def margin(spec: GateSpec) -> float:
     """From the law of the noise, not from any gate's noise."""
-    return SparseVector(**parameters(spec)).margin(CONFIDENCE)
+    return _like(spec).margin(CONFIDENCE)
+
+
+@lru_cache(maxsize=1024)
+def _like(spec: GateSpec) -> SparseVector:
+    """A gate of the same law, never asked: for what is public about it."""
+    return SparseVector(**parameters(spec))
+
+
+@lru_cache(maxsize=4096)
+def cost(tally: Tally) -> Fraction:
+    """What a gate has cost: an ask without an outcome counts as whichever is dearer."""
+    like, lost = _like(tally.spec), tally.unsettled
+    return max(like.cost(below=tally.below + i, above=tally.above + lost - i) for i in range(lost + 1))
+
+
+def unused(tally: Tally) -> Fraction:
+    """What a gate would give back if it were closed now."""
+    return rounded_down(tally.spec.epsilon - cost(tally))
 
 
 def parameters(spec: GateSpec) -> dict[str, Any]:

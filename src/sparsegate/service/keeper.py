@@ -14,7 +14,9 @@ a count follows from public numbers (``data.constant_work``), and D is a multipl
 engine could be slower than that, or fail, on one database and not on its neighbour lies outside the theorem.
 
 **Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and charges add up
-to at most the budget (``ledger``), so by sequential composition, which holds for gates that run side by side too
+to at most the budget (``ledger``); what a closed gate gives back is what its answers did not cost (``gates``,
+``ledger.account``), and goes back in the transaction that closes it; where its last answer did, in that of whoever
+opens, closes or looks next. So by sequential composition, which holds for gates that run side by side too
 (concurrent composition), all that the keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates``
 and ``mechanisms.resume``.
 """
@@ -78,7 +80,8 @@ class _Given(Exception):
 class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
-    See ``DelayPlan`` for D, for what is refused as too dear, and for how many questions are counted at once.
+    See ``DelayPlan`` for D, for what is refused as too dear, and for how many questions are counted at once. Gates
+    that are opened with ``refund`` give back what they did not use when they close.
     """
 
     def __init__(
@@ -88,8 +91,9 @@ class Keeper:
         key: SealingKey,
         *,
         pace: DelayPlan | None = None,
+        refund: bool = True,
     ) -> None:
-        self.ledger, self.dataset, self.pace = ledger, dataset, pace or DelayPlan()
+        self.ledger, self.dataset, self.pace, self._refund = ledger, dataset, pace or DelayPlan(), refund
         self._store, self._key = GateStore(ledger), key
         self._turns = turns_of(ledger.database, patience=self.pace.patience)
         self._places = threading.BoundedSemaphore(self.pace.places)
@@ -105,7 +109,9 @@ class Keeper:
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
-        spec = GateSpec(threshold=threshold, cutoff=cutoff, epsilon=amount.epsilon, queries=queries)
+        spec = GateSpec(
+            threshold=threshold, cutoff=cutoff, epsilon=amount.epsilon, queries=queries, refund=self._refund
+        )
         # This makes a gate for its checks alone, and throws it away: what cannot be made must not be charged.
         margin(spec)
         body = {"threshold": threshold, "cutoff": cutoff, "epsilon": exact_text(spec.epsilon), "queries": queries}
@@ -128,7 +134,7 @@ class Keeper:
             what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
             # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
             # was first, the noise that was drawn here is thrown away: no data has met it.
-            mine = json.dumps(self._view(new))
+            mine = json.dumps(gate_view(new))
             stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine)
             if stored is None:
                 stored, self._live[id] = mine, live
@@ -204,7 +210,7 @@ class Keeper:
 
     def _void(self, gate: GateRow, number: int, because: str | None) -> None:
         """No outcome may be left behind where none was given. An engine's failure, which may depend on the data, also
-        closes the gate, so that it can be provoked once and not again."""
+        closes the gate, so that it can be provoked once for each gate that an owner opens."""
         try:
             self._store.void(gate, number, because)
         except Exception as error:
@@ -233,23 +239,26 @@ class Keeper:
 
     def gate(self, id: str) -> dict[str, Any]:
         """A gate as it may be seen."""
-        return self._view(self._store.gate(id, visible=True))
+        self._store.give_back(id)
+        return gate_view(self._store.gate(id, visible=True))
 
     def gates(self) -> list[dict[str, Any]]:
         """All gates, newest first."""
-        return [self._view(row) for row in self._store.gates()]
+        self._store.give_back()
+        return [gate_view(row) for row in self._store.gates()]
 
     def answers(self, id: str, *, after: int = 0, limit: int = 1000) -> list[Asked]:
         """The answers of a gate that have left, oldest first."""
         return self._store.answers(id, after=after, limit=limit)
 
     def close_gate(self, id: str) -> dict[str, Any]:
-        """Close a gate for good. Nothing is refunded."""
+        """Close a gate for good, and give back what it did not use, in one transaction."""
         self._store.close("it was closed by hand", id=id)
         return self.gate(id)
 
     def budget(self) -> Statement:
         """What was allowed and what was spent."""
+        self._store.give_back()
         return self.ledger.statement()
 
     def top(self, request: KeyedRequest, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,9 +299,6 @@ class Keeper:
         if self.dataset.changed():
             self._store.close(CHANGED, on=self.dataset.fingerprint)
             raise TableError(f"{CHANGED}, so all its gates are closed; nothing was spent; restart on the new data")
-
-    def _view(self, row: GateRow) -> dict[str, Any]:
-        return gate_view(row.id, row.tally, margin(row.tally.spec), row.opened_at)
 
     def _context(self, id: str, spec: GateSpec) -> str:
         """What the sealed noise belongs to: noise of one gate is none for another."""

@@ -88,7 +88,7 @@ def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(
     before = service[0].keeper.budget().spent.epsilon
     enter(page, service[0].owner)
     open_gate(page)
-    assert f"ε {before + 100} of 1000 spent, {900 - before} left" in page.locator("#spent").text_content()
+    assert f"ε {before + 100} of 1000 spent or reserved, {900 - before} left" in page.locator("#spent").text_content()
     assert [ask(page, where) for where in (MANY, NOBODY, MANY)] == ["ABOVE", "below", "ABOVE"]
     assert page.locator("#answers td:nth-child(3)").all_text_contents() == ["ABOVE", "BELOW", "ABOVE"]
     assert page.locator("#plot path").count() == 3

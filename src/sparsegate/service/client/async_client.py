@@ -53,7 +53,7 @@ class AsyncGate(RemoteState):
         return self
 
     async def close(self) -> None:
-        """Stop answering. Nothing is refunded."""
+        """Stop answering; what was not used goes back to the ledger."""
         await self._client.send(self.closing())
 
     async def __aenter__(self) -> Self:

@@ -175,6 +175,7 @@ def read_statement(body: Any) -> Statement:
             kind=EntryKind(entry["kind"]),
             amount=Amount(epsilon=Fraction(entry["epsilon"]), delta=Fraction(entry["delta"])),
             what=entry["what"],
+            of=entry["of"],
         )
         for entry in body["entries"]
     )

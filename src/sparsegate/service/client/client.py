@@ -67,7 +67,7 @@ class RemoteGate(RemoteState):
         return self
 
     def close(self) -> None:
-        """Stop answering. Nothing is refunded."""
+        """Stop answering; what was not used goes back to the ledger."""
         self._client.send(self.closing())
 
     def __enter__(self) -> Self:

@@ -61,6 +61,21 @@ class RemoteState:
         """How many ABOVE are left."""
         return int(self._view["remaining"])
 
+    @property
+    def spent(self) -> Fraction:
+        """What its answers had cost when it was last looked at: when it was opened, refreshed or closed."""
+        return Fraction(self._view["spent"])
+
+    @property
+    def given_back(self) -> Fraction:
+        """What went back to the ledger when it closed."""
+        return Fraction(self._view["given_back"])
+
+    @property
+    def reserved(self) -> Fraction:
+        """The rest of its epsilon, which the ledger keeps for it."""
+        return self.epsilon - self.spent - self.given_back
+
     def asking(self, where: str) -> Call[Answer]:
         """A question."""
         return Call(

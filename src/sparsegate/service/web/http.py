@@ -105,7 +105,7 @@ async def gates(service: Service, _: Anybody) -> list[Body]:
     responses=problem_responses(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED),
 )
 async def open_gate(body: models.OpenGate, service: Service, request: OwnerCalling, response: Response) -> Body:
-    """Open a gate; its whole epsilon is spent at once. For owners."""
+    """Open a gate; its whole epsilon is reserved at once. For owners."""
     view = await service.run(service.keeper.open_gate, request, **dict(body))
     response.headers["Location"] = f"/v1/gates/{view['id']}"
     return view
@@ -123,7 +123,7 @@ async def gate(gate: GateName, service: Service, _: Anybody) -> Body:
     responses=problem_responses(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_GATE),
 )
 async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:
-    """Close a gate for good; nothing is refunded. For owners."""
+    """Close a gate for good, and give back what it did not use. For owners."""
     return await service.run(service.keeper.close_gate, gate)
 
 

@@ -39,6 +39,9 @@ class GateView(BaseModel):
         closed=False,
         because=None,
         opened_at="2030-01-01T12:00:00+00:00",
+        spent="0.052375",
+        given_back="0",
+        reserved="0.447625",
     )
 
     id: str
@@ -55,6 +58,9 @@ class GateView(BaseModel):
     closed: bool
     because: Annotated[str | None, Field(description="Why it is closed.")]
     opened_at: str
+    spent: Annotated[str, Field(description="What its answers have cost so far, of `epsilon`.")]
+    given_back: Annotated[str, Field(description="What went back to the ledger when it closed.")]
+    reserved: Annotated[str, Field(description="The rest of `epsilon`, which the ledger keeps for it.")]
 
 
 Answered = with_schema(
@@ -94,12 +100,14 @@ class LedgerEntry(Money):
         epsilon="0.5",
         delta="0",
         what="gate: threshold 1000, cutoff 25, unit user",
+        of=None,
     )
 
     number: int
     at: str
-    kind: Literal["budget", "spend"]
+    kind: Literal["budget", "spend", "reserve", "refund"]
     what: str
+    of: Annotated[int | None, Field(description="Of a refund: the entry whose gate did not use it.")]
 
 
 class BudgetStatement(BaseModel):
@@ -109,6 +117,7 @@ class BudgetStatement(BaseModel):
         dataset="visits",
         budget={"epsilon": "2", "delta": "0"},
         spent={"epsilon": "0", "delta": "0"},
+        given_back={"epsilon": "0", "delta": "0"},
         remaining={"epsilon": "2", "delta": "0"},
         entries=[
             {
@@ -118,13 +127,15 @@ class BudgetStatement(BaseModel):
                 "epsilon": "2",
                 "delta": "0",
                 "what": "the budget at the start",
+                "of": None,
             },
         ],
     )
 
     dataset: str
     budget: Money
-    spent: Money
+    spent: Annotated[Money, Field(description="What was spent or reserved, less what was given back.")]
+    given_back: Money
     remaining: Money
     entries: list[LedgerEntry]
 
@@ -200,11 +211,12 @@ class Problem(BaseModel):
 def statement_view(statement: Statement) -> dict[str, Any]:
     """A statement as it travels."""
     entries = [
-        {"number": entry.number, "at": entry.at.isoformat(), "kind": entry.kind.value, "what": entry.what}
+        {name: getattr(entry, name) for name in ("number", "kind", "what", "of")}
+        | {"at": entry.at.isoformat()}
         | _money(entry.amount)
         for entry in statement.entries
     ]
-    sums = {name: _money(getattr(statement, name)) for name in ("budget", "spent", "remaining")}
+    sums = {name: _money(getattr(statement, name)) for name in ("budget", "spent", "given_back", "remaining")}
     return {"dataset": statement.dataset, **sums, "entries": entries}
 
 

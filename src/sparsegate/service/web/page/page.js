@@ -84,7 +84,7 @@ async function budget() {
   meter.value = Number(found.spent.epsilon);
   const delta = found.budget.delta === "0" ? "" : `; δ ${found.spent.delta} of ${found.budget.delta}`;
   at("spent").textContent =
-    `ε ${found.spent.epsilon} of ${found.budget.epsilon} spent, ${found.remaining.epsilon} left${delta}`;
+    `ε ${found.spent.epsilon} of ${found.budget.epsilon} spent or reserved, ${found.remaining.epsilon} left${delta}`;
   return true;
 }
 
@@ -137,9 +137,10 @@ async function refresh() {
   state.gate = gate;
   at("gate-title").textContent = `Gate ${id}`;
   const margin = `right ${Math.round(100 * gate.confidence)} % of the time for counts ${gate.margin} or more away from it`;
+  const cost = `ε ${gate.spent} of ${gate.epsilon} spent, `;
   at("gate-state").textContent = gate.closed
-    ? `Closed: ${gate.because}.`
-    : `Above ${gate.threshold}? ${gate.remaining} of ${gate.cutoff} positive answers left; ε ${gate.epsilon}; ${gate.asked} asked` +
+    ? `Closed: ${gate.because}; ${cost}${gate.given_back} given back.`
+    : `Above ${gate.threshold}? ${gate.remaining} of ${gate.cutoff} positive answers left; ${cost}${gate.reserved} reserved; ${gate.asked} asked` +
       `${gate.lost ? `, ${gate.lost} lost` : ""}; ${margin}.`;
   at("ask").disabled = at("where").disabled = gate.closed;
   at("close-gate").disabled = gate.closed;
@@ -284,6 +285,7 @@ at("sure").addEventListener("close", () => {
   if (at("sure").returnValue !== "yes") return;
   attempt(async () => {
     await call("DELETE", `/v1/gates/${state.gate.id}`);
+    await budget();
     await refresh();
     await gates();
   });

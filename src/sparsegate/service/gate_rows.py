@@ -1,0 +1,99 @@
+"""Rows of the tables ``gates`` and ``asks``, written and read: as they are, as they may be seen, and as they are paid.
+
+Asks take turns, so of a gate only the newest ask can be on its way. Until its answer leaves nobody sees it, and what is
+given back must not depend on it either: ``paid`` takes it for one whose fate is unknown.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import Row, Select, and_, select
+
+from sparsegate.ledger.account import exact_text, exact_value
+from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REFUNDS
+from sparsegate.service.gates import Asked, GateRow, GateSpec, Tally
+
+_exact: Final = lru_cache(maxsize=1024)(exact_value)
+
+WITH_LAST: Final[Select[Any]] = (
+    select(GATES, ASKS.c.visible_from, ASKS.c.above.label("last"), ENTRIES.c.epsilon.label("given_back"))
+    .outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.number, ASKS.c.number == GATES.c.asked))
+    .outerjoin(REFUNDS, REFUNDS.c.of == GATES.c.entry)
+    .outerjoin(ENTRIES, ENTRIES.c.number == REFUNDS.c.entry)
+)
+"""Gates with their newest ask, and with what they gave back."""
+
+CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None))
+"""Those that give back when they close, and have not."""
+
+
+def columns(gate: GateRow) -> dict[str, Any]:
+    """A new gate as it is stored."""
+    spec = gate.tally.spec
+    return {
+        "id": gate.id,
+        "opened_at": gate.opened_at,
+        "fingerprint": gate.fingerprint,
+        "sealed": gate.sealed,
+        "threshold": str(spec.threshold),
+        "cutoff": spec.cutoff,
+        "epsilon": exact_text(spec.epsilon),
+        "queries": spec.queries,
+        "refund": int(spec.refund),
+        "variant": spec.variant,
+    }
+
+
+def stored(row: Row[Any], **seen: Any) -> GateRow:
+    """A gate as it is."""
+    spec = GateSpec(
+        threshold=int(row.threshold),
+        cutoff=row.cutoff,
+        epsilon=_exact(row.epsilon),
+        queries=row.queries,
+        refund=bool(row.refund),
+        variant=row.variant,
+    )
+    counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
+    back = getattr(row, "given_back", None)
+    return GateRow(
+        number=row.number,
+        id=row.id,
+        opened_at=row.opened_at,
+        fingerprint=row.fingerprint,
+        sealed=bytes(row.sealed),
+        tally=Tally(spec=spec, **counted),
+        entry=row.entry,
+        given_back=_exact("0" if back is None else back),
+    )
+
+
+def seen(row: Row[Any], at: float) -> GateRow:
+    """A gate without what has not left yet."""
+    hidden, left = _without_last(row, at)
+    because = row.closed_because if row.closed_from is not None and row.closed_from <= at else ""
+    return stored(row, asked=row.asked - hidden, because=because, **left)
+
+
+def paid(row: Row[Any], at: float) -> Tally:
+    """A gate as it is paid for: an ask whose answer has not left is one without an outcome."""
+    return stored(row, **_without_last(row, at)[1]).tally
+
+
+def _without_last(row: Row[Any], at: float) -> tuple[bool, dict[str, int]]:
+    hidden = row.visible_from is not None and row.visible_from > at
+    last = row.last if hidden else None
+    return hidden, {"above": row.above - (last == 1), "below": row.below - (last == 0)}
+
+
+def asked(row: Any) -> Asked:
+    """An ask."""
+    return Asked(
+        number=row.number,
+        at=row.intended_at,
+        condition=row.condition,
+        above=None if row.above is None else bool(row.above),
+        visible_from=row.visible_from,
+    )
