@@ -52,7 +52,7 @@ def test_columns_that_an_older_ledger_lacks_are_added(place: str) -> None:
     make(place, 3)
     database = open_database(place)
     with database.writing() as connection:
-        for new in ("refund", "variant"):
+        for new in ("refund", "noise"):
             connection.execute(text(f"ALTER TABLE gates DROP COLUMN {new}"))
         old = "INSERT INTO gates (number, id, opened_at, entry, fingerprint, threshold, cutoff, epsilon, sealed, asked,"
         values = "VALUES (1, 'g-1', 'then', 2, 'f', '10', 1, '1', :sealed, 0, 0, 0)"
@@ -60,7 +60,7 @@ def test_columns_that_an_older_ledger_lacks_are_added(place: str) -> None:
     database.close()
     with Ledger(place).database.reading() as connection:
         row = connection.execute(select(schema.GATES)).one()
-    assert (row.id, row.refund, row.variant) == ("g-1", 0, "standard")
+    assert (row.id, row.refund, row.noise) == ("g-1", 0, "laplace")
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

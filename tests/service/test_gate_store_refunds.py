@@ -15,8 +15,9 @@ from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.ledger.account import EntryKind, rounded_down
 from sparsegate.ledger.database_schema import GATES
 from sparsegate.ledger.ledger import Ledger
+from sparsegate.mechanisms.row import Noise
 from sparsegate.service.gate_store import GateStore
-from sparsegate.service.gates import GateSpec, Tally, cost, unused
+from sparsegate.service.gates import GateSpec, Tally, cost, law, unused
 from sparsegate.service.keeper import Keeper
 
 ONE = Fraction(1)
@@ -142,6 +143,19 @@ def test_closing_and_giving_back_are_one_transaction(shop: Shop, monkeypatch: py
     keeper.ask(shop.caller(), gate, LOW)
     keeper.close_gate(gate)
     assert refunds(keeper) == [ONE - counted(below=1)]
+
+
+@pytest.mark.parametrize("queries", [None, 2])
+def test_a_gate_is_counted_by_the_law_of_its_own_noise(shop: Shop, queries: int | None) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper, queries=queries, cutoff=3)
+    live = keeper._live[gate]._calibration
+    assert law(stored(keeper, gate).spec) == live
+    with keeper.ledger.database.writing() as connection:
+        connection.execute(update(GATES).values(noise="laplace"))
+    other = law(stored(keeper, gate).spec)
+    assert other.row.noise is Noise.LAPLACE
+    assert (other == live) == (live.row.noise is Noise.LAPLACE) == (queries is not None)
 
 
 def test_the_old_rule_is_that_of_the_gates_opened_under_it(shop: Shop) -> None:

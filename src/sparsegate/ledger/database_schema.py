@@ -98,8 +98,8 @@ GATES = Table(
     Column("below", Integer, nullable=False, default=0),
     # Whether it gives back what it did not use when it is closed; those of before version 4 do not.
     Column("refund", Integer, nullable=False, server_default="0"),
-    # The row of ``mechanisms.variants`` that its noise belongs to.
-    Column("variant", Text, nullable=False, server_default="standard"),
+    # The law of its noise; before version 4 there was one.
+    Column("noise", Text, nullable=False, server_default="laplace"),
     # Seconds since 1970, and not before this moment may anybody see that the gate is closed.
     Column("closed_from", Float),
     Column("closed_because", Text),

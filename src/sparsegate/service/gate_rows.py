@@ -42,7 +42,7 @@ def columns(gate: GateRow) -> dict[str, Any]:
         "epsilon": exact_text(spec.epsilon),
         "queries": spec.queries,
         "refund": int(spec.refund),
-        "variant": spec.variant,
+        "noise": spec.noise,
     }
 
 
@@ -54,7 +54,7 @@ def stored(row: Row[Any], **seen: Any) -> GateRow:
         epsilon=_exact(row.epsilon),
         queries=row.queries,
         refund=bool(row.refund),
-        variant=row.variant,
+        noise=row.noise,
     )
     counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
     back = getattr(row, "given_back", None)

@@ -36,7 +36,8 @@ from typing import Any, Final
 
 from sparsegate.errors import GateClosed, SparsegateError
 from sparsegate.ledger.account import exact_text, rounded_down
-from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.mechanisms.calibration import Calibration
+from sparsegate.mechanisms.sparse_vector import gate_calibration
 
 CONFIDENCE: Final = 0.95
 
@@ -62,7 +63,7 @@ class GateSpec:
     epsilon: Fraction
     queries: int | None = None
     refund: bool = True
-    variant: str = "standard"
+    noise: str = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,20 +193,21 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
 @lru_cache(maxsize=1024)
 def margin(spec: GateSpec) -> float:
     """From the law of the noise, not from any gate's noise."""
-    return _like(spec).margin(CONFIDENCE)
+    calibration = law(spec)
+    return calibration.lattice.value(calibration.margin(CONFIDENCE))
 
 
 @lru_cache(maxsize=1024)
-def _like(spec: GateSpec) -> SparseVector:
-    """A gate of the same law, never asked: for what is public about it."""
-    return SparseVector(**parameters(spec))
+def law(spec: GateSpec) -> Calibration:
+    """Everything public about the gate's noise; raises what is wrong with its parameters, and draws nothing."""
+    return gate_calibration(**parameters(spec))
 
 
 @lru_cache(maxsize=4096)
 def cost(tally: Tally) -> Fraction:
     """What a gate has cost: an ask without an outcome counts as whichever is dearer."""
-    like, lost = _like(tally.spec), tally.unsettled
-    return max(like.cost(below=tally.below + i, above=tally.above + lost - i) for i in range(lost + 1))
+    public, lost = law(tally.spec), tally.unsettled
+    return max(public.spent([(tally.below + i, tally.above + lost - i)]) for i in range(lost + 1))
 
 
 def unused(tally: Tally) -> Fraction:
@@ -222,4 +224,5 @@ def parameters(spec: GateSpec) -> dict[str, Any]:
         "queries": spec.queries,
         "sensitivity": 1,
         "monotonic": True,
+        "noise": spec.noise,
     }

@@ -30,7 +30,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ from sparsegate.service.gates import (
     KeyedRequest,
     Tally,
     gate_view,
-    margin,
+    law,
     parameters,
 )
 from sparsegate.service.locks import turns_of
@@ -112,8 +112,8 @@ class Keeper:
         spec = GateSpec(
             threshold=threshold, cutoff=cutoff, epsilon=amount.epsilon, queries=queries, refund=self._refund
         )
-        # This makes a gate for its checks alone, and throws it away: what cannot be made must not be charged.
-        margin(spec)
+        # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
+        spec = replace(spec, noise=law(spec).row.noise.name.lower())
         body = {"threshold": threshold, "cutoff": cutoff, "epsilon": exact_text(spec.epsilon), "queries": queries}
         request = request.bound_to(body)
         # First of all: whatever has changed since, an answer that was given is given again.
