@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsegate.noise import Seeded
+from sparsegate.noise.clock_noise import Gumbel
 from sparsegate.noise.clocks import Clock, coarse_logs, enclose, extreme, ring_times
 
 EDGES = [
@@ -59,7 +60,7 @@ def test_an_enclosure_holds_the_truth_and_shrinks_as_digits_come(word: int, top:
     source, clock = Seeded(word), Clock(word)
     for bits in (64, 128, 256):
         clock.extend(source, bits + 64)
-        low, high = enclose(top, bottom, [(clock, size)], bits)
+        low, high = enclose(top, bottom, [(clock, size)], bits, Gumbel().interval)
         with mpmath.workdps(150):
             time = time_at(2 * clock.prefix + 1, clock.bits + 1)
             truth = (mpmath.mpf(top) / bottom - mpmath.log(time / size)) * mpmath.mpf(2) ** bits

@@ -33,7 +33,7 @@ the float error of winning; what it takes depends on the keys of those, so on wh
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +41,15 @@ from numpy.typing import NDArray
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import exact_number
-from sparsegate.mechanisms.race import FAR, Lanes, first_rings
+from sparsegate.mechanisms.race import FAR, Lanes, Race
 from sparsegate.mechanisms.rank import largest
 from sparsegate.mechanisms.scores import Scores, Values
 from sparsegate.noise import Source
-from sparsegate.noise.clocks import coarse_logs, extreme
+from sparsegate.noise.clock_noise import ClockNoise, Gumbel
+from sparsegate.noise.clocks import extreme
 
 SLACK = 2.0**-25
-"""A coarse key k errs by less than SLACK (1 + |k|) / 2: 2**-27.9 from the clock, 2**-50 (250 + |k|) from rounding."""
+"""A coarse key k errs by less than SLACK (1 + |k|) / 2: 2**-27 from the noise, 2**-50 (250 + |k|) from rounding."""
 
 _NEAR = 128  # how far, in keys, the reference may lie below the count-th largest score
 _CHUNK = 1 << 15  # groups at a time: their temporaries stay in the caches
@@ -79,11 +80,29 @@ def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count:
     >>> exponential_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
     [2, 1, 1, 0, 0]
     """
+    return largest_noisy(source, scores, rate=rate, count=count, noise=Gumbel()).groups
+
+
+class Leaders(NamedTuple):
+    """The items with the largest keys, largest first: their groups, and their places among the rings of a race."""
+
+    groups: NDArray[np.int64]
+    race: Race
+    rings: NDArray[np.intp]
+
+
+def largest_noisy(
+    source: Source, scores: Scores, *, rate: Fraction, count: int, noise: ClockNoise, apart: bool = False
+) -> Leaders:
+    """The ``count`` items with the largest rate * score + noise, as if noise were known to all its digits.
+
+    ``apart`` tells items of one group apart by their noise, which is only needed where the noise is looked at, too.
+    """
     # Digits of whole scores that are worth less than the noise are left out: r need not be exact.
     spare = sum(rate * 2 ** (16 * k) <= _NEAR for k in (1, 2, 3)) if scores.values.dtype.kind == "i" else 0
     sizes = None if scores.single else scores.multiplicities
     reference = largest(scores.values, count, sizes=sizes, digits=4 - spare)
-    words, keys = _first_keys(source, scores, rate, reference)
+    words, keys = _first_keys(source, scores, rate, reference, noise)
     survivors = _survivors(words, keys, count)
     del keys
     values = scores.values[survivors]
@@ -96,27 +115,26 @@ def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count:
     weights = np.empty(survivors.size)
     log_weights(values, reference, float(rate), weights)
     lanes = Lanes(sizes=scores.multiplicities[survivors], weights=weights, exact=exact)
-    return survivors[first_rings(source, lanes, words[survivors], count)]
+    race = Race(source, lanes, words[survivors], noise)
+    rings = race.first(count, apart=apart)
+    return Leaders(survivors[race.lane[rings]], race, rings)
 
 
 def _first_keys(
-    source: Source, scores: Scores, rate: Fraction, reference: int | float
+    source: Source, scores: Scores, rate: Fraction, reference: int | float, noise: ClockNoise
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-    """One word for each group, and the coarse key of its first ring: a (s - r) - log E + log n_g."""
+    """One word for each group, and the coarse key of its first ring: a (s - r) + noise."""
     size = scores.values.size
     words: NDArray[np.uint64] = source.bytes(8 * size).view("<u8")
     keys = np.empty(size)
-    logs = np.empty(min(_CHUNK, size))
+    read = np.empty(min(_CHUNK, size))
     factor = float(rate)
     for start in range(0, size, _CHUNK):
         part = slice(start, start + _CHUNK)
         key = keys[part]
-        log = logs[: key.size]
-        coarse_logs(words[part], log)
-        if not scores.single:
-            log -= np.log(scores.multiplicities[part])
+        noise.coarse(words[part], None if scores.single else scores.multiplicities[part], read[: key.size])
         log_weights(scores.values[part], reference, factor, key)
-        key -= log
+        key += read[: key.size]
     return words, keys
 
 

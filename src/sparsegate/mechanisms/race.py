@@ -5,7 +5,8 @@ A lane is a group of n equal items of log-weight x. Its k-th ring comes at exp(-
     A_k = E_1 / n + E_2 / (n - 1) + ... + E_k / (n - k + 1)
 
 and E_j independent exponentials of mean one (Renyi 1953), so a lane winds only about as many clocks as it wins
-rings. The key of a ring is x - log A_k; the largest keys ring first.
+rings. The key of a ring is x plus noise that is read off A_k, -log A_k unless another kind is given
+(``noise.clock_noise``); noise falls with time, so a lane's keys fall from ring to ring. The largest keys win.
 
 Lanes wind in rounds, all of them at once and each round as many clocks as all rounds before it. The keys of all rings
 are enclosed in floats, within the error bounds of ``sparsegate.noise.clocks``. A lane drops out when its last ring is
@@ -18,12 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.mechanisms.ordering import FIRST_BITS, largest_first
 from sparsegate.noise import Source, clocks
+from sparsegate.noise.clock_noise import ClockNoise, Gumbel
 from sparsegate.noise.clocks import Clock, enclose, ring_times
 
 FAR = 1e300
@@ -42,36 +45,36 @@ class Lanes:
     exact: Callable[[int], tuple[int, int]]
 
 
-def first_rings(source: Source, lanes: Lanes, words: NDArray[np.uint64], count: int) -> NDArray[np.int64]:
-    """The lanes of the first ``count`` rings, in their order; ``words`` are the lanes' first clocks."""
-    return Race(source, lanes, words).first(count)
-
-
 class Race:
     """The rings so far: of which lane, the how manieth, and floats between which its key lies."""
 
-    def __init__(self, source: Source, lanes: Lanes, words: NDArray[np.uint64]) -> None:
-        self._source, self._lanes = source, lanes
+    def __init__(
+        self, source: Source, lanes: Lanes, words: NDArray[np.uint64], noise: ClockNoise | None = None
+    ) -> None:
+        self._source, self._lanes, self._noise = source, lanes, noise or Gumbel()
         self._rounds: list[tuple[NDArray[np.int64], NDArray[np.uint64]]] = []
         self._clocks: dict[int, list[Clock]] = {}  # of lanes where floats did not decide
         everyone = np.arange(words.size)
         self._times, self._loose = np.zeros(words.size), np.zeros(words.size)  # A_k so far, and its relative error
         self.lane, self.rank = everyone[:0], everyone[:0]
         self.low, self.high = np.empty(0), np.empty(0)
+        self._read = np.empty((2, 0))  # the noise of each ring, and its error
         self._wind(everyone, words[:, None])
 
-    def first(self, count: int) -> NDArray[np.int64]:
-        """The lanes of the first ``count`` rings, in their order; there are as many items."""
+    def first(self, count: int, *, apart: bool = False) -> NDArray[np.intp]:
+        """The numbers of the first ``count`` rings, in their order; there are as many items.
+
+        Two rings of one lane that floats do not tell apart may change places, unless they are wanted ``apart``.
+        """
         wound, last = 1, self.high
         while (going := self._going(wound, last, count)).size:
             last = np.full(last.size, -np.inf)
             words = self._source.bytes(8 * wound * going.size).view("<u8").reshape(going.size, wound)
             last[going] = self._wind(going, words)
             wound *= 2
-        lanes: NDArray[np.int64] = self.lane[
-            largest_first(self.low, self.high, count, self._refined, alike=self.lane if wound > 1 else None)
-        ]
-        return lanes
+        return largest_first(
+            self.low, self.high, count, self._refined, alike=None if apart or wound == 1 else self.lane
+        )
 
     def _going(self, wound: int, last: NDArray[np.float64], count: int) -> NDArray[np.int64]:
         """The lanes that have items left and whose last ring may be among the first ``count``."""
@@ -94,14 +97,14 @@ class Race:
         np.cumsum(times, axis=1, out=times)
         np.maximum.accumulate(relative, axis=1, out=relative)
         self._times[lanes], self._loose[lanes] = times[:, -1], relative[:, -1]
-        logs = np.log(times)
         weight = self._lanes.weights[lanes, None]
-        keys = weight - logs
-        errors = 1.01 * (relative + ranks * 2.0**-52) + clocks.ROUNDING * (1 + np.abs(logs) + np.abs(weight))
+        noise, errors = self._noise.floats(times, relative + ranks * 2.0**-52)
+        there = ranks <= self._lanes.sizes[lanes, None]
+        self._read = np.concatenate((self._read, [noise[there], errors[there]]), axis=1)
+        keys, errors = weight + noise, errors + clocks.ROUNDING * np.abs(weight)
         low, high = keys - errors, keys + errors
         low[np.broadcast_to(weight <= -FAR, low.shape)] = -np.inf
         high[np.broadcast_to(weight >= FAR, high.shape)] = np.inf
-        there = ranks <= self._lanes.sizes[lanes, None]
         self.lane = np.concatenate((self.lane, np.broadcast_to(lanes[:, None], there.shape)[there]))
         self.rank = np.concatenate((self.rank, np.broadcast_to(ranks, there.shape)[there]))
         self.low, self.high = np.concatenate((self.low, low[there])), np.concatenate((self.high, high[there]))
@@ -119,19 +122,44 @@ class Race:
             loose = float(relative.max())
             if math.isinf(loose):
                 return -math.inf, math.inf
-            log = math.log(math.fsum((times / np.arange(size, size - rank, -1)).tolist()))
-            error = 1.01 * loose + clocks.ROUNDING * (1 + abs(log))
+            total = math.fsum((times / np.arange(size, size - rank, -1)).tolist())
+            (noise,), (error,) = self._noise.floats(np.array([total]), np.array([loose]))
             weight = (numerator << bits) // denominator
             return (
-                weight - int(math.ldexp(log + error, bits)) - 1,
-                weight - int(math.ldexp(log - error, bits)) + 2,
+                weight + math.floor(math.ldexp(noise - error, bits)),
+                weight + math.floor(math.ldexp(noise + error, bits)) + 2,
             )
+        return self._enclosed(ring, numerator, denominator, bits)
+
+    def noise_below(self, rings: NDArray[np.intp], unit: Fraction) -> NDArray[np.int64]:
+        """floor(unit times noise) of the given rings, with more digits where floats do not decide."""
+        noise, error = self._read[:, rings]
+        error = error + clocks.ROUNDING * np.abs(noise)
+        low, high = (np.floor(float(unit) * end) for end in (noise - error, noise + error))
+        open_ = np.flatnonzero(~(low == high))
+        with np.errstate(invalid="ignore"):
+            floors: NDArray[np.int64] = low.astype(np.int64)
+        for place in open_.tolist():
+            bits, ends = FIRST_BITS, [0, 1]
+            while ends[0] != ends[1]:
+                bits *= 2
+                ends = [
+                    end * unit.numerator // (unit.denominator << bits)
+                    for end in self._enclosed(int(rings[place]), 0, 1, bits)
+                ]
+            floors[place] = ends[0]
+        return floors
+
+    def _enclosed(self, ring: int, numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+        """Integers around 2**bits times (x + noise) of a ring, x as given, in interval arithmetic."""
+        lane, rank = int(self.lane[ring]), int(self.rank[ring])
         wound = self._clocks.setdefault(lane, [])
-        wound += (Clock(word) for word in words[len(wound) :].tolist())
+        wound += (Clock(word) for word in self._words(lane, rank)[len(wound) :].tolist())
         for clock in wound[:rank]:
             clock.extend(self._source, bits + 64)
+        size = int(self._lanes.sizes[lane])
         waiting = range(size, size - rank, -1)
-        return enclose(numerator, denominator, zip(wound[:rank], waiting, strict=True), bits)
+        return enclose(numerator, denominator, zip(wound[:rank], waiting, strict=True), bits, self._noise.interval)
 
     def _words(self, lane: int, rank: int) -> NDArray[np.uint64]:
         rows = []

@@ -5,7 +5,6 @@ Help, the HTTP model and the messages of errors are read from the rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,8 +18,9 @@ from sparsegate.budget import Budget, exact_count, exact_epsilon
 from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
-from sparsegate.mechanisms.laplace import error_bar
 from sparsegate.mechanisms.lattice import Lattice
+from sparsegate.mechanisms.noisy_scores import Estimated, noisy_groups, noisy_scale, selected_share
+from sparsegate.mechanisms.one_shot import one_shot_groups
 from sparsegate.mechanisms.retraversal import plan_traversal, traversal_groups
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.subset import subset_groups
@@ -43,31 +43,6 @@ class Drawn(NamedTuple):
 
     groups: NDArray[np.int64]
     noisy: NDArray[np.int64] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimated:
-    """What noisy scores are worth: discrete Laplace noise of ``scale`` steps on ``total`` scores, ``count`` shown.
-
-    Noise that helped an item to be selected is likely to be high, so a bar for noise drawn afterwards would not cover
-    it. Whatever the scores are, of all n candidates n P[abs(X) > t] are expected to have noise beyond t, and so at most
-    that many of the c selected: with n P[abs(X) > t] <= c (1 - confidence) the share of the selected expected within t
-    of the truth is at least ``confidence``.
-    """
-
-    lattice: Lattice
-    scale: Fraction
-    count: int
-    total: int
-
-    def scores(self, noisy: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
-        """The noisy scores in the units of scores."""
-        return noisy if self.lattice.integers else np.ldexp(noisy, self.lattice.exponent)
-
-    def error_bar(self, confidence: float) -> int | float:
-        """How far from the truth at most the given share of them is expected to be; in the units of scores."""
-        steps = error_bar(self.scale, confidence, share=self.count / self.total)
-        return steps if self.lattice.integers else math.ldexp(steps, self.lattice.exponent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +109,45 @@ def _subset(request: Request, scores: Scores) -> Ready:
     )
 
 
+def _one_shot(request: Request, scores: Scores) -> Ready:
+    rate = selection_rate(
+        epsilon=request.epsilon,
+        count=request.count,
+        sensitivity=request.sensitivity,
+        monotonic=request.monotonic,
+    )
+    return Ready(
+        budget=Budget(threshold=0, queries=request.epsilon),
+        draw=lambda source: Drawn(one_shot_groups(source, scores, rate=rate, count=request.count)),
+    )
+
+
+def _noisy_scores(request: Request, scores: Scores) -> Ready:
+    # Floats, by their type, live on a finer lattice.
+    whole = 0 if scores.values.dtype.kind == "i" else 0.0
+    lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=whole, granularity=request.granularity)
+    steps = lattice.private_steps_many(scores.values, "scores")
+    count, touched = request.count, request.touched
+    scale = noisy_scale(
+        epsilon=Fraction(request.epsilon),
+        count=count,
+        steps=lattice.sensitivity,
+        monotonic=request.monotonic,
+        touched=touched,
+    )
+    free = touched is not None and touched <= selected_share(count, request.monotonic)
+
+    def draw(source: Source) -> Drawn:
+        groups, noisy = noisy_groups(source, scores, steps, scale=scale, count=count)
+        return Drawn(groups, noisy if free else None)
+
+    return Ready(
+        budget=Budget(threshold=0, queries=request.epsilon),
+        draw=draw,
+        estimated=Estimated(lattice=lattice, scale=scale, count=count, total=scores.total) if free else None,
+    )
+
+
 def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
     calibration = calibrate(
         "standard",
@@ -176,6 +190,17 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
             options=frozenset({"delta"}),
             why_not="weighs scores directly, without threshold, passes, split or lattice",
             prepare=_gumbel,
+        ),
+        "one-shot": SelectionMethod(
+            says="exponential noise once, the largest in order",
+            why_not="adds noise to scores, without threshold, passes, split or lattice",
+            prepare=_one_shot,
+        ),
+        "noisy-scores": SelectionMethod(
+            says="Laplace noise on every score, little where a person touches few; counts come free there",
+            options=frozenset({"granularity"}),
+            why_not="adds noise to scores, without delta, threshold, passes or split",
+            prepare=_noisy_scores,
         ),
         "sparse-vector": SelectionMethod(
             says="one pass at a PUBLIC threshold, which may select fewer",

@@ -31,10 +31,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.noise.clocks import ROUNDING, coarse_logs
+from sparsegate.noise import clocks
 
 Floats = NDArray[np.float64]
 
+_LEAST, _LAST = 2.0**-60, np.uint64(2**64 - 2**11)
 _SMOOTH = 2.0**14  # from this scale on S(y) differs from y by less than 2**-31 b
 
 
@@ -58,14 +59,14 @@ class Gumbel:
     """-log A."""
 
     def coarse(self, words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
-        coarse_logs(words, out)
+        clocks.coarse_logs(words, out)
         if sizes is not None:
             out -= np.log(sizes)
         np.negative(out, out=out)
 
     def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
         noise = -np.log(times)
-        return noise, 1.01 * relative + ROUNDING * (1 + np.abs(noise))
+        return noise, 1.01 * relative + clocks.ROUNDING * (1 + np.abs(noise))
 
     def interval(self, iv: Any, time: Any) -> Any:
         return -iv.log(time)
@@ -81,7 +82,7 @@ class OneSided:
 
     def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
         noise = -np.log(-np.expm1(-times))
-        return noise, 1.01 * relative + ROUNDING * (1 + np.abs(noise))
+        return noise, 1.01 * relative + clocks.ROUNDING * (1 + np.abs(noise))
 
     def interval(self, iv: Any, time: Any) -> Any:
         return -iv.log(1 - iv.exp(-time))
@@ -103,7 +104,7 @@ class Staircase:
         _coarse_tails(words, sizes, out)
         below = (out > self._middle).astype(np.float64)
         _turn(out, below)
-        np.maximum(out, 2.0**-54, out=out)
+        np.maximum(out, _LEAST, out=out)
         np.log(out, out=out)
         out += self._log1q
         out *= -self._b
@@ -111,6 +112,8 @@ class Staircase:
             self._climb(out)
         _turn(out, below)
         out /= self._unit
+        if (last := words >= _LAST).any():  # V is rounded up to 1: there is no telling how low the noise is
+            out[last] = -np.inf
 
     def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
         tails = -np.expm1(-times)
@@ -120,7 +123,9 @@ class Staircase:
         _turn(noise, below)
         noise /= self._unit
         # Beyond the middle log(1 - V) = -A itself, whose error is A times the relative one.
-        return noise, 1.6 * (1.01 * relative + ROUNDING) * np.maximum(times, 1) + ROUNDING * (1 + np.abs(noise))
+        return noise, 1.6 * (1.01 * relative + clocks.ROUNDING) * np.maximum(times, 1) + clocks.ROUNDING * (
+            1 + np.abs(noise)
+        )
 
     def interval(self, iv: Any, time: Any) -> Any:
         survival = iv.exp(-time)

@@ -10,7 +10,7 @@ Three views of one clock, from coarse to exact:
 
     coarse_logs   log E within 2**-27.9 for all but the words that ``extreme`` marks, at two logarithms a clock
     ring_times    E with a relative error for each, at most about 2**-47 unless V is very close to 0 or 1
-    enclose       x - log(sum of E_j / m_j) between two integers, in units of 2**-bits for any number of bits
+    enclose       x plus noise read off a sum of E_j / m_j, between two integers, in units of 2**-bits for any bits
 
 The floating-point bounds rest on one assumption: numpy's and the C library's log and log1p err by at most
 16 units in the last place. (Usual errors are below one; a test compares them with mpmath.)
@@ -18,7 +18,8 @@ The floating-point bounds rest on one assumption: numpy's and the C library's lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,11 +89,13 @@ def ring_times(words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[
     return times, relative
 
 
-def enclose(numerator: int, denominator: int, clocks: Iterable[tuple[Clock, int]], bits: int) -> tuple[int, int]:
-    """Integers around 2**bits * (x - log(sum of E_j / m_j)), x = numerator / denominator, (E_j, m_j) from ``clocks``.
+def enclose(
+    numerator: int, denominator: int, clocks: Iterable[tuple[Clock, int]], bits: int, noise: Callable[[Any, Any], Any]
+) -> tuple[int, int]:
+    """Integers around 2**bits * (x + noise(A)), x = numerator / denominator, A the sum of E_j / m_j from ``clocks``.
 
-    Every step rounds outward; one unit more on either side covers a library logarithm that rounds to the
-    wrong side.
+    ``noise`` takes an interval context and the interval of A. Every step rounds outward; one unit more on either side
+    covers a library logarithm that rounds to the wrong side.
     """
     pairs = list(clocks)
     digits = max(bits, *(clock.bits for clock, _ in pairs))
@@ -102,5 +105,5 @@ def enclose(numerator: int, denominator: int, clocks: Iterable[tuple[Clock, int]
             whole = 1 << clock.bits
             survival = iv.mpf([whole - clock.prefix - 1, whole - clock.prefix]) / iv.mpf(whole)
             time -= iv.log(survival) / iv.mpf(waiting)
-        low, high = (iv.mpf(numerator) / iv.mpf(denominator) - iv.log(time))._mpi_
+        low, high = (iv.mpf(numerator) / iv.mpf(denominator) + noise(iv, time))._mpi_
     return scaled_floor(low, bits) - 1, scaled_floor(high, bits) + 2
