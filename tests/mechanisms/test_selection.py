@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from tests.support.untouchable import Untouchable
 
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms import selection
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request, Selection, select_top
 from sparsegate.mechanisms.selection_methods import METHODS
@@ -116,7 +114,7 @@ def test_the_missing_threshold_is_explained() -> None:
 
 def test_a_delta_is_charged_where_it_is_used_and_nowhere_else() -> None:
     many = {str(item): 10 for item in range(60)}
-    for count, method, used in ((50, "gumbel", Fraction(1, 10**6)), (2, "exponential", 0)):
+    for count, method, used in ((50, "gumbel", Fraction(1, 10**6)), (2, "subset", 0)):
         ledger = Entries()
         chosen = select(many, count=count, epsilon=1, delta=1e-6, ledger=ledger)
         assert (chosen.method, chosen.delta) == (method, used)
@@ -139,12 +137,9 @@ class Entries:
 
 @pytest.mark.parametrize("labels", [["b", "a", "c"], [3, 1, 2], [(2, "x"), "x", frozenset({1})], [2.5, 1, "z"]])
 def test_a_set_is_shown_in_an_order_that_its_labels_give(labels) -> None:
-    request = Request(count=3, epsilon=1, sensitivity=1)
-    assert request.shown_order(labels) == [0, 1, 2]  # in the order selected
-    sets = {"exponential": replace(METHODS["exponential"], ordered=False)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "METHODS", sets)
-        shown = [[order[place] for place in request.shown_order(order)] for order in itertools.permutations(labels)]
+    ordered, as_set = (Request(count=3, epsilon=1, sensitivity=1, ordered=order) for order in (True, False))
+    assert ordered.shown_order(labels) == [0, 1, 2]  # in the order selected
+    shown = [[order[place] for place in as_set.shown_order(order)] for order in itertools.permutations(labels)]
     assert all(order == shown[0] for order in shown)
 
 

@@ -164,7 +164,7 @@ class Request:
         ``source`` is one that ``trusted_source`` gave: whether it is private was settled there.
 
         >>> from sparsegate.noise import Seeded
-        >>> request = Request(count=2, epsilon=1, sensitivity=1, monotonic=True)
+        >>> request = Request(count=2, epsilon=1, sensitivity=1, monotonic=True, method="exponential")
         >>> picks = request.pick(Scores.histogram({0: 10**9, 200: 5}), Seeded(1).stream())
         >>> picks.groups.tolist(), picks.members.tolist()
         ([1, 1], [3, 2])
@@ -228,8 +228,8 @@ def select_top(
     >>> from sparsegate.noise import Seeded
     >>> visits = {"/home": 912, "/docs": 850, "/blog": 31, "/jobs": 12}
     >>> select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, source=Seeded(1), not_private=True)
-    Selection(method='exponential', budget=Budget(threshold=0, queries=0.5, answers=0), delta=Fraction(0, 1),
-        indices=None, items=('/home', '/docs'), estimates=None, error_bar=None, confidence=0.95)
+    Selection(method='subset', budget=Budget(threshold=0, queries=0.5, answers=0), delta=Fraction(0, 1),
+        indices=None, items=('/docs', '/home'), estimates=None, error_bar=None, confidence=0.95)
     """
     request = Request(
         count=count,
