@@ -167,7 +167,7 @@ class Request:
         >>> request = Request(count=2, epsilon=1, sensitivity=1, monotonic=True, method="exponential")
         >>> picks = request.pick(Scores.histogram({0: 10**9, 200: 5}), Seeded(1).stream())
         >>> picks.groups.tolist(), picks.members.tolist()
-        ([1, 1], [3, 2])
+        ([1, 1], [1, 2])
         """
         if self.count > scores.total:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
