@@ -104,9 +104,9 @@ def draw(path: Path, found: dict[str, list[Verdict]]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 8), layout="constrained")
+    figure = Figure(figsize=(11, 10.5), layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(3, 4, sharex=True).flat
+    panels = figure.subplots(4, 4, sharex=True).flat
     for panel, (key, verdicts) in zip(panels, found.items(), strict=False):
         row, true = sg.VARIANTS[key], true_epsilon(key)
         colour = "#1B7837" if row.private else "#B2182B"

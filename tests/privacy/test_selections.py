@@ -6,10 +6,16 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from fractions import Fraction
 
+import numpy as np
 import pytest
+from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.selection_laws import peeled as peeled_before
 
+from sparsegate.mechanisms.scores import Scores as ScoreTable
+from sparsegate.mechanisms.subset import Subsets
+from sparsegate.noise import Seeded
 from sparsegate.privacy.laws import NoiseLaw
 from sparsegate.privacy.selections import (
     Scores,
@@ -167,3 +173,18 @@ def test_one_draw_of_a_set_costs_twice_its_rate_each_way(one_way: bool, sides: i
             lambda s, c=count: subset_weights(s, c, 0.5), (-90, 0, 90), items=items, one_way=one_way
         )  # type: ignore[misc]
         assert worst.loss == pytest.approx(2 * sides * 0.5, rel=1e-9)
+
+
+def drawn_p(law: SelectionLaw, draw: Callable[[], Selection], draws: int = 5000) -> float:
+    """How well what a mechanism draws fits a law computed here."""
+    seen = Counter(draw() for _ in range(draws))
+    return law_p({chosen: seen[chosen] for chosen in law}, dict(law))
+
+
+@pytest.mark.parametrize(("off", "fits"), [(1.0, True), (1.2, False)])
+def test_the_sets_that_are_drawn_have_these_weights(off: float, fits: bool) -> None:
+    scores, rate = (5, 0, 3, 1), Fraction(1, 2)
+    ready, source = Subsets(ScoreTable.each(np.array(scores)), rate, 2), Seeded(5)
+    law = subset_weights(scores, 2, off * float(rate))
+    p = drawn_p(law, lambda: frozenset(int(i) for i in ready.draw(source)))
+    assert (p >= FALSE_ALARM) is fits

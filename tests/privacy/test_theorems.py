@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sparsegate.budget import advanced
+from sparsegate.mechanisms.approximate import renyi_bound
 from sparsegate.mechanisms.bounds import outcome_loss
 from sparsegate.mechanisms.exponential import selection_rate
 from sparsegate.mechanisms.variants import VARIANTS, Closes, Noise, Released, Scale, Scales, Variant
@@ -260,6 +261,11 @@ TEETH: dict[str, tuple[str, Callable[[], Subject], ClaimVerdict]] = {
     "a price that is 20 % too low": (
         "metered",
         lambda: Subject(outcome_loss=lambda *a, **k: outcome_loss(*a, **k) * Fraction(4, 5)),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
+    "a Rényi bound that is 20 % too low": (
+        "approximate-gate",
+        lambda: Subject(renyi_bound=lambda *a, **k: 0.8 * renyi_bound(*a, **k)),
         ClaimVerdict.OVER_CLAIMS,
     ),
     "noisy scores with 20 % less noise": ("touched", lambda: selecting("noisy_scale", "4/5"), ClaimVerdict.WRONG),

@@ -20,6 +20,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from sparsegate.budget import Allocation, Number, advanced, allocation_ratio, exact_epsilon
+from sparsegate.mechanisms.approximate import renyi_bound
 from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.mechanisms.bounds import Loss, outcome_loss
 from sparsegate.mechanisms.exponential import selection_rate
@@ -146,6 +147,7 @@ class Subject:
     outcome_loss: Callable[..., Loss] = outcome_loss
     noisy_scale: Callable[..., Fraction] = _noisy_scale
     round_epsilon: Callable[..., Fraction] = round_epsilon
+    renyi_bound: Callable[..., float] = renyi_bound
 
     def allocation(self, cutoff: int, *, monotonic: bool, rule: Allocation = "optimal") -> Fraction:
         """The number r of the split eps1 : eps2 = 1 : r."""
