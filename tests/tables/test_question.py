@@ -62,7 +62,7 @@ PAIRS = {"itemset_size": 2}
         ("dbar", {"dbar": 50}),
         *(("dbar", {**OBSERVED, "dbar": bad}) for bad in (1, 0, 2.5, True)),
         ("method", {**OBSERVED, "method": "sparse-vector", "threshold": 5}),
-        ("itemset_size", {**OBSERVED, **PAIRS}),
+        ("above", {**ABOVE, **PAIRS, "max_items_per_user": None}),
         ("epsilon", {**OBSERVED, "epsilon": 1e-30}),
         *(("above", {**ABOVE, "above": bad}) for bad in (0, 5, -1, 2.5, True, "9")),
         ("above", {**ABOVE, "domain": ["/home"], "delta": 0}),

@@ -131,6 +131,16 @@ def test_a_public_domain_needs_no_delta_and_uses_its_epsilon(options: dict[str, 
     assert worst_excess(TIED, domain[-2:], list(domain), at=0.5, **given) > 1e-4
 
 
+PAIRED = [(item, f"{pair}{number}") for pair in ("ab", "ac", "bd", "cd") for item in pair for number in range(2)]
+
+
+@pytest.mark.parametrize(("has", "most"), [("cd", 2), ("bcd", 3), ("acd", 3), ("acde", 4)])
+@pytest.mark.parametrize("count", [1, 2])
+def test_observed_sets_keep_delta_for_a_person_with_many(has: str, most: int, count: int) -> None:
+    given = {"count": count, "epsilon": RATE * count, "delta": DELTA, "dbar": 3, "itemset_size": 2, "max_items": most}
+    assert 0 < worst_excess(PAIRED, has, "observed", at=RATE * count, **given) <= DELTA
+
+
 @pytest.mark.parametrize(("has", "most", "above"), [("h", 1, 3), ("efgh", 4, 9), ("abcdefgh", 2, 4)])
 def test_all_above_a_bar_keep_delta_for_a_person_with_many_items(has: str, most: int, above: int) -> None:
     """Each label has a coin of its own, so the law over all sets is a product; here over what the person can move."""

@@ -32,18 +32,20 @@ Pick: TypeAlias = tuple[int, int]
 class Counted:
     """What a table says about items: ``counts`` are rows (item, score >= 1), kept in the engine.
 
-    ``histogram`` holds how many items have each score, by rising score. Both are private.
+    ``histogram`` holds how many items have each score, by rising score. Both are private. ``label`` are the columns
+    that name an item, and by which items of one score are ordered.
     """
 
     counts: Frame
     histogram: Mapping[int, int]
+    label: tuple[str, ...] = ("item",)
 
     @classmethod
-    def of(cls, engine: Engine, counts: Frame) -> Counted:
+    def of(cls, engine: Engine, counts: Frame, label: tuple[str, ...] = ("item",)) -> Counted:
         """Compute the counts, once, and their histogram."""
         kept = engine.keep(counts)
         sizes = engine.rows(kept.group_by("score").agg(nw.len().alias("items")))
-        return cls(counts=kept, histogram={int(score): int(items) for score, items in sorted(sizes)})
+        return cls(counts=kept, histogram={int(score): int(items) for score, items in sorted(sizes)}, label=label)
 
     @property
     def total(self) -> int:
@@ -97,7 +99,7 @@ def different(rows: Frame, *columns: str) -> Frame:
 
 
 def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: Sequence[Pick]) -> list[Any]:
-    """The labels of the picked members, in the order of the picks."""
+    """The labels of the picked members, in the order of the picks; a tuple where several columns are the label."""
     names: dict[Pick, Any] = {}
     if absent := [rank for score, rank in picks if score == 0]:
         assert domain is not None
@@ -117,10 +119,10 @@ def _alone(engine: Engine, counted: Counted, scores: Sequence[int]) -> dict[Pick
     """The items that have their score to themselves, as the leaders do: nothing needs to be put in order."""
     if not scores:
         return {}
-    rows = engine.rows(counted.counts.filter(nw.col("score").is_in(sorted(scores))).select("score", "item"))
+    rows = engine.rows(counted.counts.filter(nw.col("score").is_in(sorted(scores))).select("score", *counted.label))
     if len(rows) != len(scores):
         raise TableError(CHANGED)
-    return {(int(score), 0): label for score, label in rows}
+    return {(int(score), 0): _label(parts) for score, *parts in rows}
 
 
 def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick, Any]:
@@ -133,6 +135,10 @@ def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick
         starts[score] = before
         before += counted.histogram[score]
     places = {starts[score] + rank: (score, rank) for score, rank in picks}
-    chosen = engine.numbered(counted.counts.filter(nw.col("score").is_in(scores)), ["score", "item"])
-    rows = engine.rows(chosen.filter(nw.col("index").is_in(sorted(places))).select("index", "score", "item"))
-    return {places[place]: label for place, score, label in rows if places[place][0] == score}
+    chosen = engine.numbered(counted.counts.filter(nw.col("score").is_in(scores)), ["score", *counted.label])
+    rows = engine.rows(chosen.filter(nw.col("index").is_in(sorted(places))).select("index", "score", *counted.label))
+    return {places[place]: _label(parts) for place, score, *parts in rows if places[place][0] == score}
+
+
+def _label(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else tuple(parts)

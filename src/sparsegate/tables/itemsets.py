@@ -1,4 +1,4 @@
-"""Pairs and triples of items: every set of the public domain is a candidate, and none is pruned away.
+"""Pairs and triples of items: every set of a public domain is a candidate, and none is pruned away.
 
 A user's *basket* is the set of their different domain items, cut to ``max_items`` by a rule that looks at that basket
 alone (``counting.cut_users``); the score of a set is the number of users whose basket holds it. One user moves each
@@ -12,20 +12,30 @@ the combinatorial number system,
     code = C(a, 1) + C(b, 2) + C(c, 3),        from 0 to C(n, k) - 1, each number exactly once,
 
 so the candidates are a *sized* domain: sets that do not occur are one group, and are named by counting, not listing.
+
+With an observed domain the candidates are the sets that occur, and a person has at most m = C(max_items, k) of them:
+``observed_domain`` and ``partition_selection`` hold for sets as for items. Baskets are cut by their labels first, and
+then the items that are left are numbered by label. The numbers depend on everybody's items, so no cut may look at
+them; which of two items has the smaller number depends on their labels alone, and so does the order of sets of one
+score, as the proof of ``observed_domain`` asks.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import narwhals as nw
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.counting import Counted, cut_users
+from sparsegate.tables.counting import Counted, cut_users, different
 from sparsegate.tables.domain import MOST_CANDIDATES, Domain, Listed, Sized
 from sparsegate.tables.engines.engine import Engine, Frame
+
+PARTS: Final = ("a", "b", "c")
+"""Columns for the numbers of the items of a set, rising."""
 
 
 def itemset_domain(domain: Domain, size: int) -> Sized:
@@ -40,34 +50,50 @@ def itemset_domain(domain: Domain, size: int) -> Sized:
 
 
 def count_itemsets(
-    engine: Engine, rows: Frame, domain: Domain, *, size: int, most: int
+    engine: Engine, rows: Frame, domain: Domain | None, *, size: int, most: int
 ) -> tuple[Counted, Frame | None]:
-    """Count the sets in the baskets of rows (item, user), as codes; and the public frame that numbers the items.
+    """Count the sets in the baskets of rows (item, user), as codes; and the frame that numbers the items.
 
-    The frame is (item, index), or None where items are their own numbers.
+    The frame is (item, index), or None where items are their own numbers. Without a domain sets are tuples of numbers.
     """
-    numbers = None
+    if domain is None:
+        baskets = engine.keep(cut_users(engine, rows, most))
+        numbers = engine.keep(engine.numbered(different(baskets, "item"), ["item"]).select("item", "index"))
+        label = PARTS[:size]
+        sets = _sets(engine.keep(_numbered(baskets, numbers)), size)
+        return Counted.of(engine, sets.group_by(*label).agg(nw.len().alias("score")), label), numbers
+    listed = None
     if isinstance(domain, Listed):
-        numbers = engine.keep(engine.numbered(domain.frame, ["item"]).select("item", "index"))
-        rows = rows.join(numbers, on="item", how="inner").select("user", nw.col("index").alias("item"))
+        listed = engine.keep(engine.numbered(domain.frame, ["item"]).select("item", "index"))
+        rows = _numbered(rows, listed)
     else:
-        rows = domain.restrict(rows)
-    baskets = engine.keep(cut_users(engine, rows.with_columns(nw.col("item").cast(nw.Int64)), most))
-    codes = _codes(baskets, size)
-    return Counted.of(engine, codes.group_by("item").agg(nw.len().alias("score"))), numbers
+        rows = domain.restrict(rows).with_columns(nw.col("item").cast(nw.Int64))
+    codes = _codes(_sets(engine.keep(cut_users(engine, rows, most)), size), size)
+    return Counted.of(engine, codes.group_by("item").agg(nw.len().alias("score"))), listed
 
 
-def _codes(baskets: Frame, size: int) -> Frame:
-    """One row for each set in each basket: its code, as "item"."""
+def _numbered(rows: Frame, numbers: Frame) -> Frame:
+    """The rows with the number of each item in place of the item; what has no number is left out."""
+    joined = rows.join(numbers, on="item", how="inner")
+    return joined.select("user", nw.col("index").cast(nw.Int64).alias("item"))
+
+
+def _sets(baskets: Frame, size: int) -> Frame:
+    """One row for each set in each basket: its numbers, rising."""
     joined = baskets.rename({"item": "a"})
-    for smaller, larger in zip("ab", "bc"[: size - 1], strict=False):
+    for smaller, larger in itertools.pairwise(PARTS[:size]):
         more = baskets.rename({"item": larger})
         joined = joined.join(more, on="user", how="inner").filter(nw.col(smaller) < nw.col(larger))
-    a, b, c = (nw.col(name) for name in "abc")
+    return joined
+
+
+def _codes(sets: Frame, size: int) -> Frame:
+    """The code of each set, as "item"."""
+    a, b, c = map(nw.col, PARTS)
     code = a + b * (b - 1) // 2
     if size == 3:
         code = code + c * (c - 1) * (c - 2) // 6
-    return joined.select(code.cast(nw.Int64).alias("item"))
+    return sets.select(code.cast(nw.Int64).alias("item"))
 
 
 def decode(code: int, size: int) -> tuple[int, ...]:
@@ -89,9 +115,8 @@ def decode(code: int, size: int) -> tuple[int, ...]:
     return tuple(reversed(numbers))
 
 
-def name_itemsets(engine: Engine, numbers: Frame | None, codes: Sequence[int], size: int) -> list[tuple[Any, ...]]:
-    """The sets with the given codes, each as a tuple of its labels in their order."""
-    sets = [decode(code, size) for code in codes]
+def name_itemsets(engine: Engine, numbers: Frame | None, sets: Sequence[tuple[int, ...]]) -> list[tuple[Any, ...]]:
+    """The sets with the given numbers, each as a tuple of its labels in their order."""
     if numbers is None:
         return list(sets)
     wanted = sorted({number for members in sets for number in members})

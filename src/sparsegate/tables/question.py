@@ -174,8 +174,6 @@ class Question:
                 _shown(delta),
                 "pass for instance delta=1e-8, or a public domain, which needs no delta",
             )
-        if self.itemset_size != 1:
-            raise ParameterError("itemset_size", 'must be 1 for domain="observed"', self.itemset_size)
         if self.above is not None:
             return
         if self.method != "exponential":

@@ -16,7 +16,7 @@ from sparsegate.tables.columns import read_columns
 from sparsegate.tables.counting import Pick, count_items, name_picks
 from sparsegate.tables.domain import EXPLAINED, Domain, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
-from sparsegate.tables.itemsets import count_itemsets, itemset_domain, name_itemsets
+from sparsegate.tables.itemsets import count_itemsets, decode, itemset_domain, name_itemsets
 from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
@@ -82,7 +82,8 @@ def top_items(
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
         is left of each user, and lower than the counts of all items by an amount that nobody is told.
-    itemset_size: 2 or 3 selects sets of items that users have together, out of all sets of the domain.
+    itemset_size: 2 or 3 selects sets of items that users have together, out of all sets of the domain;
+        with "observed" out of those that somebody has.
     max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given. Others are cut
         away, as above.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
@@ -161,7 +162,7 @@ class Prepared:
         if self._domain is not None and question.count is not None and question.count > self._domain.size:
             rule = f"must not exceed the size of the public domain, {self._domain.size}"
             raise ParameterError("count", rule, question.count, "ask for fewer")
-        if domain is not None and question.max_items is not None:
+        if question.max_items is not None:
             most = question.max_items
             self._counted, self._numbers = count_itemsets(engine, rows, domain, size=size, most=most)
         else:
@@ -193,7 +194,8 @@ class Prepared:
         labels = name_picks(self._engine, self._counted, self._domain, picks)
         if self._question.itemset_size == 1:
             return labels
-        return name_itemsets(self._engine, self._numbers, labels, self._question.itemset_size)
+        sets = labels if self._domain is None else [decode(code, self._question.itemset_size) for code in labels]
+        return name_itemsets(self._engine, self._numbers, sets)
 
     def pick(self, noise: Source) -> list[Pick]:
         """Draw the selection. The score of a pick is private."""
