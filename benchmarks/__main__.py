@@ -16,7 +16,19 @@ from rich.table import Table
 
 from benchmarks.measure import Result
 
-MODULES = ("noise", "gate", "select", "memory", "privacy", "simulation", "audit", "tables", "service", "history")
+MODULES = (
+    "noise",
+    "gate",
+    "select",
+    "memory",
+    "privacy",
+    "simulation",
+    "audit",
+    "tables",
+    "answers",
+    "service",
+    "history",
+)
 LIBRARIES = ("sparsegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")
 
 

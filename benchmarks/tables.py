@@ -32,7 +32,7 @@ KOSARAK_ITEMS = 41_270
 ROUNDS, WITHIN = 5, 600
 
 _ROOT = Path(__file__).parents[1]
-_KOSARAK = Path(os.environ.get("SPARSEGATE_KOSARAK", _ROOT.parent / "shared" / "data" / "kosarak-first-100k.dat.gz"))
+KOSARAK = Path(os.environ.get("SPARSEGATE_KOSARAK", _ROOT.parent / "shared" / "data" / "kosarak-first-100k.dat.gz"))
 
 
 def make_visits(folder: Path) -> None:
@@ -149,14 +149,14 @@ def _print_peak(side: str, folder: Path) -> None:
 
 
 def itemset_results(_: Path) -> Iterator[Result]:
-    if not _KOSARAK.exists():
-        print(f"no Kosarak sample at {_KOSARAK}: set SPARSEGATE_KOSARAK", file=sys.stderr)
+    if not KOSARAK.exists():
+        print(f"no Kosarak sample at {KOSARAK}: set SPARSEGATE_KOSARAK", file=sys.stderr)
         return
     import duckdb
 
     users: list[int] = []
     items: list[int] = []
-    with gzip.open(_KOSARAK, "rt") as lines:
+    with gzip.open(KOSARAK, "rt") as lines:
         for user, line in enumerate(lines):
             basket = line.split()
             items += map(int, basket)

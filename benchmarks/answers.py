@@ -1,0 +1,86 @@
+"""How good the answers are at a given budget, on Kosarak's sample scaled to the size of the whole.
+
+Counts are those of the sample times 9.9, rounded, and items of count 1 up to 41,270; 60 runs with seeds.
+SPARSEGATE_KOSARAK names the file of transactions, which is otherwise looked for in ../shared/data.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+
+from benchmarks.measure import Result
+from benchmarks.tables import KOSARAK, KOSARAK_ITEMS
+from sparsegate.noise import Seeded
+from sparsegate.tables.observed_domain import best_accounting, pick_observed, pure
+from sparsegate.tables.partition_selection import bar_at
+
+RUNS, SCALED = 60, 9.9
+EPSILON, DELTA = Fraction(1, 10), Fraction(1, 10**6)
+
+
+def scaled_counts() -> list[int]:
+    """The count of every item, the largest first."""
+    with gzip.open(KOSARAK, "rt") as lines:
+        counted = Counter(item for line in lines for item in set(line.split()))
+    counts = sorted((round(SCALED * count) for count in counted.values()), reverse=True)
+    return counts + [1] * (KOSARAK_ITEMS - len(counts))
+
+
+def observed(counts: list[int], *, count: int, epsilon: Fraction, target: str) -> Result:
+    """Items released from an observed domain that are among the true top; the peer is the accounting by epsilon / c."""
+    histogram, least = Counter(counts), counts[count - 1]
+
+    def right(name: str, dbar: int = 10 * count) -> float:
+        account = best_accounting if name == "best" else pure
+        accounting = account(epsilon=epsilon, delta=DELTA, count=count, touched=dbar)
+        runs = (pick_observed(Seeded(seed), histogram, dbar=dbar, accounting=accounting) for seed in range(RUNS))
+        return sum(score >= least for picks in runs for score, _ in picks) / RUNS
+
+    return Result(
+        benchmark=f"observed domain, c = {count}, epsilon = {float(epsilon):g}: released and right",
+        ours=round(right("best"), 1),
+        peer=round(right("pure"), 1),
+        unit="items",
+        target=target,
+        judged="ours",
+        details={"peer_name": "epsilon / c a round", "delta": float(DELTA), "runs": RUNS},
+    )
+
+
+def lowest_bar() -> Result:
+    """How many people a label needs for even chances; the peer is Laplace noise and a threshold."""
+    rate, laplace = float(EPSILON), 0
+    while math.exp(-rate * (laplace - 1)) / (1 + math.exp(-rate)) > float(DELTA):  # what one person alone would pass
+        laplace += 1
+    return Result(
+        benchmark="all above a bar: the lowest with even chances, epsilon = 0.1",
+        ours=next(above for above in range(1, laplace) if _possible(above)),
+        peer=laplace,
+        unit="people",
+        target="<= 109",
+        judged="ours",
+        details={"peer_name": "Laplace threshold", "delta": float(DELTA)},
+    )
+
+
+def _possible(above: int) -> bool:
+    try:
+        bar_at(above, epsilon=EPSILON, delta=DELTA, touched=1)
+    except ValueError:
+        return False
+    return True
+
+
+def results() -> Iterator[Result]:
+    yield lowest_bar()
+    if not KOSARAK.exists():
+        print(f"no Kosarak sample at {KOSARAK}: set SPARSEGATE_KOSARAK", file=sys.stderr)
+        return
+    counts = scaled_counts()
+    yield observed(counts, count=100, epsilon=EPSILON, target=">= 95")
+    yield observed(counts, count=300, epsilon=Fraction(1), target=">= 290")
