@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sparsegate as sg
+from sparsegate.mechanisms.bounds import tight_loss
 from sparsegate.mechanisms.plan import plan
 from sparsegate.mechanisms.variants import Closes, Noise
 
@@ -57,6 +58,22 @@ def test_a_plan_of_exponential_noise_spends_no_more_than_epsilon(
     planned = plan(cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answers=share, noise="exponential")
     assert planned.epsilon <= 1
     assert planned.epsilon == 1 or queries is not None
+
+
+@given(cutoff=st.integers(1, 8), queries=st.one_of(st.none(), st.integers(1, 30)), monotonic=st.booleans())
+def test_a_plan_without_answers_releases_gaps_for_nothing(cutoff: int, queries: int | None, monotonic: bool) -> None:
+    options: dict[str, Any] = {"cutoff": cutoff, "monotonic": monotonic, "queries": queries}
+    planned = plan(**options, epsilon=1)
+    assert planned.row.key == "ding-2019"
+    assert tight_loss(planned.row, planned.scales, **options) <= 1
+
+
+@pytest.mark.parametrize(("cutoff", "queries", "monotonic"), [(2, 3, True), (3, 2, False)])
+def test_a_plan_keeps_back_gaps_that_would_cost(cutoff: int, queries: int, monotonic: bool) -> None:
+    options: dict[str, Any] = {"cutoff": cutoff, "monotonic": monotonic, "queries": queries}
+    planned = plan(**options, epsilon=1, answers=0.5)
+    assert planned.row.key == "standard"
+    assert tight_loss(sg.VARIANTS["ding-2019"], planned.scales, **options) > 1
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(80, 120), max_size=120), st.integers(1, 5))

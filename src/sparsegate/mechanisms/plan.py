@@ -12,9 +12,9 @@ worth having:
 Exponential noise of the same scales has half the variance, and no such slack: from n = c + 1 on, one BELOW among the
 c positives reaches the whole bound, so its scales are those of no limit; up to n = c they are those of a cutoff of n
 - 1, with numeric answers of n (``bounds``). It is the better one but for n below about 1.5 c. A plan says by its row
-whether an ABOVE may release its gap. It may where nothing else is released: with m BELOW and k ABOVE, h of which make
-the highest move, the gaps cost what m + h BELOW and k - h ABOVE cost without, and that is as many questions. With
-Laplace noise, monotonic queries and numeric answers they may cost more; then they are kept back.
+whether an ABOVE may release its gap. It may where nothing else is released: n questions with gaps cost what n
+questions cost without, of which as many are BELOW as make the highest move. With numeric answers the two moves are
+charged apart, and with Laplace noise the gaps may cost more; then they are kept back.
 
 The variance of the comparison with Laplace noise is 2(1/e1**2 + 1/r**2) Delta**2. For a given r the largest admissible
 e1 follows from the bound, which is piecewise linear in e1; what is left is a search over one variable.
