@@ -201,6 +201,15 @@ def test_no_score_lies_above_the_top_of_its_level(values: list[float], rate: Fra
     assert all(after[1] >= before[1] for before, after in itertools.pairwise(by_score))
 
 
+def test_the_lead_of_the_top_is_exact_and_none_where_a_tie_crosses_it() -> None:
+    for form in (Scores.each, Scores.of):
+        assert Subsets(form([3, 9, 2, 9]), Fraction(1, 7), 2)._lead == Fraction(6, 7)
+        assert Subsets(form([3, 9, 3, 9]), Fraction(1, 7), 3)._lead == 0
+        assert Subsets(form([1e308, -1e308, 0.5]), Fraction(10**300), 1)._lead == 10**300 * (
+            Fraction(1e308) - Fraction(1, 2)
+        )
+
+
 def test_steep_scores_leave_no_doubt() -> None:
     zipf = 10**6 // np.arange(1, 2001)
     assert subset_groups(Seeded(1), Scores.each(zipf), rate=Fraction(10**4), count=500).tolist() == list(range(500))

@@ -77,6 +77,7 @@ def uniform_set(source: Source, n: int, count: int) -> NDArray[np.int64]:
     while chosen.size < count:
         words = source.bytes(8 * (count - chosen.size)).view("<u8")
         drawn = (words[words <= np.uint64(fair)] % np.uint64(n)).astype(np.int64)
-        chosen = np.sort(np.concatenate((chosen, drawn)))
-        chosen = chosen[np.diff(chosen, prepend=-1) > 0]  # numpy's unique takes ten times as long
+        # Two sorted runs, merged; numpy's unique takes ten times as long.
+        chosen = np.sort(np.concatenate((chosen, np.sort(drawn))), kind="stable")
+        chosen = chosen[np.diff(chosen, prepend=-1) > 0]
     return chosen
