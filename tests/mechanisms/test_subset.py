@@ -18,7 +18,7 @@ from tests.support.scripted import Scripted
 from tests.support.selection_laws import subsets
 
 import sparsegate as sg
-from sparsegate.mechanisms import selection_methods, subset
+from sparsegate.mechanisms import selection_methods, subset, tiles
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.mechanisms.subset import Exponent, Subsets, happens, subset_groups
@@ -121,6 +121,14 @@ def test_the_law_does_not_depend_on_the_width_of_levels(width: float, monkeypatc
     monkeypatch.setattr(subset, "WIDTH", width)
     scores, count, rate = CASES["many sets"]
     assert law_p(observed(Scores.each(scores), rate, count, seed=3), subsets(scores, count, rate)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_law_does_not_depend_on_the_number_of_tiles(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "MOST", most)
+    scores, count, rate = CASES["many sets"]
+    assert Subsets(Scores.each(scores), rate, count)._tiles.a0.size <= 2 * most
+    assert law_p(observed(Scores.each(scores), rate, count, seed=4), subsets(scores, count, rate)) > FALSE_ALARM
 
 
 def grouped(law: Law, groups: list[int]) -> Law:

@@ -57,7 +57,7 @@ WIDTH = 0.25
 
 _SPARE = 64
 _DOWN = 1 - 2.0**-45  # exponents are rounded down by more than they err
-_UNITS = 40  # bits of a tile's share; a million tiles still fit a word
+_UNITS = 40  # bits of a tile's share: all of them together fit a word
 _CHUNK = 1 << 15
 _ABOVE, _TIED = 0, 1  # codes of scores above s_c and equal to it; below it, two and the level
 

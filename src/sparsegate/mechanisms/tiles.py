@@ -26,6 +26,8 @@ Positions = NDArray[np.int64]
 Exponents = Callable[[Positions], NDArray[np.float64]]
 
 LOOSE = 0.5
+MOST = 1 << 18
+"""None is halved once there are this many: enough but for scores made to fall as fast as sets grow in number."""
 
 
 class Tiles(NamedTuple):
@@ -57,7 +59,7 @@ class Classes:
         """Tiles that cover every class once."""
         one, last, total = (np.array([number]) for number in (1, self.count, self.total))
         tiles = self._bounded(one, last, last + 1, total)
-        while (heavy := self._heavy(tiles)).any():
+        while tiles.a0.size < MOST and (heavy := self._heavy(tiles)).any():
             halves = self._halved(Tiles._make(each[heavy] for each in tiles))
             tiles = Tiles._make(np.concatenate((old[~heavy], new)) for old, new in zip(tiles, halves, strict=True))
         return tiles
