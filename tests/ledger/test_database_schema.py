@@ -52,15 +52,16 @@ def test_columns_that_an_older_ledger_lacks_are_added(place: str) -> None:
     make(place, 3)
     database = open_database(place)
     with database.writing() as connection:
-        for new in ("refund", "noise"):
-            connection.execute(text(f"ALTER TABLE gates DROP COLUMN {new}"))
+        for table, new in (("gates", "refund"), ("gates", "noise"), ("gates", "closes"), ("asks", "estimate")):
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {new}"))
         old = "INSERT INTO gates (number, id, opened_at, entry, fingerprint, threshold, cutoff, epsilon, sealed, asked,"
         values = "VALUES (1, 'g-1', 'then', 2, 'f', '10', 1, '1', :sealed, 0, 0, 0)"
         connection.execute(text(f"{old} above, below) {values}"), {"sealed": b"noise"})
     database.close()
     with Ledger(place).database.reading() as connection:
         row = connection.execute(select(schema.GATES)).one()
-    assert (row.id, row.refund, row.noise) == ("g-1", 0, "laplace")
+        assert connection.execute(select(schema.ASKS.c.estimate)).all() == []
+    assert (row.id, row.refund, row.noise, row.closes) == ("g-1", 0, "laplace", "above")
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

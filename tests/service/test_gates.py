@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -61,3 +62,13 @@ def test_a_reason_to_be_closed_outlives_the_counters() -> None:
     tally = Tally(spec=fresh(3).spec, because="it was closed by hand")
     with pytest.raises(GateClosed, match="closed by hand; open another"):
         tally.after(GateEvent.INTEND)
+
+
+def test_a_two_sided_gate_counts_the_rarer_answer_at_its_most() -> None:
+    """Whatever became of the lost ones, neither was given more than c times while the other was, too."""
+    spec = GateSpec(threshold=1, cutoff=3, epsilon=Fraction(1), closes="rarer")
+    for below, above, lost in product(range(5), repeat=3):
+        tally = Tally(spec=spec, asked=below + above + lost, above=above, below=below)
+        rarest = max(min(below + i, above + lost - i) for i in range(lost + 1))
+        assert tally.remaining == 3 - rarest
+        assert bool(tally.closed) == (rarest >= 3)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from tests.support.pretend_service import HIGH, LOW, Shop
 
-from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, UnknownGate
+from sparsegate.errors import BudgetExceeded, GateClosed, KeyReused, ParameterError, UnknownGate
 from sparsegate.service.keeper import Keeper
 
 
@@ -104,3 +104,41 @@ def test_the_answers_of_a_gate_are_listed_in_order(shop: Shop, keeper: Keeper) -
         (2, HIGH, True),
         (3, LOW, False),
     ]
+
+
+def test_an_above_carries_an_estimate_and_a_retry_and_the_list_have_the_same(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper, epsilon=10)
+    first = keeper.ask(shop.caller("mine"), gate, HIGH)
+    assert first.estimate is not None
+    assert abs(first.estimate - 1_000_000) < 100
+    view = keeper.gate(gate)
+    assert first.standard_error == view["standard_error"] > 0
+    below = keeper.ask(shop.caller(), gate, LOW)
+    assert (below.estimate, below.standard_error) == (None, None)
+    assert keeper.ask(shop.caller("mine"), gate, HIGH).estimate == first.estimate
+    assert [past.estimate for past in keeper.answers(gate)] == [first.estimate, None]
+
+
+@pytest.mark.parametrize(("noise", "stored"), [("auto", "exponential"), ("laplace", "laplace")])
+def test_a_gate_has_the_noise_that_was_asked_for(shop: Shop, keeper: Keeper, noise: str, stored: str) -> None:
+    gate = shop.open(keeper, noise=noise)
+    assert keeper.gate(gate)["noise"] == stored
+    assert shop.keeper().ask(shop.caller(), gate, HIGH).above, "another process goes on with it"
+
+
+def test_a_two_sided_gate_goes_on_until_both_answers_were_given(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper, cutoff=2, closes="rarer")
+    replies = [keeper.ask(shop.caller(), gate, where) for where in (HIGH, HIGH, HIGH, HIGH, LOW, HIGH, LOW)]
+    assert [reply.remaining for reply in replies] == [2, 2, 2, 2, 1, 1, 0]
+    assert {reply.estimate for reply in replies} == {None}
+    assert replies[-1].closed
+    with pytest.raises(GateClosed, match="both answers are given or lost 2 times"):
+        keeper.ask(shop.caller(), gate, LOW)
+
+
+def test_a_request_from_before_the_noise_could_be_chosen_stays_the_same(shop: Shop, keeper: Keeper) -> None:
+    public = {"threshold": 0, "cutoff": 3, "epsilon": 1}
+    first = keeper.open_gate(shop.caller("again"), **public)
+    assert keeper.open_gate(shop.caller("again"), **public, noise="auto", closes="above") == first
+    with pytest.raises(KeyReused):
+        keeper.open_gate(shop.caller("again"), **public, closes="rarer")

@@ -144,13 +144,13 @@ def test_an_outcome_that_is_written_too_late_is_taken_back(shop: Shop, monkeypat
 
     monkeypatch.setattr(GateStore, "settle", slowly)
     with pytest.raises(OutcomeLost):
-        keeper.ask(shop.caller("mine"), gate, LOW)
+        keeper.ask(shop.caller("mine"), gate, HIGH)
     until(lambda: keeper.gate(gate)["closed"])
     view = keeper.gate(gate)
     assert (view["asked"], view["positives"], view["lost"]) == (1, 1, 1)
-    assert [answer.above for answer in keeper.answers(gate)] == [None]
+    assert [(answer.above, answer.estimate) for answer in keeper.answers(gate)] == [(None, None)]
     with pytest.raises(OutcomeLost):
-        keeper.ask(shop.caller("mine"), gate, LOW)
+        keeper.ask(shop.caller("mine"), gate, HIGH)
     until(lambda: threading.active_count() <= threads)
 
 

@@ -100,6 +100,7 @@ GATES = Table(
     Column("refund", Integer, nullable=False, server_default="0"),
     # The law of its noise; before version 4 there was one.
     Column("noise", Text, nullable=False, server_default="laplace"),
+    Column("closes", Text, nullable=False, server_default="above"),
     # Seconds since 1970, and not before this moment may anybody see that the gate is closed.
     Column("closed_from", Float),
     Column("closed_because", Text),
@@ -119,6 +120,8 @@ ASKS = Table(
     # Seconds since 1970: the moment at which the answer leaves, and before which nobody may see it.
     Column("visible_from", Float, nullable=False),
     Column("above", Integer),
+    # A whole number, in text: it may be longer than the integers of a database.
+    Column("estimate", Text),
     UniqueConstraint("gate", "token", "key"),
 )
 
@@ -173,7 +176,8 @@ def _kept(connection: Connection) -> None:
 def _metered(connection: Connection) -> None:
     METADATA.create_all(connection, tables=[REFUNDS], checkfirst=False)
     _only_grows(connection, REFUNDS)
-    _add_columns(connection, GATES)
+    for table in (GATES, ASKS):
+        _add_columns(connection, table)
 
 
 def _add_columns(connection: Connection, table: Table) -> None:

@@ -43,6 +43,7 @@ def columns(gate: GateRow) -> dict[str, Any]:
         "queries": spec.queries,
         "refund": int(spec.refund),
         "noise": spec.noise,
+        "closes": spec.closes,
     }
 
 
@@ -55,6 +56,7 @@ def stored(row: Row[Any], **seen: Any) -> GateRow:
         queries=row.queries,
         refund=bool(row.refund),
         noise=row.noise,
+        closes=row.closes,
     )
     counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
     back = getattr(row, "given_back", None)
@@ -95,5 +97,6 @@ def asked(row: Any) -> Asked:
         at=row.intended_at,
         condition=row.condition,
         above=None if row.above is None else bool(row.above),
+        estimate=None if row.estimate is None else int(row.estimate),
         visible_from=row.visible_from,
     )

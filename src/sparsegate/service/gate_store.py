@@ -6,7 +6,8 @@ write lock of the ledger; and were that ever broken, the unique constraints on (
 key has one charge, one gate and one answer, whatever becomes of the turns (``locks``).
 
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
-it, ``settle`` writes 0 or 1. Whether a gate is through follows from its counters and is never written.
+it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
+written.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ _ADD_ASK: Final = insert(ASKS)
 _SETTLE_ASK: Final = (
     update(ASKS)
     .where(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"), ASKS.c.above.is_(None))
-    .values(above=bindparam("outcome"))
+    .values(above=bindparam("outcome"), estimate=bindparam("number_said"))
 )
 _ASK: Final = and_(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"))
 _OUTCOME: Final = select(ASKS.c.above).where(_ASK)
 _LEAVES: Final = select(ASKS.c.visible_from).where(_ASK)
-_VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None)
+_VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None, estimate=None)
 _COUNT_OUTCOME: Final = update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
 
 
@@ -179,13 +180,14 @@ class GateStore:
             return before
         return tally.asked
 
-    def settle(self, gate: GateRow, number: int, *, above: bool) -> Tally:
-        """Write the outcome of an ask."""
+    def settle(self, gate: GateRow, number: int, *, above: bool, estimate: int | None = None) -> Tally:
+        """Write the outcome of an ask, and the number that it carries."""
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
             tally = stored(connection.execute(_READ_GATE, this).one()).tally
             tally = tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
-            connection.execute(_SETTLE_ASK, this | {"place": number, "outcome": int(above)})
+            said = None if estimate is None else str(estimate)
+            connection.execute(_SETTLE_ASK, this | {"place": number, "outcome": int(above), "number_said": said})
             connection.execute(_COUNT_OUTCOME, this | {"above_now": tally.above, "below_now": tally.below})
         return tally
 

@@ -9,9 +9,10 @@ An ask goes through two commits, whatever comes of it:
 
 **Theorem.** However asks are interleaved, cut short or repeated, a gate says ABOVE at most c times: ``intend`` admits
 an ask only while above + unsettled < c, settling an ask moves it out of ``unsettled``, and nothing else lets noise be
-drawn. What the gate has released is then a prefix-closed part of a transcript of the sparse vector technique with
-the same threshold noise: some of its answers were not delivered, chosen without a look at them. So the guarantee of
-``SparseVector`` holds for all that was released, before and after any crash.
+drawn. (A two-sided gate, which closes when both answers were given c times, admits an ask only while the rarer one,
+counted at the most that it can be, is below c.) What the gate has released is then a prefix-closed part of a transcript
+of the sparse vector technique with the same threshold noise: some of its answers were not delivered, chosen without a
+look at them. So the guarantee of ``SparseVector`` holds for all that was released, before and after any crash.
 
 **Theorem.** What a gate has cost is at most L(m + i, k + u - i) for the worst i in 0..u, where m BELOW and k ABOVE were
 written and u asks have no outcome (``cost``); and the amount that it gives back on closing, which is its epsilon less
@@ -37,6 +38,7 @@ from typing import Any, Final
 from sparsegate.errors import GateClosed, SparsegateError
 from sparsegate.ledger.account import exact_text, rounded_down
 from sparsegate.mechanisms.calibration import Calibration
+from sparsegate.mechanisms.gap import Estimator
 from sparsegate.mechanisms.sparse_vector import gate_calibration
 
 CONFIDENCE: Final = 0.95
@@ -64,6 +66,7 @@ class GateSpec:
     queries: int | None = None
     refund: bool = True
     noise: str = "auto"
+    closes: str = "above"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +91,11 @@ class Tally:
 
     @property
     def remaining(self) -> int:
-        """How many ABOVE the gate may still give."""
+        """How many ABOVE the gate may still give; of a two-sided gate, how many of the rarer answer."""
+        if self.spec.closes == "rarer":
+            # The most that the rarer one can be, whatever became of the asks without an outcome.
+            lost = self.unsettled
+            return self.spec.cutoff - min(self.asked // 2, self.below + lost, self.above + lost)
         return self.spec.cutoff - self.positives
 
     @property
@@ -97,6 +104,8 @@ class Tally:
         if self.because:
             return self.because
         if self.remaining <= 0:
+            if self.spec.closes == "rarer":
+                return f"both answers are given or lost {self.spec.cutoff} times"
             return f"all {self.spec.cutoff} of its positive answers are given or lost"
         if self.spec.queries is not None and self.asked >= self.spec.queries:
             return f"all {self.spec.queries} questions it was planned for have been asked"
@@ -137,6 +146,7 @@ class Asked:
     at: str
     condition: str
     above: bool | None
+    estimate: int | None = None
     visible_from: float = 0.0
 
 
@@ -149,6 +159,8 @@ class Answered:
     above: bool
     remaining: int
     closed: bool
+    estimate: int | None = None
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +187,9 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
         "cutoff": spec.cutoff,
         "epsilon": exact_text(spec.epsilon),
         "queries": spec.queries,
+        "noise": spec.noise,
+        "closes": spec.closes,
+        "standard_error": standard_error(spec),
         "margin": margin(spec),
         "confidence": CONFIDENCE,
         "asked": tally.asked,
@@ -195,6 +210,13 @@ def margin(spec: GateSpec) -> float:
     """From the law of the noise, not from any gate's noise."""
     calibration = law(spec)
     return calibration.lattice.value(calibration.margin(CONFIDENCE))
+
+
+@lru_cache(maxsize=1024)
+def standard_error(spec: GateSpec) -> float | None:
+    """That of the estimate that an ABOVE carries, in people; None where it carries none."""
+    estimator = Estimator.of(law(spec).row, law(spec).scales)
+    return None if estimator is None else estimator.standard_error
 
 
 @lru_cache(maxsize=1024)
@@ -225,4 +247,5 @@ def parameters(spec: GateSpec) -> dict[str, Any]:
         "sensitivity": 1,
         "monotonic": True,
         "noise": spec.noise,
+        "closes": spec.closes,
     }

@@ -40,6 +40,7 @@ from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, Parameter
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import now
+from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.data.dataset import ServedTable
@@ -55,6 +56,7 @@ from sparsegate.service.gates import (
     gate_view,
     law,
     parameters,
+    standard_error,
 )
 from sparsegate.service.locks import turns_of
 from sparsegate.service.sealed_noise import SealingKey
@@ -103,19 +105,29 @@ class Keeper:
         self._store.close(CHANGED, unlike=dataset.fingerprint)
 
     def open_gate(
-        self, request: KeyedRequest, *, threshold: int, cutoff: int, epsilon: object, queries: int | None = None
+        self,
+        request: KeyedRequest,
+        *,
+        threshold: int,
+        cutoff: int,
+        epsilon: object,
+        queries: int | None = None,
+        noise: str = "auto",
+        closes: str = "above",
     ) -> dict[str, Any]:
-        """Charge the whole epsilon, then make the gate."""
+        """Charge the whole epsilon, then make the gate; ``noise`` and ``closes`` are those of ``SparseVector``."""
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
-        spec = GateSpec(
-            threshold=threshold, cutoff=cutoff, epsilon=amount.epsilon, queries=queries, refund=self._refund
-        )
+        public = {"threshold": threshold, "cutoff": cutoff, "epsilon": amount.epsilon, "queries": queries}
+        spec = GateSpec(**public, refund=self._refund, noise=noise, closes=closes)  # type: ignore[arg-type]
+        # What is as it always was is left out: a request from before these were known must stay the same.
+        chosen = {
+            name: value for name, value in (("noise", noise), ("closes", closes)) if value != getattr(GateSpec, name)
+        }
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
         spec = replace(spec, noise=law(spec).row.noise.name.lower())
-        body = {"threshold": threshold, "cutoff": cutoff, "epsilon": exact_text(spec.epsilon), "queries": queries}
-        request = request.bound_to(body)
+        request = request.bound_to(public | {"epsilon": exact_text(spec.epsilon)} | chosen)
         # First of all: whatever has changed since, an answer that was given is given again.
         stored = self._store.recall(request, GATES)
         if stored is None:
@@ -197,16 +209,16 @@ class Keeper:
     ) -> str:
         """Steps 2 and 3; what went wrong, or nothing."""
         try:
-            above = bool(live.ask(self.dataset.count(condition)))
+            answer = live.ask(self.dataset.count(condition))
         except Exception as error:
             return _LATE if asking.late else f"it could not be counted ({type(error).__name__})"
         if asking.late:
             return _LATE
         try:
-            tally = self._store.settle(gate, number, above=above)
+            tally = self._store.settle(gate, number, above=answer.above, estimate=answer.estimate)  # type: ignore[arg-type]
         except Exception:
             return _UNWRITTEN
-        return "" if asking.deliver(partial(_answer, gate, number, above, tally)) else _LATE
+        return "" if asking.deliver(partial(_answer, gate, number, answer, tally)) else _LATE
 
     def _void(self, gate: GateRow, number: int, because: str | None) -> None:
         """No outcome may be left behind where none was given. An engine's failure, which may depend on the data, also
@@ -224,7 +236,8 @@ class Keeper:
             known = self._store.same_ask(gate, request) or known
         if known.above is None:
             raise OutcomeLost
-        return _answer(gate, known.number, known.above, self._store.gate(gate.id, visible=True).tally)
+        answer = Answer(known.above, known.estimate)
+        return _answer(gate, known.number, answer, self._store.gate(gate.id, visible=True).tally)
 
     def _resumed(self, row: GateRow) -> SparseVector:
         """The live gate of this process; the ledger, and not it, counts what all processes have given."""
@@ -306,9 +319,16 @@ class Keeper:
         return f"{self.ledger.dataset}\n{self.dataset.unit}\n{id}\n{shares}"
 
 
-def _answer(gate: GateRow, number: int, above: bool, tally: Tally) -> Answered:
-    left = max(tally.remaining, 0)
-    return Answered(gate=gate.id, number=number, above=above, remaining=left, closed=bool(tally.closed))
+def _answer(gate: GateRow, number: int, answer: Answer, tally: Tally) -> Answered:
+    return Answered(
+        gate=gate.id,
+        number=number,
+        above=answer.above,
+        remaining=max(tally.remaining, 0),
+        closed=bool(tally.closed),
+        estimate=answer.estimate,  # type: ignore[arg-type]
+        standard_error=None if answer.estimate is None else standard_error(tally.spec),
+    )
 
 
 @dataclass(frozen=True)

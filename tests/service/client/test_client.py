@@ -31,7 +31,9 @@ from sparsegate.service.client.remote import settings
 TOKEN = "sg_" + "s" * 43
 URL = "https://service.example"
 VIEW = {"id": "g-1", "threshold": 1, "cutoff": 2, "epsilon": "0.5", "queries": None, "remaining": 2, "closed": False}
+VIEW |= {"noise": "exponential", "closes": "above", "standard_error": 2.5, "positives": 0}
 ANSWER = {"gate": "g-1", "number": 1, "above": True, "remaining": 1, "closed": False}
+ANSWER |= {"estimate": 7, "standard_error": 2.5}
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,21 @@ def test_a_remote_gate_is_asked_like_a_gate_of_the_library(owner):
     assert gate.closed
     with pytest.raises(GateClosed, match="it was closed by hand"):
         gate.ask(MANY)
+    assert 0 < gate.spent < 100
+    assert (gate.given_back, gate.reserved) == (100 - gate.spent, 0)
+
+
+def test_an_estimate_comes_with_an_above(owner):
+    with open_certain(owner) as gate:
+        answer = gate.ask(MANY)
+    assert abs(answer.estimate - 300) < 30
+    assert answer.standard_error == gate.standard_error > 0
+
+
+def test_a_two_sided_gate_from_afar(owner):
+    with open_certain(owner, closes="rarer", cutoff=1) as gate:
+        assert [gate.ask(where).above for where in (MANY, MANY, NOBODY)] == [True, True, False]
+        assert (gate.closes, gate.noise, gate.positives, gate.closed) == ("rarer", "laplace", 2, True)
 
 
 def test_a_gate_closes_after_its_cutoff(owner):

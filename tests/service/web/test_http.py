@@ -18,7 +18,11 @@ def test_an_owner_opens_a_gate_and_an_analyst_asks_it(service):
     assert opened.status_code == 201
     gate = opened.json()["id"]
     assert opened.headers["location"] == f"/v1/gates/{gate}"
-    assert service.ask(gate, MANY).json() == {"gate": gate, "number": 1, "above": True, "remaining": 2, "closed": False}
+    answer = service.ask(gate, MANY).json()
+    carried = {name: answer.pop(name) for name in ("estimate", "standard_error")}
+    assert answer == {"gate": gate, "number": 1, "above": True, "remaining": 2, "closed": False}
+    assert type(carried["estimate"]) is int
+    assert carried["standard_error"] == opened.json()["standard_error"] > 0
     assert service.ask(gate, NOBODY).json()["above"] is False
     seen = service.send("GET", f"/v1/gates/{gate}", token="analyst").json()
     assert (seen["asked"], seen["positives"], seen["remaining"], seen["closed"]) == (2, 1, 2, False)

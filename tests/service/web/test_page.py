@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
+
+from sparsegate.ledger.account import exact_text
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -79,7 +82,9 @@ def ask(page: Any, where: str) -> str:
     page.get_by_label("Where").fill(where)
     page.keyboard.press("Enter")
     page.locator("#answers tr").nth(before).wait_for()
-    return str(page.locator("#latest").text_content())
+    word, _, estimate = str(page.locator("#latest").text_content()).partition(", about ")
+    assert not estimate or re.fullmatch(r"\d+ ± \d+", estimate)
+    return word
 
 
 def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(
@@ -88,9 +93,12 @@ def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(
     before = service[0].keeper.budget().spent.epsilon
     enter(page, service[0].owner)
     open_gate(page)
-    assert f"ε {before + 100} of 1000 spent or reserved, {900 - before} left" in page.locator("#spent").text_content()
+    spent, left = (exact_text(amount) for amount in (before + 100, 900 - before))
+    assert f"ε {spent} of 1000 spent or reserved, {left} left" in page.locator("#spent").text_content()
     assert [ask(page, where) for where in (MANY, NOBODY, MANY)] == ["ABOVE", "below", "ABOVE"]
-    assert page.locator("#answers td:nth-child(3)").all_text_contents() == ["ABOVE", "BELOW", "ABOVE"]
+    said = page.locator("#answers td:nth-child(3)").all_text_contents()
+    assert [text.partition(" ≈ ")[0] for text in said] == ["ABOVE", "BELOW", "ABOVE"]
+    assert ["≈" in text for text in said] == [True, False, True]
     assert page.locator("#plot path").count() == 3
     assert "2 above (top), 1 below (bottom), 0 lost" in page.locator("#plot-title").text_content()
     assert "1 of 3 positive answers left" in page.locator("#gate-state").text_content()
@@ -100,6 +108,9 @@ def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(
     page.keyboard.press("Enter")
     page.get_by_text("Closed: it was closed by hand.").wait_for()
     assert page.get_by_role("button", name="Ask").is_disabled()
+    now = exact_text(service[0].keeper.budget().spent.epsilon)
+    page.get_by_text(f"ε {now} of 1000 spent or reserved").wait_for()
+    assert re.search(r"ε [\d.]+ of 100 spent, [\d.]+ given back", page.locator("#gate-state").text_content())
 
 
 def test_a_gate_that_is_through_says_so(page: Any, service: tuple[Service, str]) -> None:

@@ -73,9 +73,18 @@ class AsyncClient:
     def __init__(self, http: httpx.AsyncClient, *, retries: int) -> None:
         self._http, self._retries = http, retries
 
-    async def open_gate(self, *, threshold: int, cutoff: int, epsilon: Number, queries: int | None = None) -> AsyncGate:
-        """Open a gate, which spends its whole epsilon at once."""
-        return AsyncGate(self, await self.send(open_gate(threshold, cutoff, epsilon, queries)))
+    async def open_gate(
+        self,
+        *,
+        threshold: int,
+        cutoff: int,
+        epsilon: Number,
+        queries: int | None = None,
+        noise: str = "auto",
+        closes: str = "above",
+    ) -> AsyncGate:
+        """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``."""
+        return AsyncGate(self, await self.send(open_gate(threshold, cutoff, epsilon, queries, noise, closes)))
 
     async def gate(self, id: str) -> AsyncGate:
         """A gate that is there."""

@@ -87,9 +87,18 @@ class Client:
     def __init__(self, http: httpx.Client, *, retries: int) -> None:
         self._http, self._retries = http, retries
 
-    def open_gate(self, *, threshold: int, cutoff: int, epsilon: Number, queries: int | None = None) -> RemoteGate:
-        """Open a gate, which spends its whole epsilon at once."""
-        return RemoteGate(self, self.send(open_gate(threshold, cutoff, epsilon, queries)))
+    def open_gate(
+        self,
+        *,
+        threshold: int,
+        cutoff: int,
+        epsilon: Number,
+        queries: int | None = None,
+        noise: str = "auto",
+        closes: str = "above",
+    ) -> RemoteGate:
+        """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``."""
+        return RemoteGate(self, self.send(open_gate(threshold, cutoff, epsilon, queries, noise, closes)))
 
     def gate(self, id: str) -> RemoteGate:
         """A gate that is there."""

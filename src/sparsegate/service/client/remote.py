@@ -13,7 +13,7 @@ import httpx
 from sparsegate.budget import Number
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.ledger.account import Statement
-from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
+from sparsegate.mechanisms.gate import BELOW, Answer
 from sparsegate.service.client.calls import (
     Call,
     Heard,
@@ -45,6 +45,9 @@ class RemoteState:
         self.cutoff: int = view["cutoff"]
         self.epsilon = Fraction(view["epsilon"])
         self.queries: int | None = view["queries"]
+        self.noise: str = view["noise"]
+        self.closes: str = view["closes"]
+        self.standard_error: float | None = view["standard_error"]
 
     @property
     def closed(self) -> bool:
@@ -53,12 +56,12 @@ class RemoteState:
 
     @property
     def positives(self) -> int:
-        """How many ABOVE were given, or lost."""
-        return self.cutoff - self.remaining
+        """How many ABOVE were given, or lost; of a two-sided gate when it was last looked at, and answers since."""
+        return int(self._view["positives"]) if self.closes == "rarer" else self.cutoff - self.remaining
 
     @property
     def remaining(self) -> int:
-        """How many ABOVE are left."""
+        """How many ABOVE are left, or of a two-sided gate how many of the rarer answer."""
         return int(self._view["remaining"])
 
     @property
@@ -95,9 +98,9 @@ class RemoteState:
         return Call(method="DELETE", path=f"v1/gates/{self.id}", read=self._seen)
 
     def _answered(self, body: View) -> Answer:
-        above = body["above"]
-        self._seen({name: body[name] for name in ("remaining", "closed")})
-        return ABOVE if above else BELOW
+        above, positives = body["above"], self._view["positives"] + body["above"]
+        self._seen({name: body[name] for name in ("remaining", "closed")} | {"positives": positives})
+        return Answer(True, body["estimate"], body["standard_error"]) if above else BELOW
 
     def _seen(self, body: View) -> None:
         self._view = self._view | body
@@ -111,9 +114,10 @@ class RemoteState:
         return f"<{type(self).__name__} {self.id}: {self.positives} of {self.cutoff} positives, {state}>"
 
 
-def open_gate(threshold: int, cutoff: int, epsilon: Number, queries: int | None) -> Call[View]:
+def open_gate(threshold: int, cutoff: int, epsilon: Number, queries: int | None, noise: str, closes: str) -> Call[View]:
     """A new gate."""
     body = {"threshold": threshold, "cutoff": cutoff, "epsilon": decimal(epsilon, "epsilon"), "queries": queries}
+    body |= {"noise": noise, "closes": closes}
     return Call(method="POST", path="v1/gates", body=body, read=dict)
 
 

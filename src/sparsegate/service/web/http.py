@@ -153,7 +153,8 @@ async def answers(
 ) -> list[Body]:
     """Up to a thousand answers of a gate that have left, oldest first."""
     found = await service.run(service.keeper.answers, gate, after=after)
-    return [{"number": past.number, "at": past.at, "where": past.condition, "above": past.above} for past in found]
+    named = ("number", "at", "above", "estimate")
+    return [{name: getattr(past, name) for name in named} | {"where": past.condition} for past in found]
 
 
 @router.post(

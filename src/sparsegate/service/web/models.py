@@ -30,6 +30,9 @@ class GateView(BaseModel):
         cutoff=25,
         epsilon="0.5",
         queries=None,
+        noise="exponential",
+        closes="above",
+        standard_error=96.5,
         margin=412.0,
         confidence=0.95,
         asked=3,
@@ -49,6 +52,9 @@ class GateView(BaseModel):
     cutoff: int
     epsilon: str
     queries: int | None
+    noise: Literal["exponential", "laplace"]
+    closes: Literal["above", "rarer"]
+    standard_error: Annotated[float | None, Field(description="Of the estimate that an ABOVE carries, if it does.")]
     margin: Annotated[float, Field(description="An answer so far from the threshold is right with `confidence`.")]
     confidence: float
     asked: int
@@ -66,19 +72,22 @@ class GateView(BaseModel):
 Answered = with_schema(
     gates.Answered,
     frozen=True,
-    config=example(gate="g-0123456789abcdef", number=4, above=True, remaining=23, closed=False),
+    config=example(
+        gate="g-0123456789abcdef", number=4, above=True, remaining=23, closed=False, estimate=1870, standard_error=96.5
+    ),
 )
 
 
 class PastAnswer(BaseModel):
     """A question that was asked before; ``above`` is null where the answer was lost."""
 
-    model_config = example(number=4, at="2030-01-01T12:00:03+00:00", where="country = 'DE'", above=True)
+    model_config = example(number=4, at="2030-01-01T12:00:03+00:00", where="country = 'DE'", above=True, estimate=1870)
 
     number: int
     at: str
     where: str
     above: bool | None
+    estimate: int | None
 
 
 class Money(BaseModel):
@@ -210,10 +219,9 @@ class Problem(BaseModel):
 
 def statement_view(statement: Statement) -> dict[str, Any]:
     """A statement as it travels."""
+    names = ("number", "kind", "what", "of")
     entries = [
-        {name: getattr(entry, name) for name in ("number", "kind", "what", "of")}
-        | {"at": entry.at.isoformat()}
-        | _money(entry.amount)
+        {name: getattr(entry, name) for name in names} | {"at": entry.at.isoformat()} | _money(entry.amount)
         for entry in statement.entries
     ]
     sums = {name: _money(getattr(statement, name)) for name in ("budget", "spent", "given_back", "remaining")}
@@ -223,8 +231,6 @@ def statement_view(statement: Statement) -> dict[str, Any]:
 def _money(amount: Amount) -> dict[str, str]:
     return {"epsilon": exact_text(amount.epsilon), "delta": exact_text(amount.delta)}
 
-
-# --- What may be posted -----------------------------------------------------------------------------------------------
 
 MOST_WHOLE: Final = 2**31 - 1
 """The largest cutoff, and the most questions: what the ledger can count in every database."""
@@ -296,7 +302,7 @@ class _Asked(BaseModel):
 
 
 class OpenGate(_Asked):
-    """A new gate, and what it costs."""
+    """A new gate. It closes after `cutoff` ABOVE, or with "rarer" when both answers were given as often."""
 
     model_config = example(threshold=1000, cutoff=25, epsilon="0.5", queries=None)
 
@@ -306,6 +312,8 @@ class OpenGate(_Asked):
     queries: Annotated[
         int | None, Field(ge=1, le=MOST_WHOLE, description="Plan for this many questions, and close after them.")
     ] = None
+    noise: Literal["auto", "exponential", "laplace"] = "auto"
+    closes: Literal["above", "rarer"] = "above"
 
 
 class AskGate(_Asked):

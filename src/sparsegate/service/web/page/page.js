@@ -139,8 +139,8 @@ async function refresh() {
   const margin = `right ${Math.round(100 * gate.confidence)} % of the time for counts ${gate.margin} or more away from it`;
   const cost = `ε ${gate.spent} of ${gate.epsilon} spent, `;
   at("gate-state").textContent = gate.closed
-    ? `Closed: ${gate.because}; ${cost}${gate.given_back} given back.`
-    : `Above ${gate.threshold}? ${gate.remaining} of ${gate.cutoff} positive answers left; ${cost}${gate.reserved} reserved; ${gate.asked} asked` +
+    ? `Closed: ${gate.because}. ${cost}${gate.given_back} given back.`
+    : `Above ${gate.threshold}? ${gate.remaining} of ${gate.cutoff} ${gate.closes === "rarer" ? "of the rarer answer" : "positive answers"} left; ${cost}${gate.reserved} reserved; ${gate.asked} asked` +
       `${gate.lost ? `, ${gate.lost} lost` : ""}; ${margin}.`;
   at("ask").disabled = at("where").disabled = gate.closed;
   at("close-gate").disabled = gate.closed;
@@ -160,7 +160,9 @@ function row(answer, isNew) {
   const stamp = element("time", new Date(answer.at).toLocaleTimeString());
   stamp.dateTime = answer.at;
   time.append(stamp);
-  made.append(element("td", answer.number), time, element("td", word(answer.above).toUpperCase(), word(answer.above)), element("td", answer.where));
+  const about = answer.estimate === null ? "" : ` ≈ ${answer.estimate}`;
+  const said = element("td", word(answer.above).toUpperCase() + about, word(answer.above));
+  made.append(element("td", answer.number), time, said, element("td", answer.where));
   return made;
 }
 
@@ -217,7 +219,8 @@ async function ask(event) {
   notice("");
   try {
     const answer = await post(`/v1/gates/${state.gate.id}/ask`, { where });
-    at("latest").textContent = answer.above ? "ABOVE" : "below";
+    const about = answer.estimate === null ? "" : `, about ${answer.estimate} ± ${Math.ceil(answer.standard_error)}`;
+    at("latest").textContent = answer.above ? `ABOVE${about}` : "below";
     at("latest").className = word(answer.above);
   } catch (problem) {
     at("latest").textContent = "";
@@ -233,6 +236,7 @@ async function open(event) {
   const fields = Object.fromEntries(new FormData(at("open-form")));
   const body = { threshold: Number(fields.threshold), cutoff: Number(fields.cutoff), epsilon: fields.epsilon };
   if (fields.queries) body.queries = Number(fields.queries);
+  if (fields.closes !== "above") body.closes = fields.closes;
   await attempt(async () => {
     const gate = await post("/v1/gates", body);
     at("open-form").reset();
