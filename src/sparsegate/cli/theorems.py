@@ -1,4 +1,4 @@
-"""`sparsegate theorems`: every claim of the paper, measured while you wait."""
+"""`sparsegate theorems`: every claim of the paper, and those beyond it, measured while you wait."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def theorems(
     ] = None,
     as_json: AsJsonArray = False,
 ) -> None:
-    """Measure every claim of the paper; exit code 1 where a verdict is not the documented one."""
+    """Measure every claim of the paper and beyond; exit code 1 where a verdict is not the documented one."""
     if key is not None and key not in CLAIMS:
         raise ParameterError("KEY", "must be the key of a claim", key, "run `sparsegate theorems` for the list")
     claims = list(CLAIMS.values()) if key is None else [CLAIMS[key]]

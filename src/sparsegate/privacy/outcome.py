@@ -51,7 +51,8 @@ def log_probability(
     """ln Pr[A(D) = outcome]: the probability to 1e-10 of itself, however small; -inf where impossible.
 
     Where the row releases numbers, an outcome that holds them has a density (continuous noise) or a probability
-    (lattice), and an ABOVE without a number stands for all of them: the probability of the indicators alone.
+    (lattice), and an ABOVE without a number stands for all of them: the probability of the indicators alone. The number
+    of a row that releases gaps is the gap; with fresh answers beside it, the entry is the pair (gap, answer).
 
     Parameters: ``answers`` q_i(D); ``threshold`` T, one or one for each answer; ``estimates`` e_i for rows that
     compare errors; ``scales`` in units of the sensitivity (those of a plan, say) instead of ``epsilon`` or
