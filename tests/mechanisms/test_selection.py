@@ -117,7 +117,7 @@ def test_a_delta_is_charged_where_it_is_used_and_nowhere_else() -> None:
     for count, method, used in ((50, "gumbel", Fraction(1, 10**6)), (2, "subset", 0)):
         ledger = Entries()
         chosen = select(many, count=count, epsilon=1, delta=1e-6, ledger=ledger)
-        assert (chosen.method, chosen.delta) == (method, used)
+        assert (chosen.method, chosen.delta, chosen.budget.delta) == (method, used, used)
         assert ledger.charges == [(1, used)]
     assert select(many, method="gumbel", epsilon=1, delta=1e-6).delta == 0  # two rounds of 1/2 are as good
 

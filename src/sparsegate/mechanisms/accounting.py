@@ -49,7 +49,7 @@ def gate_event(gate: Calibration, accountant: Accountant) -> Any:
     """The event of a gate."""
     if not gate.budget.delta:
         return pure_event(gate.budget.total, accountant)
-    if _events(accountant) and accountant != "rdp":
+    if accountant != "rdp":
         rule = 'must be "rdp" for an (epsilon, delta) gate: the bound is of its Renyi divergence'
         raise ParameterError("accountant", rule, accountant, "or make the gate without delta")
     assert gate.scales.threshold is not None

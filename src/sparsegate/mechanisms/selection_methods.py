@@ -92,7 +92,7 @@ def _peeled(request: Request, scores: Scores, round_: Fraction, delta: Fraction 
         monotonic=request.monotonic,
     )
     return Ready(
-        budget=Budget(threshold=0, queries=request.epsilon),
+        budget=Budget(threshold=0, queries=request.epsilon, delta=delta),
         draw=lambda source: Drawn(exponential_groups(source, scores, rate=rate, count=request.count)),
         delta=delta,
     )
