@@ -22,7 +22,9 @@ from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.privacy.loss import loss
 
 EPSILON, BUDGET, CUTOFF = Fraction(1), Fraction(4), 1
-MOST = 4  # questions at one gate: enough for its whole loss
+MOST = {"standard": 4, "liu-2024": 2, "exponential-gap": 2}  # questions at one gate: enough for its whole loss
+NOISE = {"standard": "continuous", "liu-2024": "lattice", "exponential-gap": "lattice"}
+GAPS = (0, 1, 7)  # what an ABOVE says beside, where the row releases the gap
 FAR = 60
 Cost = Callable[[int, int], Fraction]
 
@@ -33,59 +35,69 @@ PAIRS = [(FAR, FAR + 1), (FAR, FAR - 1), (-FAR, -FAR - 1), (-FAR, -FAR + 1), (0,
 PUBLIC: Any = {"cutoff": CUTOFF, "epsilon": EPSILON, "allocation": "1:1"}
 
 
-def gate(monotonic: bool) -> Calibration:
-    return calibrate("standard", threshold=0, not_private=False, sensitivity=1, monotonic=monotonic, **PUBLIC)
+each = pytest.mark.parametrize("monotonic", [False, True])
+each_row = pytest.mark.parametrize("row", MOST)
 
 
 @cache
-def realised(below: int, above: int, monotonic: bool) -> float:
+def gate(row: str, monotonic: bool) -> Calibration:
+    return calibrate(row, threshold=0, not_private=False, sensitivity=1, monotonic=monotonic, **PUBLIC)
+
+
+@cache
+def realised(below: int, above: int, row: str, monotonic: bool) -> float:
     """The largest loss of a transcript of one gate, over all pairs of neighbours at hand and all orders."""
-    best = 0.0
+    best, made = 0.0, gate(row, monotonic)
     for pairs in combinations_with_replacement(PAIRS, below + above):
         if monotonic and len({there > here for here, there in pairs if there != here}) > 1:
             continue
         # An ABOVE is the last answer of these gates, and the order of the BELOWs makes no difference.
-        outcome = (False,) * below + (True,) * above
+        said = GAPS if made.row.gap and above else (True,)
         for order in {(*pairs[:place], *pairs[place + 1 :], pairs[place]) for place in range(len(pairs))}:
-            here, there = zip(*order, strict=True)
-            best = max(best, loss("standard", here, there, outcome, monotonic=monotonic, **PUBLIC))
+            here, there = ([value + made.shift for value in side] for side in zip(*order, strict=True))
+            for last in said:
+                outcome = [False] * below + [last] * above
+                found = loss(row, here, there, outcome, noise=NOISE[row], monotonic=monotonic, **PUBLIC)
+                best = max(best, found)
     return best
 
 
-def worst(cost: Cost, monotonic: bool) -> float:
+def worst(cost: Cost, row: str, monotonic: bool) -> float:
     """The largest loss of any path on a ledger of this budget, with at most two gates open at once."""
 
     @cache
     def from_here(spent: Fraction, open_gates: tuple[tuple[int, int], ...]) -> float:
-        best = sum(realised(below, above, monotonic) for below, above in open_gates)
+        best = sum(realised(below, above, row, monotonic) for below, above in open_gates)
         if len(open_gates) < 2 and spent + EPSILON <= BUDGET:
             best = max(best, from_here(spent + EPSILON, tuple(sorted((*open_gates, (0, 0))))))
         for place, (below, above) in enumerate(open_gates):
             others = open_gates[:place] + open_gates[place + 1 :]
-            if above < CUTOFF and below + above < MOST:
+            if above < CUTOFF and below + above < MOST[row]:
                 for said in ((below + 1, above), (below, above + 1)):
                     best = max(best, from_here(spent, tuple(sorted((*others, said)))))
             if below + above:
                 back = EPSILON - cost(below, above)
-                closed = realised(below, above, monotonic)
+                closed = realised(below, above, row, monotonic)
                 best = max(best, closed + from_here(spent - back, others))
         return best
 
     return from_here(Fraction(0), ())
 
 
-@pytest.mark.parametrize("monotonic", [False, True])
-def test_no_strategy_gets_more_than_the_budget(monotonic: bool) -> None:
-    made = gate(monotonic)
-    found = worst(lambda below, above: made.spent([(below, above)]), monotonic)
+@each_row
+@each
+def test_no_strategy_gets_more_than_the_budget(row: str, monotonic: bool) -> None:
+    made = gate(row, monotonic)
+    found = worst(lambda below, above: made.spent([(below, above)]), row, monotonic)
     assert 0.9 * BUDGET < found <= BUDGET + Fraction(1, 10**9)
 
 
-@pytest.mark.parametrize("monotonic", [False, True])
-def test_a_meter_that_counts_a_fifth_too_little_is_found(monotonic: bool) -> None:
-    made = gate(monotonic)
+@each_row
+@each
+def test_a_meter_that_counts_a_fifth_too_little_is_found(row: str, monotonic: bool) -> None:
+    made = gate(row, monotonic)
     short = Fraction(4, 5)
-    assert worst(lambda below, above: short * made.spent([(below, above)]), monotonic) > BUDGET * 1.05
+    assert worst(lambda below, above: short * made.spent([(below, above)]), row, monotonic) > BUDGET * 1.05
 
 
 def test_the_search_counts_as_a_ledger_does() -> None:

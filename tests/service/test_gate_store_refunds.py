@@ -15,6 +15,7 @@ from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.ledger.account import EntryKind, rounded_down
 from sparsegate.ledger.database_schema import GATES
 from sparsegate.ledger.ledger import Ledger
+from sparsegate.mechanisms.resume import threshold_noise
 from sparsegate.mechanisms.row import Noise
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import GateSpec, Tally, cost, law, unused
@@ -166,12 +167,19 @@ def test_the_old_rule_is_that_of_the_gates_opened_under_it(shop: Shop) -> None:
     assert new.budget().spent.epsilon == 1
 
 
-def test_a_gate_of_an_older_ledger_gives_nothing_back(shop: Shop) -> None:
+def test_a_gate_of_an_older_ledger_goes_on_with_its_noise_and_gives_nothing_back(shop: Shop) -> None:
+    """As it was stored before version 4: the columns at what a migration gives them, and rho without a mark."""
+    first = shop.keeper()
+    gate = shop.open(first, noise="laplace")
+    rho = threshold_noise(first._live[gate])[:9]
+    sealed = first._key.seal(rho, first._context(gate, stored(first, gate).spec))
+    with first.ledger.database.writing() as connection:
+        connection.execute(update(GATES).values(refund=0, noise="laplace", closes="above", sealed=sealed))
     keeper = shop.keeper()
-    gate = shop.open(keeper)
-    with keeper.ledger.database.writing() as connection:
-        connection.execute(update(GATES).values(refund=0))
-    keeper.ask(shop.caller(), gate, LOW)
+    assert keeper.ask(shop.caller(), gate, HIGH).above
+    live = keeper._live[gate]
+    assert (live._calibration.row.noise, threshold_noise(live)[:9]) == (Noise.LAPLACE, rho)
+    assert live._calibration.scales == first._live[gate]._calibration.scales
     keeper.close_gate(gate)
     assert keeper.budget().spent.epsilon == 1
 
