@@ -12,7 +12,14 @@ import pytest
 from tests.support.accounts import Noted
 
 import sparsegate as sg
-from sparsegate.mechanisms.approximate import _CELLS, _log_kappa, approximate_epsilon, approximate_scales, renyi_bound
+from sparsegate.mechanisms.approximate import (
+    _CELLS,
+    _log_kappa,
+    approximate_epsilon,
+    approximate_scales,
+    pure_renyi_bound,
+    renyi_bound,
+)
 from sparsegate.mechanisms.variants import Scales
 from sparsegate.noise.expansions import interval_arithmetic
 
@@ -109,6 +116,16 @@ def test_rho_adds_its_own_divergence(t, shift, alpha):
     scales = Scales(Fraction(t), Fraction(10**9), None)  # comparisons that cost next to nothing
     bound = renyi_bound(alpha, scales=scales, sensitivity=shift, cutoff=1, monotonic=True)
     assert bound == pytest.approx(threshold_divergence(float(alpha), t, shift), rel=1e-9)
+
+
+@pytest.mark.parametrize("digits", [40, 90, 300])
+def test_an_order_next_to_one_never_has_a_bound_below_the_truth(digits):
+    """Where the bits run out, the bound is infinite and not nothing."""
+    scales = Scales(Fraction(8), Fraction(90), None)
+    options = {"scales": scales, "sensitivity": 1, "cutoff": 50, "monotonic": True}
+    next_to_one = 1 + Fraction(1, 10**digits)
+    assert renyi_bound(next_to_one, **options) > 0.999 * renyi_bound(Fraction(10001, 10000), **options)
+    assert pure_renyi_bound(next_to_one, Fraction(1)) > 0.46
 
 
 GATES = [  # alpha, t, b, Delta, c, questions, monotonic

@@ -43,8 +43,8 @@ from sparsegate.mechanisms.bounded_range import conversion, log_inverse
 from sparsegate.mechanisms.bounds import tight_loss
 from sparsegate.mechanisms.calibration import Calibration
 from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant
-from sparsegate.noise import MAX_SCALE
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
+from sparsegate.noise.geometric import MAX_SCALE, MIN_SCALE
 
 _BITS = 320  # of the bound: 1 - q and 1 - (1-g)**alpha (1-g')**(1-alpha) may each lose a third of them
 _CELLS = 16
@@ -66,7 +66,7 @@ def or_approximate(pure: Calibration, delta: Number) -> Calibration:
     scales = approximate_scales(
         epsilon=total, delta=exact, sensitivity=step, cutoff=pure.cutoff, monotonic=pure.monotonic
     )
-    if scales is None or max(scales.threshold or 0, scales.query or 0) > MAX_SCALE:
+    if scales is None or not all(MIN_SCALE <= scale <= MAX_SCALE for scale in scales if scale is not None):
         return pure
     budget = Budget(threshold=0, queries=total, delta=exact)
     approximate = replace(pure, row=VARIANTS["standard"], scales=scales, shift=0, budget=budget)
@@ -169,6 +169,8 @@ def approximate_scales(
         )
         if spent <= epsilon:
             return scales
+        if query > MAX_SCALE:
+            return None
         # The search looked at x = 0 alone: kappa is a little larger, and so is b.
         query, raised = _short(query * (1 + raised)), 2 * raised
 
@@ -280,7 +282,10 @@ def _upper(x: Any) -> float:
 
 
 def _rounded_up(interval: Any) -> float:
-    """A float that is not below the interval."""
+    """A float that is not below the interval; infinite where the bits ran out, as for an order next to 1."""
+    _, mantissa, exponent, _ = interval._mpi_[1]
+    if not mantissa and exponent:  # mpmath's infinities and NaN
+        return math.inf
     bits = 1100  # finer than any float
     near = float(Fraction(scaled_floor(interval._mpi_[1], bits) + 1, 1 << bits))
     return math.nextafter(near, math.inf)
