@@ -13,6 +13,8 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.selection_laws import peeled as peeled_before
 
+from sparsegate.mechanisms.noisy_scores import noisy_groups
+from sparsegate.mechanisms.one_shot import one_shot_groups
 from sparsegate.mechanisms.scores import Scores as ScoreTable
 from sparsegate.mechanisms.subset import Subsets
 from sparsegate.noise import Seeded
@@ -175,16 +177,34 @@ def test_one_draw_of_a_set_costs_twice_its_rate_each_way(one_way: bool, sides: i
         assert worst.loss == pytest.approx(2 * sides * 0.5, rel=1e-9)
 
 
-def drawn_p(law: SelectionLaw, draw: Callable[[], Selection], draws: int = 5000) -> float:
-    """How well what a mechanism draws fits a law computed here."""
+def only_fits(draw: Callable[[], Selection], law_of: Callable[[float], SelectionLaw], *, draws: int) -> None:
+    """What a mechanism draws fits the law of its own scale, and not the law of noise 20 % smaller."""
     seen = Counter(draw() for _ in range(draws))
-    return law_p({chosen: seen[chosen] for chosen in law}, dict(law))
+    own, other = (law_p({c: seen[c] for c in law}, dict(law)) for law in (law_of(1.0), law_of(0.8)))
+    assert own >= FALSE_ALARM
+    assert other < FALSE_ALARM
 
 
-@pytest.mark.parametrize(("off", "fits"), [(1.0, True), (1.2, False)])
-def test_the_sets_that_are_drawn_have_these_weights(off: float, fits: bool) -> None:
-    scores, rate = (5, 0, 3, 1), Fraction(1, 2)
-    ready, source = Subsets(ScoreTable.each(np.array(scores)), rate, 2), Seeded(5)
-    law = subset_weights(scores, 2, off * float(rate))
-    p = drawn_p(law, lambda: frozenset(int(i) for i in ready.draw(source)))
-    assert (p >= FALSE_ALARM) is fits
+def test_the_sets_that_are_drawn_have_these_weights() -> None:
+    scores, rate, source = (5, 0, 3, 1), Fraction(1, 2), Seeded(5)
+    ready = Subsets(ScoreTable.each(np.array(scores)), rate, 2)
+    only_fits(
+        lambda: frozenset(ready.draw(source).tolist()),
+        lambda off: subset_weights(scores, 2, float(rate) / off),
+        draws=4000,
+    )
+
+
+def test_the_orders_that_are_drawn_have_these_laws() -> None:
+    scores, scale, source = (6, 0, 3), Fraction(3), Seeded(5)
+    table = ScoreTable.each(np.array(scores))
+    only_fits(
+        lambda: tuple(one_shot_groups(source, table, rate=1 / scale, count=2).tolist()),
+        lambda off: one_shot(scores, 2, 1 / (off * float(scale))),
+        draws=3000,
+    )
+    only_fits(
+        lambda: tuple(noisy_groups(source, table, table.values, scale=scale, count=2)[0].tolist()),
+        lambda off: noisy_order(scores, 2, NoiseLaw(scale=off * float(scale), lattice=True)),
+        draws=3000,
+    )

@@ -24,6 +24,7 @@ from sparsegate.mechanisms.approximate import renyi_bound
 from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.mechanisms.bounds import Loss, outcome_loss
 from sparsegate.mechanisms.exponential import selection_rate
+from sparsegate.mechanisms.noisy_scores import noisy_scale
 from sparsegate.mechanisms.variants import VARIANTS, Variant
 
 ROUNDING = 1e-9
@@ -128,10 +129,6 @@ def _laplace_scale(epsilon: Number) -> Fraction:
     return 1 / exact_epsilon(epsilon)
 
 
-def _noisy_scale(*, epsilon: Fraction, count: int, steps: int, monotonic: bool, touched: int) -> Fraction:
-    return steps * min((1 if monotonic else 2) * count, touched) / epsilon
-
-
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What the claims are measured on: this library's rows and rules. Swap one for another, and the checks must notice.
@@ -145,7 +142,7 @@ class Subject:
     ratio: Callable[..., Fraction] = allocation_ratio
     advanced: Callable[..., float] = advanced
     outcome_loss: Callable[..., Loss] = outcome_loss
-    noisy_scale: Callable[..., Fraction] = _noisy_scale
+    noisy_scale: Callable[..., Fraction] = noisy_scale
     round_epsilon: Callable[..., Fraction] = round_epsilon
     renyi_bound: Callable[..., float] = renyi_bound
 
