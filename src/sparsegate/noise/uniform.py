@@ -64,7 +64,7 @@ def uniform_set(source: Source, n: int, count: int) -> NDArray[np.int64]:
 
     >>> from sparsegate.noise import Seeded
     >>> uniform_set(Seeded(1), 10, 4).tolist(), uniform_set(Seeded(1), 10, 9).tolist()
-    ([0, 3, 7, 8], [0, 1, 2, 3, 4, 5, 6, 7, 8])
+    ([0, 1, 3, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
     if not 0 <= count <= n:
         raise ParameterError("count", f"must be from 0 to n = {n}", count, "ask for no more than there are")
