@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import stats
 from tests.support.goodness import FALSE_ALARM
 
 import sparsegate as sg
-from sparsegate.mechanisms.variants import Closes, Compared, Variant
+from sparsegate.mechanisms.variants import Closes, Compared, Noise, Variant
 
 ROWS = list(sg.VARIANTS.values())
 ANSWERS = [0, 2, -1, 1, 0]
@@ -148,3 +149,27 @@ def test_no_questions_give_no_answers() -> None:
 def test_float_answers_run_on_a_float_lattice() -> None:
     out = sg.run_many("standard", [1e6 + 0.5, -1e6], runs=5, sensitivity=0.5, epsilon=1, cutoff=2)
     assert out.above.tolist() == [[True, False]] * 5
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("dwork-roth-2014", {"noise": Noise.EXPONENTIAL}),
+        ("roth-2011", {"noise": Noise.EXPONENTIAL}),
+        ("hardt-rothblum-2010-indicator", {"noise": Noise.EXPONENTIAL}),
+        ("dwork-roth-2014", {"gap": True}),
+        ("hardt-rothblum-2010-repaired", {"gap": True}),
+    ],
+)
+def test_noise_and_gaps_of_unknown_loss_are_refused(key: str, change: dict[str, Any]) -> None:
+    with pytest.raises(sg.ParameterError, match="the loss of any other row is not known"):
+        replace(sg.VARIANTS[key], **change)
+
+
+def test_errors_with_the_noise_outside_may_be_compared_with_exponential_noise() -> None:
+    """|e - q| moves by one either way, as an answer does: the loss is that of answers."""
+    errors = replace(sg.VARIANTS["hardt-rothblum-2010-repaired"], noise=Noise.EXPONENTIAL)
+    witness = {"threshold": 5.0, "estimates": [0.0] * 3, "epsilon": 1, "cutoff": 1}
+    found = sg.privacy.loss(errors, [25.0, 25.0, 25.0], [26.0, 26.0, 24.0], [False, False, True], **witness)
+    assert found == pytest.approx(1, abs=1e-9)
+    assert sg.privacy.tight_epsilon(errors, epsilon=1) == 1

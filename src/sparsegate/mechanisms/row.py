@@ -99,9 +99,11 @@ class Variant:
     def __post_init__(self) -> None:
         if self.private == bool(self.flaw):
             raise ParameterError("flaw", "must be given exactly where the row is not private", self.key)
-        odd = self.redraws_threshold or self.compared is not Compared.ANSWER or self.released is Released.NOISY_ANSWER
-        if odd and (self.gap or self.noise is not Noise.LAPLACE):
-            rule = "must be that of a row that compares answers, draws rho once and releases no compared answer"
+        inside = self.compared is Compared.ERROR_NOISE_INSIDE
+        odd = self.redraws_threshold or inside or self.released is Released.NOISY_ANSWER
+        signless = self.gap and self.compared is not Compared.ANSWER  # a gap to |e - q| is no estimate of q
+        if signless or (odd and (self.gap or self.noise is not Noise.LAPLACE)):
+            rule = "must be that of a row with the noise outside, that draws rho once and releases no compared answer"
             raise ParameterError("gap or noise", rule, self.key, "the loss of any other row is not known")
 
     @property

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.variants import Scales
 from sparsegate.tables.online.accuracy import BETA, UpdateStep, least_cutoff
 
@@ -38,7 +39,9 @@ def test_a_step_never_passes_the_truth_and_goes_at_least_as_far_as_proved(
 def test_the_step_of_a_large_tolerance_is_that_of_the_theorem() -> None:
     step = UpdateStep.of(tolerance=2000, cutoff=20, scales=SCALES)
     assert step.proved
-    assert step.error == pytest.approx(2000 - 2 * math.log(60) - 30 * math.log(600_000) - 1 / 512)
+    shift = central_shift(SCALES, lattice=False)
+    assert shift > 30 * math.log(2) / 2
+    assert step.error == pytest.approx(2000 + shift - 30 * math.log(600_000) - 4 / 1024, rel=1e-12)
     assert step.certain == pytest.approx(10 * math.log(3 * 20 / BETA))
     least = step.error * (step.error - step.certain) / (step.error + step.certain)
     assert step.updates(cells=99, population=10**4) == pytest.approx(10**8 * math.log(100) / (2 * least**2))

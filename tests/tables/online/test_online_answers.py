@@ -18,6 +18,7 @@ from tests.support.threads import at_once
 from sparsegate.budget import Budget
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, TableError
 from sparsegate.mechanisms.gate import BELOW, Answer
+from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.variants import Scales
 from sparsegate.noise import Seeded
 from sparsegate.privacy import log_probability, loss
@@ -96,11 +97,26 @@ def test_a_question_is_paid_for_as_often_as_the_exact_law_of_the_noise_says(monk
         options = {"cutoff": cutoff, "threshold": tolerance, "budget": b, "noise": "lattice", "granularity": STEP}
         return math.exp(log_probability(ROW, [0.0], [True], estimates=[0.0], **options))  # type: ignore[arg-type]
 
-    assert probability(budget) == pytest.approx(math.exp(-1.2) / 2, rel=1e-3)
+    # nu of scale 10 reaches 12 + kappa, where kappa puts 5 % of it on each side.
+    assert probability(budget) == pytest.approx(math.exp(-1.2) * math.sqrt(0.05 * 0.95), rel=1e-3)
     assert proportion_p(paid, questions, probability(budget)) > FALSE_ALARM
     for factor in (0.8, 1.2, 0.5):  # 20 % off; the scale of monotonic queries is another twin
         other = Budget(threshold=1000, queries=Fraction(4000) / Fraction(str(factor)), answers=1)
         assert proportion_p(paid, questions, probability(other)) < FALSE_ALARM
+
+
+def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho_is_large() -> None:
+    """nu only raises an error: of the noise nothing but rho can hide it, and that with probability 1/60 at most."""
+    terms = {"cutoff": 20, "threshold": 500.0, "budget": Budget(threshold=0.05, queries=1, answers=1)}
+    lattice = {"noise": "lattice", "granularity": STEP}
+    shift = central_shift(Scales(Fraction(20), Fraction(40), None), lattice=False)
+
+    def hidden(error: float) -> float:
+        return math.exp(log_probability(ROW, [error], [False], estimates=[0.0], **terms, **lattice))  # type: ignore[arg-type]
+
+    bound = 500 + shift + 20 * math.log(60)
+    assert hidden(bound + 4 / 1024) <= 1 / 60
+    assert hidden(bound - 20 * math.log(4)) > 1 / 60
 
 
 def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_eps3(monkeypatch: pytest.MonkeyPatch) -> None:

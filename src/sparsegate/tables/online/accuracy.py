@@ -1,13 +1,15 @@
 """How far online answers may be off, and how many of them must be paid for: functions of public numbers alone.
 
-Scales are in people: rho has scale b1, the noise nu of a comparison b2, a paid answer b3; T is the tolerance. A
-discrete Laplace variable of scale b exceeds t in absolute value with probability at most exp(-t/b). So with probability
-1 - beta all of the following holds for k questions and c paid answers:
+Scales are in people: rho has scale b1, the noise nu of a comparison b2, a paid answer b3; T is the tolerance, and kappa
+the public shift of the comparison. rho and nu are geometric, at least 0, and such a variable of scale b exceeds t with
+probability at most exp(-t/b), as a discrete Laplace one does in absolute value. So with probability 1 - beta all of
+the following holds for k questions and c paid answers:
 
-    every comparison is off by at most    m = b1 ln(3/beta) + b2 ln(3k/beta) + 2g  (g: the lattice step),
-    every paid answer by at most          z = b3 ln(3c/beta).
+    rho <= b1 ln(3/beta),   every nu <= b2 ln(3k/beta),   every paid answer is off by at most z = b3 ln(3c/beta).
 
-Then an unpaid answer is within T + m of the truth, and a positive has an error of at least d = T - m. Let d > z. For a
+Then an unpaid answer is within T + kappa + b1 ln(3/beta) + 4g of the truth (g: the lattice step, for what is rounded to
+it), because nu only ever raises an error; and a positive has an error of at least d = T + kappa - b2 ln(3k/beta) - 4g,
+because rho only ever raises the threshold. Let d > z. For a
 gap y between the estimate and the released answer the histogram is moved by max(y d/(d+z), y - z): not past the truth,
 which is at least max(d, y - z) away, and by at least x = d (d-z)/(d+z). By the theorem in ``histogram`` there are then
 at most n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff above that is never reached.
@@ -26,6 +28,7 @@ from fractions import Fraction
 from typing import Final
 
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.variants import Scales
 
 BETA: Final = 0.05
@@ -54,9 +57,10 @@ class UpdateStep:
     @classmethod
     def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> UpdateStep:
         """The step for noise of such scales, in people."""
-        b1, b2, b3 = (float(scale or 0) for scale in scales)
-        comparison = b1 * math.log(3 / BETA) + b2 * math.log(3 * PLANNED / BETA) + 2 * float(STEP)
-        error, certain = tolerance - comparison, b3 * math.log(3 * cutoff / BETA)
+        _, b2, b3 = (float(scale or 0) for scale in scales)
+        shift = central_shift(scales, lattice=False)
+        error = tolerance + shift - b2 * math.log(3 * PLANNED / BETA) - 4 * float(STEP)
+        certain = b3 * math.log(3 * cutoff / BETA)
         if error > certain:
             return cls(error, certain, True)
         return cls(tolerance, b3 * math.log(1 / BETA), False)

@@ -17,8 +17,7 @@ from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.laplace import error_bar, laplace
-from sparsegate.mechanisms.margin import steps_to_confidence
-from sparsegate.mechanisms.variants import VARIANTS, Released
+from sparsegate.mechanisms.variants import VARIANTS, Noise, Released
 from sparsegate.noise import Source
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.online.accuracy import STEP
@@ -27,8 +26,8 @@ from sparsegate.tables.online.cell_counts import count_cells
 from sparsegate.tables.online.histogram import Histogram, Lesson
 from sparsegate.tables.online.terms import Terms
 
-ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER)
-"""The gate: |estimate - truth| + nu >= T + rho, where a positive also carries a fresh noisy answer."""
+ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
+"""The gate: |estimate - truth| + nu >= T + rho + kappa, where a positive also carries a fresh noisy answer."""
 
 CONFIDENCE: Final = 0.95
 
@@ -55,26 +54,30 @@ class OnlineAnswers:
     """Answers any number of counting queries over a categorical domain, and pays only where history does not help.
 
     A public histogram p over the cells (``histogram``), made from nothing but earlier releases, gives each query a
-    free estimate e. With q the true answer, rho ~ Lap(1/eps1) drawn once, nu ~ Lap(2c/eps2) fresh for every query,
+    free estimate e. With q the true answer, rho ~ Exp(1/eps1) drawn once, nu ~ Exp(2c/eps2) fresh for every query,
+    both at least 0, and a public kappa that puts the middle of rho - nu at zero (``mechanisms.margin``),
 
-        |e - q| + nu < T + rho:   the answer is e, and costs nothing more;
-        otherwise:                the answer is a = q + Lap(c/eps3), and p moves towards a; c times at most.
+        |e - q| + nu < T + rho + kappa:   the answer is e, and costs nothing more;
+        otherwise:                        the answer is a = q + Lap(c/eps3), and p moves towards a; c times at most.
 
     **Theorem** (privacy: Hardt, Rothblum 2010 with the noise outside of the absolute value, as Lyu, Su, Li 2017 repair
-    it). For neighbours that differ in one person, with all their rows, everything that ever leaves this object is
-    (eps0+eps1+eps2+eps3)-DP together, for any number of queries, chosen adaptively; eps0 pays for a noisy count of the
-    people, and is 0 where ``population`` is given. *Proof.* A person is in one cell (``histogram``) and has a weight in
-    [0, 1], so each q, and the number of people, moves by at most 1. Fix a transcript: e is a function of the releases
-    before it, and so the same for both neighbours, and |e - q| moves by at most 1. Aligning rho with rho + 1 costs
-    eps1, keeps every negative, and takes each of the at most c positives a shift of nu by at most 2: eps2/c. Its answer
-    costs eps3/c. Everything else is computed from releases: which way p moves is read off a, never off q. The scale of
-    nu is the general one, 2c/eps2: when a person comes, |e - q| rises for one query and falls for another, so an error
-    is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2 eps2.
+    it, and one-sided as in Liu et al. 2024). For neighbours that differ in one person, with all their rows, everything
+    that ever leaves this object is (eps0+eps1+eps2+eps3)-DP together, for any number of queries, chosen adaptively;
+    eps0 pays for a noisy count of the people, and is 0 where ``population`` is given. *Proof.* A person is in one cell
+    (``histogram``) and has a weight in [0, 1], so each q, and the number of people, moves by at most 1. Fix a
+    transcript: e is a function of the releases before it, and so the same for both neighbours, and |e - q| moves by at
+    most 1. Align rho with rho + 1: it stays in its support, and its density falls by a factor exp(eps1). A negative
+    then asks of nu to be below a number that is no smaller, which is no less likely. Each of the at most c positives
+    asks of nu to be at least a number that is at most 2 larger, which is less likely by a factor of at most exp(2 eps2
+    / 2c): eps2/c. Its answer costs eps3/c. Everything else is computed from releases: which way p moves is read off a,
+    never off q. The scale of nu is the general one, 2c/eps2: when a person comes, |e - q| rises for one query and falls
+    for another, so an error is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2
+    eps2.
 
     **Theorem** (accuracy; proof in ``accuracy`` and ``histogram``). Whatever the data, if n is no less than the number
     of people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid for,
-    x = d (d-z)/(d+z), where d is T less the noise of the comparisons and z < d the noise of the answers; and while the
-    gate is open every estimate it lets through lies within T plus the noise of the comparisons.
+    x = d (d-z)/(d+z), where d is T less what nu may add to an error and z < d the noise of the answers; and while the
+    gate is open every estimate it lets through lies within T plus what rho may add to the threshold.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ class OnlineAnswers:
             counts = guarded(engine.name, lambda: count_cells(engine, cells, user))
         scales = terms.calibration.scales
         assert scales.answer is not None
-        below = STEP * (1 + steps_to_confidence(CONFIDENCE, scales.threshold, scales.query))
+        below = STEP * (1 + terms.calibration.margin(CONFIDENCE))
         self._margins = float(terms.tolerance + below), float(STEP * (1 + error_bar(scales.answer, CONFIDENCE)))
         self._step = terms.step
         self._cells, self._counts = cells, counts
