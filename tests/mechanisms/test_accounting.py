@@ -172,6 +172,8 @@ def test_what_has_no_event_is_refused_by_name():
         approximate().dp_event("pld")
     with pytest.raises(sg.ParameterError, match='accountant must be "rdp" or "pld"'):
         pure_event(Fraction(1), "gdp")
+    with pytest.raises(sg.ParameterError, match="release must be pure, or a gumbel selection"):
+        selection_event("noisy-scores", epsilon=Fraction(1), delta=Fraction(1, 9), count=2, accountant="rdp")
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):

@@ -58,6 +58,9 @@ def gate_event(gate: Calibration, accountant: Accountant) -> Any:
 
 def selection_event(method: str, *, epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
     """The event of a selection of ``count`` items by this method, or of fewer."""
+    if delta and method != "gumbel":
+        rule = "must be pure, or a gumbel selection: dp_accounting has no event for (epsilon, delta)"
+        raise ParameterError("release", rule, method, "charge it to a Ledger")
     return _SELECTIONS.get(method, _pure_selection)(epsilon, delta, max(count, 1), accountant)
 
 
