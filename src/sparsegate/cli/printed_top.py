@@ -20,7 +20,7 @@ from sparsegate.errors import ParameterError, load_extra
 
 FORMATS = ("png", "svg", "pdf")
 MOST_BARS = 100
-UNREMARKABLE = (("itemset_size", 1), ("private", True), ("answers_epsilon", "0"))
+UNREMARKABLE = (("itemset_size", 1), ("ordered", True), ("private", True), ("answers_epsilon", "0"))
 """Entries of a record that a table on a terminal leaves out, because they are what one expects."""
 
 
@@ -52,8 +52,9 @@ class PrintedTop:
 
     @property
     def ranked(self) -> bool:
-        """Whether the place of an item means something: all items above a bar are a set."""
-        return "above" not in self.kept["record"]
+        """Whether the place of an item means something: what was selected as a set is in the order of its labels."""
+        record = self.kept["record"]
+        return bool(record.get("ordered", "above" not in record))
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], int | None]]:
@@ -94,7 +95,11 @@ def _print_table(top: PrintedTop) -> None:
         if (name, value) not in UNREMARKABLE
     }
     if top.estimated:
-        notes["error bar"] = f"± {bar:,} for each count, {100 * top.kept['confidence']:g} % confidence"
+        sure = f"{100 * top.kept['confidence']:g} %"
+        fresh = top.record["answers_epsilon"] != "0"
+        notes["error bar"] = f"± {bar:,} for " + (
+            f"each count, {sure} confidence" if fresh else f"{sure} of the counts"
+        )
     print_plain(table if top.rows else "no item was selected", "", facts(notes))
 
 

@@ -29,6 +29,7 @@ from sparsegate.cli.options import (
 from sparsegate.cli.printed_top import PrintedTop, draw_bars, drawable, print_top
 from sparsegate.cli.printing import ready_to_print
 from sparsegate.errors import ParameterError, TableError
+from sparsegate.mechanisms.selection_methods import AUTO, describe_methods
 
 if TYPE_CHECKING:
     from sparsegate.tables.workspace import Workspace
@@ -49,9 +50,12 @@ def top(
         str | None,
         typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC list of candidates; see docs/threshold.md."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="With --domain observed: for instance 1e-6.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="For --domain observed, or less noise: 1e-6.")] = 0.0,
     answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the items' noisy counts.")] = 0.0,
-    method: Annotated[str, typer.Option(help="exponential, sparse-vector or retraversal.")] = "exponential",
+    method: Annotated[str, typer.Option(help=describe_methods())] = AUTO,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="Ask for an order, best first, and not for a set.")
+    ] = False,
     threshold: Annotated[
         str | None, typer.Option(metavar="T", help="A PUBLIC count, for sparse-vector and retraversal.")
     ] = None,
@@ -79,6 +83,7 @@ def top(
     sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """
     from sparsegate.conditions import names_in
+    from sparsegate.mechanisms.selection import Request
     from sparsegate.tables.columns import read_columns
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.engine_errors import quiet
@@ -96,8 +101,25 @@ def top(
             EXPLAINED[0],
             next_step="give --domain FILE[:COLUMN], --domain N for labels 0 to N-1, or --domain observed --delta 1e-6",
         )
+
+    def free_counts(count: int) -> bool:
+        """Whether counts come with the selection, as far as one can tell before the files are read."""
+        touched = 1 if unit == "row" else max_items_per_user
+        request = Request(
+            count=count,
+            epsilon=epsilon,
+            delta=delta,
+            sensitivity=1,
+            monotonic=True,
+            touched=touched,
+            ordered=ordered,
+            method=method,
+            threshold=None if threshold is None else read_number(threshold, "threshold"),
+        )
+        return request.estimates
+
     if plot is not None:
-        if not answers_epsilon:
+        if not answers_epsilon and (domain == "observed" or count is None or not free_counts(count)):
             raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
         drawable(plot)
     spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
@@ -135,6 +157,7 @@ def top(
                     domain=candidates,
                     delta=delta,
                     method=method,
+                    ordered=ordered,
                     threshold=None if threshold is None else read_number(threshold, "threshold"),
                     answers_epsilon=answers_epsilon,
                     max_items_per_user=max_items_per_user,

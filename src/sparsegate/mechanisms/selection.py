@@ -140,6 +140,11 @@ class Request:
                 next_step="choose it without looking at these scores, or use method='auto', which needs none",
             )
 
+    @property
+    def estimates(self) -> bool:
+        """Whether noisy scores come with the selection, at no further cost."""
+        return self.prepare(Scores.histogram({0: 1})).estimated is not None
+
     def prepare(self, scores: Scores) -> Ready:
         """The method made ready for these scores: everything is checked, and nothing is drawn."""
         return METHODS[self.method].prepare(self, scores)

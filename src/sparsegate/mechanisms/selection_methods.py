@@ -219,3 +219,10 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
 
 OPTIONS = frozenset[str]().union(*(row.options for row in METHODS.values()))
 """What some methods read and others do not."""
+
+
+def describe_methods() -> str:
+    """One line for a help text: every method, and what it is."""
+    return f"{AUTO}, by a rule that sees public numbers alone; or " + "; ".join(
+        f"{key}: {row.says}" for key, row in METHODS.items()
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
@@ -12,6 +12,7 @@ from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
+from sparsegate.mechanisms.selection_methods import AUTO
 from sparsegate.tables.columns import check_unit
 from sparsegate.tables.observed_domain import Accounting, best_accounting
 from sparsegate.tables.partition_selection import CountBar, bar_at
@@ -42,17 +43,18 @@ class Question:
     max_items: int | None
     dbar: int | None
     where: str | None = None
+    ordered: bool = False
     above: int | None = None
 
     def __post_init__(self) -> None:
-        if self.above is None:
-            request = self.request  # checks count, epsilon, method and threshold
-            request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
-            object.__setattr__(self, "count", request.count)
         object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
         object.__setattr__(self, "answers_epsilon", exact_epsilon(self.answers_epsilon, "answers_epsilon", zero=True))
         self._check_unit()
         self._check_itemsets()
+        if self.above is None:
+            request = self.request  # checks count, method, delta and threshold
+            self.delta_used(request)  # and that such noise can be made
+            object.__setattr__(self, "count", request.count)
         self._check_observed()
         self._check_above()
 
@@ -61,14 +63,38 @@ class Question:
         """The selection, for counts: one person moves each by at most one, and all of them in one direction."""
         if self.count is None:
             raise ParameterError("count", "must be given", next_step="pass count=, or above= for all that many have")
-        return Request(
+        observed = {"method": "exponential" if self.method == AUTO else self.method}
+        public = {"method": self.method, "delta": self.delta, "ordered": self.ordered}
+        request = Request(
             count=self.count,
             epsilon=self.epsilon,
             sensitivity=1,
             monotonic=True,
-            method=self.method,
+            touched=self.touched,
             threshold=self.threshold,
+            **(observed if self.observed else public),
         )
+        return replace(request, epsilon=self.total) if request.estimates else request
+
+    @property
+    def total(self) -> Fraction:
+        """What is spent: epsilon and answers_epsilon."""
+        return Fraction(self.epsilon) + Fraction(self.answers_epsilon)
+
+    @property
+    def extra_answers(self) -> Fraction:
+        """What is spent on noise for the counts alone.
+
+        Where counts come with the selection, all is spent on that: one noise of scale m / (epsilon + eps3) serves both
+        better than two noises would.
+        """
+        free = self.above is None and self.request.estimates
+        return Fraction(0) if free else Fraction(self.answers_epsilon)
+
+    def delta_used(self, request: Request) -> Fraction:
+        """What a selection costs of delta: all of it for an observed domain, else what its method needs."""
+        used = request.prepare(Scores.histogram({0: 1})).delta
+        return Fraction(self.delta) if self.observed else used
 
     @property
     def touched(self) -> int | None:
@@ -157,14 +183,9 @@ class Question:
         delta = exact_epsilon(self.delta, "delta", zero=True)
         object.__setattr__(self, "delta", delta)
         if not self.observed:
-            for name, given in (("delta", delta != 0), ("dbar", self.dbar is not None)):
-                if given:
-                    raise ParameterError(
-                        name,
-                        'must not be given with a public domain, which needs none; it is for domain="observed"',
-                        _shown(getattr(self, name)),
-                        "leave it out",
-                    )
+            if self.dbar is not None:
+                rule = 'must not be given with a public domain, which needs none; it is for domain="observed"'
+                raise ParameterError("dbar", rule, self.dbar, "leave it out")
             return
         if not 0 < delta < 1:
             raise ParameterError(
@@ -176,8 +197,8 @@ class Question:
             )
         if self.above is not None:
             return
-        if self.method != "exponential":
-            rule = 'must be "exponential" for domain="observed"'
+        if self.method not in (AUTO, "exponential"):
+            rule = 'must be "auto" or "exponential" for domain="observed"'
             raise ParameterError("method", rule, self.method, "pass a public domain for the other methods")
         assert self.count is not None  # checked with the request
         dbar = exact_count(DBAR * self.count if self.dbar is None else self.dbar, "dbar")
@@ -191,7 +212,7 @@ class Question:
     def _check_above(self) -> None:
         if self.above is None:
             return
-        others = {"count": None, "dbar": None, "threshold": None, "method": "exponential"}
+        others = {"count": None, "dbar": None, "threshold": None, "method": AUTO}
         for name, unused in others.items():
             if (given := getattr(self, name)) != unused:
                 raise ParameterError(name, "must not be given with above, which selects all that many have", given)

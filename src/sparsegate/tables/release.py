@@ -27,14 +27,17 @@ class Record:
     and ``where`` the condition that rows had to meet. ``counted`` says what counts of a user, where users were cut, and
     ``accounting`` how an observed domain spent epsilon and delta: by which theorem of ``tables.observed_domain``. Where
     all items that about ``above`` units have were asked for, those of fewer than ``never_below`` are never among them
-    and those of ``always_from`` or more always are. Options that the release did not use are None. ``private`` is False
-    where the noise came from a seed.
+    and those of ``always_from`` or more always are. ``ordered`` says whether items are in the
+    order selected, and ``touched`` how many of them one unit can have. Options that the release did not use are None.
+    ``private`` is False where the noise came from a seed.
     """
 
     epsilon: Fraction
     delta: Fraction
     answers_epsilon: Fraction
     method: str
+    ordered: bool
+    touched: int | None
     unit: str
     count: int | None
     domain: str
@@ -72,12 +75,14 @@ class Record:
 class TopItems:
     """The chosen items in the order selected, which is part of what may be released; an itemset is a tuple of items.
 
-    Where everything above a bar was asked for, the items are a set: the largest estimates first, or by label.
+    Where items were selected as a set (``record.ordered`` is False), or everything above a bar was asked for: the
+    largest estimates first, or by label.
 
     ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each lies within
-    ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero. Where users were cut to
-    some of their items (``record.counted``), the exact count is of what is left of them: how much was cut away is
-    private, and in no error bar.
+    ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero; counts that came with
+    the selection (``record.answers_epsilon`` is 0) do so for at least that share of the items, on average. Where users
+    were cut to some of their items (``record.counted``), the exact count is of what is left of them: how much was cut
+    away is private, and in no error bar.
     """
 
     items: tuple[Hashable, ...]

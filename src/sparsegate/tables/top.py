@@ -11,6 +11,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.laplace import error_bar
 from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection_methods import AUTO, METHODS
 from sparsegate.noise import Source
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.counting import Pick, count_items, name_picks
@@ -41,7 +42,8 @@ def top_items(
     epsilon: Number,
     domain: Any = None,
     delta: Number = 0,
-    method: str = "exponential",
+    method: str = AUTO,
+    ordered: bool = False,
     threshold: Number | None = None,
     answers_epsilon: Number = 0,
     max_items_per_user: int | None = None,
@@ -75,10 +77,12 @@ def top_items(
         that the table lacks have the score 0, and are selected as often as that deserves; items of the table that are
         no candidates are ignored. Or "observed": whatever the table holds, at the price of ``delta``, and of fewer
         items than asked for where counts are small.
-    delta: only with "observed": the probability, such as 1e-8, with which the guarantee may fail.
-    method, threshold: as in ``select_top``: "exponential"; "sparse-vector", all items above a PUBLIC threshold but
-        at most c; "retraversal".
-    answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows).
+    delta: the probability, such as 1e-8, with which the guarantee may fail: needed for "observed", and for a public
+        domain a way to much less noise where many are selected. It is charged where it is used.
+    method, ordered, threshold: as in ``select_top``. The rule of "auto" knows how many items one person can touch: 1
+        for rows, else max_items_per_user. What is selected as a set comes sorted by label, or by its counts.
+    answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows). Where counts come
+        with the selection ("noisy-scores", a person touches at most c items), eps3 is spent on that, too.
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
         is left of each user, and lower than the counts of all items by an amount that nobody is told.
@@ -111,6 +115,7 @@ def top_items(
         observed=_observed(domain),
         delta=delta,
         method=method,
+        ordered=ordered,
         threshold=threshold,
         answers_epsilon=answers_epsilon,
         max_items_per_user=max_items_per_user,
@@ -153,7 +158,7 @@ class Prepared:
         self._question = question
         self._domain = domain
         self._numbers: Frame | None = None
-        size, answers = question.itemset_size, Fraction(question.answers_epsilon)
+        size, answers = question.itemset_size, question.extra_answers
         self._scale: Fraction | None = None
         if answers:
             self._scale = answer_scale(count=question.count, touched=question.touched, epsilon=answers)
@@ -170,22 +175,25 @@ class Prepared:
 
     def draw(self, noise: Source, record: Record) -> TopItems:
         """Draw the selection, name its items, and add noise to their counts where that was asked for."""
-        question, picks = self._question, self.pick(noise)
+        question, (picks, estimates, bar) = self._question, self.select(noise)
         labels = self.name(picks)
-        # A set has no order but that of its labels.
+        # A set has no order but that of its labels, or of counts that are released with it.
         places = list(range(len(labels)))
-        shown = question.request.shown_order(labels) if question.bar is None else sorted(places, key=labels.__getitem__)
+        as_set = question.bar is not None or not METHODS[question.request.method].ordered
+        shown = sorted(places, key=labels.__getitem__) if as_set else places
         picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
-        if self._scale is None:
+        if self._scale is not None:
+            estimates = noisy_counts(noise.stream(), [score for score, _ in picks], self._scale)
+            bar = error_bar(self._scale, CONFIDENCE)
+        if estimates is None:
             return TopItems(items=tuple(labels), record=record)
-        estimates = noisy_counts(noise.stream(), [score for score, _ in picks], self._scale)
-        if question.bar is not None:
+        if as_set:
             places = sorted(places, key=lambda place: -estimates[place])
         return TopItems(
             items=tuple(labels[place] for place in places),
             record=record,
             estimates=tuple(estimates[place] for place in places),
-            error_bar=error_bar(self._scale, CONFIDENCE),
+            error_bar=bar,
             confidence=CONFIDENCE,
         )
 
@@ -199,34 +207,45 @@ class Prepared:
 
     def pick(self, noise: Source) -> list[Pick]:
         """Draw the selection. The score of a pick is private."""
+        return self.select(noise)[0]
+
+    def select(self, noise: Source) -> tuple[list[Pick], tuple[int, ...] | None, int | None]:
+        """The same, with the counts that come with it, cut at zero, and their error bar, where any do."""
         question = self._question
         if question.bar is not None:
-            return pick_above(noise.stream(), self._counted.histogram, question.bar)
+            return pick_above(noise.stream(), self._counted.histogram, question.bar), None, None
         if self._domain is None:
             assert question.dbar is not None
-            return pick_observed(
+            picked = pick_observed(
                 noise,
                 self._counted.histogram,
                 dbar=question.dbar,
                 accounting=question.accounting,
             )
+            return picked, None, None
         absent = self._domain.size - self._counted.total
         histogram = ({0: absent} if absent else {}) | dict(self._counted.histogram)
         picks = question.request.pick(Scores.histogram(histogram), noise.stream())
         scores = list(histogram)
         groups, members = picks.groups.tolist(), picks.members.tolist()
-        return [(scores[group], member) for group, member in zip(groups, members, strict=True)]
+        chosen = [(scores[group], member) for group, member in zip(groups, members, strict=True)]
+        estimated = picks.ready.estimated
+        if picks.noisy is None or estimated is None:
+            return chosen, None, None
+        return chosen, tuple(max(0, count) for count in picks.noisy.tolist()), int(estimated.error_bar(CONFIDENCE))
 
     def record(self, *, private: bool) -> Record:
         """What may be said about the release."""
         question = self._question
-        answers = Fraction(question.answers_epsilon)
         bar = question.bar
+        request = question.request if bar is None else None
         return Record(
-            epsilon=Fraction(question.epsilon) + answers,
-            delta=Fraction(question.delta),
-            answers_epsilon=answers,
-            method=question.method if bar is None else "partition-selection",
+            epsilon=question.total,
+            delta=Fraction(question.delta) if request is None else question.delta_used(request),
+            answers_epsilon=question.extra_answers,
+            method="partition-selection" if request is None else request.method,
+            ordered=request is not None and METHODS[request.method].ordered,
+            touched=question.touched,
             unit="row" if question.user is None else "user",
             count=question.count,
             domain="observed" if self._domain is None else "public",

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from sparsegate.budget import exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, Statement, exact_text
+from sparsegate.mechanisms.selection_methods import AUTO, METHODS, describe_methods
 from sparsegate.service import gates
 
 
@@ -337,7 +338,8 @@ class AskTop(_Asked):
         Field(description='The PUBLIC candidates: a list; n for 0, 1, ..., n-1; or "observed", which needs a delta.'),
     ]
     delta: Exact = Fraction(0)
-    method: Literal["exponential", "sparse-vector", "retraversal"] = "exponential"
+    method: Annotated[str, Field(pattern=f"^({'|'.join((AUTO, *METHODS))})$", description=describe_methods())] = AUTO
+    ordered: Annotated[bool, Field(description="True asks for an order, best first, and not for a set.")] = False
     threshold: Annotated[int | None, Field(ge=-(2**61), le=2**61)] = None
     answers_epsilon: Exact = Fraction(0)
     max_items_per_user: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
