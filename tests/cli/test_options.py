@@ -28,7 +28,7 @@ def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Pa
     assert (code, out) == (2, "")
     assert "epsilon 65 is spent and epsilon 5 remains" in err
     spent = Ledger("x.ledger").entries()[1]
-    assert spent.what == "top 3 of page, unit user, method exponential, domain public"
+    assert spent.what == "top 3 of page, unit user, method subset, domain public"
     assert Ledger("x.ledger").total_spent().epsilon == 65
 
 

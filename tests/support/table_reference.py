@@ -9,6 +9,7 @@ from typing import Any
 
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
+from sparsegate.mechanisms.selection_methods import METHODS
 from sparsegate.noise import Source
 from sparsegate.tables.engines.engine import digest
 
@@ -55,4 +56,5 @@ def select(scored: dict[Hashable, int], request: Request, source: Source) -> tup
     histogram = Scores.histogram({score: len(members) for score, members in groups.items()})
     picks = request.pick(histogram, source.stream())
     members = list(groups.values())
-    return tuple(members[g][m] for g, m in zip(picks.groups.tolist(), picks.members.tolist(), strict=True))
+    chosen = [members[g][m] for g, m in zip(picks.groups.tolist(), picks.members.tolist(), strict=True)]
+    return tuple(chosen if METHODS[request.method].ordered else sorted(chosen))

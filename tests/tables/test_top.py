@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Hashable
 from fractions import Fraction
@@ -15,6 +16,7 @@ from tests.support.untouchable import Untouchable
 from tests.tables.conftest import Maker, table
 
 from sparsegate.errors import BudgetExceeded, SparsegateError
+from sparsegate.mechanisms.laplace import error_bar
 from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Seeded
 from sparsegate.tables.engines.engine import open_engine
@@ -54,7 +56,8 @@ def top(native: Any, **changes: Any) -> Any:
 
 def expected(*, most: int | None = None, size: int = 1, **request: Any) -> tuple[Hashable, ...]:
     scored = reference.scores(ROWS, DOMAIN, most=most, size=size)
-    parameters = {"count": 8, "epsilon": 1, "sensitivity": 1, "monotonic": True} | request
+    touched = None if most is None else math.comb(most, size)
+    parameters = {"count": 8, "epsilon": 1, "sensitivity": 1, "monotonic": True, "touched": touched} | request
     return reference.select(scored, Request(**parameters), Seeded(5).stream())
 
 
@@ -154,7 +157,10 @@ def test_rows_are_people_where_the_caller_says_so(make: Maker) -> None:
     assert release.items == ("/home", "/docs")
     assert all(abs(seen - true) < 20 for seen, true in zip(release.estimates, (400, 200), strict=True))
     assert release.record.unit == "row"
-    assert release.error_bar == 3  # scale 1/eps3, not 2/eps3
+    # One noise of scale 1 / (epsilon + eps3), and a bar for two selected of three: no noise of its own for the counts.
+    assert release.record.answers_epsilon == 0
+    assert release.record.epsilon == 2
+    assert release.error_bar == error_bar(Fraction(1, 2), 0.95, share=2 / 3) == 1
 
 
 def test_an_empty_table_answers_from_scores_of_zero(make: Maker) -> None:
@@ -192,7 +198,7 @@ def test_the_ledger_is_charged_after_the_checks_and_before_the_draw() -> None:
         top(table("pyarrow", columns(ROWS)), ledger=account, user="visitors")
     assert account.charged == []
     release = top(table("pyarrow", columns(ROWS)), ledger=account)
-    what = "top 8 of page, unit user, method exponential, domain public"
+    what = "top 8 of page, unit user, method subset, domain public"
     assert account.charged == [(release.record.epsilon, release.record.delta, what)]
     assert account.kept == [{"release": "top_items", "item": "page", **release.published()}]
     assert refusing.kept == []

@@ -185,7 +185,7 @@ def draw_bars(file: str, top: PrintedTop) -> None:
     noise = f"{record['unit']}s, noisy; bars are {100 * top.kept['confidence']:g} % error bars"
     axes.set_xlabel("\n".join([noise, *([record["counted"]] if record.get("counted") else [])]))
     delta = "" if record["delta"] == "0" else f", δ = {record['delta']}"
-    asked = f"top {len(top.rows)}" if top.ranked else f"about {record['above']:,} {record['unit']}s or more"
+    asked = f"about {record['above']:,} {record['unit']}s or more" if "above" in record else f"top {len(top.rows)}"
     axes.set_title(
         f"{_short(top.item)}: {asked}, ε = {record['epsilon']}{delta}, {top.recorded}",
         fontsize=10,

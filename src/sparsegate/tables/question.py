@@ -53,7 +53,7 @@ class Question:
         self._check_itemsets()
         if self.above is None:
             request = self.request  # checks count, method, delta and threshold
-            self.delta_used(request)  # and that such noise can be made
+            request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
             object.__setattr__(self, "count", request.count)
         self._check_observed()
         self._check_above()
