@@ -333,10 +333,7 @@ class AskTop(_Asked):
     item: Annotated[str, Field(description="The declared column to rank: text or integers.")]
     count: Annotated[int, Field(ge=1, le=MOST_WHOLE)]
     epsilon: Positive
-    domain: Annotated[
-        Candidates,
-        Field(description='The PUBLIC candidates: a list; n for 0, 1, ..., n-1; or "observed", which needs a delta.'),
-    ]
+    domain: Annotated[Candidates, Field(description='PUBLIC candidates: a list; n for 0, ..., n-1; or "observed".')]
     delta: Exact = Fraction(0)
     method: Annotated[str, Field(pattern=f"^({'|'.join((AUTO, *METHODS))})$", description=describe_methods())] = AUTO
     ordered: Annotated[bool, Field(description="True asks for an order, best first, and not for a set.")] = False
