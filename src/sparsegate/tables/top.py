@@ -179,8 +179,7 @@ class Prepared:
         labels = self.name(picks)
         # A set has no order but that of its labels.
         places = list(range(len(labels)))
-        as_set = question.bar is not None or not METHODS[question.request.method].ordered
-        shown = sorted(places, key=labels.__getitem__) if as_set else places
+        shown = question.request.shown_order(labels) if question.bar is None else sorted(places, key=labels.__getitem__)
         picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
         if self._scale is not None:
             estimates = noisy_counts(noise.stream(), [score for score, _ in picks], self._scale)
