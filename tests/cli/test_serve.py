@@ -177,6 +177,21 @@ def test_the_delay_is_ten_looks_and_at_least_a_quarter_of_a_second(command, visi
     assert "questions of up to 2.5 times a look at every column" in out
 
 
+@pytest.mark.parametrize(("options", "spent"), [((), 0), (("--no-refund",), 1)])
+def test_an_owner_may_keep_the_old_rule(command, visits, monkeypatch, options, spent):
+    found = []
+
+    def run(app, *_, **__):
+        keeper = app.state.service.keeper
+        gate = keeper.open_gate(KeyedRequest(token=1, key="k"), threshold=5, cutoff=1, epsilon=1)
+        keeper.close_gate(gate["id"])
+        found.append(keeper.budget().spent.epsilon)
+
+    monkeypatch.setattr("sparsegate.service.web.server.run", run)
+    command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2, *options)
+    assert found == [spent]
+
+
 def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, monkeypatch):
     arguments = ("serve", visits, "--user", "visitor", "--port", 0)
     gates = []

@@ -29,10 +29,11 @@ def test_nothing_was_spent_before_the_first_question() -> None:
     assert gate(queries=9, allocation=None).spent == 0
 
 
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
 @pytest.mark.parametrize("monotonic", [False, True])
-def test_it_is_the_loss_of_what_was_said(monotonic: bool) -> None:
+def test_it_is_the_loss_of_what_was_said(monotonic: bool, noise: str) -> None:
     """Answers far from the threshold: what is said is what was asked for."""
-    asked = gate(monotonic=monotonic)
+    asked = gate(monotonic=monotonic, noise=noise)
     per_unit, row = asked._calibration._per_unit, asked._calibration.row
     said = [-FAR, FAR, -FAR, -FAR, FAR, FAR]
     for number, answer in enumerate(said, start=1):
