@@ -30,7 +30,7 @@ def central_shift(scales: Scales, *, lattice: bool = True) -> float:
     """The kappa of exponential noise with these scales; on the lattice it is rounded to a whole number of steps.
 
     >>> round(central_shift(Scales(Fraction(10), Fraction(40), None), lattice=False), 2)
-    48.37
+    48.52
     """
     if scales.threshold is None or scales.query is None:
         return 0.0
