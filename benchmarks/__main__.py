@@ -26,6 +26,7 @@ MODULES = (
     "audit",
     "tables",
     "answers",
+    "choice",
     "service",
     "history",
 )

@@ -12,9 +12,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from benchmarks.measure import Result
 from benchmarks.tables import KOSARAK, KOSARAK_ITEMS
+from sparsegate.evaluation.ranked import Ladder
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Seeded
 from sparsegate.tables.observed_domain import best_accounting, pick_observed, pure
 from sparsegate.tables.partition_selection import bar_at
@@ -52,6 +56,34 @@ def observed(counts: list[int], *, count: int, epsilon: Fraction, target: str) -
     )
 
 
+def missed(scores: Scores, *, count: int, runs: int, **options: Any) -> tuple[str, float]:
+    """The method that ran, and the mean share of the true top that it missed; ties at the last place count as right."""
+    request = Request(count=count, sensitivity=1, monotonic=True, **options)
+    least = Ladder.of(scores).score(count)
+    rates = []
+    for seed in range(runs):
+        picked = scores.values[request.pick(scores, Seeded(seed).stream()).groups]
+        rates.append(1 - min(int((picked >= least).sum()), count) / count)
+    return request.method, sum(rates) / runs
+
+
+def selected(counts: list[int], *, count: int, target: str, **options: Any) -> Result:
+    """The false negative rate of what "auto" takes; the peer is the exponential mechanism."""
+    scores = Scores.histogram(dict(Counter(counts)))
+    method, ours = missed(scores, count=count, runs=RUNS, epsilon=EPSILON, **options)
+    _, peer = missed(scores, count=count, runs=RUNS, epsilon=EPSILON, method="exponential")
+    given = "".join(f", {name} = {float(value):g}" for name, value in options.items())
+    return Result(
+        benchmark=f"auto, c = {count}, epsilon = {float(EPSILON):g}{given}: false negative rate",
+        ours=round(ours, 4),
+        peer=round(peer, 4),
+        unit="missed",
+        target=target,
+        judged="ours",
+        details={"peer_name": "exponential mechanism", "method": method, "runs": RUNS},
+    )
+
+
 def lowest_bar() -> Result:
     """How many people a label needs for even chances; the peer is Laplace noise and a threshold."""
     rate, laplace = float(EPSILON), 0
@@ -82,5 +114,8 @@ def results() -> Iterator[Result]:
         print(f"no Kosarak sample at {KOSARAK}: set SPARSEGATE_KOSARAK", file=sys.stderr)
         return
     counts = scaled_counts()
+    yield selected(counts, count=100, target="<= 0.02")
+    yield selected(counts, count=300, target="<= 0.01", touched=1)
+    yield selected(counts, count=200, target="<= 0.06", delta=DELTA)
     yield observed(counts, count=100, epsilon=EPSILON, target=">= 95")
     yield observed(counts, count=300, epsilon=Fraction(1), target=">= 290")
