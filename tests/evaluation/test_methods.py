@@ -44,6 +44,10 @@ def test_the_default_methods_are_those_of_the_two_comparisons() -> None:
         ("svt-dpbook-once", C / 0.05, 2 * C / 0.05),
         ("svt-dpbook-monotonic", C / 0.05, C / 0.05),
         ("em", 0, C / 0.1),
+        ("one-shot", 0, C / 0.1),
+        ("noisy-scores-1", 0, 1 / 0.1),
+        ("noisy-scores-10", 0, 10 / 0.1),
+        ("gumbel", 0, 139.52602887611),
     ],
 )
 def test_noise_has_the_scales_of_the_paper(key: str, threshold: float, query: float) -> None:

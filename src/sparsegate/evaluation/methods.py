@@ -1,4 +1,4 @@
-"""The methods of the evaluation as data: a row of the paper's table and a few numbers, or the exponential mechanism.
+"""The methods of the evaluation as data: a row of the paper's table and a few numbers, or a selection by noisy scores.
 
 Queries are counts, so monotonic=True throughout; rows that know no smaller noise for monotonic queries (Alg. 1 and
 Alg. 2) keep theirs. Every threshold is the oracle threshold of ``Ladder.oracle_threshold``: not private.
@@ -13,9 +13,11 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import NamedTuple
 
-from sparsegate.budget import Allocation, Number
+from sparsegate.budget import Allocation, Number, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.mechanisms.exponential import selection_rate
+from sparsegate.mechanisms.noisy_scores import noisy_scale
 from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Variant
 
 MOST_PASSES = 10**6
@@ -31,7 +33,9 @@ class NoiseScales(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A way to select c items. ``row`` None is the exponential mechanism, which reads nothing else here.
+    """A way to select c items. Where ``row`` is None, the c largest noisy scores are selected, as ``selection`` says:
+
+    by a method of ``select_top``, of which ``touched`` and ``delta`` are read where that method does.
 
     ``allocation`` overrides the row's split of epsilon; ``raise_by`` raises the threshold by this many standard
     deviations of nu; ``passes`` is how often the items are gone through at most. ``interactive`` methods see one item
@@ -45,6 +49,9 @@ class Method:
     raise_by: int | float = 0
     passes: int = 1
     interactive: bool
+    selection: str = "exponential"
+    touched: int | None = None
+    delta: Number = 0
 
     def __post_init__(self) -> None:
         if self.row is None:
@@ -63,7 +70,7 @@ class Method:
     @property
     def described(self) -> dict[str, object]:
         """What a manifest says of it."""
-        names = ("key", "title", "raise_by", "passes", "interactive")
+        names = ("key", "title", "raise_by", "passes", "interactive", "selection", "touched", "delta")
         return {name: getattr(self, name) for name in names} | {
             "row": self.row and self.row.key,
             "allocation": None if self.allocation is None else str(self.allocation),
@@ -72,7 +79,13 @@ class Method:
     def noise(self, *, count: int, epsilon: Number) -> NoiseScales:
         """The noise scales at this c and epsilon, for scores that one record moves by at most 1."""
         if self.row is None:
-            rate = selection_rate(epsilon=epsilon, count=count, sensitivity=1, monotonic=True)
+            share = exact_epsilon(epsilon)
+            if self.selection == "noisy-scores":
+                scale = noisy_scale(epsilon=share, count=count, steps=1, monotonic=True, touched=self.touched)
+                return NoiseScales(0.0, float(scale))
+            if self.delta:
+                share = count * round_epsilon(epsilon=share, delta=self.delta, count=count)
+            rate = selection_rate(epsilon=share, count=count, sensitivity=1, monotonic=True)
             return NoiseScales(0.0, float(1 / rate))
         budget = self.row.budget(epsilon, cutoff=count, monotonic=True, allocation=self.allocation)
         scales = self.row.scales(budget, cutoff=count, monotonic=True)
@@ -109,6 +122,19 @@ _ROWS = (
         for k in range(6)
     ),
     Method(key="em", title="EM", row=None, interactive=False),
+    Method(key="one-shot", title="One-shot", row=None, interactive=False, selection="one-shot"),
+    Method(key="gumbel", title="EM, δ = 1e-6", row=None, interactive=False, selection="gumbel", delta=1e-6),
+    *(
+        Method(
+            key=f"noisy-scores-{most}",
+            title=f"Noisy scores, {most} touched",
+            row=None,
+            interactive=False,
+            selection="noisy-scores",
+            touched=most,
+        )
+        for most in (1, 10)
+    ),
     # Why DPBook loses: its large threshold noise drawn only once; the threshold noise of Alg. 1, which does not grow
     # with c; and DPBook's own threshold noise with the query noise that suffices for monotonic queries.
     Method(
@@ -129,7 +155,10 @@ _ROWS = (
 METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method in _ROWS})
 """Every method by its key."""
 
-ON_REQUEST = ("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic")
+ON_REQUEST = (
+    *("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic"),
+    *("one-shot", "gumbel", "noisy-scores-1", "noisy-scores-10"),
+)
 DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
 """The methods of the paper's two comparisons."""
 

@@ -147,7 +147,9 @@ def _methods(findings: Findings) -> str:
     rows = []
     for key, entry in findings.methods.items():
         row, is_em = METHODS[key].row if key in METHODS else None, entry["row"] is None
-        described = f"{row.algorithm}: {row.title}" if row else "Exponential mechanism, c rounds" if is_em else ""
+        way = entry.get("selection", "exponential")
+        scored = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
+        described = f"{row.algorithm}: {row.title}" if row else scored if is_em else ""
         passes = "until c are selected" if entry["passes"] > 1 else "one"
         rows.append(
             [

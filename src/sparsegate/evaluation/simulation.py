@@ -29,6 +29,7 @@ import numpy as np
 from sparsegate.budget import Number, exact_count
 from sparsegate.evaluation.arrivals import NOBODY, ExponentialLaw, ScoreBuckets, TraversalLaw, first_rings, positive
 from sparsegate.evaluation.methods import Method, method
+from sparsegate.evaluation.noisy_laws import LaplaceLaw, OneSidedLaw
 from sparsegate.evaluation.ranked import Integers, Ladder, Rankable
 
 _NEVER = 2.0  # no probability: the next call of a bucket that is used up
@@ -77,7 +78,8 @@ def _simulate(
     buckets = ScoreBuckets.cut(ladder, count=count, scale=noise.query)
     if chosen.row is None:
         levels = np.full(runs, threshold)
-        return first_rings(rng, buckets, ExponentialLaw(), levels=levels, scale=noise.query, count=count, end=math.inf)
+        law = {"one-shot": OneSidedLaw, "noisy-scores": LaplaceLaw}.get(chosen.selection, ExponentialLaw)()
+        return first_rings(rng, buckets, law, levels=levels, scale=noise.query, count=count, end=math.inf)
     if chosen.row.redraws_threshold:
         return first_positives(
             rng, buckets, threshold=threshold, rho_scale=noise.threshold, nu_scale=noise.query, count=count, runs=runs

@@ -51,7 +51,12 @@ class ExperimentCase:
     def key(self, fingerprint: str) -> str:
         """The name of the case in a folder: it holds everything the numbers depend on."""
         row, noise = self.method.row, self.method.noise(count=self.count, epsilon=self.epsilon)
-        law = (*noise, self.method.raise_by, self.method.passes, "em" if row is None else row.redraws_threshold)
+        law = (
+            *noise,
+            self.method.raise_by,
+            self.method.passes,
+            self.method.selection if row is None else row.redraws_threshold,
+        )
         names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed)
         return stable_hash(SIMULATOR, fingerprint, *law, *names)
 
