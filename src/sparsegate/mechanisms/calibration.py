@@ -60,7 +60,7 @@ class Calibration:
 
     @property
     def positives_allowed(self) -> int | None:
-        """The cutoff, or None for a row that does not close after so many positives."""
+        """The cutoff, or None for a row that its positives do not close."""
         return self.cutoff if self.row.closes is Closes.ABOVE else None
 
     @property
