@@ -11,6 +11,7 @@ from sqlalchemy import update
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 from tests.support.threads import at_once
 
+import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, LedgerError
 from sparsegate.ledger.account import EntryKind, rounded_down
 from sparsegate.ledger.database_schema import GATES
@@ -18,17 +19,17 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.mechanisms.resume import threshold_noise
 from sparsegate.mechanisms.row import Noise
 from sparsegate.service.gate_store import GateStore
-from sparsegate.service.gates import GateSpec, Tally, cost, law, unused
+from sparsegate.service.gates import GateSpec, Tally, law, unused
 from sparsegate.service.keeper import Keeper
 
 ONE = Fraction(1)
 
 
 def counted(below: int = 0, above: int = 0, lost: int = 0, cutoff: int = 3) -> Fraction:
-    """What a gate of epsilon 1 counts for on the ledger, by the bounds."""
-    spec = GateSpec(threshold=0, cutoff=cutoff, epsilon=ONE)
-    tally = Tally(spec=spec, asked=below + above + lost, below=below, above=above)
-    return ONE - rounded_down(ONE - cost(tally))
+    """What a gate of epsilon 1 counts for on the ledger, by the bounds of the library's own gate."""
+    like = sg.SparseVector(threshold=0, cutoff=cutoff, epsilon=1, sensitivity=1, monotonic=True)
+    ways = [like.cost(below=below + i, above=above + lost - i) for i in range(lost + 1)]
+    return ONE - rounded_down(ONE - max(ways))
 
 
 def stored(keeper: Keeper, gate: str) -> Tally:
@@ -41,12 +42,11 @@ def refunds(keeper: Keeper) -> list[Fraction]:
 
 
 def test_an_ask_without_an_outcome_costs_what_the_dearer_one_would() -> None:
-    for below, above in ((0, 0), (1, 0), (0, 1), (2, 1)):
-        both = counted(below + 1, above), counted(below, above + 1)
-        assert counted(below, above, lost=1) == max(both)
-    ways = (counted(2, 0), counted(1, 1), counted(0, 2))
-    assert counted(lost=2) == max(ways)
-    assert len(set(ways)) > 1
+    spec = GateSpec(threshold=0, cutoff=3, epsilon=ONE)
+    for below, above, lost in ((0, 0, 1), (1, 0, 1), (0, 1, 1), (2, 1, 1), (1, 0, 2)):
+        tally = Tally(spec=spec, asked=below + above + lost, below=below, above=above)
+        assert ONE - unused(tally) == counted(below, above, lost)
+    assert counted(2, 0) < counted(1, 1) == counted(1, 0, lost=1)
 
 
 def test_of_many_that_close_a_gate_at_once_one_gives_back(shop: Shop) -> None:
@@ -95,17 +95,18 @@ def test_what_a_killed_server_did_not_give_back_the_next_one_does(shop: Shop) ->
 def test_an_answer_that_has_not_left_does_not_change_the_amount(shop: Shop, where: str) -> None:
     keeper = shop.keeper(delay=1.2)
     gate = shop.open(keeper)
+    keeper.ask(shop.caller(), gate, LOW)
     asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, where))
     asking.start()
-    until(lambda: stored(keeper, gate).asked == 1 and not stored(keeper, gate).unsettled)
+    until(lambda: stored(keeper, gate).asked == 2 and not stored(keeper, gate).unsettled)
     keeper.close_gate(gate)
-    assert refunds(keeper) == [ONE - counted(lost=1)]
+    assert refunds(keeper) == [ONE - counted(below=1, lost=1)]
     asking.join()
     view = keeper.gate(gate)
-    assert view["asked"] == 1
-    assert Fraction(view["spent"]) == counted(below=where == LOW, above=where == HIGH)
+    assert view["asked"] == 2
+    assert Fraction(view["spent"]) == counted(below=1 + (where == LOW), above=where == HIGH)
     assert Fraction(view["reserved"]) >= 0
-    assert refunds(keeper) == [ONE - counted(lost=1)]
+    assert refunds(keeper) == [ONE - counted(below=1, lost=1)]
 
 
 def test_a_closing_that_nobody_may_see_yet_gives_nothing_back_yet(shop: Shop) -> None:
