@@ -41,7 +41,7 @@ def noisy_order(scores: Scores, count: int, noise: NoiseLaw) -> SelectionLaw:
 
     >>> law = noisy_order((1, 0), 1, NoiseLaw(scale=1.0, lattice=True))
     >>> round(law[0,], 6), round(sum(law.values()), 12)
-    (0.667298, 1.0)
+    (0.731059, 1.0)
     """
     reach = math.ceil(_REACH * noise.scale)
     levels = np.arange(max(scores) + reach, min(scores) - reach - 1, -1, dtype=np.float64)  # from the top down
