@@ -25,8 +25,10 @@ def data() -> dict[str, Scores]:
     found = {} if not KOSARAK.exists() else {"kosarak sample": Scores.histogram(dict(Counter(scaled_counts())))}
     for name in ("zipf", "bms-pos", "kosarak"):
         ladder = load(name).ladder
-        pairs = zip(ladder.values.tolist(), ladder.sizes.tolist(), strict=True)
-        found[name] = Scores.histogram({int(value): int(size) for value, size in pairs})
+        counts: Counter[int] = Counter()
+        for value, size in zip(ladder.values.tolist(), ladder.sizes.tolist(), strict=True):
+            counts[round(value)] += size
+        found[name] = Scores.histogram(dict(counts))
     return found
 
 
