@@ -16,7 +16,8 @@ def prepared(rows: list[Row], domain: Any, **options: Any) -> Prepared:
     import polars
 
     parameters: dict[str, Any] = dict.fromkeys(("unit", "threshold", "max_items_per_user", "max_items", "dbar"))
-    parameters |= {"delta": 0, "method": "exponential", "answers_epsilon": 0, "itemset_size": 1} | options
+    method = "auto" if options.get("above") else "exponential"
+    parameters |= {"delta": 0, "method": method, "answers_epsilon": 0, "itemset_size": 1} | options
     question = Question(item="page", user="visitor", observed=isinstance(domain, str), **parameters)
     columns = {"page": [page for page, _ in rows], "visitor": [user for _, user in rows]}
     return prepare(open_engine(polars.DataFrame(columns)), question, domain)

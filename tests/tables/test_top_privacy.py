@@ -23,6 +23,7 @@ from tests.support.table_releases import prepared
 
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
+from sparsegate.mechanisms.selection_methods import Ready
 from sparsegate.noise import Seeded
 from sparsegate.tables import partition_selection, top
 from sparsegate.tables.question import Question
@@ -34,6 +35,8 @@ class Drawn(NamedTuple):
 
     groups: NDArray[np.int64]
     members: NDArray[np.int64]
+    ready: Ready
+    noisy: None = None
 
 
 def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Drawn, float]]:
@@ -48,7 +51,7 @@ def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Drawn, float]]:
             probability *= weight[group] / left
             left -= weight[group]
         groups, ranks = np.array(order, dtype=np.int64).T
-        yield Drawn(groups, ranks), probability
+        yield Drawn(groups, ranks, request.prepare(scores)), probability
 
 
 def law(release: Prepared) -> dict[Hashable, float]:
