@@ -228,8 +228,7 @@ class Prepared:
         scores = list(histogram)
         groups, members = picks.groups.tolist(), picks.members.tolist()
         chosen = [(scores[group], member) for group, member in zip(groups, members, strict=True)]
-        estimated = picks.ready.estimated
-        if picks.noisy is None or estimated is None:
+        if picks.noisy is None or (estimated := picks.ready.estimated) is None:
             return chosen, None, None
         return chosen, tuple(max(0, count) for count in picks.noisy.tolist()), int(estimated.error_bar(CONFIDENCE))
 
