@@ -15,6 +15,7 @@ import sparsegate as sg
 from sparsegate.mechanisms.approximate import (
     _CELLS,
     _log_kappa,
+    _rounded_up,
     approximate_epsilon,
     approximate_scales,
     pure_renyi_bound,
@@ -207,6 +208,29 @@ def test_a_small_epsilon_finds_its_large_order():
     assert (
         scales.query < Fraction(2 * 1000, Fraction(1, 1000)) / 4
     )  # a quarter of what the pure gate takes for eps2 alone
+
+
+@pytest.mark.parametrize("far", [Fraction(10) ** 100, Fraction(10) ** 200])
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_noise_of_any_scale_leaves_the_bound_of_the_other(far, sensitivity):
+    rest = {"sensitivity": sensitivity, "cutoff": 2, "monotonic": False}
+    for order in (Fraction(1001, 1000), 1 + 1 / far):
+        for scales in (Scales(far, Fraction(3), None), Scales(Fraction(3), far, None)):
+            near = Scales(*(scale and min(scale, Fraction(10**40)) for scale in scales))
+            expected = renyi_bound(max(order, 1 + Fraction(1, 10**40)), scales=near, **rest)
+            assert renyi_bound(order, scales=scales, **rest) == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_order_next_to_one_is_the_mean_loss():
+    mean = math.tanh(0.5)  # of randomised response at 1
+    assert mean <= pure_renyi_bound(1 + Fraction(1, 10**200), Fraction(1)) <= mean * (1 + 1e-12)
+
+
+def test_a_bound_without_an_end_is_infinite():
+    with interval_arithmetic(64) as iv:
+        assert _rounded_up(-iv.log(iv.mpf([0, 1]))) == math.inf
+        assert _rounded_up(1 / iv.mpf([-1, 1])) == math.inf
+        assert 1 < _rounded_up(iv.mpf(1)) < 1 + 1e-15
 
 
 def test_continuous_noise_is_the_limit_of_fine_lattices():

@@ -105,3 +105,9 @@ def test_a_delta_outside_the_open_interval_is_refused(delta: object) -> None:
     with pytest.raises(ParameterError) as caught:
         round_epsilon(epsilon=1, delta=delta, count=3)
     assert caught.value.parameter == "delta"
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**300), Fraction(1, 10**18), Fraction(1), Fraction(10) ** 400])
+@pytest.mark.parametrize("delta", [Fraction(1, 10**400), Fraction(1, 10**6), 1 - Fraction(1, 10**400)])
+def test_no_size_of_epsilon_and_delta_is_an_accident(epsilon: Fraction, delta: Fraction) -> None:
+    assert round_epsilon(epsilon=epsilon, delta=delta, count=7) >= epsilon / 7

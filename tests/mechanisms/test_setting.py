@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import sparsegate as sg
 from sparsegate import privacy
+from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.variants import Scales
 
 SEEDED: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
@@ -46,3 +48,16 @@ def test_a_run_takes_no_plan_for_fewer_questions_than_it_has_answers(function: s
         FUNCTIONS[function](budget=shares, queries=1)
     with pytest.raises(sg.ParameterError, match="^threshold share must be positive"):
         FUNCTIONS[function](budget=shares)
+
+
+@pytest.mark.parametrize("short", [Fraction(0), Fraction(1, 10**30)])
+def test_noise_is_paid_for_to_the_last_digit(short: Fraction) -> None:
+    scales = Scales(Fraction(2), Fraction(6), None)  # 1/2 + 3/6
+    budget = sg.Budget(threshold=0.5, queries=Fraction(1, 2) - short)
+    parameters = {"cutoff": 3, "sensitivity": 1, "monotonic": True, "scales": scales, "budget": budget}
+    if not short:
+        assert calibrate("standard", threshold=0, not_private=False, **parameters).loss == 1
+        return
+    with pytest.raises(sg.ParameterError) as caught:
+        calibrate("standard", threshold=0, not_private=False, **parameters)
+    assert caught.value.parameter == "budget"

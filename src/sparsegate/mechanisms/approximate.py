@@ -46,7 +46,7 @@ from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Re
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.noise.geometric import MAX_SCALE, MIN_SCALE
 
-_BITS = 320  # of the bound: 1 - q and 1 - (1-g)**alpha (1-g')**(1-alpha) may each lose a third of them
+_BITS = 320  # of the bound, beside what differences lose: 1 - q, alpha - 1, 1 - (1-g)**alpha (1-g')**(1-alpha)
 _CELLS = 16
 _DIGITS = 32  # binary digits of a scale: short numbers are fast, and rounding up gives away 1e-9 of it
 _ORDERS = (math.log(1e-3), math.log(1e7))  # ln(alpha - 1) is searched here
@@ -84,21 +84,21 @@ def renyi_bound(
     >>> round(renyi_bound(Fraction(20), scales=scales, sensitivity=1, cutoff=50, monotonic=True), 4)
     0.1938
     """
-    with interval_arithmetic(_BITS) as iv:
+    with interval_arithmetic(_bits(alpha - 1, *scales[:2])) as iv:
         gate = _gate(iv, scales, sensitivity, cutoff, monotonic, int(lattice))
         return _rounded_up(_divergence(iv, _exact(iv, alpha), gate))
 
 
 def waiting_bound(alpha: Fraction, *, query: Fraction, shift: int, cutoff: int) -> float:
     """c ln kappa / (alpha - 1), rounded up: what c waiting times for an ABOVE add to the divergence of rho."""
-    with interval_arithmetic(_BITS) as iv:
+    with interval_arithmetic(_bits(alpha - 1, query)) as iv:
         order = _exact(iv, alpha)
         return _rounded_up(cutoff * _log_kappa(iv, order, _exact(iv, query), shift, _CELLS) / (order - 1))
 
 
 def pure_renyi_bound(alpha: Fraction, epsilon: Fraction) -> float:
     """D_alpha of whatever is epsilon-DP, rounded up: that of randomised response, which is rho one step away."""
-    with interval_arithmetic(_BITS) as iv:
+    with interval_arithmetic(_bits(alpha - 1, epsilon)) as iv:
         order = _exact(iv, alpha)
         return _rounded_up(_threshold_moment(iv, order, 1 / _exact(iv, epsilon), 1) / (order - 1))
 
@@ -146,7 +146,7 @@ def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monoto
         return float(_divergence(fp, alpha, guess, cells=1) + conversion(fp, alpha, asked))
 
     order = 1 + Fraction(math.exp(_least(in_floats, *_ORDERS)))
-    with interval_arithmetic(_BITS) as iv:
+    with interval_arithmetic(_bits(order - 1, *scales[:2])) as iv:
         alpha = _exact(iv, order)
         divergence = _divergence(iv, alpha, _gate(iv, scales, sensitivity, cutoff, monotonic))
         return _rounded_up(divergence + conversion(iv, alpha, -iv.log(_exact(iv, delta))))
@@ -270,24 +270,31 @@ def _log_kappa(ctx: Any, alpha: Any, scale: Any, shift: int, cells: int, step: i
         survived = alpha * log_rest + (1 - alpha) * ctx.log(1 - ctx.exp(log_g - log_ratio))
         return log_g + (alpha - 1) * log_ratio - ctx.log(1 - ctx.exp(survived))
 
-    return max((of_cell(left, right) for left, right in (ends if cells > 1 else [(0, 0)])), key=_upper)
+    return max((of_cell(left, right) for left, right in (ends if cells > 1 else [(0, 0)])), key=_end)
 
 
 def _exact(ctx: Any, x: Fraction) -> Any:
     return ctx.mpf(x.numerator) / ctx.mpf(x.denominator)
 
 
-def _upper(x: Any) -> float:
-    return x if isinstance(x, float) else _rounded_up(x)
+def _bits(*numbers: Fraction | None) -> int:
+    """Enough of them however large or small the numbers are."""
+    sizes = (abs(x.numerator.bit_length() - x.denominator.bit_length()) for x in numbers if x is not None)
+    return _BITS + 3 * sum(sizes)
+
+
+def _end(x: Any) -> Any:
+    """The upper end of an interval, to all its digits: two that round to one float may not be mistaken."""
+    return x if isinstance(x, float) else x.b
 
 
 def _rounded_up(interval: Any) -> float:
-    """A float that is not below the interval; infinite where the bits ran out, as for an order next to 1."""
-    _, mantissa, exponent, _ = interval._mpi_[1]
-    if not mantissa and exponent:  # mpmath's infinities and NaN
-        return math.inf
+    """A float that is not below the interval, which may have no end."""
     bits = 1100  # finer than any float
-    near = float(Fraction(scaled_floor(interval._mpi_[1], bits) + 1, 1 << bits))
+    end = interval.b
+    if not -(2.0**1023) < end < 2.0**1023:
+        return math.inf
+    near = float(Fraction(scaled_floor(end._mpi_[1], bits) + 1, 1 << bits))
     return math.nextafter(near, math.inf)
 
 

@@ -30,6 +30,7 @@ from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 
 _BITS = 128  # of the bound
 _DIGITS = 40  # binary digits of the result: short numbers are fast, and rounding down gives away 1e-12 of it
+_FAR = 10**100  # the order is searched as if epsilon and ln(1/delta) were within 1e-100 and this
 _WIDE, _STEPS = 40.0, 90  # how far around the classical order ln(alpha - 1) is searched, and how finely
 
 
@@ -55,7 +56,8 @@ def conversion(context: Any, alpha: Any, log_inverse: Any) -> Any:
 @lru_cache(maxsize=256)
 def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
     """sqrt(8 rho / count) for the largest rho found, rounded down; 0 where alpha asks for more than epsilon alone."""
-    order = 1 + Fraction(math.exp(_best_order(float(epsilon), log_inverse(delta))))
+    public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
+    order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
     with interval_arithmetic(_BITS) as iv:
         alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
         asked = conversion(iv, alpha, iv.log(iv.mpf(delta.denominator) / iv.mpf(delta.numerator)))
@@ -74,8 +76,8 @@ def _best_order(epsilon: float, log_inverse: float) -> float:
         asked = (log_inverse - math.log1p(above)) / above - math.log1p(math.exp(-x))
         return (epsilon - asked) / (1 + above)
 
-    classical = math.sqrt(epsilon + log_inverse) - math.sqrt(log_inverse)
-    middle = math.log(math.sqrt(log_inverse) / classical)
+    root = math.sqrt(log_inverse)
+    middle = math.log(root * (math.sqrt(epsilon + log_inverse) + root) / epsilon)
     low, high = middle - _WIDE, middle + _WIDE
     for _ in range(_STEPS):
         one, other = low + (high - low) / 3, high - (high - low) / 3
@@ -85,4 +87,6 @@ def _best_order(epsilon: float, log_inverse: float) -> float:
 
 def log_inverse(delta: Fraction) -> float:
     """ln(1/delta), also where delta is no float."""
+    if 2 * delta > 1:
+        return -math.log1p(-float(1 - delta))
     return math.log(delta.denominator) - math.log(delta.numerator)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import Budget
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounds import tight_loss, transcript_loss
+from sparsegate.mechanisms.bounds import Loss, tight_loss, transcript_loss
 from sparsegate.mechanisms.lattice import Lattice
 from sparsegate.mechanisms.margin import central_shift, steps_to_confidence
 from sparsegate.mechanisms.setting import Options, Setting
@@ -74,10 +74,15 @@ class Calibration:
         return Scales(*(None if scale is None else scale / step for scale in self.scales))
 
     @property
-    def epsilon(self) -> float:
-        """The tight epsilon of this run; math.inf where the row has none."""
+    def loss(self) -> Loss:
+        """The tight epsilon of this run, exactly; math.inf where the row has none."""
         public = {"cutoff": self.cutoff, "monotonic": self.monotonic, "queries": self.queries}
-        return float(tight_loss(self.row, self._per_unit, **public))  # type: ignore[arg-type]
+        return tight_loss(self.row, self._per_unit, **public)  # type: ignore[arg-type]
+
+    @property
+    def epsilon(self) -> float:
+        """The same, rounded."""
+        return float(self.loss)
 
     def margin(self, confidence: float) -> int:
         """How many steps from the threshold an answer must be to land on the right side with this probability."""
@@ -138,7 +143,7 @@ def calibrate(
         queries=setting.queries,
         shift=round(central_shift(in_steps)) if row.noise is Noise.EXPONENTIAL else 0,
     )
-    if row.private and Fraction(calibration.epsilon) > budget.total * (1 + Fraction(1, 10**12)):
+    if row.private and calibration.loss > budget.total:
         raise ParameterError("budget", "must cover the tight loss of the scales", float(budget.total), "pass epsilon=")
     return calibration
 
