@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.cli.conftest import ASK, Command
 
+from sparsegate.ledger.account import exact_amount
 from sparsegate.ledger.ledger import Ledger
 
 
@@ -27,9 +28,12 @@ def test_the_ledger_is_charged_refuses_and_is_named(command: Command, folder: Pa
     code, out, err = command(*options)
     assert (code, out) == (2, "")
     assert "epsilon 65 is spent and epsilon 5 remains" in err
+    # A delta that no method needs is not charged, and no reason to refuse.
+    code, _, err = command(*options, "--epsilon", "5", "--delta", "1e-9", "--json")
+    assert (code, err) == (0, "")
     spent = Ledger("x.ledger").entries()[1]
     assert spent.what == "top 3 of page, unit user, method subset, domain public"
-    assert Ledger("x.ledger").total_spent().epsilon == 65
+    assert Ledger("x.ledger").total_spent() == exact_amount(70, 0)
 
 
 def test_a_ledger_that_cannot_be_made_is_said_to_be_that(command: Command, folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -35,7 +36,9 @@ def visits(tmp_path: Path) -> Path:
 
 
 def answers(out: str) -> list[tuple[str, str]]:
-    return [(line[:5], line[7:]) for line in out.splitlines() if line.startswith(("ABOVE", "below"))]
+    """Each side with its condition, without the estimate."""
+    said = [line for line in out.splitlines() if line.startswith(("ABOVE", "below"))]
+    return [(line[:5], line[7:].partition("  (about ")[0]) for line in said]
 
 
 def test_each_condition_is_answered_in_its_turn(command, visits: Path) -> None:
@@ -94,10 +97,25 @@ def test_json_is_an_object_a_line(command, visits: Path) -> None:
 
 
 def test_no_output_tells_a_count(command, visits: Path) -> None:
+    """With noise of scale 2e8 an estimate is 1,000 or 2,000 with a probability below 2e-8."""
+    gate = ("--threshold", str(-(10**12)), "--cutoff", "2", "--epsilon", "1e-8", "--user", "visitor")
     for style in ((), ("--json",)):
-        out = command("watch", visits, *GATE, *style, "--where", "country = 'DE'")[1]
-        assert "1000" not in out.replace(",", "")
-        assert "2000" not in out.replace(",", "")
+        out = command("watch", visits, *gate, *style, "--where", "country = 'DE'")[1]
+        assert "standard" in out
+        assert re.search(r"\b[12]000\b", out.replace(",", "")) is None
+
+
+def test_an_above_says_about_how_many_and_a_ledger_repeats_it(command, visits: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "x.ledger"
+    charge = ("--ledger", ledger, "--budget", "10", "--dataset", "visits")
+    asked = ("--where", "country = 'FR'", "--where", "country = 'DE'")
+    out = command("watch", visits, *GATE, *charge, "--json", *asked)[1]
+    below, above = map(json.loads, out.splitlines()[1:])
+    assert "estimate" not in below
+    assert abs(above["estimate"] - 1000) < 200  # noise of scale 0.3
+    assert 0 < above["standard_error"] < 1
+    shown = command("ledger", "show", ledger, "--release", "2")[1]
+    assert f"ABOVE  country = 'DE'  (about {above['estimate']:,}, standard error {above['standard_error']})\n" in shown
 
 
 def test_a_list_with_a_bad_condition_is_refused_before_anything_is_spent(command, visits: Path, tmp_path: Path) -> None:
@@ -202,7 +220,7 @@ def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_is_quiet(vis
         watch.stdin.buffer.write(b"page = '\xff'\n")
         watch.stdin.write("country = 'DE'\n")
         watch.stdin.flush()
-        assert "ABOVE  country = 'DE'\n" in iter(watch.stdout.readline, "")
+        assert any(line.startswith("ABOVE  country = 'DE'  (") for line in iter(watch.stdout.readline, ""))
         watch.send_signal(signal.SIGINT)
         assert watch.wait(timeout=30) == 130
         assert watch.stdout.read() == ""

@@ -51,6 +51,8 @@ def test_a_refusal_changes_nothing(ledger: Ledger) -> None:
     before = ledger.statement()
     with pytest.raises(BudgetExceeded, match="epsilon 0.7 is spent and epsilon 0.3 remains"):
         ledger.spend(epsilon=0.4, what="too much")
+    with pytest.raises(BudgetExceeded, match="epsilon 0.3, and no delta remains"):
+        ledger.spend(epsilon=0.2, delta=1e-6, what="a budget without delta")
     assert ledger.statement() == before
     assert before.remaining == Amount(epsilon=Fraction(3, 10))
 

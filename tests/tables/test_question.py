@@ -68,6 +68,7 @@ PAIRS = {"itemset_size": 2}
         ("epsilon", {**OBSERVED, "epsilon": 1e-30}),
         *(("above", {**ABOVE, "above": bad}) for bad in (0, 5, -1, 2.5, True, "9")),
         ("above", {**ABOVE, "domain": ["/home"], "delta": 0}),
+        ("ordered", {**ABOVE, "ordered": True}),
         *(("delta", {**ABOVE, "delta": bad}) for bad in (0, 1)),
         ("max_items_per_user", {**ABOVE, "max_items_per_user": None}),
         ("epsilon", {**ABOVE, "epsilon": 1e-30}),

@@ -124,7 +124,9 @@ def top(
         drawable(plot)
     spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
     # The same total as in the record, so that a refusal comes before the data is read.
-    spending.check(exact_epsilon(epsilon) + exact_epsilon(answers_epsilon, "answers_epsilon", zero=True), delta)
+    # Over a public domain the method decides whether delta is used, and only then is it charged.
+    total = exact_epsilon(epsilon) + exact_epsilon(answers_epsilon, "answers_epsilon", zero=True)
+    spending.check(total, delta if domain == "observed" else 0)
     ready_to_print()
     names = [*(names_in(where) if where else ()), *(name for name in (user, item) if name is not None)]
     asked = list({name.casefold(): name for name in names}.values())

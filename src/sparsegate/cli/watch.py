@@ -27,6 +27,7 @@ from sparsegate.cli.options import (
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
+from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.sparse_vector import SparseVector, gate_calibration
 
 
@@ -55,7 +56,7 @@ def watch(
     """Which conditions hold for more users than a threshold? Pays for the first --cutoff that do, and then closes.
 
     A condition is about the columns of a row, such as "country = 'DE' AND page = '/pay'"; it is compared by the number
-    of distinct users with a matching row. See docs/conditions.md.
+    of distinct users with a matching row. An ABOVE says about how many, at no cost. See docs/conditions.md.
     """
     from sparsegate.conditions import names_in
     from sparsegate.tables.engine_errors import quiet
@@ -126,7 +127,7 @@ def watch(
                     continue
                 except TableError as error:
                     raise TableError(f"{error}; the answers above are paid for") from None
-                report.answer(condition, bool(gate.ask(count)), gate.remaining or 0)
+                report.answer(condition, gate.ask(count), gate.remaining or 0)
                 if gate.closed:
                     report.close()
                     break
@@ -151,8 +152,11 @@ class WatchReport:
     def start(self, record: dict[str, Any]) -> None:
         self._tell({"release": "watch", "record": record})
 
-    def answer(self, condition: str, above: bool, remaining: int) -> None:
-        self._tell({"condition": condition, "above": above, "remaining": remaining})
+    def answer(self, condition: str, answer: Answer, remaining: int) -> None:
+        part: dict[str, Any] = {"condition": condition, "above": answer.above}
+        if answer.estimate is not None and answer.standard_error is not None:
+            part |= {"estimate": answer.estimate, "standard_error": round(answer.standard_error, 2)}
+        self._tell({**part, "remaining": remaining})
 
     def close(self) -> None:
         self._tell({"closed": True})
@@ -192,11 +196,16 @@ class WatchReport:
                 f"right 95 % of the time for counts {record['margin']} or more away from the threshold"
             )
         elif "condition" in part:
-            typer.echo(f"{'ABOVE' if part['above'] else 'below'}  {part['condition']}")
+            typer.echo(f"{'ABOVE' if part['above'] else 'below'}  {part['condition']}{_estimate(part)}")
         elif "closed" in part:
             typer.echo("closed: the last ABOVE is given")
         else:  # kept by hand, beside the answers
             print_json(part, indent=None)
+
+
+def _estimate(part: Mapping[str, Any]) -> str:
+    """What an ABOVE says beside its side, if anything: an older ledger has kept none."""
+    return f"  (about {part['estimate']:,}, standard error {part['standard_error']:,})" if "estimate" in part else ""
 
 
 def _lines(file: str) -> list[str]:

@@ -166,10 +166,11 @@ class Statement:
     def admit(self, amount: Amount) -> None:
         """Raise ``BudgetExceeded`` if spending this would pass the budget."""
         if not (self.spent + amount).within(self.budget):
+            no_delta = ", and no delta" if amount.delta and not self.remaining.delta else ""
             raise BudgetExceeded(
                 f"{amount} is more than the ledger of {self.dataset!r} has left: of a budget of {self.budget}, "
-                f"{self.spent} is spent and {self.remaining} remains; nothing was spent; ask for less, or raise the "
-                "budget on record with `sparsegate ledger raise`"
+                f"{self.spent} is spent and {self.remaining}{no_delta} remains; nothing was spent; ask for less, or "
+                "raise the budget on record with `sparsegate ledger raise`"
             )
 
     def check_budget(self, epsilon: Number | None, delta: Number | None) -> None:

@@ -176,24 +176,24 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
     {
         "exponential": SelectionMethod(
             says="the exponential mechanism, peeled",
-            why_not="weighs scores directly, without threshold, passes, split or lattice",
+            why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
             prepare=_exponential,
         ),
         "subset": SelectionMethod(
             says="the exponential mechanism over sets: noise that does not grow with the count, no order",
-            why_not="weighs scores directly, without threshold, passes, split or lattice",
+            why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
             ordered=False,
             prepare=_subset,
         ),
         "gumbel": SelectionMethod(
-            says="the same with a delta, and far less noise for many items",
+            says="the exponential mechanism with a delta: far less noise for many items",
             options=frozenset({"delta"}),
             why_not="weighs scores directly, without threshold, passes, split or lattice",
             prepare=_gumbel,
         ),
         "one-shot": SelectionMethod(
             says="exponential noise once, the largest in order",
-            why_not="adds noise to scores, without threshold, passes, split or lattice",
+            why_not="adds noise to scores, without delta, threshold, passes, split or lattice",
             prepare=_one_shot,
         ),
         "noisy-scores": SelectionMethod(

@@ -212,10 +212,11 @@ class Question:
     def _check_above(self) -> None:
         if self.above is None:
             return
-        others = {"count": None, "dbar": None, "threshold": None, "method": AUTO}
+        others = {"count": None, "dbar": None, "threshold": None, "method": AUTO, "ordered": False}
         for name, unused in others.items():
             if (given := getattr(self, name)) != unused:
-                raise ParameterError(name, "must not be given with above, which selects all that many have", given)
+                rule = "must not be given with above, which selects all that many have, as a set"
+                raise ParameterError(name, rule, given, "leave it out")
         if not self.observed:
             rule = 'must not be given with a public domain; it is for domain="observed"'
             raise ParameterError("above", rule, self.above, 'pass method="sparse-vector" with a threshold and a count')

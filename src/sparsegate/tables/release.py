@@ -75,8 +75,7 @@ class Record:
 class TopItems:
     """The chosen items in the order selected, which is part of what may be released; an itemset is a tuple of items.
 
-    What was selected as a set (``record.ordered`` is False) is sorted by label. Where everything above a bar was asked
-    for, the largest estimates come first.
+    What was selected as a set (``record.ordered`` is False) is sorted by label, or the largest estimates come first.
 
     ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each lies within
     ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero; counts that came with

@@ -80,7 +80,8 @@ def top_items(
     delta: the probability, such as 1e-8, with which the guarantee may fail: needed for "observed", and for a public
         domain a way to much less noise where many are selected. It is charged where it is used.
     method, ordered, threshold: as in ``select_top``. The rule of "auto" knows how many items one person can touch: 1
-        for rows, else max_items_per_user. What is selected as a set comes sorted by label.
+        for rows, else max_items_per_user. What is selected as a set comes sorted by label,
+        or by its noisy counts where those are paid for.
     answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows). Where counts come
         with the selection ("noisy-scores", a person touches at most c items), eps3 is spent on that, too.
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
@@ -186,7 +187,7 @@ class Prepared:
             bar = error_bar(self._scale, CONFIDENCE)
         if estimates is None:
             return TopItems(items=tuple(labels), record=record)
-        if question.bar is not None:
+        if not record.ordered:  # the counts are released: to sort by them tells nothing more
             places = sorted(places, key=lambda place: -estimates[place])
         return TopItems(
             items=tuple(labels[place] for place in places),
