@@ -124,6 +124,17 @@ def test_a_restart_goes_on_with_the_same_threshold_noise_at_no_cost(shop: Shop) 
     assert other.budget().spent.epsilon == 1
 
 
+@pytest.mark.parametrize(("common", "rare"), [(HIGH, LOW), (LOW, HIGH)])
+def test_a_two_sided_gate_goes_on_after_a_restart_with_many_of_one_answer(shop: Shop, common: str, rare: str) -> None:
+    keeper = shop.keeper()
+    gate = shop.open(keeper, cutoff=2, closes="rarer")
+    for _ in range(5):
+        keeper.ask(shop.caller(), gate, common)
+    keeper.close()
+    other = shop.keeper()
+    assert [other.ask(shop.caller(), gate, where).closed for where in (common, rare, rare)] == [False, False, True]
+
+
 def test_the_threshold_noise_is_in_the_ledger_encrypted_only(shop: Shop, keeper: Keeper) -> None:
     gates = [shop.open(keeper, epsilon=1) for _ in range(8)]
     for gate in gates:

@@ -245,9 +245,9 @@ class Keeper:
             if row.id not in self._live:
                 spec, now = row.tally.spec, self._store.gate(row.id).tally
                 secret = self._key.unseal(row.sealed, self._context(row.id, spec))
-                self._live[row.id] = resume(
-                    secret, asked=now.asked, positives=min(now.positives, spec.cutoff), **parameters(spec)
-                )
+                most = now.asked if spec.closes == "rarer" else spec.cutoff
+                counted = {"asked": now.asked, "positives": min(now.positives, most)}
+                self._live[row.id] = resume(secret, **counted, **parameters(spec))
             return self._live[row.id]
 
     def gate(self, id: str) -> dict[str, Any]:
