@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from fractions import Fraction
@@ -229,3 +230,19 @@ def test_a_refund_that_does_not_fit_is_damage(ledger: Ledger, amount: str, of: i
         append(connection, 3, EntryKind.REFUND, type(entry.amount)(epsilon=Fraction(amount)), "forged", of=of)
     with pytest.raises(LedgerError, match="damaged"):
         ledger.statement()
+
+
+@pytest.mark.parametrize(("of", "delta"), [(3, 0), (3, 1e-3), (-2, 0), (-99, 0)])
+def test_a_refund_that_a_hand_wrote_is_damage(tmp_path: Path, of: int, delta: float) -> None:
+    """Of an entry with a delta, or of one that a list counts from its end: SQLite does not look unless it is told."""
+    path = tmp_path / "visits.ledger"
+    with Ledger.create(path, dataset="visits", budget=1, budget_delta=0.1) as ledger:
+        ledger.spend(epsilon=HALF, what="a gate")
+        ledger.spend(epsilon=HALF, delta=1e-3, what="a gate with a delta")
+        at = ledger.entries()[-1].at.isoformat()
+    with sqlite3.connect(path) as connection:
+        forged = (4, at, "refund", "0.5", str(delta), "forged")
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", forged)
+        connection.execute("INSERT INTO refunds VALUES (?, 4)", (of,))
+    with pytest.raises(LedgerError, match="entry 4 gives back what was not spent"):
+        Ledger(path)

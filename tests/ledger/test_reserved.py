@@ -76,6 +76,16 @@ def test_a_charge_serves_one_release(ledger: Ledger) -> None:
     assert ledger.release(2).gave == ({"release": "laplace", "value": value},)
 
 
+def test_a_charge_that_was_given_back_pays_for_nothing(ledger: Ledger) -> None:
+    with ledger.together() as report:
+        charge = report.reserve(epsilon=0.5, what="not needed")
+    ledger.give_back(charge.number, epsilon=0.25)
+    for again in (charge, ledger.reserved(charge.number)):
+        with pytest.raises(sg.LedgerError, match="got entry 2 back"):
+            number(again, source=Untouchable(1), not_private=True)
+    assert ledger.total_spent().epsilon * 4 == 1
+
+
 def test_a_forked_copy_of_a_charge_cannot_be_used_a_second_time(ledger: Ledger) -> None:
     with ledger.together() as report:
         charge = report.reserve(epsilon=0.5, what="once")

@@ -41,7 +41,7 @@ the proof needs, and who sees to it:
 - *delta_i = 0.* An (eps, delta) guarantee is of the whole mechanism; it has no loss for each transcript, and nothing
   goes back. *The noise is secret.* A run with a seed, or of a flawed row, has no such L: nothing goes back either.
 - *At most once for each entry.* The store holds it: ``of`` is a key of the table ``refunds``. A process that dies gives
-  back nothing, and a charge whose gate is gone stays spent.
+  back nothing, and a charge whose gate is gone stays spent. A reserved charge that has given back serves no release.
 
 A release that is read again is a function of what was released.
 """
@@ -154,6 +154,10 @@ class Statement:
     def given_back(self) -> Amount:
         """The sum of what closed gates did not use."""
         return self._sum(EntryKind.REFUND)
+
+    def refund_of(self, number: int) -> Entry | None:
+        """The entry in which that of this number gave back."""
+        return next((entry for entry in self.entries if entry.of == number), None)
 
     def _sum(self, *kinds: EntryKind) -> Amount:
         return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=Amount(epsilon=Fraction(0)))

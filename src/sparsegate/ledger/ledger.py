@@ -164,7 +164,7 @@ class Ledger:
         amount = Amount(epsilon=rounded_down(epsilon))
         statement = self._read(connection)
         paid = self._spent(connection, number)
-        if (before := next((one for one in statement.entries if one.of == number), None)) is not None:
+        if (before := statement.refund_of(number)) is not None:
             return before
         if paid.amount.delta or not amount.within(paid.amount):
             raise ParameterError(
@@ -229,6 +229,10 @@ class Ledger:
                 raise BudgetExceeded(
                     f"{cost} is more than was reserved for {entry.what!r}, {entry.amount}; nothing was released; ask "
                     "for less, or reserve more"
+                )
+            if self._read(connection).refund_of(number) is not None:
+                raise self.database.trouble(
+                    f"got entry {number} back, and what was given back pays for nothing; reserve another charge"
                 )
             if read_parts(self.database, connection, number):
                 raise self.database.trouble(

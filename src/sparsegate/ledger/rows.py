@@ -54,10 +54,14 @@ def read_statement(database: Database, connection: Connection, dataset: str | No
     if not entries or entries[0].kind is not EntryKind.BUDGET:
         raise damaged(database, "it does not begin with a budget")
     for entry in entries:
-        paid = None if entry.of is None else entries[min(entry.of, entry.number) - 1]
-        if paid is not None and not (paid.kind.spends and entry.amount.within(paid.amount)):
+        if entry.of is not None and not (0 < entry.of < entry.number and _gives_back(entry, entries[entry.of - 1])):
             raise damaged(database, f"entry {entry.number} gives back what was not spent")
     return Statement(dataset=name, entries=entries)
+
+
+def _gives_back(refund: Entry, paid: Entry) -> bool:
+    """Whether one may have given back the other: it spent as much, and no delta."""
+    return paid.kind.spends and not paid.amount.delta and refund.amount.within(paid.amount)
 
 
 def read_spent(database: Database, connection: Connection, number: object) -> Entry:
