@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 
 from rich.console import Console
 from rich.table import Table
@@ -58,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def show(results: list[Result], seconds: float) -> None:
     console = Console(stderr=True, width=None if sys.stderr.isatty() else 170)
     machine = f"{os.cpu_count()} CPUs, {platform.machine()}, Python {platform.python_version()}"
-    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    # A module may need no peer: what is not installed was not measured.
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES if find_spec(name))
     load = "load average {:.1f}, {:.1f}, {:.1f}".format(*os.getloadavg())
     table = Table(caption=f"{machine}; {libraries}; {seconds:.0f} s; {load}", caption_justify="left")
     for title in ("figure", "peer", "ours", "peer's", "unit", "ratio", "target", "met"):

@@ -138,7 +138,8 @@ class Question:
         most = self.max_items or self.max_items_per_user
         if most is None:
             return None
-        return f"at most {most} items of each user, chosen by a hash; counts and error bars leave out the others"
+        items = "item" if most == 1 else "items"
+        return f"at most {most} {items} of each user, chosen by a hash; counts and error bars leave out the others"
 
     def _check_unit(self) -> None:
         if not isinstance(self.item, str):

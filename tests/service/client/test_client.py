@@ -117,7 +117,7 @@ def test_the_schema_says_what_may_be_asked_about(owner, live):
     assert (served.dataset, served.unit, served.delay) == ("visits", "user", 0)
 
 
-def test_a_top_list_comes_back_in_the_order_selected(owner):
+def test_a_top_list_comes_back_with_its_counts(owner):
     top = owner.top(item="page", count=2, epsilon=200, domain=("/blog", "/pay", "/home"), answers_epsilon=50)
     assert top.items == ("/home", "/pay")
     assert abs(top.estimates[0] - 300) < 30

@@ -98,9 +98,9 @@ class AsyncClient:
         """What was allowed, spent and left."""
         return await self.send(look_at_budget())
 
-    async def top(self, *, item: str, count: int, epsilon: Number, domain: Candidates, **options: Any) -> TopAnswer:
-        """A private top-c of one column; the options are those of ``sparsegate.top_items``."""
-        return await self.send(ask_top(item=item, count=count, epsilon=epsilon, domain=domain, **options))
+    async def top(self, *, item: str, epsilon: Number, domain: Candidates, **options: Any) -> TopAnswer:
+        """A private top-c of one column: ``count``, or ``above``, and the options of ``sparsegate.top_items``."""
+        return await self.send(ask_top(item=item, epsilon=epsilon, domain=domain, **options))
 
     async def schema(self) -> ServedData:
         """What may be asked about."""

@@ -145,7 +145,7 @@ def _error(heard: Heard | None) -> SparsegateError:
 
 @dataclass(frozen=True, kw_only=True)
 class TopAnswer:
-    """A private top-c: the items in the order selected, and their noisy counts where they were paid for."""
+    """A private top-c: the items in the order selected, or as a set, and their noisy counts where there are any."""
 
     items: tuple[Any, ...]
     estimates: tuple[int, ...] | None

@@ -112,9 +112,9 @@ class Client:
         """What was allowed, spent and left."""
         return self.send(look_at_budget())
 
-    def top(self, *, item: str, count: int, epsilon: Number, domain: Candidates, **options: Any) -> TopAnswer:
-        """A private top-c of one column; the options are those of ``sparsegate.top_items``."""
-        return self.send(ask_top(item=item, count=count, epsilon=epsilon, domain=domain, **options))
+    def top(self, *, item: str, epsilon: Number, domain: Candidates, **options: Any) -> TopAnswer:
+        """A private top-c of one column: ``count``, or ``above``, and the options of ``sparsegate.top_items``."""
+        return self.send(ask_top(item=item, epsilon=epsilon, domain=domain, **options))
 
     def schema(self) -> ServedData:
         """What may be asked about."""

@@ -56,7 +56,7 @@ class GateView(BaseModel):
     noise: Literal["exponential", "laplace"]
     closes: Literal["above", "rarer"]
     standard_error: Annotated[float | None, Field(description="Of the estimate that an ABOVE carries, if it does.")]
-    margin: Annotated[float, Field(description="An answer so far from the threshold is right with `confidence`.")]
+    margin: Annotated[float, Field(description="An answer this far from the threshold is right with `confidence`.")]
     confidence: float
     asked: int
     positives: Annotated[int, Field(description="What counts as ABOVE, lost answers included.")]
@@ -151,13 +151,13 @@ class BudgetStatement(BaseModel):
 
 
 class Top(BaseModel):
-    """The chosen items in the order selected; an itemset is a list of items."""
+    """The chosen items in the order selected, or as a set; an itemset is a list of items."""
 
     model_config = example(
         items=["/home", "/pay"],
         estimates=None,
         error_bar=None,
-        record={"epsilon": 0.5, "delta": 0.0, "method": "exponential", "unit": "user", "count": 2},
+        record={"epsilon": "0.5", "delta": "0", "method": "subset", "ordered": False, "unit": "user", "count": 2},
     )
 
     items: list[str | int | list[str | int]]
@@ -326,12 +326,13 @@ class AskGate(_Asked):
 
 
 class AskTop(_Asked):
-    """A private top-c of one column; see ``sparsegate.top_items`` for what the options mean."""
+    """A private top-c of one column, or all above a bar; see ``sparsegate.top_items`` for what the options mean."""
 
     model_config = example(item="page", count=2, epsilon="0.5", domain=["/home", "/pay", "/cart"])
 
     item: Annotated[str, Field(description="The declared column to rank: text or integers.")]
-    count: Annotated[int, Field(ge=1, le=MOST_WHOLE)]
+    count: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="How many to select; or above.")] = None
+    above: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="All that about this many people have.")] = None
     epsilon: Positive
     domain: Annotated[Candidates, Field(description='PUBLIC candidates: a list; n for 0, ..., n-1; or "observed".')]
     delta: Exact = Fraction(0)
