@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no module {', '.join(sorted(unknown))}; there are {', '.join(MODULES)}")
     if options.list:
         for name in MODULES:
-            print(f"{name:8}{importlib.import_module(f'benchmarks.{name}').__doc__}")
+            says = importlib.import_module(f"benchmarks.{name}").__doc__ or ""
+            print(f"{name:12}{says.splitlines()[0]}")
         return 0
     start = time.perf_counter()
     results = []

@@ -33,10 +33,11 @@ def watch(counts: dict[str, int], console: Console) -> None:
     for page in order:
         if gate.closed:
             break
-        above = bool(gate.ask(counts[page]))
-        below += not above
-        if above:
-            table.add_row(page, f"{counts[page]:,}", "ABOVE", "yes" if counts[page] >= THRESHOLD else "no")
+        answer = gate.ask(counts[page])
+        below += not answer
+        if answer:
+            said = f"ABOVE, about {answer.estimate:,}"
+            table.add_row(page, f"{counts[page]:,}", said, "yes" if counts[page] >= THRESHOLD else "no")
     console.print(table)
     margin = gate.margin(0.95)
     console.print(f"{below:,} answers of BELOW cost nothing more.")
@@ -44,10 +45,10 @@ def watch(counts: dict[str, int], console: Console) -> None:
 
 
 def publish(counts: dict[str, int], console: Console) -> None:
-    """Publish the ten most visited pages by the exponential mechanism."""
+    """Publish the ten most visited pages, as a set."""
     chosen = sg.select_top(counts, count=10, epsilon=0.5, sensitivity=1, monotonic=True)
     truth = sorted(counts, key=lambda page: counts[page], reverse=True)
-    table = Table(title="Top ten of 2,000 pages, epsilon 0.5 for the whole list")
+    table = Table(title="Top ten of 2,000 pages, epsilon 0.5 for the whole set")
     for column in ("selected", "true rank (secret)", "true count (secret)"):
         table.add_column(column, justify="left" if column == "selected" else "right")
     for page in chosen.items or ():
