@@ -217,3 +217,19 @@ def test_a_selection_can_not_be_changed() -> None:
     selection = select(COUNTS)
     with pytest.raises(AttributeError):
         selection.items = ()
+
+
+class Alike:
+    """Says of itself what all of its kind say."""
+
+    def __repr__(self) -> str:
+        return "alike"
+
+
+@pytest.mark.parametrize("kind", [Alike, type("Addressed", (), {})])
+def test_what_reads_alike_or_shows_its_address_is_in_the_order_of_coins(kind: type) -> None:
+    labels = [kind() for _ in range(20)]
+    as_set = Request(count=20, epsilon=1, sensitivity=1, method="subset")
+    orders = [as_set.shown_order(labels) for _ in range(3)]  # 3 equal ones of 20 labels: once in (20!)**2
+    assert all(sorted(order) == list(range(20)) for order in orders)
+    assert len(set(map(tuple, orders))) > 1

@@ -8,6 +8,7 @@ better however that is chosen.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -153,7 +154,7 @@ class Request:
         """The places of the selected in an order that may be released: as selected, or by label for a set.
 
         The order in which a mapping has its items is no such order: it may be that of their scores. Labels that cannot
-        be compared, or not with all others, are sorted by type and by how they read.
+        be compared, or not with all others, are sorted by type and by how they read; those that read alike by a coin.
         """
         places = range(len(labels))
         if METHODS[self.method].ordered:
@@ -161,7 +162,8 @@ class Request:
         kinds = set(map(type, labels))
         if kinds <= {str} or kinds <= {int}:
             return sorted(places, key=labels.__getitem__)
-        return sorted(places, key=lambda place: (type(labels[place]).__qualname__, repr(labels[place])))
+        coins = random.SystemRandom().sample(places, len(places))
+        return sorted(coins, key=lambda place: (type(labels[place]).__qualname__, _reading(labels[place])))
 
     def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:
         """Draw the selection as members of groups, for a caller who names the items of a histogram.
@@ -277,3 +279,13 @@ def select_top(
     kept = {"items": selection.items} if items is not None else {"indices": selection.indices}
     picks.keep({"release": "select_top", **kept, **({} if estimates is None else {"estimates": estimates})})
     return selection
+
+
+def _reading(label: Any) -> str:
+    """How a label reads, or nothing: an address tells when it was made, and an error would lose what is paid for."""
+    if type(label).__repr__ is object.__repr__:
+        return ""
+    try:
+        return repr(label)
+    except Exception:
+        return ""
