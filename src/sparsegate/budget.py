@@ -74,12 +74,11 @@ def _decimal(value: object) -> Fraction | None:
     return None
 
 
-def exact_count(value: object, parameter: str) -> int:
-    """Read a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(
-            parameter, "must be a whole number of at least 1", value, f"pass for instance {parameter}=25"
-        )
+def exact_count(value: object, parameter: str, *, least: int = 1) -> int:
+    """Read a whole number of at least 1, or of another least one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        rule = f"must be a whole number of at least {least}"
+        raise ParameterError(parameter, rule, value, f"pass for instance {parameter}=25")
     return int(value)
 
 
@@ -279,7 +278,8 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
     """
     if ledger is None:
         return Charge()
-    if not isinstance(ledger, Spender) or isinstance(ledger, type) or iscoroutinefunction(ledger.spend):
+    waits = any(iscoroutinefunction(getattr(ledger, does, None)) for does in ("spend", "keep", "give_back"))
+    if not isinstance(ledger, Spender) or isinstance(ledger, type) or waits:
         raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')
     shown = "".join(mark if mark.isprintable() else " " for mark in what)
     return Charge(ledger, ledger.spend(epsilon=epsilon, delta=delta, what=shown[:LONGEST_LINE]), pure=not delta)

@@ -179,7 +179,17 @@ class Later:
     async def keep(self, *_: Any) -> None: ...
 
 
-@pytest.mark.parametrize("wrong", ["visits.ledger", 3, object(), sg.Ledger, Later()])
+class BackLater:
+    """An account that spends at once, and takes back in another loop: what goes back would never arrive."""
+
+    def spend(self, **_: Any) -> None:
+        raise AssertionError
+
+    def keep(self, *_: Any) -> None: ...
+    async def give_back(self, *_: Any, **__: Any) -> None: ...
+
+
+@pytest.mark.parametrize("wrong", ["visits.ledger", 3, object(), sg.Ledger, Later(), BackLater()])
 def test_what_is_no_ledger_is_refused_by_name(wrong: Any) -> None:
     with pytest.raises(sg.ParameterError, match=r"^ledger must be an open ledger"):
         number(ledger=wrong, source=Untouchable(1), not_private=True)

@@ -108,3 +108,12 @@ def test_it_never_passes_the_budget_and_no_answer_lowers_it(
     assert 0 <= cost <= made.budget.total
     assert cost <= made.cost(below=below + 1, above=above)
     assert cost <= made.cost(below=below, above=above + 1)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, None, "3"])
+def test_only_numbers_of_answers_have_a_cost(wrong: Any) -> None:
+    for counts in ({"below": wrong, "above": 0}, {"below": 0, "above": wrong}):
+        with pytest.raises(sg.ParameterError, match=r"^(below|above) must be a whole number of at least 0"):
+            gate().cost(**counts)
+    with pytest.raises(sg.ParameterError, match=r"^noise must be one of"):
+        gate(noise=[wrong])

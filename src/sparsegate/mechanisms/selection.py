@@ -283,7 +283,7 @@ def select_top(
 
 def _reading(label: Any) -> str:
     """How a label reads, or nothing: an address tells when it was made, and an error would lose what is paid for."""
-    if type(label).__repr__ is object.__repr__:
+    if getattr(type(label), "__repr__", None) is object.__repr__:
         return ""
     try:
         return repr(label)

@@ -118,7 +118,7 @@ class SparseVector(Gate):
 
     def cost(self, *, below: int, above: int) -> Fraction:
         """L(m,k): what a gate like this one costs that has said m BELOW and k ABOVE."""
-        return self._calibration.spent([(below, above)])
+        return self._calibration.spent([(exact_count(below, "below", least=0), exact_count(above, "above", least=0))])
 
     def dp_event(self, accountant: Accountant = "rdp") -> Any:
         """This gate as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld".
@@ -148,7 +148,7 @@ def gate_calibration(
     **options: Unpack[Split],
 ) -> Calibration:
     """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
-    if noise not in _ROWS:
+    if not isinstance(noise, str) or noise not in _ROWS:
         raise ParameterError("noise", f"must be one of {', '.join(_ROWS)}", noise, 'pass noise="auto"')
     if closes not in ("above", "rarer"):
         raise ParameterError("closes", 'must be "above" or "rarer"', closes, "leave it out")
