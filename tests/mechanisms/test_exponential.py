@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections import Counter
 from fractions import Fraction
 
@@ -211,6 +212,14 @@ def test_no_score_however_small_leaves_a_subnormal_number_to_compute_with(noise:
     for reference in (0.0, 5e-324, 1e-309):
         exponential._differences(values, reference, noise, out)
         assert (np.abs(out[out != 0]) >= noise * 2.0**-54).all()
+
+
+def test_scores_whose_difference_is_beyond_all_floats_are_ordered_by_noise() -> None:
+    """Two scores closer than the noise, and one so far below that to subtract it gives infinity for one of them."""
+    half = sys.float_info.max / 2
+    scores = Scores.each([half - 5.5e299, half - 6.5e299, -half])
+    orders = Counter(tuple(select(Seeded(seed), scores, Fraction(1, 6 * 10**299), 3)) for seed in range(100))
+    assert set(orders) == {(0, 1, 2), (1, 0, 2)}
 
 
 def test_steep_scores_do_not_underflow() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections import Counter
 from fractions import Fraction
 
@@ -18,7 +17,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.noise import Seeded
 
-LARGEST = sys.float_info.max
+LARGEST = 2.0**1022
 SECRET = 8675309  # a score that must show in no message
 
 

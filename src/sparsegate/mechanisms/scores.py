@@ -24,7 +24,7 @@ Values: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 ScoresLike: TypeAlias = "Scores | Mapping[Any, int] | Mapping[Any, float] | ArrayLike"
 
 _MIN, _MAX = -(2**63), 2**63 - 1
-_LARGEST = float(np.finfo(np.float64).max)
+_LARGEST = 2.0**1022  # no difference of two, and no noise beside it, is beyond all floats
 _MOST = 2**62  # items in all, so that every running total fits int64
 
 
@@ -146,7 +146,7 @@ class Scores:
 def _numbers(values: object) -> Values:
     """Scores as int64 or float64. Their types decide which, and no value is refused: see ``mechanisms.lattice``.
 
-    Whole numbers beyond int64 are clamped to it, infinities to the largest floats, and NaN is read as minus infinity;
+    Whole numbers beyond int64 are clamped to it, floats beyond 2**1022 to that, and NaN is read as minus infinity;
     where floats are among them, whole numbers beyond 2**53 in size are clamped to that, since numpy would round them
     and move two scores one apart by two. Clamping never moves two scores further apart.
     """
