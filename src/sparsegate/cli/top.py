@@ -50,7 +50,9 @@ def top(
         str | None,
         typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC list of candidates; see docs/threshold.md."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="For --domain observed, or less noise: 1e-6.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option(help="Needed for --domain observed; elsewhere it may buy less noise. Such as 1e-6.")
+    ] = 0.0,
     answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the items' noisy counts.")] = 0.0,
     method: Annotated[str, typer.Option(help=describe_methods())] = AUTO,
     ordered: Annotated[

@@ -6,7 +6,8 @@ An ABOVE of a row with ``gap`` releases g = q + nu - T - rho - kappa (``bounds``
 
 has variance Var[nu] + Var[rho] and, over all draws, no bias; rho is the same for all answers of a gate, so their
 errors go together. A fresh answer q + Lap(c Delta/eps3) is independent of it, and the two are blended by inverse
-variance. All weights are public, and the result is rounded to the lattice: a function of released numbers alone.
+variance. All weights are public, and the result is rounded to the lattice, by half a step at most (a blend by one): a
+function of released numbers alone.
 
 **What it is conditional on.** It is given only where the answer came out ABOVE, and the same nu and rho decided that.
 Far above the threshold that says nothing. Near it, an answer is ABOVE because nu was large or rho small, so the gap's
