@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Seeded
@@ -79,3 +79,10 @@ def test_questions_after_the_restart_have_noise_of_their_own() -> None:
     secret = threshold_noise(SparseVector(**public))
     answers = [[resume(secret, asked=0, positives=0, **public).ask(100).above for _ in range(40)] for _ in range(2)]
     assert answers[0] != answers[1]
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\0" * 8, b"\0" * 9 + b"X", b"\0" * 9 + b"EE", b"\xff" * 9 + b"E"])
+def test_what_is_no_noise_of_a_gate_makes_none(wrong: bytes) -> None:
+    """Too short, it would be a rho of nothing; and exponential noise is never negative."""
+    with pytest.raises(SparsegateError, match="^this is no threshold noise of a gate"):
+        resume(wrong, asked=0, positives=0, **PUBLIC)

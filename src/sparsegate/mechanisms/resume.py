@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.row import Noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
@@ -41,13 +41,15 @@ def resume(secret: bytes, *, asked: int, positives: int, **public: Any) -> Spars
     >>> resume(threshold_noise(gate), asked=7, positives=1, **public)
     <SparseVector exponential-gap: 1 of 2 positives, open>
     """
-    law = _LAWS[secret[_BYTES:]]
+    law, rho = _LAWS.get(secret[_BYTES:]), int.from_bytes(secret[:_BYTES], "big", signed=True)
+    if len(secret) < _BYTES or law is None or (law == "exponential" and rho < 0):
+        raise SparsegateError("this is no threshold noise of a gate; give what threshold_noise() returned")
     if law == "exponential":
         public.pop("delta", None)  # it was as good without
     gate = SparseVector(**{**public, "noise": law})
     allowed = gate._calibration.positives_allowed
     if not 0 <= positives <= asked or (allowed is not None and positives > allowed):
         raise ParameterError("positives", "must be at most the cutoff and at most what was asked", positives)
-    gate._rho = int.from_bytes(secret[:_BYTES], "big", signed=True)
+    gate._rho = rho
     gate._count(asked, positives)
     return gate
