@@ -254,10 +254,6 @@ class Prepaid:
         """Store what the gate gave with the charge."""
         self.paid.keep(gave)
 
-    def give_back(self, entry: Charge, *, epsilon: Fraction) -> None:
-        """Give back what the gate did not cost."""
-        self.paid.give_back(epsilon)
-
 
 def _or_warn(otherwise: str, write: Callable[[], object]) -> bool:
     try:
@@ -278,6 +274,8 @@ def charge(ledger: Spender | None, *, epsilon: Number, delta: Number = 0, what: 
     """
     if ledger is None:
         return Charge()
+    if isinstance(ledger, Prepaid):  # itself: what cannot be given back now may be tried again
+        return ledger.paid
     waits = any(iscoroutinefunction(getattr(ledger, does, None)) for does in ("spend", "keep", "give_back"))
     if not isinstance(ledger, Spender) or isinstance(ledger, type) or waits:
         raise ParameterError("ledger", "must be an open ledger, or a charge reserved on one", ledger, 'sg.Ledger("x")')

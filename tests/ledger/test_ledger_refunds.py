@@ -18,7 +18,7 @@ from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
 
 import sparsegate as sg
-from sparsegate.budget import charge
+from sparsegate.budget import Prepaid, charge
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import EntryKind, rounded_down
 from sparsegate.ledger.ledger import Ledger
@@ -246,3 +246,15 @@ def test_a_refund_that_a_hand_wrote_is_damage(tmp_path: Path, of: int, delta: fl
         connection.execute("INSERT INTO refunds VALUES (?, 4)", (of,))
     with pytest.raises(LedgerError, match="entry 4 gives back what was not spent"):
         Ledger(path)
+
+
+def test_what_was_paid_for_before_is_given_back_when_the_ledger_can_be_written_again(ledger: Ledger) -> None:
+    asked = gate(Prepaid(charge(ledger, epsilon=HALF, what="a watch")))
+    with sqlite3.connect(ledger.database.path) as other:
+        other.execute("DROP TABLE refunds")
+    with pytest.warns(RuntimeWarning, match="what this did not cost stays spent"):
+        asked.close()
+    with sqlite3.connect(ledger.database.path) as other:
+        other.execute("CREATE TABLE refunds (of INTEGER NOT NULL PRIMARY KEY, entry INTEGER NOT NULL UNIQUE)")
+    asked.close()
+    assert ledger.total_spent().epsilon == 0

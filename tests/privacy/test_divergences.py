@@ -132,3 +132,14 @@ def test_refusals_name_the_parameter():
         delta("roth-2011", 1, [1], [2], epsilon=1)
     with pytest.raises(sg.ParameterError, match="neighbour must differ from answers by at most the sensitivity"):
         delta("standard", 1, [1], [9], epsilon=1)
+
+
+@pytest.mark.parametrize("alpha", [0, -1, float("inf"), "2"])
+def test_an_order_that_is_none_is_told_of_one_that_is(alpha):
+    with pytest.raises(sg.ParameterError, match="alpha must be larger than 1, and finite.*alpha=2$"):
+        renyi("lyu-2017", alpha, epsilon=1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_beyond_every_loss_there_is_no_delta():
+    assert delta("lyu-2017", 10**4, [9, 0], [10, -1], epsilon=1) == 0

@@ -57,9 +57,12 @@ def renyi(
     >>> round(renyi("standard", 8, epsilon=1, cutoff=100, monotonic=True), 4), renyi("chen-2015", 8, epsilon=1)
     (0.0756, inf)
     """
-    order = exact_epsilon(alpha, "alpha")
+    try:
+        order = exact_epsilon(alpha, "alpha")
+    except ParameterError:
+        order = Fraction(0)
     if order <= 1:
-        raise ParameterError("alpha", "must be larger than 1", alpha, "pass for instance alpha=2")
+        raise ParameterError("alpha", "must be larger than 1, and finite", alpha, "pass for instance alpha=2")
     if answers is None or neighbour is None:
         if answers is not neighbour:
             raise ParameterError("neighbour", "or answers must not be given alone", next_step="pass both, or none")
@@ -114,7 +117,8 @@ def _divergence(here: Floats, there: Floats, alpha: float) -> float:
 
 
 def _beyond(here: Floats, there: Floats, at: float) -> float:
-    return float(np.maximum(0.0, np.exp(here) - np.exp(there + at)).sum())
+    with np.errstate(over="ignore"):  # beyond all floats is beyond all probabilities
+        return float(np.maximum(0.0, np.exp(here) - np.exp(there + at)).sum())
 
 
 def _bound(
