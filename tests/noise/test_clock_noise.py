@@ -54,7 +54,7 @@ def upper_tail(k: int, b: mpmath.mpf) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{type(kind).__name__} {getattr(kind, 'scale', '')}")
-@pytest.mark.parametrize("size", [1, 7, 10**9])
+@pytest.mark.parametrize("size", [1, 7, 10**9, 2**62])
 def test_floats_and_coarse_numbers_are_within_their_errors(kind: ClockNoise, size: int) -> None:
     times, relative = ring_times(WORDS)
     noise, error = kind.floats(times / size, relative)
@@ -76,7 +76,7 @@ def test_floats_and_coarse_numbers_are_within_their_errors(kind: ClockNoise, siz
         st.integers(2**63, 2**63 + 2**60),
         st.integers(2**64 - 2**45, 2**64 - 1),
     ),
-    st.sampled_from([1, 3, 10**6]),
+    st.sampled_from([1, 3, 10**6, 2**62]),
 )
 def test_words_near_the_ends_and_the_middle_stay_within_bounds(kind: ClockNoise, word: int, size: int) -> None:
     words = np.array([word], dtype=np.uint64)

@@ -35,7 +35,8 @@ from sparsegate.noise import clocks
 
 Floats = NDArray[np.float64]
 
-_LEAST, _LAST = 2.0**-60, np.uint64(2**64 - 2**11)
+_LEAST = 2.0**-116  # below V of the earliest of 2**62 clocks, which is 2**-115
+_LAST = np.uint64(2**64 - 2**11)
 _SMOOTH = 2.0**14  # from this scale on S(y) differs from y by less than 2**-31 b
 
 
