@@ -232,6 +232,8 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         assert (code, out, err.count("\n")) == (2, "", 1)
     assert not Path("x.ledger").exists()
     assert command(*options, "--plot", "x.png", "--answers-epsilon", "1")[0] == 0
+    free = ("-c", "6", "--itemset-size", "2", "--max-items", "3")  # three pairs to a person, and six places
+    assert command(*options, "--plot", "y.png", *free)[::2] == (0, "")
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
 
 

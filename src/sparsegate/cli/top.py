@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparsegate.budget import exact_epsilon
 from sparsegate.cli.options import (
     AsJson,
     Dataset,
@@ -85,11 +84,11 @@ def top(
     sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """
     from sparsegate.conditions import names_in
-    from sparsegate.mechanisms.selection import Request
     from sparsegate.tables.columns import read_columns
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.engine_errors import quiet
     from sparsegate.tables.engines.engine import open_engine
+    from sparsegate.tables.question import Question
     from sparsegate.tables.top import top_items
     from sparsegate.tables.workspace import Workspace
 
@@ -104,31 +103,32 @@ def top(
             next_step="give --domain FILE[:COLUMN], --domain N for labels 0 to N-1, or --domain observed --delta 1e-6",
         )
 
-    def free_counts(count: int) -> bool:
-        """Whether counts come with the selection, as far as one can tell before the files are read."""
-        touched = 1 if unit == "row" else max_items_per_user
-        request = Request(
-            count=count,
-            epsilon=epsilon,
-            delta=delta,
-            sensitivity=1,
-            monotonic=True,
-            touched=touched,
-            ordered=ordered,
-            method=method,
-            threshold=None if threshold is None else read_number(threshold, "threshold"),
-        )
-        return request.estimates
-
+    public: dict[str, Any] = {
+        "unit": unit,
+        "count": count,
+        "above": above,
+        "epsilon": epsilon,
+        "delta": delta,
+        "method": method,
+        "ordered": ordered,
+        "threshold": None if threshold is None else read_number(threshold, "threshold"),
+        "answers_epsilon": answers_epsilon,
+        "max_items_per_user": max_items_per_user,
+        "itemset_size": itemset_size,
+        "max_items": max_items,
+        "dbar": dbar,
+        "where": where,
+    }
+    # Checked before the files are read, whose columns may have names of their own.
+    question = Question(item="an item", user=None if unit else "a user", observed=domain == "observed", **public)
+    request = None if question.above else question.request
     if plot is not None:
-        if not answers_epsilon and (domain == "observed" or count is None or not free_counts(count)):
+        if not answers_epsilon and (request is None or not request.estimates):
             raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
         drawable(plot)
     spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
-    # The same total as in the record, so that a refusal comes before the data is read.
-    # Over a public domain the method decides whether delta is used, and only then is it charged.
-    total = exact_epsilon(epsilon) + exact_epsilon(answers_epsilon, "answers_epsilon", zero=True)
-    spending.check(total, delta if domain == "observed" else 0)
+    # The same as in the record, so that a refusal comes before the data is read.
+    spending.check(question.total, question.delta if request is None else question.delta_used(request))
     ready_to_print()
     names = [*(names_in(where) if where else ()), *(name for name in (user, item) if name is not None)]
     asked = list({name.casefold(): name for name in names}.values())
@@ -154,21 +154,8 @@ def top(
                     rows,
                     item=item,
                     user=user,
-                    unit=unit,
-                    count=count,
-                    above=above,
-                    epsilon=epsilon,
                     domain=candidates,
-                    delta=delta,
-                    method=method,
-                    ordered=ordered,
-                    threshold=None if threshold is None else read_number(threshold, "threshold"),
-                    answers_epsilon=answers_epsilon,
-                    max_items_per_user=max_items_per_user,
-                    itemset_size=itemset_size,
-                    max_items=max_items,
-                    dbar=dbar,
-                    where=where,
+                    **public,
                     ledger=spending,
                 )
 
