@@ -166,3 +166,16 @@ def test_few_questions_want_no_threshold_noise() -> None:
 def test_an_epsilon_beyond_all_noise_is_refused_by_name(epsilon: float, queries: int) -> None:
     with pytest.raises(sg.ParameterError, match=r"epsilon must lie between 1e-15 and 1e\+15"):
         sg.SparseVector(threshold=1, cutoff=384, epsilon=epsilon, queries=queries, sensitivity=1, monotonic=True)
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("key", ["standard", "ding-2019", "exponential-gap", "two-sided"])
+def test_a_limit_that_leaves_room_for_every_below_is_none(key: str, monotonic: bool) -> None:
+    """Around the n from which no outcome is left out: the largest L(m,k) of all, one by one."""
+    cutoff, scales = 3, Scales(Fraction(2), Fraction(9, 2), None)
+    for queries in range(1, 14):
+        most = min(cutoff, queries)
+        counts = {*range(most + 1), *(range(queries - most, queries + 1) if key == "two-sided" else ())}
+        outcomes = [outcome_loss(queries - k, k, scales, monotonic=monotonic, row=VARIANTS[key]) for k in counts]
+        found = tight_loss(VARIANTS[key], scales, cutoff=cutoff, monotonic=monotonic, queries=queries)
+        assert found == max(outcomes), queries

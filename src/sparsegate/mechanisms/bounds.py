@@ -234,10 +234,12 @@ def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, qu
         # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
         rates = Rates.of(scales, row)
         return max(_redrawn(rates, way, cutoff=cutoff, queries=queries) for way in _directions(row, monotonic))
-    if queries is None:
-        # Beyond m = k + e1/r another BELOW costs nothing.
-        e1, r = 1 / scales.threshold, 1 / scales.query  # type: ignore[operator]
-        return outcome_loss(cutoff + math.ceil(e1 / r), cutoff, scales, monotonic=monotonic, row=row)
+    if row.stops and scales.threshold is not None and not boundless:
+        # Beyond m = k + e1/r another BELOW costs nothing: where n leaves room for these, it is no limit.
+        enough = cutoff + math.ceil(scales.query / scales.threshold)
+        if queries is None or queries >= cutoff + enough:
+            return outcome_loss(enough, cutoff, scales, monotonic=monotonic, row=row)
+    assert queries is not None
     # L never falls when a BELOW is added, so all n queries are used.
     most = min(cutoff, queries) if row.stops else queries
     positives = {*range(most + 1), *(range(queries - most, queries + 1) if either else ())}
