@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Result
@@ -27,11 +28,15 @@ RUNS, SCALED = 60, 9.9
 EPSILON, DELTA = Fraction(1, 10), Fraction(1, 10**6)
 
 
+def item_counts(file: Path) -> list[int]:
+    """The count of every item of a file of transactions, the largest first."""
+    with gzip.open(file, "rt") as lines:
+        return sorted(Counter(item for line in lines for item in set(line.split())).values(), reverse=True)
+
+
 def scaled_counts() -> list[int]:
-    """The count of every item, the largest first."""
-    with gzip.open(KOSARAK, "rt") as lines:
-        counted = Counter(item for line in lines for item in set(line.split()))
-    counts = sorted((round(SCALED * count) for count in counted.values()), reverse=True)
+    """Those of Kosarak's sample, as if it were the whole."""
+    counts = [round(SCALED * count) for count in item_counts(KOSARAK)]
     return counts + [1] * (KOSARAK_ITEMS - len(counts))
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from benchmarks.answers import DELTA, missed, scaled_counts
+from benchmarks.answers import DELTA, item_counts, missed, scaled_counts
 from benchmarks.measure import Result
 from benchmarks.tables import KOSARAK
 from sparsegate.evaluation.datasets import load
 from sparsegate.mechanisms.scores import Scores
 
+BMS_POS = KOSARAK.with_name("bms-pos-first-100k.dat.gz")
 RUNS = 10
 EPSILONS = (Fraction(1, 100), Fraction(1, 10), Fraction(1))
 COUNTS = (10, 50, 100, 200, 300, 1000)
@@ -21,8 +22,9 @@ TOUCHED = (1, 3, 10, 30, 100, None)
 
 
 def data() -> dict[str, Scores]:
-    """The sample of Kosarak where it is there, Zipf, and the stand-ins."""
-    found = {} if not KOSARAK.exists() else {"kosarak sample": Scores.histogram(dict(Counter(scaled_counts())))}
+    """The samples of Kosarak and of BMS-POS where they are there, Zipf, and the stand-ins."""
+    samples = {"kosarak sample": (KOSARAK, scaled_counts), "bms-pos sample": (BMS_POS, lambda: item_counts(BMS_POS))}
+    found = {name: Scores.histogram(dict(Counter(read()))) for name, (file, read) in samples.items() if file.exists()}
     for name in ("zipf", "bms-pos", "kosarak"):
         ladder = load(name).ladder
         counts: Counter[int] = Counter()
