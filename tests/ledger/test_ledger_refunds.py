@@ -207,6 +207,8 @@ def test_online_answers_give_back_what_they_did_not_cost(ledger: Ledger) -> None
     counted = HALF / 20
     assert counted < online.spent < HALF
     assert ledger.total_spent().epsilon == HALF - rounded_down(HALF - online.spent)
+    with pytest.raises(ParameterError, match="^refund must be True or False"):
+        sg.OnlineAnswers(people, {}, unit="row", tolerance=FAR, refund="no", ledger=ledger)
 
 
 def test_what_goes_back_is_rounded_down_so_that_sums_stay_short(ledger: Ledger) -> None:

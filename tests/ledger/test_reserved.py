@@ -74,6 +74,9 @@ def test_a_charge_serves_one_release(ledger: Ledger) -> None:
     with pytest.raises(sg.LedgerError, match=r"used entry 2 already.*release\(2\)"):
         number(charge, source=Untouchable(1), not_private=True)
     assert ledger.release(2).gave == ({"release": "laplace", "value": value},)
+    ledger.give_back(2, epsilon=0.25)
+    with pytest.raises(sg.LedgerError, match=r"used entry 2 already"):
+        number(charge, source=Untouchable(1), not_private=True)
 
 
 def test_a_charge_that_was_given_back_pays_for_nothing(ledger: Ledger) -> None:

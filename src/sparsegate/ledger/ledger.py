@@ -230,14 +230,14 @@ class Ledger:
                     f"{cost} is more than was reserved for {entry.what!r}, {entry.amount}; nothing was released; ask "
                     "for less, or reserve more"
                 )
-            if self._read(connection).refund_of(number) is not None:
-                raise self.database.trouble(
-                    f"got entry {number} back, and what was given back pays for nothing; reserve another charge"
-                )
             if read_parts(self.database, connection, number):
                 raise self.database.trouble(
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
                     f"with release({number})"
+                )
+            if self._read(connection).refund_of(number) is not None:
+                raise self.database.trouble(
+                    f"got entry {number} back, and what was given back pays for nothing; reserve another charge"
                 )
             add_part(connection, number, {"what": what}, part=USED)
         return entry

@@ -139,6 +139,8 @@ class OnlineAnswers:
         source: Source | None = None,
         not_private: bool = False,
     ) -> None:
+        if not isinstance(refund, bool):
+            raise ParameterError("refund", "must be True or False", refund)
         cells = Cells.of(columns)
         terms = Terms(
             ROW,
