@@ -58,6 +58,8 @@ PAIRS = {"itemset_size": 2}
         ("scale", {"answers_epsilon": 1e-17}),
         *(("domain", {"domain": bad}) for bad in (None, "pages.csv", True, 7, [1, 2])),
         *(("delta", {"domain": "observed", "delta": bad}) for bad in (0, 1, 2, -1, None, math.nan)),
+        ("count", {**OBSERVED, "count": 10**7 + 1}),
+        ("dbar", {**OBSERVED, "dbar": 2**53 + 1}),
         ("delta", {"delta": 1e-6, "method": "exponential"}),
         ("delta", {"method": "gumbel"}),
         ("ordered", {"ordered": True, "method": "subset"}),

@@ -14,6 +14,7 @@ from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.mechanisms.selection_methods import AUTO
 from sparsegate.tables.columns import check_unit
+from sparsegate.tables.domain import MOST_CANDIDATES
 from sparsegate.tables.observed_domain import Accounting, best_accounting
 from sparsegate.tables.partition_selection import CountBar, bar_at
 
@@ -22,6 +23,10 @@ BASKET: Final = {1: None, 2: 100, 3: 40}
 
 DBAR: Final = 10
 """With ``domain="observed"``, how many times ``count`` the list of candidates is long unless told otherwise."""
+
+
+MOST_SELECTED: Final = 10**7
+"""More would be charged, and then be lost for want of memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +59,7 @@ class Question:
         if self.above is None:
             request = self.request  # checks count, method, delta and threshold
             request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
+            _at_most(MOST_SELECTED, "count", request.count)
             object.__setattr__(self, "count", request.count)
         self._check_observed()
         self._check_above()
@@ -207,6 +213,7 @@ class Question:
             raise ParameterError(
                 "dbar", f"must be at least count = {self.count}", dbar, "leave it out for ten times that"
             )
+        _at_most(MOST_CANDIDATES, "dbar", dbar)
         object.__setattr__(self, "dbar", dbar)
         _ = self.accounting  # an epsilon too small for this delta is refused here, before anything is spent
 
@@ -223,6 +230,11 @@ class Question:
             raise ParameterError("above", rule, self.above, 'pass method="sparse-vector" with a threshold and a count')
         object.__setattr__(self, "above", exact_count(self.above, "above"))
         _ = self.bar  # a bar that is too low is refused here
+
+
+def _at_most(most: int, name: str, given: int) -> None:
+    if given > most:
+        raise ParameterError(name, f"must be at most {most}", given, "ask for fewer")
 
 
 def _shown(value: Any) -> Any:

@@ -67,7 +67,7 @@ def top_items(
     table: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame.
     item, user: names of columns. Items are whole numbers or strings; rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
-    count: c, how many to select; or
+    count: c, how many to select, at most ten million; or
     above: N, with "observed" and ``max_items_per_user`` (or rows): everything that about N people have, however many
         items that are, by optimal partition selection. The record says what is never and what is always among them. A
         bar too low for epsilon and delta is refused, and the lowest named.
