@@ -45,6 +45,7 @@ def test_the_default_methods_are_those_of_the_two_comparisons() -> None:
         ("svt-dpbook-monotonic", C / 0.05, C / 0.05),
         ("em", 0, C / 0.1),
         ("one-shot", 0, C / 0.1),
+        ("subset", 0, 2 / 0.1),
         ("noisy-scores-1", 0, 1 / 0.1),
         ("noisy-scores-10", 0, 10 / 0.1),
         ("gumbel", 0, 139.52602887611),

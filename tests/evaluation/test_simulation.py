@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.goodness import FALSE_ALARM
+from numpy.typing import NDArray
+from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.per_item import Outcome, numpy_score_errors, outcomes, real_runs, two_sample_p
+from tests.support.selection_laws import subsets
 
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Ladder, Method, arrivals, measure, simulate, simulation
@@ -28,18 +30,49 @@ def short(key: str) -> Method:
     return replace(method, passes=4) if method.raise_by > 1 else method
 
 
+def budget(key: str) -> float:
+    """EPSILON, less where the noise is less at the same epsilon: without mistakes there is nothing to compare."""
+    return EPSILON * min(METHODS[key].touched or COUNT, COUNT) / COUNT
+
+
 def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome]:
     """Dividing all scores, and so the threshold, is multiplying all noise."""
     ladder = Ladder.of(LADDER.highest(LADDER.total) / noise)
-    rungs = simulate(short(key), ladder, count=COUNT, epsilon=EPSILON, runs=SIMULATED_RUNS, rng=seed)
-    return outcomes(rungs, ladder)
+    runs = SIMULATED_RUNS // (8 if key == "subset" else 1)
+    return outcomes(simulate(short(key), ladder, count=COUNT, epsilon=budget(key), runs=runs, rng=seed), ladder)
 
 
 @pytest.mark.parametrize("key", METHODS)
 def test_selections_have_the_law_of_the_per_item_runner_and_a_fifth_less_noise_gives_another(key: str) -> None:
-    real = real_runs(short(key), LADDER, count=COUNT, epsilon=EPSILON, runs=REAL_RUNS, seed=7)
+    real = real_runs(short(key), LADDER, count=COUNT, epsilon=budget(key), runs=REAL_RUNS, seed=7)
     assert two_sample_p(real, simulated(key)) > FALSE_ALARM
     assert two_sample_p(real, simulated(key, noise=0.8)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(("epsilon", "right"), [(0.8, True), (1.0, False)])
+def test_simulated_sets_follow_the_law_of_sets(epsilon: float, right: bool) -> None:
+    scores, law = [5, 3, 3, 1, 0], Counter[tuple[int, ...]]()
+    for chosen, chance in subsets(scores, 2, 0.8 / 2).items():
+        law[tuple(sorted(Ladder.of(scores).rungs(np.array(chosen)).tolist()))] += chance
+    rungs = simulate("subset", scores, count=2, epsilon=epsilon, runs=8000, rng=1)
+    assert (law_p(Counter(map(tuple, np.sort(rungs).tolist())), law) > FALSE_ALARM) == right
+
+
+def test_scores_far_apart_are_no_more_work_than_others() -> None:
+    # Ten clear winners, then a gap of hundreds of noises to each of those that a horizon waits for, then a crowd.
+    far = {10**6 - 10**4 * rank: 1 for rank in range(40)}
+    ladder = Ladder.of(Scores.histogram(far | {1: 2 * 10**6}))
+    called, candidates = [], arrivals._Window._candidates
+
+    def counted(*given: object) -> NDArray[np.int64]:
+        called.append(candidates(*given))
+        return called[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrivals._Window, "_candidates", counted)
+        rungs = simulate("em", ladder, count=10, epsilon=1, runs=3, rng=1)
+    assert np.sort(rungs).tolist() == [list(range(10))] * 3
+    assert sum(each.size for each in called) < 3 * 100
 
 
 @pytest.mark.parametrize("key", ["svt-s-1:1", "svt-retr-1d", "svt-retr-3d", "em"])
@@ -74,7 +107,7 @@ def test_means_at_scale_are_those_of_a_simulation_that_visits_every_item(key: st
 @pytest.mark.parametrize("key", METHODS)
 def test_a_seed_decides_everything(key: str) -> None:
     once, again, other = (
-        simulate(key, SCORES, count=COUNT, epsilon=EPSILON, runs=50, rng=seed).tolist() for seed in (1, 1, 2)
+        simulate(key, SCORES, count=COUNT, epsilon=budget(key), runs=50, rng=seed).tolist() for seed in (1, 1, 2)
     )
     assert once == again != other
 

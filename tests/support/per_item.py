@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 import sparsegate as sg
 from sparsegate.evaluation import Ladder, Method
@@ -36,7 +36,8 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
     seen: Counter[Outcome] = Counter()
     for _ in range(runs):
         if method.row is None:
-            chosen = sg.select_top(scores, count=count, **common).indices
+            given: Any = {"method": method.selection, "touched": method.touched, "delta": method.delta}
+            chosen = sg.select_top(scores, count=count, **given, **common).indices
         elif method.passes > 1:
             chosen = sg.select_top(
                 scores,
@@ -88,8 +89,11 @@ def _select(
     rng: np.random.Generator, method: Method, ladder: Ladder, scores: np.ndarray, count: int, epsilon: float
 ) -> np.ndarray:
     rho_scale, nu_scale = method.noise(count=count, epsilon=epsilon)
+    if method.selection == "subset":
+        return _subset(rng, scores, count, nu_scale)
     if method.row is None:
-        return np.argsort(scores / nu_scale + rng.gumbel(size=scores.size))[-count:]
+        noise = {"one-shot": rng.exponential, "noisy-scores": rng.laplace}.get(method.selection, rng.gumbel)
+        return np.argsort(scores / nu_scale + noise(size=scores.size))[-count:]
     threshold = ladder.oracle_threshold(count) + method.raise_by * np.sqrt(2) * nu_scale
     order, rho, chosen = rng.permutation(scores.size), rng.laplace(0, rho_scale), np.empty(0, dtype=np.int64)
     for _ in range(method.passes):
@@ -102,6 +106,19 @@ def _select(
         if chosen.size == count:
             break
     return chosen
+
+
+def _subset(rng: np.random.Generator, scores: np.ndarray, count: int, scale: float) -> np.ndarray:
+    """Every class of sets by its first missing and its last item, one by one; scores fall."""
+    first, last = np.meshgrid(np.arange(count), np.arange(count, scores.size), indexing="ij")
+    sets = special.gammaln(last - first) - special.gammaln(count - first) - special.gammaln(last - count + 1)
+    weights = np.append(sets - (scores[first] - scores[last]) / scale, (scores[count - 1] - scores[count]) / scale)
+    number = int(np.argmax(weights + rng.gumbel(size=weights.size)))
+    if number == first.size:
+        return np.arange(count)
+    missing, end = int(first.flat[number]), int(last.flat[number])
+    between = rng.choice(np.arange(missing + 1, end), count - missing - 1, replace=False)
+    return np.concatenate((np.arange(missing), between, [end]))
 
 
 def _redrawn(rng: np.random.Generator, surplus: np.ndarray, rho: float, rho_scale: float, count: int) -> Iterable[int]:

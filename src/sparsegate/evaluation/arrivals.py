@@ -53,7 +53,7 @@ NOBODY = -1
 """Fills the places of a run that selected fewer than c items."""
 
 _WIDEST = 0.5  # a bucket, in units of z: three candidates in four stay
-_ABOVE, _BELOW = 8.0, 40.0  # beyond these distances from the c-th score, in units of z, one bucket serves all
+_ABOVE, _BELOW = 8.0, 40.0  # this far above and below the scores that matter, in units of z, one bucket serves all
 _DENSE = 0.5  # hazard from which all items of a bucket are candidates
 _SLACK = 4.0  # rings expected beyond c, in standard deviations: hardly a run falls short
 _STEPS, _NUDGE = 3, 1.01  # Newton steps towards the horizon, and the factor that measures a slope
@@ -140,10 +140,12 @@ class ScoreBuckets:
     def cut(cls, ladder: Ladder, *, count: int, scale: float) -> ScoreBuckets:
         """Cut the ladder into buckets at most half a scale wide, around the c-th score.
 
-        The larger c, the more candidates there are to every bucket, and the more a finer cut saves of them.
+        The larger c, the more candidates there are to every bucket, and the more a finer cut saves of them. Far below
+        the last score that is waited for, one bucket serves all; scores may lie far apart before it.
         """
         z = (ladder.values - ladder.score(count)) / scale
-        number = np.floor(np.clip(z, -_BELOW, _ABOVE) / min(_WIDEST, 5 * _WIDEST / math.sqrt(count)))
+        lowest = z[ladder.rungs(np.array(min(math.ceil(_wanted(count)), ladder.total) - 1))] - _BELOW
+        number = np.floor(np.clip(z, lowest, _ABOVE) / min(_WIDEST, 5 * _WIDEST / math.sqrt(count)))
         begins = np.diff(number, prepend=np.inf) != 0
         first = np.flatnonzero(begins)
         of_rung = np.cumsum(begins) - 1
@@ -157,6 +159,11 @@ class ScoreBuckets:
             starts=ladder.starts[first],
             of_rung=of_rung,
         )
+
+
+def _wanted(count: int) -> float:
+    """How many rings a horizon should bring."""
+    return count + _SLACK * math.sqrt(count) + 1
 
 
 def first_rings(
@@ -179,7 +186,7 @@ def first_rings(
     found = np.zeros(runs, dtype=np.int64)
     since = np.zeros(runs)
     racing = np.arange(runs)
-    wanted = count + _SLACK * math.sqrt(count) + 1
+    wanted = _wanted(count)
     while racing.size:
         window = _Window(buckets=buckets, law=law, levels=levels[racing], scale=scale, since=since[racing])
         until = window.horizon(wanted, end)
@@ -256,7 +263,7 @@ class _Window:
         """The candidates as keys run * total + item, sorted."""
         sizes, total = self.buckets.sizes, self.buckets.ladder.total
         dense = hazard > _DENSE
-        number = rng.poisson(np.where(dense, 0.0, hazard * sizes))
+        number = rng.poisson(np.where(dense, 0.0, hazard) * sizes)
         np.copyto(number, sizes, where=dense)
         cell = np.repeat(np.arange(number.size), number.ravel())
         run, bucket = np.divmod(cell, sizes.size)

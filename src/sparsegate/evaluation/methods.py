@@ -1,4 +1,4 @@
-"""The methods of the evaluation as data: a row of the paper's table and a few numbers, or a selection by noisy scores.
+"""The methods of the evaluation as data: a row of the paper's table and a few numbers, or a method of ``select_top``.
 
 Queries are counts, so monotonic=True throughout; rows that know no smaller noise for monotonic queries (Alg. 1 and
 Alg. 2) keep theirs. Every threshold is the oracle threshold of ``Ladder.oracle_threshold``: not private.
@@ -25,7 +25,7 @@ MOST_PASSES = 10**6
 
 
 class NoiseScales(NamedTuple):
-    """Scales in units of scores: of the threshold noise rho, and of the query noise nu (of EM: one over the rate)."""
+    """Scales in units of scores: of the threshold noise rho, and of the query noise nu (of EM, subset: 1 / rate)."""
 
     threshold: float
     query: float
@@ -33,9 +33,9 @@ class NoiseScales(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A way to select c items. Where ``row`` is None, the c largest noisy scores are selected, as ``selection`` says:
+    """A way to select c items. Where ``row`` is None, ``selection`` is a method of ``select_top``.
 
-    by a method of ``select_top``, of which ``touched`` and ``delta`` are read where that method does.
+    ``touched`` and ``delta`` are read where that method does.
 
     ``allocation`` overrides the row's split of epsilon; ``raise_by`` raises the threshold by this many standard
     deviations of nu; ``passes`` is how often the items are gone through at most. ``interactive`` methods see one item
@@ -85,7 +85,8 @@ class Method:
                 return NoiseScales(0.0, float(scale))
             if self.delta:
                 share = count * round_epsilon(epsilon=share, delta=self.delta, count=count)
-            rate = selection_rate(epsilon=share, count=count, sensitivity=1, monotonic=True)
+            rounds = 2 if self.selection == "subset" else count  # see ``selection_methods``
+            rate = selection_rate(epsilon=share, count=rounds, sensitivity=1, monotonic=True)
             return NoiseScales(0.0, float(1 / rate))
         budget = self.row.budget(epsilon, cutoff=count, monotonic=True, allocation=self.allocation)
         scales = self.row.scales(budget, cutoff=count, monotonic=True)
@@ -123,6 +124,7 @@ _ROWS = (
     ),
     Method(key="em", title="EM", row=None, interactive=False),
     Method(key="one-shot", title="One-shot", row=None, interactive=False, selection="one-shot"),
+    Method(key="subset", title="Subset", row=None, interactive=False, selection="subset"),
     Method(key="gumbel", title="EM, δ = 1e-6", row=None, interactive=False, selection="gumbel", delta=1e-6),
     *(
         Method(
@@ -157,7 +159,7 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method 
 
 ON_REQUEST = (
     *("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic"),
-    *("one-shot", "gumbel", "noisy-scores-1", "noisy-scores-10"),
+    *("one-shot", "subset", "gumbel", "noisy-scores-1", "noisy-scores-10"),
 )
 DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
 """The methods of the paper's two comparisons."""

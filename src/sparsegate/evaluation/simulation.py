@@ -18,11 +18,14 @@ Rungs are taken together in the buckets of ``arrivals``, each item of a bucket a
 item that would pass at that score is *called*, and stays with probability p(own score) / p(highest score). If it does
 not stay it has had its comparison, and rho is not redrawn: exactly what happens to an item that fails. So the work is
 one step for each call, over all runs at once.
+
+**A set at once** ("subset"): the mechanism itself, on grouped scores, its tiles laid once for all runs.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -31,6 +34,9 @@ from sparsegate.evaluation.arrivals import NOBODY, ExponentialLaw, ScoreBuckets,
 from sparsegate.evaluation.methods import Method, method
 from sparsegate.evaluation.noisy_laws import LaplaceLaw, OneSidedLaw
 from sparsegate.evaluation.ranked import Integers, Ladder, Rankable
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.subset import Subsets
+from sparsegate.noise import Seeded
 
 _NEVER = 2.0  # no probability: the next call of a bucket that is used up
 _SELECTIONS = 1 << 20  # runs times c at a time: some 200 MB
@@ -75,6 +81,11 @@ def _simulate(
 ) -> Integers:
     noise = chosen.noise(count=count, epsilon=epsilon)
     threshold = chosen.raised(ladder.oracle_threshold(count), noise)
+    if chosen.selection == "subset":
+        source = Seeded(int(rng.integers(1 << 62))).stream()
+        scores = Scores(values=ladder.values, multiplicities=ladder.sizes)
+        sets = Subsets(scores, 1 / Fraction(noise.query), count)
+        return np.array([sets.draw(source) for _ in range(runs)])
     buckets = ScoreBuckets.cut(ladder, count=count, scale=noise.query)
     if chosen.row is None:
         levels = np.full(runs, threshold)
