@@ -92,7 +92,7 @@ def _select(
     if method.selection == "subset":
         return _subset(rng, scores, count, nu_scale)
     if method.row is None:
-        noise = {"one-shot": rng.exponential, "noisy-scores": rng.laplace}.get(method.selection, rng.gumbel)
+        noise: Any = {"one-shot": rng.exponential, "noisy-scores": rng.laplace}.get(method.selection, rng.gumbel)
         return np.argsort(scores / nu_scale + noise(size=scores.size))[-count:]
     threshold = ladder.oracle_threshold(count) + method.raise_by * np.sqrt(2) * nu_scale
     order, rho, chosen = rng.permutation(scores.size), rng.laplace(0, rho_scale), np.empty(0, dtype=np.int64)
