@@ -11,11 +11,11 @@ WORTHWHILE. Elsewhere the result is a set, by "subset", or in order, by "one-sho
 scores: which method ran is published.
 
 The limits have the least mean regret of the false negative rate, or 0.001 more, on all data sets at hand, whichever of
-them is left out. The number d of candidates is public as well, but decides nothing. To tell c scores of about q from
+them is left out. The number d of candidates is public as well, but is not used. To tell c scores of about q from
 many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c), about 2 c log(e d/c), and "one-shot" half of it:
 between the two "subset" can miss all, and from there on it is often far better. Where q lies is private. A rule that
-takes "one-shot" where c is small beside log(d/c) gains on a flat head (the stand-in for AOL) and loses on every other
-data set, also with its counts among 10^9 candidates. ``python -m benchmarks choice`` measures what the rule gives away.
+takes "one-shot" where c < 2 log(d/c) gains .022 on the stand-in for AOL, which has a flat head, and loses up to .014 on
+each other data set. ``python -m benchmarks choice`` measures what the rule gives away.
 """
 
 from __future__ import annotations

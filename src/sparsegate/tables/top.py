@@ -104,7 +104,7 @@ def top_items(
     >>> top = top_items(visits, item="page", user="visitor", count=2, epsilon=2, answers_epsilon=1,
     ...                 domain=["/home", "/docs", "/blog"], source=Seeded(1), not_private=True)
     >>> top.items, top.estimates, top.error_bar
-    (('/home', '/docs'), (41, 27), 6)
+    (('/home', '/docs'), (37, 31), 6)
     """
     question = Question(
         item=item,
