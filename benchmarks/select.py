@@ -12,7 +12,7 @@ from benchmarks.measure import Contender, Result, Timing, side_by_side, versus
 ITEMS, COUNT, MANY, SMALL = 2_290_685, 100, 100_000, 10_000
 EPSILON = 0.1
 SHAPES = ("uniform", "zipf", "equal", "distinct")
-METHODS = ("exponential", "subset")
+METHODS = ("exponential", "subset", "noisy-scores")
 
 
 def scores(shape: str, items: int) -> np.ndarray:
