@@ -78,6 +78,12 @@ TOKENS = Table(
     Column("hash", String(64), nullable=False, unique=True),
     Column("added_at", Text, nullable=False),
     Column("revoked_at", Text),
+    # From this moment on it is nobody's; and when it was last seen, to the minute.
+    Column("expires_at", Text),
+    Column("last_used_at", Text),
+    # Quotas: how many ABOVE it may be given, and how much epsilon it may charge, in all.
+    Column("most_above", Integer),
+    Column("most_epsilon", Text),
 )
 
 GATES = Table(
@@ -86,6 +92,10 @@ GATES = Table(
     Column("number", Integer, primary_key=True),
     Column("id", String(40), nullable=False, unique=True),
     Column("opened_at", Text, nullable=False),
+    # The number of a token; those of before version 5 do not say.
+    Column("opened_by", Integer),
+    Column("name", String(100), nullable=False, server_default=""),
+    Column("description", Text, nullable=False, server_default=""),
     Column("entry", Integer, ForeignKey("entries.number"), nullable=False),
     Column("fingerprint", String(128), nullable=False),
     Column("threshold", Text, nullable=False),
@@ -180,6 +190,11 @@ def _metered(connection: Connection) -> None:
         _add_columns(connection, table)
 
 
+def _named(connection: Connection) -> None:
+    for table in (TOKENS, GATES):
+        _add_columns(connection, table)
+
+
 def _add_columns(connection: Connection, table: Table) -> None:
     """Those that an older ledger lacks; one that is made now has them from the start."""
     there = {column["name"] for column in inspect(connection).get_columns(table.name)}
@@ -189,7 +204,7 @@ def _add_columns(connection: Connection, table: Table) -> None:
             connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {new}"))
 
 
-STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service, _kept, _metered)
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (_account, _service, _kept, _metered, _named)
 """From nothing to version 1, from 1 to 2, and so on; a step that has been released is never edited."""
 
 VERSION: Final = len(STEPS)
