@@ -204,14 +204,15 @@ def test_the_examples_of_requests_are_requests_that_the_service_takes(service):
     assert service.send("POST", "/v1/top", top).status_code == 200
 
 
-def test_the_page_is_four_files_of_the_package_and_no_other(tmp_path, service):
+def test_the_page_is_the_files_of_its_folder_that_a_page_is_made_of_and_no_other(tmp_path, service):
     kinds = {
         "index.html": "text/html; charset=utf-8",
         "page.css": "text/css; charset=utf-8",
         "page.js": "text/javascript; charset=utf-8",
+        "gates.js": "text/javascript; charset=utf-8",
         "icon.svg": "image/svg+xml",
     }
-    for name in (*kinds, "secret.txt"):
+    for name in (*kinds, "secret.txt", "keys"):
         (tmp_path / name).write_text(name)
     app = FastAPI(docs_url=None)
     app.include_router(page_routes(tmp_path))
@@ -219,7 +220,7 @@ def test_the_page_is_four_files_of_the_package_and_no_other(tmp_path, service):
     for name, kind in kinds.items():
         got = service.send("GET", "/" if name == "index.html" else f"/{name}", token=None)
         assert (got.text, got.headers["content-type"]) == (name, kind)
-    for path in ("/secret.txt", "/../secret.txt", "/page.css/../secret.txt"):
+    for path in ("/secret.txt", "/keys", "/index.html", "/../secret.txt", "/page.css/../secret.txt"):
         assert service.send("GET", path, token=None).status_code == 404
 
 

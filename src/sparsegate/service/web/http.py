@@ -174,31 +174,28 @@ async def top(body: models.AskTop, service: Service, request: OwnerCalling) -> B
         return await service.run(service.keeper.top, request, question, ask=True)
 
 
-_PAGE: Final = (
-    ("/", "index.html", "text/html; charset=utf-8"),
-    ("/page.css", "page.css", "text/css; charset=utf-8"),
-    ("/page.js", "page.js", "text/javascript; charset=utf-8"),
-    ("/icon.svg", "icon.svg", "image/svg+xml"),
-)
+_PAGE_KINDS: Final = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 
 
 def page_routes(folder: Traversable | None = None) -> APIRouter:
-    """A route for each file of the page; they are read once."""
+    """A route for each file of the page, index.html at the root; they are read once, and nothing else is served."""
     place = files("sparsegate.service.web").joinpath("page") if folder is None else folder
     router = APIRouter(include_in_schema=False)
-    for path, name, kind in _PAGE:
-        router.add_api_route(path, _Served(place.joinpath(name), kind).get, methods=["GET"])
+    for file in place.iterdir():
+        kind = _PAGE_KINDS.get(file.name.rpartition(".")[2])
+        if kind is not None:
+            path = "/" if file.name == "index.html" else f"/{file.name}"
+            router.add_api_route(path, partial(_page_file, file.read_bytes(), kind), methods=["GET"])
     return router
 
 
-class _Served:
-    def __init__(self, file: Traversable, kind: str) -> None:
-        self._content, self._kind = (file.read_bytes() if file.is_file() else None), kind
-
-    async def get(self) -> Response:
-        if self._content is None:
-            raise problems.Refused(problems.NOT_FOUND)
-        return Response(self._content, headers={"Content-Type": self._kind})
+async def _page_file(content: bytes, kind: str) -> Response:
+    return Response(content, headers={"Content-Type": kind})
 
 
 def create_app(keeper: Keeper, tokens: Tokens, *, limits: Limits | None = None) -> FastAPI:
