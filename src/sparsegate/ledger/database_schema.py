@@ -111,9 +111,11 @@ GATES = Table(
     # The law of its noise; before version 4 there was one.
     Column("noise", Text, nullable=False, server_default="laplace"),
     Column("closes", Text, nullable=False, server_default="above"),
-    # Seconds since 1970, and not before this moment may anybody see that the gate is closed.
+    # Seconds since 1970, for people to read.
     Column("closed_from", Float),
     Column("closed_because", Text),
+    # The ask that the gate closed with: nobody may see the one before the other.
+    Column("closed_with", Integer),
     CheckConstraint("above + below <= asked"),
 )
 
@@ -127,8 +129,10 @@ ASKS = Table(
     Column("body", String(64), nullable=False),
     Column("condition", Text, nullable=False),
     Column("intended_at", Text, nullable=False),
-    # Seconds since 1970: the moment at which the answer leaves, and before which nobody may see it.
+    # Seconds since 1970 at which the answer was to leave, for people to read: clocks are set.
     Column("visible_from", Float, nullable=False),
+    # How many seconds after its intent the answer leaves at the latest; before version 5 all have left.
+    Column("lasts", Float, nullable=False, server_default="0"),
     Column("above", Integer),
     # A whole number, in text: it may be longer than the integers of a database.
     Column("estimate", Text),
@@ -191,7 +195,7 @@ def _metered(connection: Connection) -> None:
 
 
 def _named(connection: Connection) -> None:
-    for table in (TOKENS, GATES):
+    for table in (TOKENS, GATES, ASKS):
         _add_columns(connection, table)
 
 

@@ -103,11 +103,12 @@ class Asking(Generic[Answer]):
                     break
                 self._changed.wait(left)
 
-    def arrive(self) -> None:
-        """The turn has come: D runs from here."""
+    def arrive(self) -> float:
+        """The work begins: D runs from here. The moment at which the answer leaves."""
         with self._changed:
             self._arrival = time.monotonic()
             self._changed.notify()
+            return self._arrival + self._delay
 
     def intend(self, overrun: Callable[[], None]) -> None:
         """The intent is committed: from here on whatever comes of it leaves at arrival + D; if nothing has, ``overrun``
@@ -123,10 +124,6 @@ class Asking(Generic[Answer]):
                 self._outcome = outcome
             self._changed.notify()
             return not self._expired
-
-    def left(self) -> float:
-        """Seconds until the answer leaves."""
-        return 0.0 if self._arrival is None else max(self._arrival + self._delay - time.monotonic(), 0.0)
 
     @property
     def late(self) -> bool:

@@ -1,7 +1,7 @@
-"""Rows of the tables ``gates`` and ``asks``, written and read: as they are, as they may be seen, and as they are paid.
+"""Rows of the tables ``gates`` and ``asks``, written and read: as they are, and as they may be seen.
 
-Asks take turns, so of a gate only the newest ask can be on its way. Until its answer leaves nobody sees it, and what is
-given back must not depend on it either: ``paid`` takes it for one whose fate is unknown.
+Asks take turns, so of a gate only the newest ask can be on its way. Until its answer leaves nobody sees it
+(``departures``), nor that the gate closed with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sparsegate.service.gates import Asked, GateRow, GateSpec, Tally
 _exact: Final = lru_cache(maxsize=1024)(exact_value)
 
 WITH_LAST: Final[Select[Any]] = (
-    select(GATES, ASKS.c.visible_from, ASKS.c.above.label("last"), ENTRIES.c.epsilon.label("given_back"))
+    select(GATES, ASKS.c.lasts, ASKS.c.above.label("last"), ENTRIES.c.epsilon.label("given_back"))
     .outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.number, ASKS.c.number == GATES.c.asked))
     .outerjoin(REFUNDS, REFUNDS.c.of == GATES.c.entry)
     .outerjoin(ENTRIES, ENTRIES.c.number == REFUNDS.c.entry)
@@ -72,22 +72,14 @@ def stored(row: Row[Any], **seen: Any) -> GateRow:
     )
 
 
-def seen(row: Row[Any], at: float) -> GateRow:
-    """A gate without what has not left yet."""
-    hidden, left = _without_last(row, at)
-    because = row.closed_because if row.closed_from is not None and row.closed_from <= at else ""
-    return stored(row, asked=row.asked - hidden, because=because, **left)
-
-
-def paid(row: Row[Any], at: float) -> Tally:
-    """A gate as it is paid for: an ask whose answer has not left is one without an outcome."""
-    return stored(row, **_without_last(row, at)[1]).tally
-
-
-def _without_last(row: Row[Any], at: float) -> tuple[bool, dict[str, int]]:
-    hidden = row.visible_from is not None and row.visible_from > at
-    last = row.last if hidden else None
-    return hidden, {"above": row.above - (last == 1), "below": row.below - (last == 0)}
+def seen(row: Row[Any], *, hidden: bool) -> GateRow:
+    """A gate without its newest ask, where that has not left yet."""
+    if not hidden:
+        return stored(row)
+    because = "" if row.closed_with == row.asked else row.closed_because or ""
+    return stored(
+        row, asked=row.asked - 1, above=row.above - (row.last == 1), below=row.below - (row.last == 0), because=because
+    )
 
 
 def asked(row: Any) -> Asked:
@@ -98,5 +90,5 @@ def asked(row: Any) -> Asked:
         condition=row.condition,
         above=None if row.above is None else bool(row.above),
         estimate=None if row.estimate is None else int(row.estimate),
-        visible_from=row.visible_from,
+        lasts=row.lasts,
     )

@@ -12,6 +12,7 @@ written.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
@@ -24,7 +25,8 @@ from sparsegate.ledger.account import Amount
 from sparsegate.ledger.database_schema import ASKS, GATES, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
-from sparsegate.service.gate_rows import CLOSABLE, WITH_LAST, asked, columns, paid, seen, stored
+from sparsegate.service.departures import Departures
+from sparsegate.service.gate_rows import CLOSABLE, WITH_LAST, asked, columns, seen, stored
 from sparsegate.service.gates import Asked, GateEvent, GateRow, KeyedRequest, Tally, unused
 
 # Statements are built once: an ask runs a dozen, and building takes time.
@@ -39,7 +41,7 @@ _PAST_ASKS: Final = (
     .where(
         ASKS.c.gate == bindparam("this"),
         ASKS.c.number > bindparam("after"),
-        ASKS.c.visible_from <= bindparam("now"),
+        ASKS.c.number <= bindparam("upto"),
     )
     .order_by(ASKS.c.number)
     .limit(bindparam("most"))
@@ -57,7 +59,6 @@ _SETTLE_ASK: Final = (
 )
 _ASK: Final = and_(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"))
 _OUTCOME: Final = select(ASKS.c.above).where(_ASK)
-_LEAVES: Final = select(ASKS.c.visible_from).where(_ASK)
 _VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None, estimate=None)
 _COUNT_OUTCOME: Final = update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
 
@@ -71,6 +72,7 @@ class GateStore:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
+        self.departures = Departures()
 
     def recall(self, request: KeyedRequest, path: str) -> str | None:
         """The stored response of a request that came before; None: there was none. See ``begin``."""
@@ -117,33 +119,24 @@ class GateStore:
             entry = connection.execute(select(REQUESTS.c.entry).where(*_place(request, path))).scalar_one()
             add_part(connection, entry, gave)
 
-    def now(self) -> float:
-        """The clock of the database, which all servers share."""
-        with self.ledger.database.reading() as connection:
-            return self._now(connection)
-
-    def _now(self, connection: Connection) -> float:
-        return self.ledger.database.clock(connection)
-
     def gate(self, id: str, *, visible: bool = False) -> GateRow:
         """A gate: as it is; or as it may be seen, without an ask whose answer has not left yet."""
         with self.ledger.database.reading() as connection:
             row = connection.execute(_FIND_GATE, {"id": id}).one_or_none()
             if row is None:
                 raise UnknownGate
-            return seen(row, self._now(connection)) if visible else stored(row)
+            return seen(row, hidden=visible and self.departures.hides(row))
 
     def gates(self) -> list[GateRow]:
         """All gates as they may be seen, newest first."""
         with self.ledger.database.reading() as connection:
-            at = self._now(connection)
-            return [seen(row, at) for row in connection.execute(_ALL_GATES)]
+            return [seen(row, hidden=self.departures.hides(row)) for row in connection.execute(_ALL_GATES)]
 
     def answers(self, id: str, *, after: int, limit: int) -> list[Asked]:
         """Asks of a gate that may be seen, oldest first."""
-        this = self.gate(id).number
+        gate = self.gate(id, visible=True)
         with self.ledger.database.reading() as connection:
-            values = {"this": this, "after": after, "now": self._now(connection), "most": limit}
+            values = {"this": gate.number, "after": after, "upto": gate.tally.asked, "most": limit}
             return [asked(row) for row in connection.execute(_PAST_ASKS, values)]
 
     def same_ask(self, gate: GateRow, request: KeyedRequest) -> Asked | None:
@@ -152,9 +145,12 @@ class GateStore:
             return _same(connection, gate, request)
 
     def intend(
-        self, gate: GateRow, request: KeyedRequest, condition: str, *, leaves_in: Callable[[], float]
+        self, gate: GateRow, request: KeyedRequest, condition: str, *, arrive: Callable[[], float]
     ) -> int | Asked:
-        """Reserve one ABOVE: the number of the ask. A request that came before returns the ask that it became."""
+        """Reserve one ABOVE: the number of the ask. A request that came before returns the ask that it became.
+
+        ``arrive`` is called when the wait for other writers is over, and says at which moment the answer leaves.
+        """
         this = {"this": gate.number}
         try:
             with self.ledger.database.writing() as connection:
@@ -162,6 +158,7 @@ class GateStore:
                     return before
                 tally = stored(connection.execute(_READ_GATE, this).one()).tally.after(GateEvent.INTEND)
                 connection.execute(_COUNT_ASK, this | {"count": tally.asked})
+                lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
                 ask = {
                     "gate": gate.number,
                     "number": tally.asked,
@@ -170,7 +167,8 @@ class GateStore:
                     "body": request.body,
                     "condition": condition,
                     "intended_at": now().isoformat(),
-                    "visible_from": self._now(connection) + leaves_in(),
+                    "visible_from": time.time() + lasts,
+                    "lasts": lasts,
                 }
                 _insert_once(connection, _ADD_ASK, ask)
         except _Repeated:
@@ -178,6 +176,7 @@ class GateStore:
             if before is None:
                 raise self.ledger.database.trouble("holds an ask that cannot be read; examine it by hand") from None
             return before
+        self.departures.expect(gate.number, tally.asked, leaves)
         return tally.asked
 
     def settle(self, gate: GateRow, number: int, *, above: bool, estimate: int | None = None) -> Tally:
@@ -194,7 +193,7 @@ class GateStore:
     def void(self, gate: GateRow, number: int, because: str | None) -> None:
         """Take the outcome of an ask back, if it has one, so that it counts as an ABOVE; with a reason, close the gate.
 
-        That the gate is closed shows when the answer was to leave.
+        That the gate is closed shows when the answer has left.
         """
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
@@ -204,19 +203,9 @@ class GateStore:
             connection.execute(_VOID_ASK, this | {"place": number})
             connection.execute(_COUNT_OUTCOME, this | counts)
             if because is not None:
-                left = connection.execute(_LEAVES, this | {"place": number}).scalar_one()
-                left -= self._now(connection)
-                self._close(connection, GATES.c.number == gate.number, because, max(left, 0.0))
+                self._close(connection, GATES.c.number == gate.number, because, number)
 
-    def close(
-        self,
-        because: str,
-        *,
-        id: str | None = None,
-        on: str | None = None,
-        unlike: str | None = None,
-        delay: float = 0.0,
-    ) -> None:
+    def close(self, because: str, *, id: str | None = None, on: str | None = None, unlike: str | None = None) -> None:
         """Close one gate; or every gate that was opened ``on`` some data, or on other data than ``unlike``."""
         which = (
             GATES.c.id == id
@@ -226,13 +215,15 @@ class GateStore:
         with self.ledger.database.writing() as connection:
             if id is not None and connection.execute(select(GATES.c.number).where(which)).one_or_none() is None:
                 raise UnknownGate
-            self._close(connection, which, because, delay)
+            self._close(connection, which, because)
 
-    def _close(self, connection: Connection, which: Any, because: str, delay: float) -> None:
+    def _close(self, connection: Connection, which: Any, because: str, ask: int | None = None) -> None:
         """The first reason stays, unless nobody may have seen it yet."""
-        at = self._now(connection)
-        fresh = or_(GATES.c.closed_because.is_(None), GATES.c.closed_from > at)
-        connection.execute(update(GATES).where(which, fresh).values(closed_because=because, closed_from=at + delay))
+        open_to_us = or_(GATES.c.closed_because.is_(None), GATES.c.closed_with.is_not(None))
+        for row in connection.execute(WITH_LAST.where(which, open_to_us)).all():
+            if row.closed_because is None or (row.closed_with == row.asked and self.departures.hides(row)):
+                reason = {"closed_because": because, "closed_with": ask, "closed_from": time.time()}
+                connection.execute(update(GATES).where(GATES.c.number == row.number).values(reason))
         self._give_back(connection)
 
     def give_back(self, id: str | None = None) -> None:
@@ -244,15 +235,17 @@ class GateStore:
                 self._give_back(connection)
 
     def _give_back(self, connection: Connection) -> None:
-        """In the transaction that closes a gate, or the first that sees it closed; before that nothing goes back."""
+        """In the transaction that closes a gate, or the first that may see it closed; before that nothing goes back."""
         for entry, epsilon in self._due(connection):
             self.ledger.refund(connection, entry, epsilon)
 
     def _due(self, connection: Connection, id: str | None = None) -> list[tuple[int, Fraction]]:
-        at = self._now(connection)
+        """Nothing while an answer is on its way: the amount depends on what has left, and on nothing else."""
         which = CLOSABLE if id is None else CLOSABLE.where(GATES.c.id == id)
-        closed = [row for row in connection.execute(which) if seen(row, at).tally.closed]
-        return [(row.entry, left) for row in closed if (left := unused(paid(row, at)))]
+        tallies = [
+            (row.entry, stored(row).tally) for row in connection.execute(which) if not self.departures.hides(row)
+        ]
+        return [(entry, left) for entry, tally in tallies if tally.closed and (left := unused(tally))]
 
 
 def recalled(connection: Connection, request: KeyedRequest, path: str) -> str | None:

@@ -19,8 +19,7 @@ written and u asks have no outcome (``cost``); and the amount that it gives back
 that, tells nothing that is not paid for. *Proof.* What was released is the transcript of the m + k answers, with
 nothing in the places of the other u. Its probability is the sum over the 2**u ways to fill them, each of which has a
 loss of at most L(m + i, k + u - i), so its loss is at most the largest of these. The amount is a function of (m, k, u)
-and of public numbers. An answer that was written and has not left is one of the u (``gate_rows.paid``), so that the
-amount is the same whatever it is; and if it leaves later, that is one of the ways to fill its place. []
+and of public numbers, and goes back when no answer is on its way any more: it is a function of what has left. []
 """
 
 from __future__ import annotations
@@ -140,14 +139,14 @@ class GateRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """An ask that was written. ``above`` is None where it has no outcome; ``visible_from``: nobody sees it before."""
+    """An ask that was written. ``above`` is None where it has no outcome; ``lasts``: how long it took to leave."""
 
     number: int
     at: str
     condition: str
     above: bool | None
     estimate: int | None = None
-    visible_from: float = 0.0
+    lasts: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

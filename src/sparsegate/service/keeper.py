@@ -9,7 +9,7 @@ An ask is written in the same way whatever comes of it:
 
 Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the same moment, and the intent counts as an
 ABOVE for ever (``deadline``). "Arrival" is when the ask gets its turn at the gate and a place to be counted at; the
-turn is held until the answer has left (``locks``), and until then nobody sees it (``visible_from``). The work of
+turn is held until the answer has left (``locks``), and until then nobody sees it (``departures``). The work of
 a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can take; that an
 engine could be slower than that, or fail, on one database and not on its neighbour lies outside the theorem.
 
@@ -103,6 +103,7 @@ class Keeper:
         self._guard = threading.Lock()
         # The budget belongs to the people and goes on; a gate belongs to the data that it was opened on.
         self._store.close(CHANGED, unlike=dataset.fingerprint)
+        self._store.gates()  # from now on this process waits for whatever is on its way
 
     def open_gate(
         self,
@@ -187,9 +188,8 @@ class Keeper:
         with self._turns.at(gate.number):
             # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
             with self._places:
-                asking.arrive()
                 live = self._resumed(gate)
-                number = self._store.intend(gate, request, condition.text, leaves_in=asking.left)
+                number = self._store.intend(gate, request, condition.text, arrive=asking.arrive)
                 if isinstance(number, Asked):
                     known = number
                     asking.deliver(lambda: self._again(gate, request, known))
@@ -231,8 +231,8 @@ class Keeper:
 
     def _again(self, gate: GateRow, request: KeyedRequest, known: Asked) -> Answered:
         """A request that came before gets what was stored, not before it was to leave; and the gate as it is now."""
-        if (left := known.visible_from - self._store.now()) > 0:
-            wait_until(time.monotonic() + min(left, self.pace.delay + 1))
+        if (left := self._store.departures.left(gate.number, known.number, known.lasts)) > 0:
+            wait_until(time.monotonic() + left)
             known = self._store.same_ask(gate, request) or known
         if known.above is None:
             raise OutcomeLost

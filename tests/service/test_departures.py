@@ -1,0 +1,137 @@
+"""What is seen of a gate does not depend on the time of day, and nothing is seen before it leaves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
+
+from sparsegate.ledger.database_schema import GATES
+from sparsegate.service.departures import Departures
+from sparsegate.service.gate_store import GateStore
+from sparsegate.service.keeper import FAILED, Keeper
+
+D = 0.8
+DAY = 86_400.0
+
+
+@pytest.fixture
+def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Set the time of day of this machine and of its database by some seconds."""
+    right, by = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: right() + by[0])
+    return lambda seconds: by.__setitem__(0, seconds)
+
+
+def written(keeper: Keeper, gate: str, asked: int = 1) -> bool:
+    """Whether the newest ask is written to its end, though nobody may see it yet."""
+    tally = GateStore(keeper.ledger).gate(gate).tally
+    return tally.asked == asked and (not tally.unsettled or bool(tally.because))
+
+
+def look(keeper: Keeper, gate: str) -> tuple[Any, ...]:
+    view = keeper.gate(gate)
+    listed = next(each for each in keeper.gates() if each["id"] == gate)
+    # One after the other: of two looks the second may see more.
+    assert view["asked"] <= listed["asked"] <= view["asked"] + 1
+    return view["asked"], view["closed"], [(answer.number, answer.above) for answer in keeper.answers(gate)]
+
+
+@pytest.mark.parametrize("by", [-DAY, DAY])
+def test_a_clock_that_is_set_hides_no_answer_that_has_left(
+    shop: Shop, set_clock: Callable[[float], None], by: float
+) -> None:
+    keeper = shop.keeper(delay=D)
+    gate = shop.open(keeper)
+    keeper.ask(shop.caller(), gate, LOW)
+    keeper.ask(shop.caller("mine"), gate, HIGH)
+    before = look(keeper, gate)
+    assert before == (2, False, [(1, False), (2, True)])
+    set_clock(by)
+    assert look(keeper, gate) == before
+    begun = time.monotonic()
+    assert keeper.ask(shop.caller("mine"), gate, HIGH).above
+    assert time.monotonic() - begun < DAY / 1000
+    assert keeper.close_gate(gate)["given_back"] != "0"
+    again = shop.keeper(delay=D)
+    until(lambda: look(again, gate)[0] == 2)
+
+
+@pytest.mark.parametrize("by", [-DAY, DAY])
+@pytest.mark.parametrize(("where", "trouble"), [(HIGH, None), (LOW, broken)])
+def test_a_clock_that_is_set_shows_nothing_before_it_leaves(
+    shop: Shop, set_clock: Callable[[float], None], by: float, where: str, trouble: Any
+) -> None:
+    """Neither to this server nor to another on the same ledger, and to both once it has left."""
+    keeper, other = shop.keeper(Pretend(counted=trouble or (lambda: None)), delay=D), shop.keeper()
+    gate = shop.open(keeper, cutoff=1)
+    begun = time.monotonic()
+    asking = threading.Thread(target=lambda: swallow(keeper, shop, gate, where))
+    asking.start()
+    until(lambda: written(keeper, gate))
+    set_clock(by)
+    seen = [look(each, gate) for each in (keeper, other)]
+    late = time.monotonic() - begun >= D
+    assert late or seen == [(0, False, [])] * 2
+    asking.join()
+    left = (1, True, [(1, None if trouble else True)])
+    assert look(keeper, gate) == left
+    until(lambda: look(other, gate) == left)
+    assert time.monotonic() - begun < 4 * D
+    assert keeper.gate(gate)["because"] == (FAILED if trouble else "all 1 of its positive answers are given or lost")
+
+
+def test_after_a_crash_an_answer_is_seen_once_the_next_server_has_run_for_as_long_as_it_was_on_its_way(
+    shop: Shop,
+) -> None:
+    """The first server is killed between its commit and the moment at which the answer leaves."""
+    killed = shop.keeper(delay=D)
+    gate = shop.open(killed)
+    threading.Thread(target=lambda: swallow(killed, shop, gate, HIGH), daemon=True).start()
+    until(lambda: written(killed, gate))
+    next_one, begun = shop.keeper(), time.monotonic()
+    assert look(next_one, gate)[0] == 0 or time.monotonic() - begun >= D / 2
+    time.sleep(max(begun + D - time.monotonic(), 0))  # without a look in between
+    assert look(next_one, gate) == (1, False, [(1, True)])
+
+
+def test_a_retry_at_another_server_waits_until_the_answer_has_left(shop: Shop) -> None:
+    keeper, other = shop.keeper(delay=D), shop.keeper()
+    gate, left = shop.open(keeper), []
+    begun = time.monotonic()
+
+    def ask() -> None:
+        keeper.ask(shop.caller("mine"), gate, HIGH)
+        left.append(time.monotonic())
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    until(lambda: written(keeper, gate))
+    assert other.ask(shop.caller("mine"), gate, HIGH).above
+    assert time.monotonic() - begun >= D
+    asking.join()
+
+
+def test_asks_of_before_version_5_have_left(shop: Shop, keeper: Keeper) -> None:
+    gate = shop.open(keeper)
+    keeper.ask(shop.caller(), gate, LOW)
+    with keeper.ledger.database.writing() as connection:
+        connection.execute(update(GATES).values(closed_because="old", closed_from=time.time() + DAY))
+    assert look(shop.keeper(), gate) == (1, True, [(1, False)])
+
+
+def test_departures_know_their_own_moment_and_wait_for_that_of_others() -> None:
+    departures = Departures()
+    assert departures.left(1, 1, 0.0) == departures.left(1, 1, None) == 0
+    assert 9 < departures.left(1, 3, 10.0) <= 10
+    assert departures.left(1, 2, 10.0) == 0, "older than the newest"
+    departures.expect(1, 3, time.monotonic() - 1)
+    assert departures.left(1, 3, 10.0) == 0
+    assert 9 < departures.left(1, 4, 10.0) <= 10
+    assert departures.left(1, 3, 10.0) == 0
+    assert 9 < departures.left(2, 4, 10.0) <= 10
