@@ -147,19 +147,20 @@ def _address(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
+# Dependencies are coroutines: one that is not is run in a thread, and an ask has seven of them.
 _BEARER: Final = HTTPBearer(
     scheme_name="token", description="A token of `sparsegate token add`: `sg_...`.", auto_error=False
 )
 
 
-def _anybody(request: Request, _: Annotated[object, Security(_BEARER)]) -> Token:
+async def _anybody(request: Request, _: Annotated[object, Security(_BEARER)]) -> Token:
     token = getattr(request.state, "token", None)
     if not isinstance(token, Token):
         raise Refused(UNAUTHENTICATED)
     return token
 
 
-def _owner(token: Annotated[Token, Depends(_anybody)]) -> Token:
+async def _owner(token: Annotated[Token, Depends(_anybody)]) -> Token:
     if token.role is not Role.OWNER:
         raise Refused(FORBIDDEN)
     return token
@@ -185,11 +186,11 @@ _Key = Annotated[
 ]
 
 
-def _calling(token: Anybody, key: _Key) -> KeyedRequest:
+async def _calling(token: Anybody, key: _Key) -> KeyedRequest:
     return KeyedRequest(token=token.number, key=key)
 
 
-def _owner_calling(token: Owner, key: _Key) -> KeyedRequest:
+async def _owner_calling(token: Owner, key: _Key) -> KeyedRequest:
     return KeyedRequest(token=token.number, key=key)
 
 

@@ -51,12 +51,12 @@ class _Service:
         return await anyio.to_thread.run_sync(partial(method, *args, **options), limiter=limiter)
 
 
-def _service(request: Request) -> _Service:
+async def _service(request: Request) -> _Service:
     service: _Service = request.app.state.service
     return service
 
 
-def _gate(id: Annotated[str, Path(description="The name of a gate.", examples=["g-0123456789abcdef"])]) -> str:
+async def _gate(id: Annotated[str, Path(description="The name of a gate.", examples=["g-0123456789abcdef"])]) -> str:
     # Reject malformed names before the lookup: databases differ in what a text may hold.
     if not _GATE.fullmatch(id):
         raise UnknownGate
