@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
 
@@ -84,10 +84,17 @@ class Calibration:
         """The same, rounded."""
         return float(self.loss)
 
-    def margin(self, confidence: float) -> int:
-        """How many steps from the threshold an answer must be to land on the right side with this probability."""
+    def margin(self, confidence: float, *, answers: int | None = None) -> int:
+        """How many steps from the threshold an answer must be to land on the right side with this probability.
+
+        With ``answers`` this many answers at once: the theorem in ``margin``.
+        """
         rho, nu, _ = self.scales
-        return steps_to_confidence(confidence, rho, nu, noise=self.row.noise, shift=self.shift)
+        return steps_to_confidence(confidence, rho, nu, noise=self.row.noise, shift=self.shift, answers=answers)
+
+    def with_scales(self, scales: Scales) -> Calibration:
+        """The same run with other noise, in lattice steps."""
+        return replace(self, scales=scales, shift=_shift(self.row, scales))
 
     def finished(self, below: Any, above: Any) -> Any:
         """Whether that run has given all the answers it may; for arrays of numbers, where."""
@@ -141,11 +148,15 @@ def calibrate(
         budget=budget,
         scales=in_steps,
         queries=setting.queries,
-        shift=round(central_shift(in_steps)) if row.noise is Noise.EXPONENTIAL else 0,
+        shift=_shift(row, in_steps),
     )
     if row.private and calibration.loss > budget.total:
         raise ParameterError("budget", "must cover the tight loss of the scales", float(budget.total), "pass epsilon=")
     return calibration
+
+
+def _shift(row: Variant, scales: Scales) -> int:
+    return round(central_shift(scales)) if row.noise is Noise.EXPONENTIAL else 0
 
 
 def trusted_source(source: Source | None, not_private: bool) -> Source:

@@ -11,6 +11,14 @@ with (k+1) p**k for the last term where p = q; rho - nu is symmetric. For geomet
 There the two tails differ, so the comparison is q + nu >= T + rho + kappa with a public kappa that makes the margin of
 both sides the same: if rho - nu lies between -b and a with 90 % probability, 5 % on each side, kappa = (b - a)/2. It
 is a function of the scales alone, and a threshold moved by a public number changes nothing in any proof.
+
+**Theorem (several answers at once).** Ask any n questions, each chosen as one likes after the answers before it, and
+let a satisfy n (Pr[T + a is BELOW] + Pr[T - a is ABOVE]) <= 1 - confidence. Then with this confidence every one of the
+n whose answer lies a or more from its threshold is answered rightly. *Proof.* A question that is a or more above goes
+wrong with a probability of at most u(rho) given rho and all that was said before, since its nu is fresh; one that is
+below with at most d(rho). Whichever the asker chose, that is at most u(rho) + d(rho), whose mean over rho is the sum in
+the brackets; the union over n questions costs a factor of n. [] The union costs little: a tail falls by e for every
+scale of noise, so a grows with log n.
 """
 
 from __future__ import annotations
@@ -50,13 +58,15 @@ def steps_to_confidence(
     *,
     noise: Noise = Noise.LAPLACE,
     shift: int = 0,
+    answers: int | None = None,
 ) -> int:
     """The smallest whole a >= 1 such that T + a is ABOVE and T - a is BELOW, each with this probability or more.
 
-    Pr[rho - nu + kappa <= a] >= confidence and Pr[nu - rho - kappa <= a - 1] >= confidence: the worse of the two.
+    Pr[rho - nu + kappa <= a] >= confidence and Pr[nu - rho - kappa <= a - 1] >= confidence: the worse of the two. With
+    ``answers`` it is the a of the theorem above, for this many answers at once.
 
-    >>> steps_to_confidence(0.95, None, Fraction(20))
-    47
+    >>> steps_to_confidence(0.95, None, Fraction(20)), steps_to_confidence(0.95, None, Fraction(20), answers=25)
+    (47, 125)
     """
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
         raise ParameterError("confidence", "must lie from 0.5 to below 1", confidence, "pass for instance 0.95")
@@ -66,13 +76,15 @@ def steps_to_confidence(
         ratios = [
             mpmath.exp(-mpmath.mpf(s.denominator) / s.numerator) if s else 0 for s in (threshold_scale, query_scale)
         ]
-        allowed = 1 - mpmath.mpf(confidence)
+        allowed = (1 - mpmath.mpf(confidence)) / (answers or 1)
+        either = max if answers is None else mpmath.fadd
 
         def wrong(a: int) -> Any:
             if noise is Noise.LAPLACE:
-                return _laplace_tail(mpmath, [ratio for ratio in ratios if ratio], a - 1)
+                there = [ratio for ratio in ratios if ratio]
+                return either(_laplace_tail(mpmath, there, a), _laplace_tail(mpmath, there, a - 1))
             p, q = ratios
-            return max(_geometric_tail(p, q, a - shift), _geometric_tail(q, p, a + shift - 1))
+            return either(_geometric_tail(p, q, a - shift), _geometric_tail(q, p, a + shift - 1))
 
         high = 1
         while wrong(high) > allowed:

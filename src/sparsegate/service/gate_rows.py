@@ -12,18 +12,25 @@ from typing import Any, Final
 from sqlalchemy import Row, Select, and_, select
 
 from sparsegate.ledger.account import exact_text, exact_value
-from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REFUNDS
-from sparsegate.service.gates import Asked, GateRow, GateSpec, Tally
+from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REFUNDS, TOKENS
+from sparsegate.service.gates import Asked, GateLabel, GateRow, GateSpec, Tally
 
 _exact: Final = lru_cache(maxsize=1024)(exact_value)
 
 WITH_LAST: Final[Select[Any]] = (
-    select(GATES, ASKS.c.lasts, ASKS.c.above.label("last"), ENTRIES.c.epsilon.label("given_back"))
+    select(
+        GATES,
+        ASKS.c.lasts,
+        ASKS.c.above.label("last"),
+        ENTRIES.c.epsilon.label("given_back"),
+        TOKENS.c.name.label("opener"),
+    )
     .outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.number, ASKS.c.number == GATES.c.asked))
     .outerjoin(REFUNDS, REFUNDS.c.of == GATES.c.entry)
     .outerjoin(ENTRIES, ENTRIES.c.number == REFUNDS.c.entry)
+    .outerjoin(TOKENS, TOKENS.c.number == GATES.c.opened_by)
 )
-"""Gates with their newest ask, and with what they gave back."""
+"""Gates with their newest ask, with what they gave back, and with who opened them."""
 
 CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None))
 """Those that give back when they close, and have not."""
@@ -44,6 +51,9 @@ def columns(gate: GateRow) -> dict[str, Any]:
         "refund": int(spec.refund),
         "noise": spec.noise,
         "closes": spec.closes,
+        "name": gate.label.name,
+        "description": gate.label.description,
+        "opened_by": gate.label.token,
     }
 
 
@@ -69,6 +79,9 @@ def stored(row: Row[Any], **seen: Any) -> GateRow:
         tally=Tally(spec=spec, **counted),
         entry=row.entry,
         given_back=_exact("0" if back is None else back),
+        label=GateLabel(
+            name=row.name, description=row.description, token=row.opened_by, opened_by=getattr(row, "opener", None)
+        ),
     )
 
 

@@ -34,13 +34,19 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from sparsegate.errors import GateClosed, SparsegateError
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.ledger.account import exact_text, rounded_down
 from sparsegate.mechanisms.calibration import Calibration
-from sparsegate.mechanisms.gap import Estimator
+from sparsegate.mechanisms.gate_preview import GatePreview, margin_curve
 from sparsegate.mechanisms.sparse_vector import gate_calibration
 
 CONFIDENCE: Final = 0.95
+MOST_PLANNED: Final = 20_000
+MOST_PREVIEWED: Final = 1_000
+"""The most positives of a gate that is planned for a number of questions, and of one that is only looked at."""
+
+LONGEST_NAME: Final = 100
+LONGEST_DESCRIPTION: Final = 1000
 
 
 class GateEvent(StrEnum):
@@ -121,6 +127,24 @@ class Tally:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GateLabel:
+    """What people call a gate, and who opened it: the number of a token, and its name; None: nobody noted it."""
+
+    name: str = ""
+    description: str = ""
+    token: int | None = None
+    opened_by: str | None = None
+
+    def __post_init__(self) -> None:
+        for field, most, lines in (("name", LONGEST_NAME, 1), ("description", LONGEST_DESCRIPTION, None)):
+            text = getattr(self, field)
+            fits = isinstance(text, str) and len(text) <= most and all(map(str.isprintable, text.split("\n")))
+            if not fits or (lines == 1 and "\n" in text):
+                rule = f"must be at most {most} printable characters{' in one line' if lines == 1 else ''}"
+                raise ParameterError(field, rule, next_step="leave out what does not show, and what is too long")
+
+
+@dataclass(frozen=True, kw_only=True)
 class GateRow:
     """A gate as stored. ``sealed`` is its threshold noise, encrypted."""
 
@@ -132,6 +156,7 @@ class GateRow:
     tally: Tally
     entry: int = 0
     given_back: Fraction = Fraction(0)
+    label: GateLabel = GateLabel()
 
     def __repr__(self) -> str:
         return f"<GateRow {self.id}>"
@@ -164,11 +189,12 @@ class Answered:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyedRequest:
-    """Who asks (the number of a token), under which idempotency key; ``body`` is a digest of what is asked."""
+    """Who asks (the number of a token, and its name), under which idempotency key; ``body`` digests what is asked."""
 
     token: int
     key: str
     body: str = ""
+    by: str | None = None
 
     def bound_to(self, body: Mapping[str, Any]) -> KeyedRequest:
         """The same key with another body is another request."""
@@ -182,14 +208,18 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
     spent = spec.epsilon - unused(tally)
     return {
         "id": gate.id,
+        "name": gate.label.name,
+        "description": gate.label.description,
+        "opened_by": gate.label.opened_by,
         "threshold": spec.threshold,
         "cutoff": spec.cutoff,
         "epsilon": exact_text(spec.epsilon),
         "queries": spec.queries,
         "noise": spec.noise,
         "closes": spec.closes,
-        "standard_error": standard_error(spec),
-        "margin": margin(spec),
+        "standard_error": accuracy(spec).standard_error,
+        "margin": accuracy(spec).margin,
+        "margin_all": accuracy(spec).margin_all,
         "confidence": CONFIDENCE,
         "asked": tally.asked,
         "positives": tally.positives,
@@ -204,24 +234,49 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=1024)
-def margin(spec: GateSpec) -> float:
-    """From the law of the noise, not from any gate's noise."""
-    calibration = law(spec)
-    return calibration.lattice.value(calibration.margin(CONFIDENCE))
+def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
+    """What a gate would be good for that is not opened; ``remaining`` is what the ledger has left, if that is told."""
+    check_work(spec, MOST_PREVIEWED)
+    public, found = law(spec), accuracy(spec)
+    warnings = found.warnings(spec.threshold)
+    if remaining is not None and spec.epsilon > remaining:
+        left = exact_text(remaining)
+        warnings.append(f"It costs more than the {left} of epsilon that the ledger has left: it would be refused.")
+    return {
+        "confidence": found.confidence,
+        "margin": found.margin,
+        "margin_all": found.margin_all,
+        "standard_error": found.standard_error,
+        "noise": public.row.noise.name.lower(),
+        "cost": exact_text(spec.epsilon),
+        "remaining": None if remaining is None else exact_text(remaining),
+        "warning": " ".join(warnings) or None,
+        "curve": [{"epsilon": float(epsilon), "margin": margin} for epsilon, margin in margin_curve(public)],
+    }
 
 
 @lru_cache(maxsize=1024)
-def standard_error(spec: GateSpec) -> float | None:
-    """That of the estimate that an ABOVE carries, in people; None where it carries none."""
-    estimator = Estimator.of(law(spec).row, law(spec).scales)
-    return None if estimator is None else estimator.standard_error
+def accuracy(spec: GateSpec) -> GatePreview:
+    """In people; from the law of the noise, not from any gate's noise."""
+    return GatePreview.of(law(spec), confidence=CONFIDENCE)
 
 
 @lru_cache(maxsize=1024)
 def law(spec: GateSpec) -> Calibration:
     """Everything public about the gate's noise; raises what is wrong with its parameters, and draws nothing."""
     return gate_calibration(**parameters(spec))
+
+
+def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
+    """Refuse a plan that would take minutes and all the memory of the machine; one for no limit takes neither.
+
+    A plan looks at every number of positives: in exact arithmetic where there are few more questions than these.
+    """
+    if spec.queries is not None:
+        limit = most // 20 if spec.queries < 3 * spec.cutoff + 10 else most
+        if min(spec.cutoff, spec.queries) > limit:
+            rule = f"must be at most {limit} for a gate that is planned for {spec.queries} questions"
+            raise ParameterError("cutoff", rule, spec.cutoff, "leave out queries")
 
 
 @lru_cache(maxsize=4096)

@@ -30,11 +30,10 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from sparsegate.budget import Number
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
@@ -49,34 +48,28 @@ from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import (
     Answered,
     Asked,
+    GateLabel,
     GateRow,
     GateSpec,
     KeyedRequest,
     Tally,
+    accuracy,
+    check_work,
     gate_view,
     law,
     parameters,
-    standard_error,
 )
 from sparsegate.service.locks import turns_of
 from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.top_release import TOP, release_top
 
 GATES: Final = "/v1/gates"
-TOP: Final = "/v1/top"
 CHANGED: Final = "the data has changed since it was opened"
 FAILED: Final = "a question could not be answered in time"
 _LATE: Final = "it took longer than the delay"
 _UNWRITTEN: Final = "its outcome could not be written"
 
 LOG = logging.getLogger("sparsegate.service")
-
-
-class _Given(Exception):
-    """Another sender of the same request was first: this is its response."""
-
-    def __init__(self, response: str) -> None:
-        super().__init__()
-        self.response = response
 
 
 class Keeper:
@@ -115,17 +108,18 @@ class Keeper:
         queries: int | None = None,
         noise: str = "auto",
         closes: str = "above",
+        **label: str,
     ) -> dict[str, Any]:
-        """Charge the whole epsilon, then make the gate; ``noise`` and ``closes`` are those of ``SparseVector``."""
+        """Charge the whole epsilon, then make the gate; the options are those of ``SparseVector`` and ``GateLabel``."""
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
         public = {"threshold": threshold, "cutoff": cutoff, "epsilon": amount.epsilon, "queries": queries}
         spec = GateSpec(**public, refund=self._refund, noise=noise, closes=closes)  # type: ignore[arg-type]
+        check_work(spec)
         # What is as it always was is left out: a request from before these were known must stay the same.
-        chosen = {
-            name: value for name, value in (("noise", noise), ("closes", closes)) if value != getattr(GateSpec, name)
-        }
+        said, usual = {"noise": noise, "closes": closes} | label, {"noise": "auto", "closes": "above"}
+        chosen = {option: value for option, value in said.items() if value != usual.get(option, "")}
         # What cannot be made must not be charged; and a gate keeps its law, whatever a later version would choose.
         spec = replace(spec, noise=law(spec).row.noise.name.lower())
         request = request.bound_to(public | {"epsilon": exact_text(spec.epsilon)} | chosen)
@@ -143,6 +137,7 @@ class Keeper:
                 fingerprint=self.dataset.fingerprint,
                 sealed=sealed,
                 tally=Tally(spec=spec),
+                label=GateLabel(**label, token=request.token, opened_by=request.by),
             )
             what = f"gate: threshold {threshold}, cutoff {cutoff}, unit {self.dataset.unit}"
             # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
@@ -151,7 +146,9 @@ class Keeper:
             stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine)
             if stored is None:
                 stored, self._live[id] = mine, live
-        return dict(json.loads(stored))
+        # What was stored before gates had names lacks them.
+        since = {"name": "", "description": "", "opened_by": None, "margin_all": accuracy(spec).margin_all}
+        return since | dict(json.loads(stored))
 
     def ask(self, request: KeyedRequest, gate: str, where: str) -> Answered:
         """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""
@@ -282,25 +279,11 @@ class Keeper:
             stored = self._store.recall(request, TOP)
             if stored is None:
                 self._check_data()
-                stored = self._released(request, question)
+                stored = release_top(self._store, self.dataset, request, question)
             return dict(json.loads(stored))
         finally:
             if self.pace.delay > 0:
                 wait_until(arrival + self.pace.delay * (1 + (time.monotonic() - arrival) // self.pace.delay))
-
-    def _released(self, request: KeyedRequest, question: Mapping[str, Any]) -> str:
-        """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
-        from sparsegate.tables.top import top_items
-
-        paid = _OneRequest(self._store, request)
-        try:
-            found = top_items(self.dataset.relation(), **self.dataset.unit_options, ledger=paid, **question)
-        except _Given as given:
-            return given.response
-        view = {name: value for name, value in found.published().items() if name != "confidence"}
-        gave = {"release": "top_items", "item": question["item"], **found.published()}
-        self._store.finish(request, TOP, response := json.dumps(view), gave)
-        return response
 
     def close(self) -> None:
         """Forget the live gates, and give back the turns. Gates stay open in the ledger, which is the caller's."""
@@ -327,20 +310,5 @@ def _answer(gate: GateRow, number: int, answer: Answer, tally: Tally) -> Answere
         remaining=max(tally.remaining, 0),
         closed=bool(tally.closed),
         estimate=answer.estimate,  # type: ignore[arg-type]
-        standard_error=None if answer.estimate is None else standard_error(tally.spec),
+        standard_error=None if answer.estimate is None else accuracy(tally.spec).standard_error,
     )
-
-
-@dataclass(frozen=True)
-class _OneRequest:
-    """The ledger as a release sees it: the charge and the note of the request are one transaction."""
-
-    store: GateStore
-    request: KeyedRequest
-
-    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> None:
-        if (stored := self.store.begin(self.request, TOP, exact_amount(epsilon, delta), what)) is not None:
-            raise _Given(stored)
-
-    def keep(self, entry: object, gave: object) -> None:
-        """What is answered is stored with the request, by ``finish``."""

@@ -23,6 +23,8 @@ OPERATIONS = [
     ("/v1/schema", "GET"),
     ("/v1/top", "POST"),
     ("/v1/health", "GET"),
+    ("/v1/whoami", "GET"),
+    ("/v1/preview", "POST"),
 ]
 MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
 

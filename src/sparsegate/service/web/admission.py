@@ -187,11 +187,11 @@ _Key = Annotated[
 
 
 async def _calling(token: Anybody, key: _Key) -> KeyedRequest:
-    return KeyedRequest(token=token.number, key=key)
+    return KeyedRequest(token=token.number, key=key, by=token.name)
 
 
 async def _owner_calling(token: Owner, key: _Key) -> KeyedRequest:
-    return KeyedRequest(token=token.number, key=key)
+    return KeyedRequest(token=token.number, key=key, by=token.name)
 
 
 Calling = Annotated[KeyedRequest, Depends(_calling)]

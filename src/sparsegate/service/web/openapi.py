@@ -26,19 +26,24 @@ _EVERYWHERE: Final = (problems.INTERNAL,)
 TOKEN: Final = (problems.UNAUTHENTICATED, problems.TOO_MANY, problems.LEDGER_UNAVAILABLE)
 """What can happen to every request that needs a token."""
 
-POSTED: Final = (
+READ: Final = (
     *TOKEN,
     problems.MALFORMED,
-    problems.KEY_MISSING,
     problems.TOO_SLOW,
-    problems.KEY_REUSED,
     problems.TOO_LARGE,
     problems.NOT_JSON,
     problems.PARAMETER,
+)
+"""What can happen to every request with a body."""
+
+POSTED: Final = (
+    *READ,
+    problems.KEY_MISSING,
+    problems.KEY_REUSED,
     problems.OUTCOME_LOST,
     problems.DATA_UNAVAILABLE,
 )
-"""What can happen to every request that is posted."""
+"""What can happen to every request that changes something, and so has a key."""
 
 
 def problem_responses(*sorts: Sort) -> dict[int | str, dict[str, Any]]:

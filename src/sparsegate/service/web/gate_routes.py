@@ -1,0 +1,93 @@
+"""Gates over HTTP: open, look at, ask and close them, and see beforehand what one would be good for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from sparsegate.service.gates import GateSpec, preview_view
+from sparsegate.service.tokens import Role
+from sparsegate.service.web import gate_models as models
+from sparsegate.service.web import problems
+from sparsegate.service.web.admission import Anybody, Calling, Owner, OwnerCalling
+from sparsegate.service.web.fields import MOST_WHOLE
+from sparsegate.service.web.in_threads import Body, GateName, Service
+from sparsegate.service.web.openapi import POSTED, READ, TOKEN, problem_responses
+
+router = APIRouter()
+
+
+@router.get("/gates", response_model=list[models.GateView], responses=problem_responses(*TOKEN))
+async def gates(service: Service, _: Anybody) -> list[Body]:
+    """All gates, newest first."""
+    return await service.run(service.keeper.gates)
+
+
+@router.post(
+    "/gates",
+    status_code=201,
+    response_model=models.GateView,
+    responses=problem_responses(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED),
+)
+async def open_gate(body: models.OpenGate, service: Service, request: OwnerCalling, response: Response) -> Body:
+    """Open a gate; its whole epsilon is reserved at once. For owners."""
+    view = await service.run(service.keeper.open_gate, request, **dict(body))
+    response.headers["Location"] = f"/v1/gates/{view['id']}"
+    return view
+
+
+@router.post("/preview", response_model=models.Preview, responses=problem_responses(*READ))
+async def preview(body: models.AskPreview, service: Service, token: Anybody) -> Body:
+    """What a gate would be good for, and what it would cost: from public numbers, and free."""
+    if wait := service.previews.take(token.number):
+        raise problems.Refused(problems.TOO_MANY, wait=wait)
+    left = (await service.run(service.keeper.budget)).remaining.epsilon if token.role is Role.OWNER else None
+    return await service.plan(preview_view, GateSpec(**dict(body)), left)
+
+
+@router.get("/gates/{id}", response_model=models.GateView, responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE))
+async def gate(gate: GateName, service: Service, _: Anybody) -> Body:
+    """One gate."""
+    return await service.run(service.keeper.gate, gate)
+
+
+@router.delete(
+    "/gates/{id}",
+    response_model=models.GateView,
+    responses=problem_responses(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_GATE),
+)
+async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:
+    """Close a gate for good, and give back what it did not use. For owners."""
+    return await service.run(service.keeper.close_gate, gate)
+
+
+@router.post(
+    "/gates/{id}/ask",
+    response_model=models.Answered,
+    responses=problem_responses(
+        *POSTED, problems.CONDITION, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY
+    ),
+)
+async def ask(gate: GateName, body: models.AskGate, service: Service, request: Calling) -> Body:
+    """Is the number of people with a matching row above the threshold?"""
+    async with service.queues.at(gate):
+        return asdict(await service.run(service.keeper.ask, request, gate, body.where, ask=True))
+
+
+@router.get(
+    "/gates/{id}/answers",
+    response_model=list[models.PastAnswer],
+    responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE, problems.PARAMETER),
+)
+async def answers(
+    gate: GateName,
+    service: Service,
+    _: Anybody,
+    after: Annotated[int, Query(ge=0, le=MOST_WHOLE, description="Only those with a larger number.")] = 0,
+) -> list[Body]:
+    """Up to a thousand answers of a gate that have left, oldest first."""
+    found = await service.run(service.keeper.answers, gate, after=after)
+    named = ("number", "at", "above", "estimate")
+    return [{name: getattr(past, name) for name in named} | {"where": past.condition} for past in found]
