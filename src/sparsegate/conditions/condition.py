@@ -77,9 +77,19 @@ class Condition:
 
     def combine(self, values: Sequence[Values]) -> Values:
         """The value of the condition for every row, from the values of ``leaves``, in that order: 0, 1 or 2."""
+        return np.broadcast_to(self._from_leaves(values, _ARRAYS), np.shape(values[0])).astype(np.int8)
+
+    def combined_sql(self, columns: Sequence[str]) -> str:
+        """``combine`` as SQL over columns that hold the leaves: every part of it is worked out on every row."""
+        return str(self._from_leaves(columns, _SQL))
+
+    def refusal(self, rule: str, next_step: str) -> ConditionError:
+        """An error about all of it."""
+        return ConditionError(rule, self.text, 0, len(self.text), next_step=next_step)
+
+    def _from_leaves(self, values: Sequence[Any], kleene: _Kleene) -> Any:
         found = {sql_of(leaf.node): value for leaf, value in zip(self.leaves, values, strict=True)}
-        combined = _combined(self.tree, lambda node: found[sql_of(node)])
-        return np.broadcast_to(combined, np.shape(values[0])).astype(np.int8)
+        return _combined(self.tree, lambda node: found[sql_of(node)], kleene)
 
     @cached_property
     def _cut(self) -> tuple[tuple[Leaf, ...], int]:
@@ -87,42 +97,68 @@ class Condition:
         nodes: dict[str, Node] = {}
         steps = 0
 
-        def look(node: Node) -> np.int8:
+        def look(node: Node) -> str:
             nonlocal steps
             steps += 1
             if steps > MOST_STEPS:
                 rule = f"must come to at most {MOST_STEPS:,} steps, each case of a CASE or coalesce in each comparison"
                 raise Unbounded(rule, _SHORTER)
             nodes.setdefault(sql_of(node), node)
-            return np.int8(UNKNOWN)
+            return ""
 
         try:
-            _combined(self.tree, look)
+            _combined(self.tree, look, _NOTHING)
             tests = list(nodes.values()) or [Literal(self.tree.kind, True)]
             return tuple(Leaf(node, cost_of(node, self.schema.max_cell)) for node in tests), steps
         except Unbounded as refused:
             rule, next_step = refused.args
-        raise ConditionError(rule, self.text, 0, len(self.text), next_step=next_step)
+        raise self.refusal(rule, next_step)
 
 
-def _combined(node: Node, look: Callable[[Node], Any], depth: int = 0) -> Any:
+@dataclass(frozen=True)
+class _Kleene:
+    """The logic of three values, for whatever stands for them."""
+
+    constant: Callable[[int], Any]
+    inverted: Callable[[Any], Any]
+    least: Callable[[Any, Any], Any]
+    greatest: Callable[[Any, Any], Any]
+    chosen: Callable[[Any, Any, Any], Any]
+    """The second where the first is TRUE, else the third."""
+
+
+_ARRAYS: Final = _Kleene(
+    np.int8, lambda x: np.int8(TRUE) - x, np.minimum, np.maximum, lambda test, *both: np.where(test == TRUE, *both)
+)
+# A CASE would work out one of its branches; an array is made of both.
+_SQL: Final = _Kleene(
+    str,
+    "(2 - {})".format,
+    "least({}, {})".format,
+    "greatest({}, {})".format,
+    "(ARRAY[{2}, {1}])[1 + ({0} = 2)::int]".format,
+)
+_NOTHING: Final = _Kleene(*[lambda *_: ""] * 5)
+"""For whoever looks at the leaves and not at the value."""
+
+
+def _combined(node: Node, look: Callable[[Node], Any], kleene: _Kleene, depth: int = 0) -> Any:
     """The value of a tree, from the values that ``look`` gives for its leaves."""
 
     def below(nodes: Sequence[Node]) -> list[Any]:
-        return [_combined(each, look, depth + 1) for each in nodes]
+        return [_combined(each, look, kleene, depth + 1) for each in nodes]
 
     if depth > MOST_CASES:
         raise Unbounded(f"must not have more than {MOST_CASES} cases one after another", _SHORTER)
     match node:
         case Literal(constant=constant):
-            return np.int8(UNKNOWN if constant is None else TRUE if constant else FALSE)
+            return kleene.constant(UNKNOWN if constant is None else TRUE if constant else FALSE)
         case Not(term):
-            return np.int8(TRUE) - below([term])[0]
+            return kleene.inverted(*below([term]))
         case All(terms):
-            return reduce(np.minimum, below(terms))
+            return reduce(kleene.least, below(terms))
         case Either(terms):
-            return reduce(np.maximum, below(terms))
+            return reduce(kleene.greatest, below(terms))
     if found := split(node):
-        test, then, otherwise = below(found)
-        return np.where(test == TRUE, then, otherwise)
+        return kleene.chosen(*below(found))
     return look(node)

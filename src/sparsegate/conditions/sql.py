@@ -43,7 +43,7 @@ DIALECTS: Final = {
             **{name: f"{name}({{}})" for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length")},
             **{part: f"date_part('{part}', {{}})" for part in PARTS},
             # It would fail on the first year that the engine knows, 5877642 before our era.
-            "week": "date_part('week', greatest({}, DATE '290300-01-01 (BC)'))",
+            "week": "(CASE WHEN {0} >= DATE '290300-01-01 (BC)' THEN date_part('week', {0}) END)",
             **{name: f"{name}({{}}, {{}})" for name in ("starts_with", "ends_with", *REGEXPS)},
             # At worst 2 ns for each byte of the cell; the engine's own contains takes 5.
             "contains": "regexp_matches({}, regexp_escape({}))",
@@ -83,7 +83,7 @@ def duckdb_columns(types: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
     read = {name: _READ_AS[kind] for name, kind in types.items() if kind in _READ_AS}
     columns = tuple(Column(name, kind) for name, (kind, _) in read.items())
     schema = Schema(columns, unreadable=tuple(name for name in types if name not in read), listed=False)
-    return schema, {name: form.format(_quoted(name, '"')) for name, (_, form) in read.items()}
+    return schema, {name: form.format(quoted(name, '"')) for name, (_, form) in read.items()}
 
 
 def sql_of(node: Node, dialect: str = "duckdb", cells: Mapping[str, str] | None = None) -> str:
@@ -94,14 +94,17 @@ def sql_of(node: Node, dialect: str = "duckdb", cells: Mapping[str, str] | None 
     """
     if dialect not in DIALECTS:
         raise ParameterError("dialect", f"must be one of {', '.join(DIALECTS)}", dialect)
-    return _Writer(DIALECTS[dialect], cells or {}).write(node)
+    return Writer(DIALECTS[dialect], cells or {}).write(node)
 
 
-def _quoted(text: str, quote: str) -> str:
+def quoted(text: str, quote: str) -> str:
+    """The text in quotes of this kind."""
     return quote + text.replace(quote, quote * 2) + quote
 
 
-class _Writer:
+class Writer:
+    """Writes trees for one engine."""
+
     def __init__(self, dialect: Dialect, cells: Mapping[str, str]) -> None:
         self._dialect = dialect
         self._cells = cells
@@ -109,13 +112,13 @@ class _Writer:
     def write(self, node: Node) -> str:
         match node:
             case Column(name):
-                return self._cells.get(name) or _quoted(name, '"')
+                return self._cells.get(name) or quoted(name, '"')
             case Literal():
                 return self._literal(node)
             case Apply(operation, arguments):
                 return self._apply(operation, arguments)
-            case Cast(arguments, target, sizes, kind):
-                return self._cast(self.write(arguments[0]), target, sizes, kind)
+            case Cast():
+                return self._cast(node)
             case CaseWhen(base, branches, otherwise):
                 tests = " ".join(f"WHEN {self.write(test)} THEN {self.write(then)}" for test, then in branches)
                 start = "CASE" if base is None else f"CASE {self.write(base)}"
@@ -135,10 +138,10 @@ class _Writer:
         form = self._dialect.forms.get(operation, f"({{}} {operation.upper()} {{}})")
         return form.format(first, *others)
 
-    def _cast(self, value: str, target: str, sizes: tuple[int, ...], kind: Kind) -> str:
-        own = self._dialect.types[kind]
-        name = target + (f"({', '.join(map(str, sizes))})" if sizes else "")
-        form = self._dialect.casts.get(target)
+    def _cast(self, node: Cast) -> str:
+        value, own = self.write(node.arguments[0]), self._dialect.types[node.kind]
+        name = node.target + (f"({', '.join(map(str, node.sizes))})" if node.sizes else "")
+        form = self._dialect.casts.get(node.target)
         cast = form.format(value) if form else f"TRY_CAST({value} AS {name})"
         return cast if form or name == own else f"TRY_CAST({cast} AS {own})"
 
@@ -150,6 +153,6 @@ class _Writer:
             return str(constant)
         if kind is Kind.BOOLEAN:
             return "TRUE" if constant else "FALSE"
-        quoted = _quoted(str(constant), "'")
+        text = quoted(str(constant), "'")
         # Bare, 0.1 would be a decimal number; and a decimal is not read to the nearest double, as a string is.
-        return quoted if kind is Kind.TEXT else f"CAST({quoted} AS {self._dialect.types[kind or Kind.TEXT]})"
+        return text if kind is Kind.TEXT else f"CAST({text} AS {self._dialect.types[kind or Kind.TEXT]})"
