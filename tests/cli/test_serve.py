@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
-from contextlib import contextmanager
 
 import pytest
+from tests.support.served_process import spawned
 
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.client.client import connect
@@ -22,32 +19,6 @@ def visits(tmp_path):
     file = tmp_path / "visits.csv"
     file.write_text("visitor,country\n" + "".join(f"{person},DE\n" for person in range(300)))
     return file
-
-
-@contextmanager
-def spawned(*arguments):
-    """The real server on a free port: its process, its URL, and what it said before it listened."""
-    command = [sys.executable, "-c", "from sparsegate.cli import main; main()", "serve", *map(str, arguments)]
-    process = subprocess.Popen(
-        [*command, "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-    )
-    said = []
-    try:
-        for line in process.stdout:
-            if line.startswith("serving "):
-                break
-            said.append(line)
-        else:
-            pytest.fail(process.stderr.read())
-        yield process, line.split()[1], "".join(said)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
 
 
 def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(visits):

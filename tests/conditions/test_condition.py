@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,6 +148,20 @@ def test_cases_that_multiply_are_refused_and_not_worked_out() -> None:
     assert condition.sql().count("CASE") == 30
     with pytest.raises(ConditionError, match=f"at most {MOST_STEPS:,} steps"):
         _ = condition.leaves
+
+
+def test_cases_that_repeat_a_long_list_are_refused_before_all_of_them_are_written_out() -> None:
+    """A quarter of a second of reading for 9 KB, before there was a bound on it."""
+    cases = " ".join(f"WHEN age = {number} THEN s" for number in range(99))
+    condition = read_condition(f"CASE {cases} ELSE s END IN ({', '.join(['lower(s)'] * 550)})", SCHEMA)
+    begun = time.thread_time()
+    with pytest.raises(ConditionError, match="and 100,000 characters when it is written out"):
+        _ = condition.leaves
+    stopped = time.thread_time() - begun
+    begun = time.thread_time()
+    for _ in range(10):
+        condition.sql()
+    assert stopped < 5 * (time.thread_time() - begun)
 
 
 def test_cases_one_after_another_are_refused_where_the_stack_could_end() -> None:

@@ -24,7 +24,8 @@ from sparsegate.service.web.admission import Limits
 from sparsegate.service.web.http import create_app
 from sparsegate.service.web.server import listen
 
-UNLIMITED = Limits(rate=1e9, burst=10**9, failure_rate=1e9, failure_burst=10**9, open_rate=1e9, open_burst=10**9)
+_RATES = ("rate", "burst", "share", "share_burst", "failure_rate", "failure_burst", "open_rate", "open_burst")
+UNLIMITED = Limits(**dict.fromkeys(_RATES, 10**9))
 CERTAIN = {"threshold": 100, "cutoff": 3, "epsilon": "100", "queries": None}
 """A gate with so little noise that 300 people are ABOVE and nobody is BELOW, up to a chance of less than 1e-300."""
 

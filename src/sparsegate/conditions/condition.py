@@ -27,6 +27,9 @@ from sparsegate.errors import ConditionError
 FALSE, UNKNOWN, TRUE = 0, 1, 2
 MOST_STEPS: Final = 1_000
 """How often leaves are looked up to combine them: CASE inside of CASE multiplies that."""
+MOST_WRITTEN: Final = 100_000
+"""The characters of these tests as SQL. Each case repeats what it is compared with, so this, and not the length of a
+condition, bounds how long it takes to be read."""
 MOST_CASES: Final = 100
 """The branches of CASE, and other parts, one below the other: every caller must have room for them on the stack."""
 
@@ -95,15 +98,16 @@ class Condition:
     def _cut(self) -> tuple[tuple[Leaf, ...], int]:
         """The leaves, and how many steps combine them."""
         nodes: dict[str, Node] = {}
-        steps = 0
+        steps = written = 0
 
         def look(node: Node) -> str:
-            nonlocal steps
-            steps += 1
-            if steps > MOST_STEPS:
-                rule = f"must come to at most {MOST_STEPS:,} steps, each case of a CASE or coalesce in each comparison"
-                raise Unbounded(rule, _SHORTER)
-            nodes.setdefault(sql_of(node), node)
+            nonlocal steps, written
+            name = sql_of(node)
+            steps, written = steps + 1, written + len(name)
+            if steps > MOST_STEPS or written > MOST_WRITTEN:
+                most = f"{MOST_STEPS:,} steps, and {MOST_WRITTEN:,} characters when it is written out"
+                raise Unbounded(f"must come to at most {most}, each case in each comparison", _SHORTER)
+            nodes.setdefault(name, node)
             return ""
 
         try:

@@ -29,7 +29,7 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -44,6 +44,7 @@ from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import Asking, DelayPlan, lost, wait_until
+from sparsegate.service.fair_lines import FairPlaces
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import (
     Answered,
@@ -69,6 +70,8 @@ FAILED: Final = "a question could not be answered in time"
 _LATE: Final = "it took longer than the delay"
 _UNWRITTEN: Final = "its outcome could not be written"
 
+Reader = Callable[[str], Condition]
+
 LOG = logging.getLogger("sparsegate.service")
 
 
@@ -91,7 +94,7 @@ class Keeper:
         self.ledger, self.dataset, self.pace, self._refund = ledger, dataset, pace or DelayPlan(), refund
         self._store, self._key = GateStore(ledger), key
         self._turns = turns_of(ledger.database, patience=self.pace.patience)
-        self._places = threading.BoundedSemaphore(self.pace.places)
+        self.places = FairPlaces(self.pace.places)
         self._live: dict[str, SparseVector] = {}
         self._guard = threading.Lock()
         # The budget belongs to the people and goes on; a gate belongs to the data that it was opened on.
@@ -150,7 +153,7 @@ class Keeper:
         since = {"name": "", "description": "", "opened_by": None, "margin_all": accuracy(spec).margin_all}
         return since | dict(json.loads(stored))
 
-    def ask(self, request: KeyedRequest, gate: str, where: str) -> Answered:
+    def ask(self, request: KeyedRequest, gate: str, where: str, *, read: Reader | None = None) -> Answered:
         """Is the number of people who match above the gate's threshold? Blocks until the answer may leave."""
         request = request.bound_to({"gate": gate, "where": where})
         found = self._store.gate(gate, visible=True)
@@ -159,7 +162,7 @@ class Keeper:
             return self._again(found, request, known)
         if found.tally.closed:
             raise GateClosed(f"this gate is closed: {found.tally.closed}; open another, which spends a new budget")
-        condition = self._affordable(read_condition(where, self.dataset.schema))
+        condition = (read or self.read)(where)
         self._check_data()
         if found.fingerprint != self.dataset.fingerprint:
             self._store.close(CHANGED, id=gate)
@@ -167,8 +170,9 @@ class Keeper:
         asking: Asking[Answered] = Asking(self.pace.delay)
         return asking.run(lambda: self._take_turn(asking, found, request, condition))
 
-    def _affordable(self, condition: Condition) -> Condition:
+    def read(self, where: str) -> Condition:
         """Refuse what D was not measured for: from public numbers, and before anything is spent."""
+        condition = read_condition(where, self.dataset.schema)
         bounded = self.pace.capacity < math.inf
         if bounded and (times := self.dataset.seconds(condition) / self.pace.capacity) > 1:
             raise ConditionError(
@@ -184,7 +188,7 @@ class Keeper:
         """All of an ask, from its turn to its end; what comes of it is delivered, and the turn held until it leaves."""
         with self._turns.at(gate.number):
             # Those who wait for a place learn how long others take, and that is public: see ``data.constant_work``.
-            with self._places:
+            with self.places.at(request.token):
                 live = self._resumed(gate)
                 number = self._store.intend(gate, request, condition.text, arrive=asking.arrive)
                 if isinstance(number, Asked):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import text
-from tests.support.serving import CERTAIN, assert_problem
+from tests.support.serving import CERTAIN, UNLIMITED, assert_problem
 
-from sparsegate.service.web.admission import RateLimiter
+from sparsegate.service.web.queues import OwnWork
 
 NAMED = CERTAIN | {"name": "Visits, weekly", "description": "For the board.\nEvery Monday."}
 NUMBERS = {"threshold": 1000, "cutoff": 25, "epsilon": "0.5"}
@@ -104,9 +105,9 @@ def test_a_plan_that_would_take_all_memory_is_refused_at_once(service, path, mos
 
 
 def test_previews_of_one_token_are_bounded(service):
-    service.app.state.service.previews = RateLimiter(rate=1e-3, burst=2)
-    sent = [service.send("POST", "/v1/preview", NUMBERS, key=None) for _ in range(3)]
-    assert [response.status_code for response in sent] == [200, 200, 429]
+    service.app.state.service.planning = OwnWork(replace(UNLIMITED, share=1e-6, share_burst=1e-6))
+    sent = [service.send("POST", "/v1/preview", NUMBERS, key=None) for _ in range(2)]
+    assert [response.status_code for response in sent] == [200, 429]
     assert_problem(sent[-1], 429, "too-many-requests")
     assert int(sent[-1].headers["retry-after"]) >= 1
     assert service.send("POST", "/v1/preview", NUMBERS, key=None, token="analyst").status_code == 200

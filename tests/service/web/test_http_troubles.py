@@ -115,11 +115,11 @@ def held_question(service: Service, gate: str, monkeypatch) -> Iterator[tuple[Fu
     """A question that is being counted for as long as the block lasts, and the gates that are asked meanwhile."""
     begun, go, asked, ask = threading.Event(), threading.Event(), [], service.keeper.ask
 
-    def held(caller, gate, where):
+    def held(caller, gate, where, **options):
         asked.append(gate)
         begun.set()
         assert go.wait(20)
-        return ask(caller, gate, where)
+        return ask(caller, gate, where, **options)
 
     monkeypatch.setattr(service.keeper, "ask", held)
     with ThreadPoolExecutor(1) as pool:
@@ -163,12 +163,12 @@ def test_no_more_wait_at_a_gate_than_are_answered_within_the_patience(tmp_path, 
         gate = service.open_gate()
         with held_question(service, gate, monkeypatch) as (question, _):
             second = pool.submit(service.ask, gate, MANY)
-            while not service.app.state.service.queues._locks[gate].statistics().tasks_waiting:
+            while not service.app.state.service.queues.waiting:
                 time.sleep(0.001)
             assert_problem(service.ask(gate, MANY), 429, "gate-busy")
         assert question.result().status_code == second.result().status_code == 200
         assert service.ask(gate, MANY).json()["number"] == 3
-        assert not service.app.state.service.queues._locks, "what nobody waits for is forgotten"
+        assert not service.app.state.service.queues._turns, "what nobody waits for is forgotten"
 
 
 def test_a_data_file_that_vanishes_is_503_closes_its_gates_and_spends_nothing(tmp_path):

@@ -57,5 +57,5 @@ async def top(body: models.AskTop, service: Service, request: OwnerCalling) -> B
     if column is None or column.kind not in (Kind.TEXT, Kind.INTEGER):
         raise ParameterError("item", "must be a declared column of text or integers", body.item, "see /v1/schema")
     question = {name: value for name, value in dict(body).items() if value is not None}
-    async with service.queues.at("top"):
+    async with service.queues.at("top", request.token):
         return await service.run(service.keeper.top, request, question, ask=True)

@@ -1,4 +1,4 @@
-"""Who may come in, how often, and in which order: tokens, rates, and lines at the gates.
+"""Who may come in, and how often: tokens and rates.
 
 Every request under /v1 carries a token, before its body is even read. All but the lookup of a token runs in the event
 loop, in one thread, and needs no lock.
@@ -7,8 +7,7 @@ loop, in one thread, and needs no lock.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -19,7 +18,6 @@ from fastapi.security import HTTPBearer
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sparsegate.errors import GateBusy
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.tokens import Role, Token, Tokens
 from sparsegate.service.web.problems import FORBIDDEN, TOO_MANY, UNAUTHENTICATED, Refused
@@ -41,6 +39,10 @@ class Limits:
     """Requests a second of one token, in the long run."""
     burst: int = 100
     """Requests of one token at once."""
+    share: float = 0.05
+    """Processor seconds a second that conditions of one token may take to be read, in the long run."""
+    share_burst: float = 0.5
+    """Processor seconds of one token at once."""
     failure_rate: float = 1.0
     """Wrong tokens a second from one address, in the long run."""
     failure_burst: int = 20
@@ -60,48 +62,40 @@ class RateLimiter:
     >>> limiter = RateLimiter(rate=1, burst=2, clock=lambda: 0.0)
     >>> limiter.take("a"), limiter.take("a"), limiter.take("a"), limiter.take("b")
     (0.0, 0.0, 1.0, 0.0)
+
+    What costs more or less than one is charged when its cost is known, and may leave a debt.
+
+    >>> limiter.charge("b", 1.5), limiter.wait("b", 0)
+    (None, 0.5)
     """
 
-    def __init__(self, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._levels: dict[Hashable, tuple[float, float]] = {}
 
     def take(self, key: Hashable) -> float:
         """Take one: 0, or how many seconds to wait until there is one; then nothing was taken."""
-        now = self._clock()
-        level, then = self._levels.pop(key, (float(self._burst), now))
-        level = min(self._burst, level + (now - then) * self._rate)
-        granted = level >= 1
+        wait = self.wait(key, 1)
+        if not wait:
+            self.charge(key, 1)
+        return wait
+
+    def wait(self, key: Hashable, amount: float) -> float:
+        """How many seconds until there is this much."""
+        return max(0.0, amount - self._level(key)) / self._rate
+
+    def charge(self, key: Hashable, amount: float) -> None:
+        """Take this much, whether it is there or not."""
+        level = self._level(key) - amount
         # Put back at the end: whoever was seen least recently is forgotten first, and starts anew with a full bucket.
-        self._levels[key] = (level - granted, now)
+        self._levels.pop(key, None)
+        self._levels[key] = (level, self._clock())
         if len(self._levels) > _MOST_BUCKETS:
             del self._levels[next(iter(self._levels))]
-        return 0.0 if granted else (1 - level) / self._rate
 
-
-class GateQueues:
-    """Questions stand in line at their gate, first come first served, and not in a thread.
-
-    How long a question waits depends on when others leave, and that is public. As many may wait as are answered within
-    ``patience``.
-    """
-
-    def __init__(self, *, waiting: int, patience: float, delay: float) -> None:
-        self._most = min(waiting, max(1, int(patience / delay))) if delay else waiting
-        self._locks: dict[str, anyio.Lock] = {}
-
-    @asynccontextmanager
-    async def at(self, gate: str) -> AsyncIterator[None]:
-        """Wait for the gate, and hold it; too long a line is ``GateBusy``."""
-        lock = self._locks.setdefault(gate, anyio.Lock())
-        if lock.locked() and lock.statistics().tasks_waiting >= self._most:
-            raise GateBusy
-        try:
-            async with lock:
-                yield
-        finally:
-            if not lock.locked():
-                self._locks.pop(gate, None)
+    def _level(self, key: Hashable) -> float:
+        level, then = self._levels.get(key, (self._burst, 0.0))
+        return min(self._burst, level + (self._clock() - then) * self._rate)
 
 
 class Authentication:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from sparsegate.errors import ConditionError
 from sparsegate.service.gates import GateSpec, preview_view
 from sparsegate.service.tokens import Role
 from sparsegate.service.web import gate_models as models
@@ -41,10 +42,8 @@ async def open_gate(body: models.OpenGate, service: Service, request: OwnerCalli
 @router.post("/preview", response_model=models.Preview, responses=problem_responses(*READ))
 async def preview(body: models.AskPreview, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
-    if wait := service.previews.take(token.number):
-        raise problems.Refused(problems.TOO_MANY, wait=wait)
     left = (await service.run(service.keeper.budget)).remaining.epsilon if token.role is Role.OWNER else None
-    return await service.plan(preview_view, GateSpec(**dict(body)), left)
+    return (await service.planning.run(token.number, preview_view, GateSpec(**dict(body)), left))()
 
 
 @router.get("/gates/{id}", response_model=models.GateView, responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE))
@@ -72,8 +71,15 @@ async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:
 )
 async def ask(gate: GateName, body: models.AskGate, service: Service, request: Calling) -> Body:
     """Is the number of people with a matching row above the threshold?"""
-    async with service.queues.at(gate):
-        return asdict(await service.run(service.keeper.ask, request, gate, body.where, ask=True))
+    keeper = service.keeper
+    read = await service.reading.run(request.token, keeper.read, body.where)
+    try:
+        read(body.where)
+    except ConditionError:
+        # It stands in no line: it is refused, or it is given again what it was given while it could be asked.
+        return asdict(await service.run(keeper.ask, request, gate, body.where, read=read))
+    async with service.queues.at(gate, request.token):
+        return asdict(await service.run(keeper.ask, request, gate, body.where, read=read, ask=True))
 
 
 @router.get(

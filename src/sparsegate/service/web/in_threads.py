@@ -17,7 +17,8 @@ from fastapi import Depends, Path, Request
 
 from sparsegate.errors import UnknownGate
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.web.admission import GateQueues, Limits, RateLimiter
+from sparsegate.service.web.admission import Limits
+from sparsegate.service.web.queues import GateQueues, OwnWork
 
 _Result = TypeVar("_Result")
 
@@ -32,20 +33,15 @@ class ThreadedKeeper:
     def __init__(self, keeper: Keeper, limits: Limits) -> None:
         self.keeper = keeper
         self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
-        # Of one token: a preview takes tens of milliseconds, and the questions of others go first.
-        self.previews = RateLimiter(rate=2.0, burst=20)
+        # A preview takes tens of milliseconds: whoever looks at many can still ask, on a share of its own.
+        self.reading, self.planning = OwnWork(limits), OwnWork(limits)
         self._askers = anyio.CapacityLimiter(limits.asks)
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
-        self._planners = anyio.CapacityLimiter(1)
 
     async def run(self, method: Callable[..., _Result], *args: Any, ask: bool = False, **options: Any) -> _Result:
         """A look, or a question."""
         limiter = self._askers if ask else self._lookers
         return await anyio.to_thread.run_sync(partial(method, *args, **options), limiter=limiter)
-
-    async def plan(self, method: Callable[..., _Result], *args: Any) -> _Result:
-        """What takes long and is nobody's question: one at a time."""
-        return await anyio.to_thread.run_sync(method, *args, limiter=self._planners)
 
 
 async def _service(request: Request) -> ThreadedKeeper:

@@ -151,7 +151,8 @@ TOO_MANY: Final = Sort(
     status=429,
     title="Too many requests",
     constant=True,
-    says="too many requests came at once; nothing was spent; wait as long as the header Retry-After says",
+    says="too many requests came at once, or conditions that take long to read; nothing was spent; wait as long as the "
+    "header Retry-After says",
 )
 GATE_BUSY: Final = Sort(
     type="gate-busy",

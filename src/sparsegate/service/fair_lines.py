@@ -1,0 +1,98 @@
+"""Who is next: those who wait take turns, and it does not matter how many requests each of them has sent.
+
+First come, first served lets one sender with fifty questions a second stand in front of everybody else. Here each
+sender has a line of its own, and lines are served round-robin: whoever waits, waits for at most one request of each
+other sender, and for her own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+Waiter = TypeVar("Waiter")
+
+
+class Lines(Generic[Waiter]):
+    """A line for each sender. Not thread-safe.
+
+    >>> lines = Lines()
+    >>> for sender, waiter in (("a", 1), ("a", 2), ("a", 3), ("b", 4)):
+    ...     lines.join(sender, waiter)
+    >>> [lines.next() for _ in range(5)]
+    [1, 4, 2, 3, None]
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[Hashable, deque[Waiter]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lines.values()))
+
+    def join(self, sender: Hashable, waiter: Waiter) -> None:
+        """Stand at the end of the sender's line."""
+        self._lines.setdefault(sender, deque()).append(waiter)
+
+    def leave(self, sender: Hashable, waiter: Waiter) -> bool:
+        """Give up waiting; False: it was called already."""
+        line = self._lines.get(sender, deque())
+        if waiter not in line:
+            return False
+        line.remove(waiter)
+        if not line:
+            del self._lines[sender]
+        return True
+
+    def next(self) -> Waiter | None:
+        """Whoever is called now; None: nobody waits."""
+        for sender, line in self._lines.items():
+            waiter = line.popleft()
+            del self._lines[sender]
+            if line:
+                self._lines[sender] = line  # at the end: the others come first
+            return waiter
+        return None
+
+    def shed(self, newcomer: Hashable) -> Waiter | None:
+        """Send away the last of the longest line, to make room; None: the newcomer's own would be as long."""
+        longest = max(self._lines, key=lambda sender: len(self._lines[sender]), default=None)
+        if longest is None or len(self._lines.get(newcomer, ())) + 1 >= len(self._lines[longest]):
+            return None
+        return self._lines[longest].pop()
+
+
+class FairPlaces:
+    """A number of places for threads, handed out round-robin over those who wait for one."""
+
+    def __init__(self, places: int) -> None:
+        self._free, self._lines, self._guard = places, Lines[threading.Event](), threading.Lock()
+
+    @contextmanager
+    def at(self, sender: Hashable) -> Iterator[None]:
+        """Wait for a place, and hold it."""
+        with self._guard:
+            called = None if self._free else threading.Event()
+            if called is None:
+                self._free -= 1
+            else:
+                self._lines.join(sender, called)
+        if called is not None:
+            called.wait()
+        try:
+            yield
+        finally:
+            with self._guard:
+                following = self._lines.next()
+                if following is None:
+                    self._free += 1
+                else:
+                    following.set()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        with self._guard:
+            return len(self._lines)

@@ -1,0 +1,94 @@
+"""Those who wait take turns."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from sparsegate.service.fair_lines import FairPlaces, Lines
+
+
+def waiting(*senders: str) -> Lines[int]:
+    lines: Lines[int] = Lines()
+    for number, sender in enumerate(senders):
+        lines.join(sender, number)
+    return lines
+
+
+def called(lines: Lines[int]) -> list[int]:
+    found = []
+    while (waiter := lines.next()) is not None:
+        found.append(waiter)
+    return found
+
+
+def test_senders_take_turns_and_one_sender_is_first_come_first_served():
+    assert called(waiting(*"aaabbc")) == [0, 3, 5, 1, 4, 2]
+
+
+def test_whoever_comes_back_stands_behind_those_who_wait():
+    lines = waiting(*"aab")
+    assert lines.next() == 0
+    lines.join("a", 3)
+    assert called(lines) == [2, 1, 3]
+
+
+def test_whoever_leaves_is_not_called():
+    lines = waiting(*"aab")
+    assert lines.leave("a", 0)
+    assert not lines.leave("a", 0)
+    assert lines.leave("b", 2)
+    assert len(lines) == 1
+    assert called(lines) == [1]
+
+
+def test_room_is_made_by_the_last_of_the_longest_line():
+    lines = waiting(*"aaab")
+    assert lines.shed("b") == 2
+    assert lines.shed("b") is None, "her own line would be as long as the longest"
+    assert lines.shed("a") is None
+    assert lines.shed("c") == 1
+    assert waiting().shed("a") is None
+
+
+def test_places_are_handed_out_round_robin_and_never_more_than_there_are():
+    places, order, inside, most, guard = FairPlaces(2), [], 0, 0, threading.Lock()
+    go = threading.Event()
+
+    def work(sender: str) -> None:
+        nonlocal inside, most
+        with places.at(sender):
+            with guard:
+                order.append(sender)
+                inside += 1
+                most = max(most, inside)
+            assert go.wait(20)
+            with guard:
+                inside -= 1
+
+    def stand(pool: ThreadPoolExecutor, sender: str, waiting: int) -> None:
+        pool.submit(work, sender)
+        while places.waiting < waiting and len(order) < 2:
+            pass
+        while places.waiting != waiting:
+            pass
+
+    with ThreadPoolExecutor(9) as pool:
+        for number, sender in enumerate("aaaaaab"):
+            stand(pool, sender, max(0, number - 1))
+        go.set()
+    assert most == 2
+    assert order.index("b") <= 4, "behind the two inside, and at most one more for each place"
+    assert places.waiting == 0
+
+
+def test_a_place_is_given_back_where_its_holder_fails():
+    places = FairPlaces(1)
+    for _ in range(3):
+        try:
+            with places.at("a"):
+                raise ValueError
+        except ValueError:
+            pass
+    with places.at("b"):
+        assert places.waiting == 0
