@@ -63,6 +63,7 @@ def test_the_tree_is_complete() -> None:
         "OutcomeLost",
         "RequestLost",
         "KeyReused",
+        "QuotaExceeded",
         "UnknownGate",
         "GateBusy",
     }

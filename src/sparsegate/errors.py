@@ -13,6 +13,7 @@
         ├── OutcomeLost       an ask has no outcome that anybody may see; it counts as an ABOVE
         ├── RequestLost       a release was charged and has no result
         ├── KeyReused         an idempotency key came back with another request
+        ├── QuotaExceeded     a token has used what it may be given, or charge
         ├── UnknownGate       there is no gate of that name
         └── GateBusy          too many questions wait at a gate
 
@@ -148,6 +149,13 @@ class KeyReused(ServiceError):
             status=409,
             type="key-reused",
         )
+
+
+class QuotaExceeded(ServiceError):
+    """The token has used what it may be given, or charge, in all; nothing was spent."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, status=403, type="quota-exceeded")
 
 
 class UnknownGate(ServiceError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -40,9 +41,9 @@ def test_the_list_shows_who_and_since_when_and_no_token(command, ledger):
     code, out, _ = command("token", "list", "--ledger", ledger)
     assert code == 0
     heading, olga, anna = out.splitlines()
-    assert heading.split() == ["name", "role", "added", "(UTC)", "revoked", "(UTC)"]
-    assert re.fullmatch(r"olga +owner +20\d\d-\d\d-\d\d \d\d:\d\d *", olga)
-    assert re.fullmatch(r"anna +analyst +(20\d\d-\d\d-\d\d \d\d:\d\d *){2}", anna)
+    assert heading.split() == ["name", "role", "added", "expires", "last", "used", "revoked", "at", "most"]
+    assert re.fullmatch(r"olga +owner +20\d\d-\d\d-\d\d *", olga)
+    assert re.fullmatch(r"anna +analyst +(20\d\d-\d\d-\d\d *){2}", anna)
     assert token.strip() not in out
 
 
@@ -50,6 +51,8 @@ def test_the_list_shows_who_and_since_when_and_no_token(command, ledger):
     ("arguments", "message"),
     [
         (["add", "olga", "--role", "admin"], "role must be owner or analyst, got 'admin'"),
+        (["add", "olga", "--expires", "soon"], "expires must be a moment to come"),
+        (["add", "olga", "--most-epsilon", "1"], "most_epsilon is for an owner"),
         (["add", ""], "name must be 1 to 100 printable characters"),
         (["revoke", "olga"], "name must be that of a token, got 'olga'; see `sparsegate token list`"),
     ],
@@ -66,3 +69,39 @@ def test_a_ledger_that_is_missing_is_one_line_and_none_is_made(command, tmp_path
     assert code == 2
     assert "does not exist" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_limits_are_given_and_listed(command, ledger):
+    limits = ("--most-above", 20, "--most-epsilon", 0.5, "--expires", "2099-01-31")
+    assert command("token", "add", "olga", "--role", "owner", "--ledger", ledger, *limits)[0] == 0
+    _, out, _ = command("token", "list", "--ledger", ledger)
+    assert re.search(r"olga +owner +20\d\d-\d\d-\d\d +2099-01-31 +20 ABOVE", out)
+    (record,) = json.loads(command("token", "list", "--json", "--ledger", ledger)[1])
+    assert (record["most_above"], record["most_epsilon"], record["role"]) == (20, "0.5", "owner")
+    assert record["expires_at"] == "2099-01-31T00:00:00+00:00"
+    assert "hash" not in record
+
+
+def test_a_token_goes_to_a_file_that_is_its_owners_alone(command, ledger, tmp_path):
+    file = tmp_path / "token"
+    add = ("token", "add", "olga", "--ledger", ledger, "--token-file", file)
+    assert command(*add) == (0, f"in {file}\n", "")
+    assert file.stat().st_mode & 0o777 == 0o600
+    opened = Ledger(ledger)
+    assert Tokens(opened).authenticate(file.read_text().strip()).name == "olga"
+    opened.close()
+
+
+def test_a_token_file_that_is_there_is_refused_before_a_token_is_made(command, ledger, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("mine")
+    code, out, err = command("token", "add", "olga", "--ledger", ledger, "--token-file", file)
+    assert (code, out) == (2, "")
+    assert "token_file must be a new file: file exists" in err
+    assert file.read_text() == "mine"
+    assert json.loads(command("token", "list", "--json", "--ledger", ledger)[1]) == []
+
+
+def test_a_token_that_is_refused_leaves_no_file(command, ledger, tmp_path):
+    assert command("token", "add", "", "--ledger", ledger, "--token-file", tmp_path / "token")[0] == 2
+    assert not (tmp_path / "token").exists()

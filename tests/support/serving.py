@@ -120,6 +120,7 @@ def serving(
         try:
             yield Service(keeper, tokens, portal, owner, analyst, limits)
         finally:
+            tokens.close()
             keeper.close()
             ledger.close()
 

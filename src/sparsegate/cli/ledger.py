@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import sys
-from typing import Annotated, Any
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -12,10 +15,14 @@ from rich.table import Table
 import sparsegate as sg
 from sparsegate.cli.options import recorded
 from sparsegate.cli.printed_top import PrintedTop, print_top
-from sparsegate.cli.printing import facts, grid, print_json, print_plain, ready_to_print
+from sparsegate.cli.printing import facts, grid, print_json, print_plain, printable, ready_to_print
 from sparsegate.cli.watch import WatchReport
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_text
+
+if TYPE_CHECKING:
+    from sparsegate.service.activity import Activity
+    from sparsegate.service.gate_store import GateStore
 
 ledger = typer.Typer(no_args_is_help=True, help="What was spent on a dataset, and what is left.")
 
@@ -58,7 +65,57 @@ def export(
     if as_json:
         print_json(records)
         return
-    writer = csv.DictWriter(sys.stdout, fieldnames=list(records[0]), lineterminator="\n")
+    _print_csv(records)
+
+
+@ledger.command()
+def asks(
+    file: File,
+    gate: Annotated[str | None, typer.Option(metavar="ID", help="Only those of this gate.")] = None,
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="Only those of this token.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Who asked a service what, and what came of it: newest first, and only answers that have left."""
+    if as_json and as_csv:
+        raise ParameterError("csv", "must be alone", next_step="leave --json out")
+    ready_to_print()
+    from sparsegate.service.gate_store import GateStore
+
+    with sg.Ledger(file) as opened:
+        store = GateStore(opened)
+        store.gates()
+        # What this process has just seen for the first time may still be on its way.
+        time.sleep(max(store.departures.longest(), 0))
+        found = list(_asks(store, gate=gate, by=by))
+    if as_json or as_csv:
+        records = [asdict(ask) for ask in found]
+        print_json(records) if as_json else _print_csv(records, _ASKED)
+        return
+    short = ("when (UTC)", "by", "gate", "")
+    table = grid(*short, "condition", unbroken=short, gap=2)
+    for ask in found:
+        outcome = "lost" if ask.above is None else "ABOVE" if ask.above else "below"
+        when = ask.at[:16].replace("T", " ")
+        table.add_row(when, ask.by or "?", ask.gate_name or ask.gate, outcome, printable(ask.condition))
+    print_plain(table)
+
+
+_ASKED = ("at", "by", "gate", "gate_name", "number", "condition", "above", "estimate")
+
+
+def _asks(store: GateStore, **which: str | None) -> Iterator[Activity]:
+    from sparsegate.service.activity import activity
+
+    after = None
+    while page := activity(store, after=after, **which):  # type: ignore[arg-type]
+        yield from page
+        after = page[-1].cursor
+
+
+def _print_csv(records: list[dict[str, Any]], names: tuple[str, ...] = ()) -> None:
+    fields = names or tuple(records[0])
+    writer = csv.DictWriter(sys.stdout, fieldnames=fields, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(records)
 

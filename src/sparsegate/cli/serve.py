@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparsegate.cli.options import Dataset, LedgerDelta, NoRefund, Sql, Table
+from sparsegate.cli.token import TokenFile, shown_once
 from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def serve(
     no_refund: NoRefund = False,
     host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
+    token_file: TokenFile = None,
     delay: Annotated[
         str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
     ] = None,
@@ -68,10 +70,15 @@ def serve(
     sealing = Path(f"{place}.key" if key is None else key)
     if new_ledger and budget is None:
         raise ParameterError("budget", "must be given for a new ledger", next_step="for instance --budget 2.0")
+    if token_file is not None and not new_ledger:
+        raise ParameterError(
+            "token_file", "is for the first token, of a new ledger", next_step="see `sparsegate token add --token-file`"
+        )
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     # First of all, so that two servers on one port do not both read the data.
     with (
         closing(server.listen(host, port)) as listening,
+        shown_once(token_file) as show,
         ServedTable.open(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
     ):
         name = data.name if dataset is None else dataset
@@ -82,17 +89,17 @@ def serve(
             secret = server.open_key(sealing, account, renew=new_key and not new_ledger)
             look = data.look_seconds()
             pace = DelayPlan.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
-            with closing(Keeper(account, data, secret, pace=pace, refund=not no_refund)) as keeper:
-                tokens = Tokens(account)
+            with (
+                closing(Keeper(account, data, secret, pace=pace, refund=not no_refund)) as keeper,
+                closing(Tokens(account)) as tokens,
+            ):
                 statement = account.statement()
                 typer.echo(f"dataset {name!r}, unit {data.unit}: {len(data.schema.columns)} columns may be asked about")
                 typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
                 typer.echo(_about_delay(pace, look))
                 if new_ledger:
-                    first = tokens.add("owner", Role.OWNER)
-                    typer.echo(
-                        f"token   {first}\n        of the role owner, shown this once; more: `sparsegate token add`"
-                    )
+                    typer.echo(f"token   {show(tokens.add('owner', Role.OWNER))}")
+                    typer.echo("        of the role owner, shown this once; more: `sparsegate token add`")
                 if not is_loopback(host):
                     typer.echo(
                         "warning: this listens beyond this machine, without TLS: put a proxy with TLS in front of it, "

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import sparsegate as sg
-from sparsegate.cli.printing import grid, print_plain
+from sparsegate.cli.printing import grid, print_json, print_plain
+from sparsegate.errors import ParameterError
+from sparsegate.ledger.account import exact_text
 
 if TYPE_CHECKING:
     from sparsegate.service.tokens import Tokens
@@ -20,6 +25,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")]
 Place = Annotated[
     str, typer.Option("--ledger", metavar="FILE|URL", help="The ledger of the service: a file, or postgresql://...")
 ]
+TokenFile = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write the token to a new file that only you can read, and do not print it."),
+]
 
 
 @token.command()
@@ -27,21 +36,40 @@ def add(
     name: Name,
     ledger: Place,
     role: Annotated[str, typer.Option(help="analyst asks; owner opens gates and sees the budget too.")] = "analyst",
+    expires: Annotated[
+        str | None, typer.Option(metavar="30d|12h|DATE", help="It lets nobody in from then on (0:00 UTC of a date).")
+    ] = None,
+    most_above: Annotated[
+        int | None, typer.Option(metavar="N", help="It may be given this many ABOVE in all; lost ones count.")
+    ] = None,
+    most_epsilon: Annotated[
+        float | None, typer.Option(metavar="E", help="An owner's: it may charge this much in all, less refunds.")
+    ] = None,
+    token_file: TokenFile = None,
 ) -> None:
     """Make a token and print it, this once: the ledger keeps a digest."""
-    with _tokens(ledger) as tokens:
-        typer.echo(tokens.add(name, role))
+    with shown_once(token_file) as show, _tokens(ledger) as tokens:
+        text = tokens.add(name, role, expires=expires, most_above=most_above, most_epsilon=most_epsilon)
+        typer.echo(show(text))
 
 
 @token.command("list")
-def list_tokens(ledger: Place) -> None:
+def list_tokens(
+    ledger: Place, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact times.")] = False
+) -> None:
     """Every token that was ever made; none can be shown again."""
     with _tokens(ledger) as tokens:
         records = tokens.list()
-    short = ("role", "added (UTC)", "revoked (UTC)")
-    table = grid("name", *short, unbroken=short, gap=2)
+    if as_json:
+        print_json([asdict(record) for record in records], default=exact_text)  # type: ignore[arg-type]
+        return
+    short = ("role", "added", "expires", "last used", "revoked")
+    table = grid("name", *short, "at most", unbroken=short, gap=2)
     for record in records:
-        table.add_row(record.name, record.role.value, _minute(record.added_at), _minute(record.revoked_at or ""))
+        times = (record.added_at, record.expires_at, record.last_used_at, record.revoked_at)
+        quotas = [] if record.most_above is None else [f"{record.most_above} ABOVE"]
+        quotas += [] if record.most_epsilon is None else [f"epsilon {exact_text(record.most_epsilon)}"]
+        table.add_row(record.name, record.role.value, *((moment or "")[:10] for moment in times), ", ".join(quotas))
     print_plain(table)
 
 
@@ -61,5 +89,31 @@ def _tokens(ledger: str) -> Iterator[Tokens]:
         yield Tokens(opened)
 
 
-def _minute(moment: str) -> str:
-    return moment[:16].replace("T", " ")
+@contextmanager
+def shown_once(file: str | None) -> Iterator[Callable[[str], str]]:
+    """What to print of a token: its text; or, where there is a file for it, where it was written.
+
+    The file is made before the token is, and one that is already there is refused; if no token comes it is removed.
+    """
+    if file is None:
+        yield lambda text: text
+        return
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        reason = (error.strerror or "it is refused").lower()
+        raise ParameterError("token_file", f"must be a new file: {reason}", file, "choose another path") from None
+
+    def show(text: str) -> str:
+        os.write(handle, f"{text}\n".encode())
+        os.fsync(handle)
+        return f"in {file}"
+
+    try:
+        yield show
+    except BaseException:
+        if not os.fstat(handle).st_size:
+            Path(file).unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)

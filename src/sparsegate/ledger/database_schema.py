@@ -19,6 +19,7 @@ from sqlalchemy import (
     Connection,
     Float,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -139,6 +140,9 @@ ASKS = Table(
     UniqueConstraint("gate", "token", "key"),
 )
 
+# What a token was given. Whatever the outcome, settling an ask moves one line of it.
+ASKS_OF_TOKEN = Index("asks_of_token", ASKS.c.token, ASKS.c.above)
+
 REQUESTS = Table(
     "requests",
     METADATA,
@@ -197,6 +201,7 @@ def _metered(connection: Connection) -> None:
 def _named(connection: Connection) -> None:
     for table in (TOKENS, GATES, ASKS):
         _add_columns(connection, table)
+    ASKS_OF_TOKEN.create(connection, checkfirst=True)
 
 
 def _add_columns(connection: Connection, table: Table) -> None:

@@ -41,6 +41,11 @@ class Departures:
                 self._known[gate] = (number, moment)
         return max(moment - time.monotonic(), 0.0) if number >= newest else 0.0
 
+    def longest(self) -> float:
+        """Seconds until all that this process knows of has left."""
+        with self._guard:
+            return max((moment for _, moment in self._known.values()), default=0.0) - time.monotonic()
+
     def hides(self, row: Any) -> bool:
         """Whether the newest ask of a gate (a row of ``gate_rows.WITH_LAST``) is still on its way."""
         return self.left(row.number, row.asked, row.lasts) > 0

@@ -28,6 +28,7 @@ from sparsegate.ledger.rows import add_part, now
 from sparsegate.service.departures import Departures
 from sparsegate.service.gate_rows import CLOSABLE, WITH_LAST, asked, columns, seen, stored
 from sparsegate.service.gates import Asked, GateEvent, GateRow, KeyedRequest, Tally, unused
+from sparsegate.service.quotas import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
 
 # Statements are built once: an ask runs a dozen, and building takes time.
 _THIS: Final = GATES.c.number == bindparam("this")
@@ -35,6 +36,7 @@ _THIS: Final = GATES.c.number == bindparam("this")
 _FIND_GATE: Final = WITH_LAST.where(GATES.c.id == bindparam("id"))
 _ALL_GATES: Final = WITH_LAST.order_by(GATES.c.number.desc())
 _READ_GATE: Final = select(GATES).where(_THIS)
+_READ_FOR: Final = select(GATES, MOST_ABOVE).where(_THIS)
 
 _PAST_ASKS: Final = (
     select(ASKS)
@@ -99,6 +101,7 @@ class GateStore:
                 if (stored := recalled(connection, request, path)) is not None:
                     return stored
                 self._give_back(connection)
+                admit_charge(connection, request.token, amount.epsilon)
                 entry = self.ledger.charge(connection, amount, what).number
                 key = {"token": request.token, "path": path, "key": request.key}
                 rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
@@ -139,6 +142,11 @@ class GateStore:
             values = {"this": gate.number, "after": after, "upto": gate.tally.asked, "most": limit}
             return [asked(row) for row in connection.execute(_PAST_ASKS, values)]
 
+    def standing(self, token: int) -> Standing:
+        """What a token has used of its quotas."""
+        with self.ledger.database.reading() as connection:
+            return standing(connection, token, self.departures)
+
     def same_ask(self, gate: GateRow, request: KeyedRequest) -> Asked | None:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
         with self.ledger.database.reading() as connection:
@@ -156,7 +164,10 @@ class GateStore:
             with self.ledger.database.writing() as connection:
                 if (before := _same(connection, gate, request)) is not None:
                     return before
-                tally = stored(connection.execute(_READ_GATE, this).one()).tally.after(GateEvent.INTEND)
+                row = connection.execute(_READ_FOR, this | {"whose": request.token}).one()
+                tally = stored(row).tally.after(GateEvent.INTEND)
+                if row.most_above is not None:
+                    admit_ask(connection, request.token, row.most_above, self.departures)
                 connection.execute(_COUNT_ASK, this | {"count": tally.asked})
                 lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
                 ask = {

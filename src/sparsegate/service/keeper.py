@@ -42,6 +42,7 @@ from sparsegate.ledger.rows import now
 from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.service.activity import PAGE, Activity, activity
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import Asking, DelayPlan, lost, wait_until
 from sparsegate.service.fair_lines import FairPlaces
@@ -61,6 +62,7 @@ from sparsegate.service.gates import (
     parameters,
 )
 from sparsegate.service.locks import turns_of
+from sparsegate.service.quotas import Standing
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.top_release import TOP, release_top
 
@@ -269,6 +271,14 @@ class Keeper:
         """Close a gate for good, and give back what it did not use, in one transaction."""
         self._store.close("it was closed by hand", id=id)
         return self.gate(id)
+
+    def activity(self, *, after: str | None = None, limit: int = PAGE) -> list[Activity]:
+        """Who asked what, over all gates, newest first; see ``activity.activity``."""
+        return activity(self._store, after=after, limit=limit)
+
+    def standing(self, token: int) -> Standing:
+        """What the token of that number has used of its quotas."""
+        return self._store.standing(token)
 
     def budget(self) -> Statement:
         """What was allowed and what was spent."""

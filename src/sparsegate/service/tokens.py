@@ -5,24 +5,32 @@ alone; the token itself is shown once, when it is made. It is found again by its
 can learn at most something about digests, and a digest opens nothing.
 
 A name is used once: the record must say for ever whose questions those were. A token that was found is remembered for
-a few seconds, so one that was just revoked may still work that long.
+a few seconds, so one that was just revoked may still work that long. When each was last used is written for all of them
+at once, once a minute and by a thread of its own: no request waits for it, and a crash loses a minute of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import secrets
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from fractions import Fraction
 from typing import Final
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
-from sparsegate.errors import ParameterError
+from sparsegate.budget import Number
+from sparsegate.errors import LedgerError, ParameterError
+from sparsegate.ledger.account import exact_amount, exact_text, exact_value
 from sparsegate.ledger.database_schema import TOKENS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import now
@@ -31,6 +39,11 @@ LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0
 """For how many seconds a token that was found is not looked up again."""
 
+NOTED: Final = 60.0
+"""Every how many seconds it is written which tokens were used."""
+
+_MOST_WHOLE: Final = 2**31 - 1
+_SPAN: Final = re.compile(r"([1-9]\d{0,4})([dh])", re.ASCII)
 _TOKEN: Final = re.compile(r"sg_[A-Za-z0-9_-]{43}", re.ASCII)
 _MOST: Final = 1024
 
@@ -52,33 +65,61 @@ class Token:
     number: int
     name: str
     role: Role
+    expires_at: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenRecord:
-    """A token as the ledger has it; ``revoked_at`` is None where it is still good."""
+    """A token as the ledger has it; ``revoked_at`` is None where it was not revoked, a quota where it has none."""
 
     number: int
     name: str
     role: Role
     added_at: str
-    revoked_at: str | None
+    revoked_at: str | None = None
+    expires_at: str | None = None
+    last_used_at: str | None = None
+    most_above: int | None = None
+    most_epsilon: Fraction | None = None
 
 
 class Tokens:
-    """The tokens of one ledger. Thread-safe."""
+    """The tokens of one ledger. Thread-safe; ``close`` writes what was used last."""
 
     def __init__(
-        self, ledger: Ledger, *, remembered: float = REMEMBERED, clock: Callable[[], float] = time.monotonic
+        self,
+        ledger: Ledger,
+        *,
+        remembered: float = REMEMBERED,
+        noted: float = NOTED,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = ledger.database
-        self._remembered, self._clock = remembered, clock
+        self._remembered, self._noted, self._clock = remembered, noted, clock
         self._found: dict[str, tuple[float, Token]] = {}
+        self._used: dict[int, str] = {}
+        self._writing: threading.Timer | None = None
         self._guard = threading.Lock()
 
-    def add(self, name: str, role: Role | str) -> str:
-        """Make a token and return its text, which is not stored and cannot be shown again."""
+    def add(
+        self,
+        name: str,
+        role: Role | str,
+        *,
+        expires: str | datetime | None = None,
+        most_above: int | None = None,
+        most_epsilon: Number | None = None,
+    ) -> str:
+        """Make a token and return its text, which is not stored and cannot be shown again.
+
+        It lets nobody in from ``expires`` on: a moment, a date (at 0:00 UTC), or a time from now such as 30d or 12h.
+        """
         wanted = _role(role)
+        limits = {
+            "expires_at": None if expires is None else _moment(expires).isoformat(),
+            "most_above": _whole(most_above),
+            "most_epsilon": None if most_epsilon is None else _charge(most_epsilon, wanted),
+        }
         if not (0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()):
             raise ParameterError("name", f"must be 1 to {LONGEST_NAME} printable characters", name, "say who it is for")
         text = f"sg_{secrets.token_urlsafe(32)}"
@@ -87,20 +128,15 @@ class Tokens:
                 raise ParameterError(
                     "name", "must be a new one: a name stands for one token for ever", name, "choose another"
                 )
-            connection.execute(
-                insert(TOKENS).values(name=name, role=wanted.value, hash=_digest(text), added_at=now().isoformat())
-            )
+            row = {"name": name, "role": wanted.value, "hash": _digest(text), "added_at": now().isoformat()}
+            connection.execute(insert(TOKENS).values(row | limits))
         return text
 
     def list(self) -> list[TokenRecord]:
         """All tokens that were ever made, oldest first."""
-        columns = (TOKENS.c.number, TOKENS.c.name, TOKENS.c.role, TOKENS.c.added_at, TOKENS.c.revoked_at)
         with self._database.reading() as connection:
-            rows = connection.execute(select(*columns).order_by(TOKENS.c.number)).all()
-        return [
-            TokenRecord(number=row[0], name=row[1], role=_role(row[2]), added_at=row[3], revoked_at=row[4])
-            for row in rows
-        ]
+            rows = connection.execute(select(*_SHOWN).order_by(TOKENS.c.number)).mappings().all()
+        return [TokenRecord(**dict(row) | _read(row["role"], row["most_epsilon"])) for row in rows]
 
     def revoke(self, name: str) -> None:
         """Stop a token, in every process within ``remembered`` seconds; revoking it twice changes nothing."""
@@ -116,32 +152,67 @@ class Tokens:
             self._found.clear()
 
     def authenticate(self, text: str) -> Token | None:
-        """Whose token this is; None: nobody's, or it was revoked."""
+        """Whose token this is; None: nobody's, or it was revoked or has expired."""
         if not _TOKEN.fullmatch(text):
             return None
         if (known := self.remembered(text)) is not None:
             return known
-        digest, until = _digest(text), self._clock() + self._remembered
+        digest, at = _digest(text), self._clock()
         with self._database.reading() as connection:
-            row = connection.execute(
-                select(TOKENS.c.number, TOKENS.c.name, TOKENS.c.role).where(
-                    TOKENS.c.hash == digest, TOKENS.c.revoked_at.is_(None)
-                )
-            ).one_or_none()
-        if row is None:
+            row = connection.execute(_KNOWN, {"digest": digest}).one_or_none()
+        if row is None or (left := _seconds_left(row.expires_at)) <= 0:
             return None
-        token = Token(number=row[0], name=row[1], role=_role(row[2]))
+        token = Token(number=row.number, name=row.name, role=_role(row.role), expires_at=row.expires_at)
+        until = at + min(left, self._remembered)
         with self._guard:
             if len(self._found) >= _MOST:
                 self._found.clear()
             self._found[digest] = (until, token)
+            self._note(token)
         return token
 
     def remembered(self, text: str) -> Token | None:
         """Whose token this is, where it was found a moment ago; never touches the ledger."""
         with self._guard:
             until, token = self._found.get(_digest(text), (0.0, None))
-            return token if token is not None and self._clock() < until else None
+            if token is None or self._clock() >= until:
+                return None
+            self._note(token)
+            return token
+
+    def _note(self, token: Token) -> None:
+        """Under the guard, and without a look at the ledger."""
+        self._used[token.number] = now().isoformat()
+        if self._writing is None:
+            self._writing = threading.Timer(self._noted, _if_alive, [weakref.WeakMethod(self.write_uses)])
+            self._writing.daemon = True
+            self._writing.start()
+
+    def write_uses(self) -> None:
+        """Write which tokens were used since it was last written; if that cannot be, it is forgotten."""
+        with self._guard:
+            used, self._used, self._writing = self._used, {}, None
+        with suppress(LedgerError):
+            if used:
+                with self._database.writing() as connection:
+                    connection.execute(_USED, [{"whose": number, "at": at} for number, at in used.items()])
+
+    def close(self) -> None:
+        """Write the last uses. The ledger stays open: it is the caller's."""
+        if self._writing is not None:
+            self._writing.cancel()
+        self.write_uses()
+
+
+_SHOWN: Final = tuple(column for column in TOKENS.c if column.name != "hash")
+_KNOWN: Final = select(TOKENS).where(TOKENS.c.hash == bindparam("digest"), TOKENS.c.revoked_at.is_(None))
+_USED: Final = update(TOKENS).where(TOKENS.c.number == bindparam("whose")).values(last_used_at=bindparam("at"))
+
+
+def _if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
+    """Whoever forgets its tokens without closing them also forgets which were used."""
+    if (write := method()) is not None:
+        write()
 
 
 def _digest(text: str) -> str:
@@ -154,3 +225,43 @@ def _role(text: str) -> Role:
     except ValueError:
         pass
     raise ParameterError("role", f"must be {' or '.join(Role)}", text)
+
+
+def _read(role: str, most_epsilon: str | None) -> dict[str, Role | Fraction | None]:
+    return {"role": _role(role), "most_epsilon": None if most_epsilon is None else exact_value(most_epsilon)}
+
+
+def _moment(expires: str | datetime) -> datetime:
+    """When a token expires: to the second, in UTC, and not in the past."""
+    try:
+        if isinstance(expires, str) and (span := _SPAN.fullmatch(expires)):
+            moment = now() + timedelta(hours=int(span[1]) * (24 if span[2] == "d" else 1))
+        else:
+            moment = expires if isinstance(expires, datetime) else datetime.fromisoformat(expires)
+            moment = moment.replace(tzinfo=moment.tzinfo or UTC, microsecond=0).astimezone(UTC)
+    except (ValueError, OverflowError):
+        moment = None
+    if moment is None or moment <= now():
+        rule = "must be a moment to come: a time from now such as 30d or 12h, or a date such as 2031-01-31"
+        raise ParameterError("expires", rule, str(expires))
+    return moment
+
+
+def _seconds_left(expires_at: str | None) -> float:
+    if expires_at is None:
+        return math.inf
+    return (datetime.fromisoformat(expires_at) - datetime.now(UTC)).total_seconds()
+
+
+def _whole(most_above: int | None) -> int | None:
+    if most_above is not None and (type(most_above) is not int or not 1 <= most_above <= _MOST_WHOLE):
+        raise ParameterError("most_above", "must be a whole number of at least 1", most_above, "for instance 20")
+    return most_above
+
+
+def _charge(most_epsilon: Number, role: Role) -> str:
+    if role is not Role.OWNER:
+        raise ParameterError(
+            "most_epsilon", "is for an owner: an analyst charges nothing", next_step="bound an analyst by most_above"
+        )
+    return exact_text(exact_amount(most_epsilon, 0, epsilon_name="most_epsilon").epsilon)

@@ -23,7 +23,7 @@ from sparsegate import (
     SparsegateError,
     TableError,
 )
-from sparsegate.errors import KeyReused, OutcomeLost, ServiceError, UnknownGate
+from sparsegate.errors import KeyReused, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
 from sparsegate.service.client.async_client import AsyncClient, connect_async
 from sparsegate.service.client.client import Client, connect
 from sparsegate.service.client.remote import settings
@@ -259,6 +259,7 @@ def problem(status, kind):
         (409, "gate-closed", GateClosed),
         (409, "key-reused", KeyReused),
         (402, "budget-exceeded", BudgetExceeded),
+        (403, "quota-exceeded", QuotaExceeded),
         (422, "parameter", ParameterError),
         (401, "unauthenticated", ServiceError),
         (500, "internal", ServiceError),

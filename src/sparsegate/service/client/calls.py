@@ -27,6 +27,7 @@ from sparsegate.errors import (
     LedgerError,
     OutcomeLost,
     ParameterError,
+    QuotaExceeded,
     RequestLost,
     ServiceError,
     SparsegateError,
@@ -107,6 +108,7 @@ _ERRORS: Final[Mapping[str, Callable[[str], SparsegateError]]] = MappingProxyTyp
     {
         "gate-closed": GateClosed,
         "budget-exceeded": BudgetExceeded,
+        "quota-exceeded": QuotaExceeded,
         "ledger-unavailable": LedgerError,
         "data-unavailable": TableError,
     }

@@ -40,6 +40,7 @@ POSTED: Final = (
     *READ,
     problems.KEY_MISSING,
     problems.KEY_REUSED,
+    problems.QUOTA_EXCEEDED,
     problems.OUTCOME_LOST,
     problems.DATA_UNAVAILABLE,
 )

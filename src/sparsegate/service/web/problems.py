@@ -25,6 +25,7 @@ from sparsegate.errors import (
     LedgerError,
     OutcomeLost,
     ParameterError,
+    QuotaExceeded,
     RequestLost,
     SparsegateError,
     TableError,
@@ -84,6 +85,12 @@ FORBIDDEN: Final = Sort(
     title="This token may not do that",
     constant=True,
     says="this needs a token with the role owner",
+)
+QUOTA_EXCEEDED: Final = Sort(
+    type="quota-exceeded",
+    status=403,
+    title="The quota of this token is used up",
+    says="this token may be given 20 ABOVE in all, and they are given, lost or on their way; nothing was spent",
 )
 NOT_FOUND: Final = Sort(type="not-found", status=404, title="Not found", says="there is nothing at this address")
 UNKNOWN_GATE: Final = Sort(
@@ -207,6 +214,7 @@ SORTS: Final[Mapping[type[SparsegateError], Sort]] = MappingProxyType(
         KeyReused: KEY_REUSED,
         UnknownGate: UNKNOWN_GATE,
         BudgetExceeded: BUDGET_EXCEEDED,
+        QuotaExceeded: QUOTA_EXCEEDED,
         OutcomeLost: OUTCOME_LOST,
         RequestLost: REQUEST_LOST,
         GateBusy: GATE_BUSY,
