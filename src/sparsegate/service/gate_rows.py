@@ -103,5 +103,7 @@ def asked(row: Any) -> Asked:
         condition=row.condition,
         above=None if row.above is None else bool(row.above),
         estimate=None if row.estimate is None else int(row.estimate),
+        token=row.token,
+        by=getattr(row, "asker", None),
         lasts=row.lasts,
     )

@@ -38,17 +38,6 @@ _ALL_GATES: Final = WITH_LAST.order_by(GATES.c.number.desc())
 _READ_GATE: Final = select(GATES).where(_THIS)
 _READ_FOR: Final = select(GATES, MOST_ABOVE).where(_THIS)
 
-_PAST_ASKS: Final = (
-    select(ASKS)
-    .where(
-        ASKS.c.gate == bindparam("this"),
-        ASKS.c.number > bindparam("after"),
-        ASKS.c.number <= bindparam("upto"),
-    )
-    .order_by(ASKS.c.number)
-    .limit(bindparam("most"))
-)
-
 _SAME_ASK: Final = select(ASKS).where(
     ASKS.c.gate == bindparam("this"), ASKS.c.token == bindparam("whose"), ASKS.c.key == bindparam("under")
 )
@@ -134,13 +123,6 @@ class GateStore:
         """All gates as they may be seen, newest first."""
         with self.ledger.database.reading() as connection:
             return [seen(row, hidden=self.departures.hides(row)) for row in connection.execute(_ALL_GATES)]
-
-    def answers(self, id: str, *, after: int, limit: int) -> list[Asked]:
-        """Asks of a gate that may be seen, oldest first."""
-        gate = self.gate(id, visible=True)
-        with self.ledger.database.reading() as connection:
-            values = {"this": gate.number, "after": after, "upto": gate.tally.asked, "most": limit}
-            return [asked(row) for row in connection.execute(_PAST_ASKS, values)]
 
     def standing(self, token: int) -> Standing:
         """What a token has used of its quotas."""

@@ -171,6 +171,8 @@ class Asked:
     condition: str
     above: bool | None
     estimate: int | None = None
+    token: int = 0
+    by: str | None = None
     lasts: float = 0.0
 
 

@@ -62,6 +62,7 @@ from sparsegate.service.gates import (
     parameters,
 )
 from sparsegate.service.locks import turns_of
+from sparsegate.service.pages import page_of_answers, page_of_gates
 from sparsegate.service.quotas import Standing
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.top_release import TOP, release_top
@@ -258,14 +259,14 @@ class Keeper:
         self._store.give_back(id)
         return gate_view(self._store.gate(id, visible=True))
 
-    def gates(self) -> list[dict[str, Any]]:
-        """All gates, newest first."""
+    def gates(self, **page: Any) -> list[dict[str, Any]]:
+        """Gates, newest first: see ``page_of_gates``."""
         self._store.give_back()
-        return [gate_view(row) for row in self._store.gates()]
+        return [gate_view(row) for row in page_of_gates(self._store, **page)]
 
-    def answers(self, id: str, *, after: int = 0, limit: int = 1000) -> list[Asked]:
-        """The answers of a gate that have left, oldest first."""
-        return self._store.answers(id, after=after, limit=limit)
+    def answers(self, id: str, **page: Any) -> list[Asked]:
+        """The answers of a gate that have left, oldest first: see ``page_of_answers``."""
+        return page_of_answers(self._store, id, **page)
 
     def close_gate(self, id: str) -> dict[str, Any]:
         """Close a gate for good, and give back what it did not use, in one transaction."""

@@ -85,13 +85,16 @@ Answered = with_schema(
 class PastAnswer(BaseModel):
     """A question that was asked before; ``above`` is null where the answer was lost."""
 
-    model_config = example(number=4, at="2030-01-01T12:00:03+00:00", where="country = 'DE'", above=True, estimate=1870)
+    model_config = example(
+        number=4, at="2030-01-01T12:00:03+00:00", where="country = 'DE'", above=True, estimate=1870, by="anna"
+    )
 
     number: int
     at: str
     where: str
     above: bool | None
     estimate: int | None
+    by: Annotated[str | None, Field(description="The token that asked: for owners, and for whoever asked it.")]
 
 
 class GateNumbers(Posted):

@@ -5,25 +5,40 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from sparsegate.errors import ConditionError
 from sparsegate.service.gates import GateSpec, preview_view
+from sparsegate.service.pages import PAGE
 from sparsegate.service.tokens import Role
 from sparsegate.service.web import gate_models as models
 from sparsegate.service.web import problems
 from sparsegate.service.web.admission import Anybody, Calling, Owner, OwnerCalling
 from sparsegate.service.web.fields import MOST_WHOLE
-from sparsegate.service.web.in_threads import Body, GateName, Service
-from sparsegate.service.web.openapi import POSTED, READ, TOKEN, problem_responses
+from sparsegate.service.web.in_threads import Body, GateInPath, GateName, Service, link
+from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, problem_responses
 
 router = APIRouter()
 
 
-@router.get("/gates", response_model=list[models.GateView], responses=problem_responses(*TOKEN))
-async def gates(service: Service, _: Anybody) -> list[Body]:
-    """All gates, newest first."""
-    return await service.run(service.keeper.gates)
+Limit = Annotated[int, Query(ge=1, le=PAGE, description="The most on one page.")]
+
+
+@router.get("/gates", response_model=list[models.GateView], responses=problem_responses(*LISTED, problems.UNKNOWN_GATE))
+async def gates(
+    service: Service,
+    _: Anybody,
+    request: Request,
+    response: Response,
+    closed: Annotated[bool | None, Query(description="Only those that are closed, or only those that are not.")] = None,
+    after: Annotated[GateName | None, Query(description="Only those that were opened before this gate.")] = None,
+    limit: Limit = PAGE,
+) -> list[Body]:
+    """Gates, newest first. The header Link says where the next page is."""
+    found = await service.run(service.keeper.gates, closed=closed, after=after, limit=limit + 1)
+    if len(found) > limit:
+        link(request, response, "next", after=found[limit - 1]["id"])
+    return found[:limit]
 
 
 @router.post(
@@ -47,7 +62,7 @@ async def preview(body: models.AskPreview, service: Service, token: Anybody) -> 
 
 
 @router.get("/gates/{id}", response_model=models.GateView, responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE))
-async def gate(gate: GateName, service: Service, _: Anybody) -> Body:
+async def gate(gate: GateInPath, service: Service, _: Anybody) -> Body:
     """One gate."""
     return await service.run(service.keeper.gate, gate)
 
@@ -57,7 +72,7 @@ async def gate(gate: GateName, service: Service, _: Anybody) -> Body:
     response_model=models.GateView,
     responses=problem_responses(*TOKEN, problems.FORBIDDEN, problems.UNKNOWN_GATE),
 )
-async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:
+async def close_gate(gate: GateInPath, service: Service, _: Owner) -> Body:
     """Close a gate for good, and give back what it did not use. For owners."""
     return await service.run(service.keeper.close_gate, gate)
 
@@ -69,7 +84,7 @@ async def close_gate(gate: GateName, service: Service, _: Owner) -> Body:
         *POSTED, problems.CONDITION, problems.UNKNOWN_GATE, problems.GATE_CLOSED, problems.GATE_BUSY
     ),
 )
-async def ask(gate: GateName, body: models.AskGate, service: Service, request: Calling) -> Body:
+async def ask(gate: GateInPath, body: models.AskGate, service: Service, request: Calling) -> Body:
     """Is the number of people with a matching row above the threshold?"""
     keeper = service.keeper
     read = await service.reading.run(request.token, keeper.read, body.where)
@@ -85,15 +100,34 @@ async def ask(gate: GateName, body: models.AskGate, service: Service, request: C
 @router.get(
     "/gates/{id}/answers",
     response_model=list[models.PastAnswer],
-    responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE, problems.PARAMETER),
+    responses=problem_responses(*LISTED, problems.UNKNOWN_GATE),
 )
 async def answers(
-    gate: GateName,
+    gate: GateInPath,
     service: Service,
-    _: Anybody,
+    token: Anybody,
+    request: Request,
+    response: Response,
     after: Annotated[int, Query(ge=0, le=MOST_WHOLE, description="Only those with a larger number.")] = 0,
+    before: Annotated[
+        int | None, Query(ge=1, le=MOST_WHOLE, description="Only those with a smaller number, the last ones first.")
+    ] = None,
+    limit: Limit = PAGE,
 ) -> list[Body]:
-    """Up to a thousand answers of a gate that have left, oldest first."""
-    found = await service.run(service.keeper.answers, gate, after=after)
+    """Answers of a gate that have left, oldest first: the first ones; with `before`, the last ones before that.
+
+    The header Link says where the next page is, or with `before` the one before it.
+    """
+    found = await service.run(service.keeper.answers, gate, after=after, before=before, limit=limit + 1)
+    if len(found) > limit:
+        found = found[:limit] if before is None else found[1:]
+        if before is None:
+            link(request, response, "next", after=found[-1].number)
+        else:
+            link(request, response, "prev", before=found[0].number)
     named = ("number", "at", "above", "estimate")
-    return [{name: getattr(past, name) for name in named} | {"where": past.condition} for past in found]
+    return [
+        {name: getattr(past, name) for name in named}
+        | {"where": past.condition, "by": past.by if token.role is Role.OWNER or past.token == token.number else None}
+        for past in found
+    ]

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Request, Response
+from pydantic import AfterValidator
 
 from sparsegate.errors import UnknownGate
 from sparsegate.service.keeper import Keeper
@@ -49,13 +50,28 @@ async def _service(request: Request) -> ThreadedKeeper:
     return service
 
 
-async def _gate(id: Annotated[str, Path(description="The name of a gate.", examples=["g-0123456789abcdef"])]) -> str:
+def _known_form(id: str) -> str:
     # Reject malformed names before the lookup: databases differ in what a text may hold.
     if not _GATE.fullmatch(id):
         raise UnknownGate
     return id
 
 
+GateName = Annotated[str, AfterValidator(_known_form)]
+
+
+async def _gate(
+    id: Annotated[GateName, Path(description="The name of a gate.", examples=["g-0123456789abcdef"])],
+) -> str:
+    return id
+
+
+def link(request: Request, response: Response, rel: str, **changes: str | int) -> None:
+    """Say where another page is: the same address, with other parameters."""
+    there = request.url.include_query_params(**changes)
+    response.headers["Link"] = f'<{there.path}?{there.query}>; rel="{rel}"'
+
+
 Service = Annotated[ThreadedKeeper, Depends(_service)]
-GateName = Annotated[str, Depends(_gate)]
+GateInPath = Annotated[str, Depends(_gate)]
 Body = dict[str, Any]

@@ -26,6 +26,9 @@ _EVERYWHERE: Final = (problems.INTERNAL,)
 TOKEN: Final = (problems.UNAUTHENTICATED, problems.TOO_MANY, problems.LEDGER_UNAVAILABLE)
 """What can happen to every request that needs a token."""
 
+LISTED: Final = (*TOKEN, problems.PARAMETER)
+"""What can happen to every request for a list."""
+
 READ: Final = (
     *TOKEN,
     problems.MALFORMED,
