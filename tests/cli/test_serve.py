@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 import signal
 import socket
 
 import pytest
+from tests.support.pretend_service import until
 from tests.support.served_process import spawned
 
 from sparsegate.ledger.ledger import Ledger
@@ -46,10 +48,67 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
         assert "epsilon 100 left of epsilon 200" in said
         assert "sg_" not in said
         with connect(url, token) as owner:
-            assert owner.gate(gate.id).remaining == 2
+            # A server that has just started waits D before it shows the newest answer of another.
+            until(lambda: owner.gate(gate.id).remaining == 2)
             assert not owner.gate(gate.id).ask("country = 'XX'")
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == -signal.SIGTERM
+
+
+def test_a_mistyped_second_start_is_refused_and_the_gates_of_the_first_live(command, visits):
+    arguments = (visits, "--user", "visitor", "--new-ledger", "--budget", "200", "--delay", "off")
+    with (
+        spawned(*arguments) as (_, url, said),
+        connect(url, re.search(r"sg_[\w-]{43}", said).group()) as owner,
+    ):
+        gate = owner.open_gate(threshold=100, cutoff=3, epsilon=100)
+        err = refused(command, visits, "--user", "country")
+        assert "has 1 open gates that this would close for good, because the data has changed" in err
+        assert "--close-gates" in err
+        assert owner.gate(gate.id).ask("country = 'DE'")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("said", "closed"), [("n\n", False), ("y\n", True)])
+def test_where_there_is_a_terminal_the_owner_is_asked(command, visits, monkeypatch, said, closed):
+    gates = []
+
+    def run(app, *_, **__):
+        keeper = app.state.service.keeper
+        if not gates:
+            gates.append(keeper.open_gate(KeyedRequest(token=1, key="k"), threshold=5, cutoff=1, epsilon=1)["id"])
+        gates.append(keeper.gate(gates[0])["closed"])
+
+    monkeypatch.setattr("sparsegate.service.web.server.run", run)
+    monkeypatch.setattr("tests.cli.conftest.io.StringIO", Terminal)
+    command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
+    code, _, err = command("serve", visits, "--user", "country", "--port", 0, stdin=said)
+    assert "1 gates are open that other data or another key opened. Close them for good?" in err
+    assert (code, gates[1:]) == ((0, [False, True]) if closed else (2, [False]))
+
+
+def test_the_first_token_goes_to_a_file_and_not_to_standard_output(command, visits, started, tmp_path):
+    arguments = ("serve", visits, "--user", "visitor", "--port", 0)
+    file = tmp_path / "owner.token"
+    code, out, err = command(*arguments, "--new-ledger", "--budget", 2, "--token-file", file)
+    assert code == 0
+    assert f"token   in {file}" in out
+    assert "sg_" not in out + err
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert re.fullmatch(r"sg_[\w-]{43}\n", file.read_text())
+    assert "token_file is for the first token" in refused(command, visits, "--user", "visitor", "--token-file", "x")
+
+
+def test_a_token_file_that_is_there_stops_the_start_before_a_ledger_is_made(command, visits, tmp_path):
+    file = tmp_path / "owner.token"
+    file.write_text("mine")
+    err = refused(command, visits, "--user", "visitor", "--new-ledger", "--budget", 2, "--token-file", file)
+    assert "token_file must be a new file: file exists" in err
+    assert {path.name for path in tmp_path.iterdir()} == {"visits.csv", "owner.token"}
 
 
 def refused(command, *arguments):
@@ -180,7 +239,11 @@ def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, mon
     assert "already there" in refused(command, visits, "--user", "visitor", "--new-key")
     old = key.read_bytes()
     key.unlink()
-    assert command(*arguments, "--new-key")[0] == 0
+    assert "has 1 open gates that this would close for good, because its key was replaced" in refused(
+        command, visits, "--user", "visitor", "--new-key"
+    )
+    assert not key.exists()
+    assert command(*arguments, "--new-key", "--close-gates")[0] == 0
     assert key.read_bytes() != old
     assert [gate["because"] for gate in gates[1:]] == [None, None, "its key was replaced"]
 

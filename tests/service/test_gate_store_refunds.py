@@ -125,7 +125,7 @@ def test_a_closing_that_nobody_may_see_yet_gives_nothing_back_yet(shop: Shop) ->
 def test_gates_on_other_data_give_back_when_the_service_starts(shop: Shop) -> None:
     gate = shop.open(shop.keeper())
     shop.keeper().ask(shop.caller(), gate, LOW)
-    assert refunds(shop.keeper(Pretend("second"))) == [ONE - counted(below=1)]
+    assert refunds(shop.keeper(Pretend("second"), close_gates=True)) == [ONE - counted(below=1)]
 
 
 def test_closing_and_giving_back_are_one_transaction(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from sparsegate.errors import GateClosed, KeyReused, LedgerError, TableError
 from sparsegate.ledger import database_schema as schema
 from sparsegate.mechanisms.resume import threshold_noise
 from sparsegate.service.gate_store import GateStore
-from sparsegate.service.keeper import CHANGED, Keeper
+from sparsegate.service.keeper import CHANGED, ELSEWHERE, Keeper
 from sparsegate.service.sealed_noise import SealingKey
 
 
@@ -54,14 +54,15 @@ def test_a_retry_gets_its_answer_whatever_has_changed_since(shop: Shop, tmp_path
     assert keeper.ask(shop.caller("mine"), gate, HIGH) == first
     SealingKey.create(tmp_path / "new.key")
     shop.key = tmp_path / "new.key"
-    assert shop.keeper(Pretend("second")).ask(shop.caller("mine"), gate, HIGH).above is first.above
+    assert shop.keeper(Pretend("second"), close_gates=True).ask(shop.caller("mine"), gate, HIGH).above is first.above
 
 
 def test_a_server_on_other_data_neither_answers_a_gate_nor_closes_the_gates_of_others(shop: Shop) -> None:
     old, new = shop.keeper(Pretend("first")), shop.keeper(Pretend("second"))
     gate = shop.open(old)
-    with pytest.raises(GateClosed, match=CHANGED):
+    with pytest.raises(GateClosed, match=ELSEWHERE):
         new.ask(shop.caller(), gate, LOW)
+    assert not old.ask(shop.caller(), gate, LOW).above
     fresh = shop.open(new)
     old.dataset.altered = True  # type: ignore[attr-defined]
     with pytest.raises(TableError):
@@ -152,7 +153,7 @@ def test_gates_close_when_the_data_changes_and_the_budget_goes_on(shop: Shop) ->
     keeper = shop.keeper(Pretend("first"))
     gate = shop.open(keeper, epsilon=4)
     keeper.ask(shop.caller(), gate, LOW)
-    other = shop.keeper(Pretend("second"))
+    other = shop.keeper(Pretend("second"), close_gates=True)
     assert other.gate(gate)["because"] == CHANGED
     assert other.budget().spent.epsilon == Fraction(other.gate(gate)["spent"]) > 0
     fresh = shop.open(other, epsilon=4)
@@ -163,6 +164,25 @@ def test_gates_close_when_the_data_changes_and_the_budget_goes_on(shop: Shop) ->
     with pytest.raises(TableError):
         shop.open(other)
     assert other.budget().spent.epsilon == Fraction(other.gate(gate)["spent"])
+
+
+def test_a_start_on_other_data_is_refused_while_gates_are_open_and_writes_nothing(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend("first"))
+    gates = [shop.open(keeper) for _ in range(3)]
+    keeper.close_gate(gates[0])
+    before = everything(keeper)
+    with pytest.raises(LedgerError, match=f"has 2 open gates that this would close for good, because {CHANGED}; .*"):
+        shop.keeper(Pretend("second"))
+    assert everything(keeper) == before
+    assert not keeper.ask(shop.caller(), gates[1], LOW).above
+    for gate in gates[1:]:
+        keeper.close_gate(gate)
+    shop.keeper(Pretend("second"))
+
+
+def everything(keeper: Keeper) -> list[Any]:
+    with keeper.ledger.database.reading() as connection:
+        return [list(connection.execute(select(table))) for table in schema.METADATA.sorted_tables]
 
 
 def test_asks_of_many_threads_never_give_more_than_the_cutoff(shop: Shop, keeper: Keeper) -> None:

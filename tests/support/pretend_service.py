@@ -61,9 +61,10 @@ class Shop:
 
     def keeper(self, dataset: Pretend | None = None, *, delay: float = 0.0, **options: Any) -> Keeper:
         ledger = Ledger(self.place, pooled=True)
+        self._open.append(ledger)
         stands_in: Any = dataset or Pretend()
         made = Keeper(ledger, stands_in, SealingKey.load(self.key), pace=DelayPlan(delay=delay), **options)
-        self._open += [ledger, made]
+        self._open.append(made)
         return made
 
     def shut(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -39,6 +40,9 @@ def serve(
         str | None, typer.Option(metavar="FILE", help="What gates are sealed with; LEDGER.key unless given.")
     ] = None,
     new_key: Annotated[bool, typer.Option("--new-key", help="The key is lost: make one, and close all gates.")] = False,
+    close_gates: Annotated[
+        bool, typer.Option("--close-gates", help="Close open gates that other data or another key opened, for good.")
+    ] = False,
     no_refund: NoRefund = False,
     host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
@@ -58,6 +62,7 @@ def serve(
     from sparsegate.service.client.remote import is_loopback
     from sparsegate.service.data.dataset import ServedTable
     from sparsegate.service.deadline import DelayPlan
+    from sparsegate.service.gate_store import GateStore
     from sparsegate.service.keeper import Keeper
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
@@ -86,11 +91,14 @@ def serve(
             server.new_ledger(place, sealing, dataset=name, epsilon=budget or 0, delta=budget_delta or 0)
         account = server.open_ledger(place, dataset=name, epsilon=budget, delta=budget_delta)
         with closing(account):
-            secret = server.open_key(sealing, account, renew=new_key and not new_ledger)
+            open_now = GateStore(account).open_gates(unlike="" if new_key else data.fingerprint)
+            agreed = close_gates or (open_now > 0 and _agreed(open_now))
+            renew = new_key and not new_ledger
+            secret = server.open_key(sealing, account, renew=renew, close_gates=agreed)
             look = data.look_seconds()
             pace = DelayPlan.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
             with (
-                closing(Keeper(account, data, secret, pace=pace, refund=not no_refund)) as keeper,
+                closing(Keeper(account, data, secret, pace=pace, refund=not no_refund, close_gates=agreed)) as keeper,
                 closing(Tokens(account)) as tokens,
             ):
                 statement = account.statement()
@@ -108,6 +116,13 @@ def serve(
                     )
                 app = create_app(keeper, tokens)
                 server.run(app, listening, started=lambda: typer.echo(f"serving {server.address(listening)}"))
+
+
+def _agreed(count: int) -> bool:
+    """A yes at the prompt; where nobody can be asked it is a no, and the start is refused."""
+    return sys.stdin.isatty() and typer.confirm(
+        f"{count} gates are open that other data or another key opened. Close them for good?", err=True
+    )
 
 
 def _delay(text: str | None) -> float | None:

@@ -124,6 +124,23 @@ class GateStore:
         with self.ledger.database.reading() as connection:
             return [seen(row, hidden=self.departures.hides(row)) for row in connection.execute(_ALL_GATES)]
 
+    def open_gates(self, *, unlike: str = "") -> int:
+        """How many gates are open that were opened on other data than ``unlike``."""
+        with self.ledger.database.reading() as connection:
+            others = (row for row in connection.execute(_ALL_GATES) if row.fingerprint != unlike)
+            return sum(not stored(row).tally.closed for row in others)
+
+    def close_open_gates(self, because: str, *, agreed: bool, unlike: str = "") -> None:
+        """Close those gates for good; without an agreement refuse, and write nothing."""
+        count = self.open_gates(unlike=unlike)
+        if count and not agreed:
+            raise self.ledger.database.trouble(
+                f"has {count} open gates that this would close for good, because {because}; give what they were opened "
+                "with (the same file, --user, --columns, --key), or --close-gates"
+            )
+        if count:
+            self.close(because, unlike=unlike)
+
     def standing(self, token: int) -> Standing:
         """What a token has used of its quotas."""
         with self.ledger.database.reading() as connection:

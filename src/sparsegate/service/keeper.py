@@ -69,6 +69,7 @@ from sparsegate.service.top_release import TOP, release_top
 
 GATES: Final = "/v1/gates"
 CHANGED: Final = "the data has changed since it was opened"
+ELSEWHERE: Final = "this gate was opened on other data than this server holds"
 FAILED: Final = "a question could not be answered in time"
 _LATE: Final = "it took longer than the delay"
 _UNWRITTEN: Final = "its outcome could not be written"
@@ -82,7 +83,8 @@ class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
     See ``DelayPlan`` for D, for what is refused as too dear, and for how many questions are counted at once. Gates
-    that are opened with ``refund`` give back what they did not use when they close.
+    that are opened with ``refund`` give back what they did not use when they close. A gate belongs to the data that it
+    was opened on: where some are open on other data, a keeper is refused unless ``close_gates`` says to close them.
     """
 
     def __init__(
@@ -93,15 +95,17 @@ class Keeper:
         *,
         pace: DelayPlan | None = None,
         refund: bool = True,
+        close_gates: bool = False,
     ) -> None:
         self.ledger, self.dataset, self.pace, self._refund = ledger, dataset, pace or DelayPlan(), refund
         self._store, self._key = GateStore(ledger), key
+        # The budget belongs to the people and goes on. First of all: a start that is refused leaves no trace.
+        self._store.close_open_gates(CHANGED, agreed=close_gates, unlike=dataset.fingerprint)
         self._turns = turns_of(ledger.database, patience=self.pace.patience)
         self.places = FairPlaces(self.pace.places)
         self._live: dict[str, SparseVector] = {}
         self._guard = threading.Lock()
-        # The budget belongs to the people and goes on; a gate belongs to the data that it was opened on.
-        self._store.close(CHANGED, unlike=dataset.fingerprint)
+        self._store.give_back()
         self._store.gates()  # from now on this process waits for whatever is on its way
 
     def open_gate(
@@ -168,8 +172,7 @@ class Keeper:
         condition = (read or self.read)(where)
         self._check_data()
         if found.fingerprint != self.dataset.fingerprint:
-            self._store.close(CHANGED, id=gate)
-            raise GateClosed(f"this gate is closed: {CHANGED}; open another, which spends a new budget")
+            raise GateClosed(f"{ELSEWHERE}; ask the server that holds it, or open another, which spends a new budget")
         asking: Asking[Answered] = Asking(self.pace.delay)
         return asking.run(lambda: self._take_turn(asking, found, request, condition))
 

@@ -53,13 +53,13 @@ def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delt
     return Ledger(place, dataset=dataset, budget=epsilon, budget_delta=delta, pooled=True)
 
 
-def open_key(path: Path, ledger: Ledger, *, renew: bool) -> SealingKey:
+def open_key(path: Path, ledger: Ledger, *, renew: bool, close_gates: bool = False) -> SealingKey:
     """Load the key; or, where it was lost, make another. What the old one sealed nobody can read: those gates close."""
     if not renew:
         return SealingKey.load(path)
     if path.exists():
         raise LedgerError(f"the key file {path} is already there; start without --new-key, or remove it")
-    GateStore(ledger).close("its key was replaced", unlike="")
+    GateStore(ledger).close_open_gates("its key was replaced", agreed=close_gates)
     return SealingKey.create(path)
 
 
