@@ -126,9 +126,9 @@ def serving(
 
 
 @contextmanager
-def listening(app: Any) -> Iterator[str]:
+def listening(app: Any, port: int = 0) -> Iterator[str]:
     """The URL of an application behind a real uvicorn, in a thread."""
-    sock = listen("127.0.0.1", 0)
+    sock = listen("127.0.0.1", port)
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()

@@ -1,32 +1,38 @@
-"""The page in a real browser: with the mouse left alone, on a phone, in the dark."""
+"""The page in a real browser: coming in and going out, links, light and dark, a phone, the keyboard."""
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
+from tests.support.browsing import PHONE, ask, browsing, fill_gate, go, needs_browser, sign_in, tab
+from tests.support.serving import MANY, Service, listening, serving, visits
 
-from sparsegate.ledger.account import exact_text
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
-QUIET = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+pytestmark = needs_browser
+KEPT = "sessionStorage.length + document.cookie.length"
+CONTRAST = """() => {
+  const parse = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, place) => sum + part * [0.2126, 0.7152, 0.0722][place], 0);
+  const ground = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const color = parse(getComputedStyle(each).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!own || !element.checkVisibility() || element.disabled || element.closest("svg, template, option")) continue;
+    const [one, other] = [light(parse(getComputedStyle(element).color)), light(ground(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) poor.push(`${element.tagName} ${element.className} ${element.textContent}: ${ratio.toFixed(2)}`);
+  }
+  return poor;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -38,143 +44,138 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=BROWSER, args=[*QUIET, *sandbox])
+    with browsing() as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture
 def page(browser: Any, service: tuple[Service, str], request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A tab; it fails the test if the page raised an error, broke its policy, or asked another host for anything."""
-    context = browser.new_context(**getattr(request, "param", {}))
-    context.set_default_timeout(10_000)
-    tab = context.new_page()
-    trouble: list[str] = []
-    tab.on("pageerror", lambda error: trouble.append(str(error)))
-    tab.on("console", lambda said: trouble.append(said.text) if "Content Security Policy" in said.text else None)
-    tab.on("request", lambda sent: None if sent.url.startswith(service[1]) else trouble.append(sent.url))
-    tab.goto(service[1])
-    yield tab
-    context.close()
-    assert trouble == []
+    with tab(browser, service[1], **getattr(request, "param", {})) as opened:
+        yield opened
 
 
-def enter(page: Any, token: str) -> None:
-    page.get_by_label("Token").fill(token)
-    page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Gates").wait_for()
-
-
-def open_gate(page: Any, **fields: object) -> None:
-    for name, value in ({"Threshold": 100, "Cutoff": 3, "Epsilon": 100} | fields).items():
-        page.get_by_label(name, exact=True).fill(str(value))
-    listed = page.locator("[data-gate]").count()
-    page.keyboard.press("Enter")
-    page.locator("[data-gate]").nth(listed).wait_for()
-    page.get_by_text("3 of 3 positive answers left").wait_for()
-
-
-def ask(page: Any, where: str) -> str:
-    before = page.locator("#answers tr").count()
-    page.get_by_label("Where").fill(where)
-    page.keyboard.press("Enter")
-    page.locator("#answers tr").nth(before).wait_for()
-    word, _, estimate = str(page.locator("#latest").text_content()).partition(", about ")
-    assert not estimate or re.fullmatch(r"\d+ ± \d+", estimate)
-    return word
-
-
-def test_an_owner_opens_a_gate_asks_and_closes_it_with_the_keyboard_alone(
-    page: Any, service: tuple[Service, str]
-) -> None:
-    before = service[0].keeper.budget().spent.epsilon
-    enter(page, service[0].owner)
-    open_gate(page)
-    spent, left = (exact_text(amount) for amount in (before + 100, 900 - before))
-    assert f"ε {spent} of 1000 spent or reserved, {left} left" in page.locator("#spent").text_content()
-    assert [ask(page, where) for where in (MANY, NOBODY, MANY)] == ["ABOVE", "below", "ABOVE"]
-    said = page.locator("#answers td:nth-child(3)").all_text_contents()
-    assert [text.partition(" ≈ ")[0] for text in said] == ["ABOVE", "BELOW", "ABOVE"]
-    assert ["≈" in text for text in said] == [True, False, True]
-    assert page.locator("#plot path").count() == 3
-    assert "2 above (top), 1 below (bottom), 0 lost" in page.locator("#plot-title").text_content()
-    assert "1 of 3 positive answers left" in page.locator("#gate-state").text_content()
-    page.get_by_role("button", name="Close this gate").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    page.get_by_text("Closed: it was closed by hand.").wait_for()
-    assert page.get_by_role("button", name="Ask").is_disabled()
-    now = exact_text(service[0].keeper.budget().spent.epsilon)
-    page.get_by_text(f"ε {now} of 1000 spent or reserved").wait_for()
-    assert re.search(r"ε [\d.]+ of 100 spent, [\d.]+ given back", page.locator("#gate-state").text_content())
-
-
-def test_a_gate_that_is_through_says_so(page: Any, service: tuple[Service, str]) -> None:
-    enter(page, service[0].owner)
-    open_gate(page)
-    for _ in range(3):
-        ask(page, MANY)
-    page.get_by_text("Closed: all 3 of its positive answers are given or lost.").wait_for()
-
-
-def test_a_wrong_condition_is_shown_where_it_is_wrong_and_asks_nothing(page: Any, service: tuple[Service, str]) -> None:
-    enter(page, service[0].owner)
-    open_gate(page)
-    page.get_by_label("Where").fill("page = '/pay' AND contry = 'DE'")
-    page.keyboard.press("Enter")
-    page.locator("#where-wrong mark").wait_for()
-    assert page.locator("#where-wrong mark").text_content() == "contry"
-    assert "country" in page.locator("#where-wrong span").text_content()
-    assert page.locator("#answers tr").count() == 0
-
-
-def test_an_analyst_asks_and_sees_no_budget(page: Any, service: tuple[Service, str]) -> None:
-    service[0].open_gate()
-    enter(page, service[0].analyst)
-    page.get_by_label("Where").wait_for()
-    assert ask(page, MANY) == "ABOVE"
-    for name in ("Budget", "Open a gate"):
-        assert page.get_by_role("heading", name=name).is_hidden()
-    assert page.get_by_role("button", name="Close this gate").is_hidden()
-
-
-def test_answers_of_others_come_in_by_themselves(page: Any, service: tuple[Service, str]) -> None:
-    gate = service[0].open_gate()
-    enter(page, service[0].analyst)
-    page.locator(f"[data-gate='{gate}'][aria-current]").wait_for()
-    service[0].ask(gate, "country = 'DE' AND page = '<b>&amp;</b>'")
-    page.get_by_text("country = 'DE' AND page = '<b>&amp;</b>'", exact=True).wait_for()
-
-
-def test_an_unknown_token_is_refused_and_not_kept(page: Any) -> None:
+def test_an_unknown_token_is_refused_beside_the_button_and_not_kept(page: Any) -> None:
     page.get_by_label("Token").fill("sg_wrong")
     page.keyboard.press("Enter")
     page.get_by_role("alert").get_by_text("not known").wait_for()
-    assert page.evaluate("sessionStorage.length + localStorage.length + document.cookie.length") == 0
+    assert page.evaluate(KEPT) == 0
+    near = page.evaluate("document.querySelector('#enter-trouble').closest('form').id")
+    assert near == "enter-form"
 
 
-def test_a_token_can_be_forgotten(page: Any, service: tuple[Service, str]) -> None:
-    enter(page, service[0].owner)
-    page.get_by_role("button", name="Forget token").click()
+def test_a_token_in_curly_quotes_is_explained_and_mended(page: Any, service: tuple[Service, str]) -> None:
+    page.get_by_label("Token").fill(f"“{service[0].analyst}”")
+    page.get_by_role("status").get_by_text("curly").wait_for()
+    page.get_by_role("button", name="Take the token alone").click()
+    assert page.locator("#token-note").is_hidden()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Sign out").wait_for()
+
+
+def test_a_good_token_is_not_told_off(page: Any, service: tuple[Service, str]) -> None:
+    page.get_by_label("Token").fill(f" {service[0].analyst} ")
+    assert page.locator("#token-note").is_hidden()
+
+
+def test_it_says_who_is_there_and_shows_an_analyst_nothing_of_an_owner(page: Any, service: tuple[Service, str]) -> None:
+    sign_in(page, service[0].analyst)
+    page.get_by_role("link", name="anna (analyst)").click()
+    page.get_by_role("heading", name="Who am I").wait_for()
+    assert page.locator("#me dd").first.text_content() == "anna"
+    for name in ("Budget", "Tokens", "Activity", "Open a gate"):
+        assert page.get_by_role("link", name=name, exact=True).is_hidden()
+    go(page, "#/budget")
+    page.get_by_role("heading", name="Gates").wait_for()
+
+
+def test_a_link_to_a_gate_survives_signing_in_and_a_reload(page: Any, service: tuple[Service, str]) -> None:
+    made = service[0].open_gate(name="Ward 7")
+    page.goto(f"{service[1]}/#/gates/{made}")
+    page.reload()
+    sign_in(page, service[0].analyst)
+    page.get_by_role("heading", name="Ward 7").wait_for()
+    page.reload()
+    page.get_by_role("heading", name="Ward 7").wait_for()
+    assert page.title() == "Ward 7 · sparsegate"
+
+
+def test_signing_out_leaves_nothing_in_the_page_or_its_storage(page: Any, service: tuple[Service, str]) -> None:
+    made = service[0].open_gate(name="a secret name")
+    service[0].ask(made, "country = 'secret country'")
+    sign_in(page, service[0].owner)
+    go(page, f"#/gates/{made}")
+    page.get_by_text("secret country").first.wait_for()
+    page.get_by_role("button", name="Sign out").click()
     page.get_by_label("Token").wait_for()
-    assert page.evaluate("sessionStorage.length + localStorage.length + document.cookie.length") == 0
+    assert page.evaluate(KEPT) == 0
+    left = page.evaluate("document.documentElement.outerHTML + location.href + document.title")
+    for word in ("secret", "olga", "country", made, service[0].owner):
+        assert word not in left
+    page.go_back()
+    page.get_by_label("Token").wait_for()
+    assert page.get_by_text("secret").count() == 0
 
 
-DARK = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark", "has_touch": True, "is_mobile": True}
+def test_a_revoked_token_ends_the_session(page: Any, service: tuple[Service, str]) -> None:
+    sign_in(page, service[0].tokens.add("passing by", "analyst"))
+    service[0].tokens.revoke("passing by")
+    page.get_by_role("alert").get_by_text("expired or was revoked").wait_for()
+    assert page.evaluate(KEPT) == 0
 
 
-@pytest.mark.parametrize("page", [DARK], indirect=True, ids=["phone"])
-def test_it_fits_a_phone_in_the_dark(page: Any, service: tuple[Service, str], tmp_path: Path) -> None:
-    enter(page, service[0].owner)
-    open_gate(page)
-    ask(page, "country = 'DE' AND page IN ('/home', '/pay', '/cart', '/a-very-long-page-name-that-does-not-end')")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    buttons = "[...document.querySelectorAll('button')].filter(b => b.offsetParent)"
-    heights = page.evaluate(f"{buttons}.map(b => b.getBoundingClientRect().height)")
-    assert min(heights) >= 44
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert max(int(part) for part in ground[4:-1].split(",")) < 60
+def test_light_and_dark_follow_the_system_until_the_switch_is_used(browser: Any, service: tuple[Service, str]) -> None:
+    with tab(browser, service[1], color_scheme="dark") as page:
+        ground = "Math.max(...getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number))"
+        assert page.evaluate(ground) < 60
+        assert page.evaluate("localStorage.length") == 0
+        page.get_by_role("button", name="light and dark").click()
+        assert page.evaluate(ground) > 200
+        page.reload()
+        assert page.evaluate(ground) > 200
+        page.get_by_role("button", name="light and dark").click()
+        assert page.evaluate(ground) < 60
+
+
+def test_everything_can_be_reached_with_the_keyboard_in_the_order_it_is_read(
+    page: Any, service: tuple[Service, str]
+) -> None:
+    service[0].open_gate(name="by keyboard")
+    sign_in(page, service[0].analyst)
+    page.reload()
+    page.locator("[data-gate]").first.wait_for()
+    seen: list[str] = []
+    while len(seen) < 12 and "by keyboard" not in (seen or [""])[-1]:
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("document.activeElement.innerText || document.activeElement.id"))
+    order = ["Skip to the content", "sparsegate", "anna (analyst)", "Dark", "Sign out", "Gates", "Practice", "search"]
+    assert [text for text in seen if text in order] == order
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="by keyboard").wait_for()
+    assert page.evaluate("document.activeElement.id") == "title"
+
+
+PHONES = [PHONE | {"color_scheme": scheme} for scheme in ("light", "dark")]
+
+
+@pytest.mark.parametrize("page", PHONES, indirect=True, ids=["light", "dark"])
+def test_it_fits_a_phone_and_can_be_read(page: Any, service: tuple[Service, str]) -> None:
+    made = service[0].open_gate(name="n" * 100, description="d" * 300)
+    service[0].ask(made, "country = 'DE' AND page IN ('/home', '/a-very-long-page-name-that-does-not-end')")
+    sign_in(page, service[0].owner)
+    for place, ready in {
+        "#/gates": "[data-gate]",
+        "#/open": "#open",
+        f"#/gates/{made}": "#answers tr",
+        "#/budget": "#entries tr",
+        "#/me": "#me dd",
+    }.items():
+        go(page, place)
+        page.locator(ready).first.wait_for()
+        if place == "#/open":
+            fill_gate(page, Threshold=5, Epsilon="0.5")
+        if place.startswith("#/gates/"):
+            ask(page, MANY)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, place
+        shown = "[...document.querySelectorAll('button, nav a, input, select')].filter(b => b.checkVisibility())"
+        assert page.evaluate(f"Math.min(...{shown}.map(b => b.getBoundingClientRect().height))") >= 44, place
+        assert page.evaluate(CONTRAST) == [], place

@@ -1,0 +1,162 @@
+// The box for a condition: columns to click, words that complete themselves, examples, and curly quotes made straight.
+
+import { button, element } from "./elements.js";
+
+const MOST = 8; // suggestions at once
+const WORDS = [
+  "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "IS NULL", "IS NOT NULL", "TRUE", "FALSE", "NULL", "CAST", "DATE", "TIMESTAMP",
+  "CASE", "WHEN", "THEN", "ELSE", "END", "coalesce", "lower", "upper", "trim", "length", "starts_with", "ends_with", "contains",
+  "year", "month", "day", "hour",
+];
+const RESERVED = new Set([...WORDS.flatMap((word) => word.toUpperCase().split(" ")), "SIMILAR", "DISTINCT", "FROM", "EXTRACT", "AS", "ESCAPE"]);
+
+export const nameOf = (column) =>
+  /^[A-Za-z_][A-Za-z0-9_]*$/.test(column.name) && !RESERVED.has(column.name.toUpperCase())
+    ? column.name
+    : `"${column.name.replaceAll('"', '""')}"`;
+
+// One test on a column, by its kind. No value of the data is known here, so the value is made up.
+const TESTS = {
+  text: (name) => `${name} = 'value'`,
+  integer: (name) => `${name} >= 10`,
+  real: (name) => `${name} > 0.5`,
+  boolean: (name) => `${name} IS TRUE`,
+  date: (name) => `${name} >= DATE '2030-01-31'`,
+  timestamp: (name) => `${name} >= TIMESTAMP '2030-01-31 12:00:00'`,
+};
+const test = (column) => (TESTS[column.kind] ?? ((name) => `${name} IS NOT NULL`))(nameOf(column));
+
+// Examples from the schema: different kinds first, then two of them together.
+export function examples(columns) {
+  const kinds = new Map();
+  for (const column of columns) if (!kinds.has(column.kind)) kinds.set(column.kind, column);
+  const found = [...kinds.values()].slice(0, 3).map(test);
+  const [first, second] = [...new Set([...kinds.values(), ...columns])];
+  if (second) found.push(`${test(first)} AND ${second.kind === "text" ? `${nameOf(second)} IN ('one', 'another')` : test(second)}`);
+  const text = columns.find((column) => column.kind === "text");
+  if (text) found.push(`${nameOf(text)} LIKE 'begin%'`);
+  if (text && kinds.size === 1) found.push(`CAST(${nameOf(columns.at(-1))} AS INTEGER) >= 10`);
+  return found;
+}
+
+const CURLY = "‘’‚‛“”„‟«»‹›`´′″";
+const QUOTED = new RegExp(`'(?:[^']|'')*'|"(?:[^"]|"")*"|[${CURLY}]([^${CURLY}'"]*)[${CURLY}'"]`, "g");
+
+// The same condition with straight quotes: single ones around a text, double ones around the name of a column. What stands
+// between straight quotes already is left as it is: a curly apostrophe may be part of a text.
+export function straightened(text, columns) {
+  const names = new Set(columns.map((column) => column.name.toLowerCase()));
+  return text.replace(QUOTED, (found, inner) => {
+    if (inner === undefined) return found;
+    return names.has(inner.toLowerCase()) ? `"${inner}"` : `'${inner}'`;
+  });
+}
+
+export function conditionBox({ at, signal }, columns, submit) {
+  const where = at("where");
+  const list = at("suggestions");
+  const names = columns.map((column) => ({ text: nameOf(column), key: column.name.toLowerCase(), kind: column.kind }));
+  const words = [...names, ...WORDS.map((word) => ({ text: word, key: word.toLowerCase(), kind: "" }))];
+  let active = -1;
+
+  const made = examples(columns);
+  where.placeholder = made.at(made.length > 2 ? -2 : 0) ?? "";
+  at("columns").replaceChildren(...columns.map((column, place) =>
+    button("", () => insert(names[place].text), { class: "chip", "data-column": column.name, "aria-label": `${column.name}, ${column.kind}` })));
+  columns.forEach((column, place) => at("columns").children[place].append(column.name, " ", element("small", {}, column.kind)));
+  at("examples").replaceChildren(...made.map((text) => button(text, () => {
+    where.value = text;
+    where.focus();
+    const literal = /'[^']*'|\d[\d.]*/.exec(text);
+    if (literal) where.setSelectionRange(literal.index + (literal[0][0] === "'"), literal.index + literal[0].length - (literal[0][0] === "'"));
+    changed();
+  }, { class: "chip" })));
+
+  // Put a word where the caret is, in place of what was begun there.
+  function insert(text, from = where.selectionStart) {
+    const [before, after] = [where.value.slice(0, from), where.value.slice(where.selectionEnd)];
+    const gap = before && !/[\s(]$/.test(before) ? " " : "";
+    where.focus();
+    where.setSelectionRange(from, where.selectionEnd);
+    // As typed, so that it can be undone.
+    if (!document.execCommand?.("insertText", false, `${gap}${text} `)) where.value = `${before}${gap}${text} ${after}`;
+    changed();
+    hide();
+  }
+
+  const begun = () => /(?:"[^"]*|[A-Za-z_][\w]*)$/.exec(outsideQuotes(where.value.slice(0, where.selectionStart)))?.[0] ?? "";
+
+  function suggest() {
+    const start = begun();
+    const key = start.replace(/^"/, "").toLowerCase();
+    const found = start && !at("where-note").hasChildNodes() && where.selectionStart === where.selectionEnd
+      ? words.filter((word) => word.key.startsWith(key) && word.text !== start).concat(
+          names.filter((word) => key.length > 1 && word.key.indexOf(key) > 0)).slice(0, MOST)
+      : [];
+    active = -1;
+    list.replaceChildren(...found.map((word, place) => element("li",
+      { role: "option", id: `suggestion-${place}`, "data-text": word.text, "aria-selected": "false" },
+      word.text, " ", element("small", {}, word.kind))));
+    list.hidden = !found.length;
+    where.setAttribute("aria-expanded", String(!list.hidden));
+    where.removeAttribute("aria-activedescendant");
+  }
+
+  function hide() {
+    list.hidden = true;
+    active = -1;
+    where.setAttribute("aria-expanded", "false");
+    where.removeAttribute("aria-activedescendant");
+  }
+
+  function move(step) {
+    const size = list.children.length;
+    active = active < 0 ? (step > 0 ? 0 : size - 1) : (active + step + size) % size;
+    [...list.children].forEach((option, place) => option.setAttribute("aria-selected", String(place === active)));
+    where.setAttribute("aria-activedescendant", `suggestion-${active}`);
+    list.children[active].scrollIntoView({ block: "nearest" });
+  }
+
+  const take = (option) => insert(option.dataset.text, where.selectionStart - begun().length);
+
+  function changed() {
+    const mended = straightened(where.value, columns);
+    at("where-note").replaceChildren();
+    if (mended === where.value) return;
+    at("where-note").append(
+      "There are curly quotes in this, as letters and text programs make them (‘ ’ “ ”). A condition needs straight ones: 'a text', \"a column\". ",
+      button("Make them straight", () => { where.value = mended; changed(); where.focus(); }));
+  }
+
+  where.addEventListener("input", () => { changed(); suggest(); });
+  where.addEventListener("blur", hide);
+  list.addEventListener("pointerdown", (event) => {
+    event.preventDefault(); // the box keeps the focus
+    const option = event.target.closest("[role=option]");
+    if (option) take(option);
+  });
+  where.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    const open = !list.hidden;
+    if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) move(event.key === "ArrowDown" ? 1 : -1);
+    else if (open && active >= 0 && (event.key === "Enter" || event.key === "Tab")) take(list.children[active]);
+    else if (open && event.key === "Escape") hide();
+    else if (event.key === "Enter" && !event.shiftKey) { hide(); submit(); }
+    else return;
+    event.preventDefault();
+  });
+  signal.addEventListener("abort", hide);
+  return {
+    // Whether there are curly quotes; the note beside the box says so.
+    needsMending() {
+      changed();
+      at("where-note").querySelector("button")?.focus();
+      return at("where-note").hasChildNodes();
+    },
+  };
+}
+
+// The end of the text, if it is not inside 'quotes'; else nothing.
+function outsideQuotes(text) {
+  return (text.match(/'/g) ?? []).length % 2 ? "" : text;
+}

@@ -1,0 +1,67 @@
+// One gate: where it stands, what its answers mean, its question box and its answers.
+
+import { get, remove } from "./api.js";
+import { showAnswers } from "./answers.js";
+import { showAsking } from "./ask.js";
+import { copyButton, sure } from "./dialogs.js";
+import { when } from "./figures.js";
+import { title } from "./gates.js";
+import { aboveMeans, belowMeans, costs, question, standing, together } from "./meaning.js";
+import { isOwner } from "./session.js";
+
+const AGAIN = 1000;
+
+export async function showGate(view, place, id) {
+  const { at, signal } = view;
+  const address = `${place.api}/gates/${id}`;
+  const listeners = [];
+  // What the parts of the view share.
+  const shared = { address, id, place, gate: null, whenHeard: (listener) => listeners.push(listener), refresh };
+
+  at("back").href = `${place.hash}/gates`;
+  at("link").replaceWith(copyButton("Copy link", () => `${location.origin}/${place.hash}/gates/${id}`));
+
+  async function refresh() {
+    const gate = await get(address, signal);
+    if (signal.aborted) return;
+    const changed = JSON.stringify(gate) !== JSON.stringify(shared.gate);
+    shared.gate = gate;
+    if (changed) tell(gate);
+    for (const listener of listeners) listener(gate);
+  }
+
+  function tell(gate) {
+    at("title").textContent = title(gate);
+    document.title = `${title(gate)} · sparsegate`;
+    at("description").textContent = gate.description ?? "";
+    at("origin").replaceChildren(`${id}, opened `, when(gate.opened_at), gate.opened_by ? ` by ${gate.opened_by}` : "");
+    at("question").textContent = question(gate);
+    at("standing").textContent = standing(gate);
+    const words = { "above-means": aboveMeans, "below-means": belowMeans, together, costs };
+    for (const [name, says] of Object.entries(words)) at(name).textContent = says(gate);
+    at("close-gate").hidden = gate.closed || !(isOwner() || place.practice);
+  }
+
+  at("close-gate").addEventListener("click", async () => {
+    if (!(await sure("Close this gate for good? What its answers cost stays spent; the rest of its epsilon goes back.", "Close it"))) return;
+    at("gate-trouble").textContent = "";
+    try {
+      await remove(address);
+      await refresh();
+      at("title").focus();
+    } catch (problem) {
+      at("gate-trouble").textContent = problem.message;
+    }
+  });
+
+  await refresh();
+  if (signal.aborted) return;
+  showAsking(view, shared);
+  await showAnswers(view, shared);
+
+  // Others may ask at the same gate: what they hear comes in here.
+  const timer = setInterval(() => {
+    if (!document.hidden && !shared.asking) refresh().catch(() => null);
+  }, AGAIN);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}

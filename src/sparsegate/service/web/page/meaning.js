@@ -1,0 +1,61 @@
+// What a gate's answers mean and cost, in words. Only what is public goes into them.
+
+import { count, people, percent, short } from "./figures.js";
+import { counted } from "./session.js";
+
+const rounded = (gate) => Math.ceil(gate.margin);
+export const lowest = (gate) => gate.threshold - rounded(gate);
+export const highest = (gate) => gate.threshold + rounded(gate);
+const twoSided = (gate) => gate.closes === "rarer";
+
+export const question = (gate) => `More than ${count(gate.threshold)} ${counted()}?`;
+
+// How many answers the margin for several at once is about.
+export const several = (gate) => gate.queries ?? gate.cutoff;
+
+export function aboveMeans(gate) {
+  const low = lowest(gate);
+  const seldom = percent(1 - gate.confidence);
+  return low < 0
+    ? `Little: noise alone says ABOVE now and then where there is nobody at all, because the margin is larger than the threshold.`
+    : `Probably more than ${count(low)} ${counted()} (${count(gate.threshold)} − ${people(gate.margin)}). ` +
+      `With ${count(low)} or fewer, ABOVE comes at most ${seldom} of the time.`;
+}
+
+export const belowMeans = (gate) =>
+  `Probably fewer than ${count(highest(gate))} ${counted()} (${count(gate.threshold)} + ${people(gate.margin)}). ` +
+  `With ${count(highest(gate))} or more, BELOW comes at most ${percent(1 - gate.confidence)} of the time.`;
+
+export const together = (gate) =>
+  `The above is about one answer. That ${count(several(gate))} answers are all right, ${percent(gate.confidence)} of the time, ` +
+  `takes counts ${people(gate.margin_all)} or more away from ${count(gate.threshold)}.`;
+
+export const costs = (gate) =>
+  twoSided(gate)
+    ? `Either answer counts: the gate closes when ABOVE and BELOW were both given ${count(gate.cutoff)} times.`
+    : `An ABOVE costs one of the gate's ${count(gate.cutoff)}. A BELOW is free: it costs none of them. A lost answer counts ` +
+      "as an ABOVE. No answer costs more epsilon than was reserved when the gate opened.";
+
+export const left = (gate) =>
+  twoSided(gate)
+    ? `${count(gate.remaining)} of ${count(gate.cutoff)} of the rarer answer left`
+    : `${count(gate.remaining)} of ${count(gate.cutoff)} ABOVE left`;
+
+export const standing = (gate) =>
+  (gate.closed ? `Closed: ${gate.because}. ` : `${left(gate)}. `) +
+  `${count(gate.asked)} asked${gate.queries ? ` of ${count(gate.queries)}` : ""}, ${count(gate.lost)} lost. ` +
+  `ε ${short(gate.spent)} of ${short(gate.epsilon)} spent, ` +
+  (gate.closed ? `${short(gate.given_back)} given back.` : `${short(gate.reserved)} reserved.`);
+
+// What one answer means and what it cost.
+export function answerMeans(gate, answer) {
+  const about = answer.estimate === null || answer.estimate === undefined
+    ? ""
+    : ` The estimate is ${count(answer.estimate)} ± ${people(answer.standard_error ?? gate.standard_error)} (standard error), and costs nothing more.`;
+  const paid = twoSided(gate)
+    ? ` ${left({ ...gate, ...answer })}.`
+    : answer.above
+      ? ` It cost one ABOVE: ${count(answer.remaining)} of ${count(gate.cutoff)} left.`
+      : ` It was free: ${count(answer.remaining)} of ${count(gate.cutoff)} ABOVE left.`;
+  return (answer.above ? aboveMeans(gate) : belowMeans(gate)) + about + paid;
+}
