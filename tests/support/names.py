@@ -39,6 +39,10 @@ CROSS_MODULE = {
     "tests/service/test_timing.py",
     "tests/service/web/test_load.py",
     "tests/service/web/test_page.py",
+    "tests/service/web/test_page_answers.py",
+    "tests/service/web/test_page_asking.py",
+    "tests/service/web/test_page_gates.py",
+    "tests/service/web/test_page_owner.py",
 }
 
 
