@@ -6,8 +6,13 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: -float(place.parent.name))
 
@@ -61,3 +66,23 @@ class Cluster:
 
     def _url(self, name: str) -> str:
         return f"postgresql://test@/{name}?host={self.folder}"
+
+
+@contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """A cluster of its own, or a test that is skipped."""
+    found, mortal = programs(), as_a_mortal()
+    if found is None:
+        pytest.skip("PostgreSQL's server programs (initdb, pg_ctl) are not installed")
+    if mortal is None:
+        pytest.skip("PostgreSQL does not run as root, and there is no user 'postgres' to run it as")
+    folder = Path(tempfile.mkdtemp(prefix="sparsegate-pg-", dir="/tmp"))
+    try:
+        folder.chmod(0o755)
+        if mortal:
+            shutil.chown(folder, "postgres")
+        running = Cluster(folder, found, mortal)
+        yield running
+        running.stop("immediate")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def serve(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...|URL", help="Parquet, CSV, JSON, .dat, a database; postgresql://...")
+    ],
     user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together.")] = None,
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
     columns: Annotated[
@@ -60,7 +62,7 @@ def serve(
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
     from sparsegate.service.client.remote import is_loopback
-    from sparsegate.service.data.dataset import ServedTable
+    from sparsegate.service.data.served import open_data
     from sparsegate.service.deadline import DelayPlan
     from sparsegate.service.gate_store import GateStore
     from sparsegate.service.keeper import Keeper
@@ -69,6 +71,8 @@ def serve(
     from sparsegate.service.web.http import create_app
 
     given = _delay(delay)
+    if ledger is None and "://" in files[0]:
+        raise ParameterError("ledger", "must be given for a table in a database", next_step="give --ledger FILE")
     place = f"{files[0]}.ledger" if ledger is None else ledger
     if key is None and "://" in place:
         raise ParameterError("key", "must be given for a ledger in PostgreSQL", next_step="give --key FILE")
@@ -84,7 +88,7 @@ def serve(
     with (
         closing(server.listen(host, port)) as listening,
         shown_once(token_file) as show,
-        ServedTable.open(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
+        open_data(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
     ):
         name = data.name if dataset is None else dataset
         if new_ledger:

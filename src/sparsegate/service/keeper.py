@@ -43,7 +43,7 @@ from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.activity import PAGE, Activity, activity
-from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.served import ServedData
 from sparsegate.service.deadline import Asking, DelayPlan, lost, wait_until
 from sparsegate.service.fair_lines import FairPlaces
 from sparsegate.service.gate_store import GateStore
@@ -90,7 +90,7 @@ class Keeper:
     def __init__(
         self,
         ledger: Ledger,
-        dataset: ServedTable,
+        dataset: ServedData,
         key: SealingKey,
         *,
         pace: DelayPlan | None = None,
@@ -179,6 +179,7 @@ class Keeper:
     def read(self, where: str) -> Condition:
         """Refuse what D was not measured for: from public numbers, and before anything is spent."""
         condition = read_condition(where, self.dataset.schema)
+        self.dataset.check(condition)
         bounded = self.pace.capacity < math.inf
         if bounded and (times := self.dataset.seconds(condition) / self.pace.capacity) > 1:
             raise ConditionError(

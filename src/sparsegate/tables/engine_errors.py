@@ -33,7 +33,7 @@ def quiet(trouble: str) -> Iterator[None]:
         reason = "it is missing, cut short, unreadable or in use, or the disk is full"
     except (duckdb.Error, sqlite3.Error):
         reason = "it is damaged, or a row does not fit; check the file (its content is not shown here)"
-    _raise_alone(TableError(f"{trouble}: {reason}"))
+    raise_alone(TableError(f"{trouble}: {reason}"))
 
 
 @contextmanager
@@ -50,10 +50,10 @@ def refused(parameter: str) -> Iterator[None]:
         reason = str(error).partition("\n")[0]
     else:
         return
-    _raise_alone(ParameterError(parameter, f"is refused by the engine: {reason}"))
+    raise_alone(ParameterError(parameter, f"is refused by the engine: {reason}"))
 
 
-def _raise_alone(error: SparsegateError) -> NoReturn:
+def raise_alone(error: SparsegateError) -> NoReturn:
     """Raise an error without a link to the one that is being handled.
 
     ``from None`` only hides that link from a printed traceback; a logger that walks ``__context__`` would find the row.

@@ -1,0 +1,81 @@
+"""What a keeper needs of the data that it counts, wherever that lives; and opening it, wherever that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from sparsegate.conditions import MAX_CELL, Condition, Schema
+from sparsegate.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+
+class ServedData(Protocol):
+    """A table whose people, or rows, are counted; used from many threads at once. A context manager.
+
+    Everything about it but the schema is the owner's: the fingerprint, the number of people, and every count.
+    """
+
+    name: str
+    schema: Schema
+    """The declared columns."""
+    unit: str
+    """ "user", or "row" where every row is another person."""
+    fingerprint: str
+    """Equal for equal data: a gate goes on for as long as it is the same."""
+    constant_work: bool
+    """Whether the work of a count follows from public numbers alone. Where it does not, an overrun may tell of data."""
+
+    def changed(self) -> bool:
+        """Whether the data is no longer what was opened."""
+
+    def check(self, condition: Condition) -> None:
+        """Raise ConditionError for what cannot be counted here, before anything is spent."""
+
+    def count(self, condition: Condition) -> int:
+        """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody."""
+
+    def seconds(self, condition: Condition) -> float:
+        """How long a count takes at worst, from public numbers. Raises ConditionError where there is no bound."""
+
+    def look_seconds(self) -> float:
+        """How long a count takes at worst that looks at every column once."""
+
+    @property
+    def unit_options(self) -> dict[str, Any]:
+        """The unit as ``top_items`` takes it."""
+
+    def relation(self) -> DuckDBPyRelation:
+        """The declared columns and the people, for ``tables.top_items``; a TableError where they stay in a database."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+def open_data(
+    files: Sequence[str],
+    *,
+    user: str | None = None,
+    unit: str | None = None,
+    table: str | None = None,
+    sql: str | None = None,
+    columns: Sequence[str] | None = None,
+    max_cell: int = MAX_CELL,
+) -> ServedData:
+    """Files as a copy (``ServedTable.open``); a table of a database, ``postgresql://...``, where it lives."""
+    # As ``snapshot.SCHEMES``, without loading what only a database needs.
+    if not files[0].startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        from sparsegate.service.data.dataset import ServedTable
+
+        return ServedTable.open(files, user=user, unit=unit, table=table, sql=sql, columns=columns, max_cell=max_cell)
+    from sparsegate.service.data.postgres_table import PostgresTable
+
+    if len(files) > 1:
+        raise ParameterError("files", "must be one database alone", len(files), "start one service for each")
+    if sql is not None or table is None:
+        step = "for what else you need: CREATE MATERIALIZED VIEW, and --table with its name"
+        raise ParameterError("table", "must be given for a database, and sql must not", next_step=step)
+    return PostgresTable.open(files[0], table=table, user=user, unit=unit, columns=columns, max_cell=max_cell)

@@ -1,0 +1,149 @@
+"""The columns of a table in PostgreSQL: the kind of each, how a cell is read, and which types tell people apart.
+
+All of this is told from the catalogue, that is from the schema of the table, and nothing from a cell. A domain is what
+it is made of. No reading of a cell can fail.
+
+- **Text** is text, varchar, char(n) without its padding, citext, enums, names and uuids, as ``COLLATE "C"``, cut.
+- **Whole numbers** are smallint, integer, bigint, oid, and numeric(p) of up to 38 digits; **reals** are real, double
+  precision and numeric(p, s), brought to the nearest double. A numeric without a precision may lie beyond all doubles.
+- **Moments** with a time zone are brought to UTC; one after the last of the embedded engine, in 294247, is null.
+
+**People** are told apart by the equality of the column itself: citext, a nondeterministic collation and the padding of
+char(n) make one person of what they call equal (``tables.identity``). Floats do not name people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from sparsegate.conditions import Column, Kind, Schema
+from sparsegate.conditions.postgres_sql import MOST_TIMESTAMP
+from sparsegate.errors import TableError
+from sparsegate.tables.columns import check_columns, identifier, near_names
+
+_CUT: Final = '(left({}::text, {cut}) COLLATE "C")'
+_UNCUT: Final = '({}::text COLLATE "C")'
+_MOMENT: Final = f"(CASE WHEN {{0}} <= '{MOST_TIMESTAMP}' OR {{0}} = 'infinity' THEN {{0}} END)"
+_READ_AS: Final[dict[str, tuple[Kind, str]]] = {
+    **dict.fromkeys(("text", "varchar", "bpchar", "citext"), (Kind.TEXT, _CUT)),
+    **dict.fromkeys(("name", "uuid", "enum"), (Kind.TEXT, _CUT)),
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), (Kind.INTEGER, "{}::bigint")),
+    # Adding 0 leaves one of the two zeros.
+    **dict.fromkeys(("float4", "float8"), (Kind.REAL, "({}::float8 + 0)")),
+    "whole numeric": (Kind.INTEGER, "nullif({}, 'NaN')"),
+    "narrow numeric": (Kind.REAL, "{}::float8"),
+    "bool": (Kind.BOOLEAN, "{}"),
+    "date": (Kind.DATE, "{}"),
+    "timestamp": (Kind.TIMESTAMP, _MOMENT.format("{0}")),
+    "timestamptz": (Kind.TIMESTAMP, _MOMENT.format("({0} AT TIME ZONE 'UTC')")),
+}
+_PEOPLE: Final = {*_READ_AS, "numeric", "bytea"} - {"float4", "float8"}
+_WHOLE_DIGITS, _MOST_DIGITS = 38, 300
+_SERVED: Final = {"r": "table", "p": "partitioned table", "m": "materialized view"}
+_OTHERS: Final = {"v": "view", "f": "foreign table"}
+
+_FIND: Final = text(
+    """SELECT c.oid, n.nspname, c.relname, c.relkind::text AS sort
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'm', 'v', 'f')
+    AND (n.nspname || '.' || c.relname = :name OR (c.relname = :name AND pg_catalog.pg_table_is_visible(c.oid)))
+    ORDER BY c.relname = :name DESC LIMIT 1"""
+)
+_NAMES: Final = text(
+    """SELECT relname FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'm') AND pg_catalog.pg_table_is_visible(oid)
+    AND relnamespace <> 'pg_catalog'::regnamespace ORDER BY relname LIMIT 1000"""
+)
+_COLUMNS: Final = text(
+    """WITH RECURSIVE found AS (
+        SELECT attnum, attname, atttypid AS type, atttypmod AS size, attgenerated::text AS made
+        FROM pg_catalog.pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped
+        UNION ALL
+        SELECT attnum, attname, typbasetype, typtypmod, made FROM found JOIN pg_catalog.pg_type AS t ON t.oid = type
+        WHERE typtype = 'd')
+    SELECT attname, size, CASE WHEN made = 'v' THEN 'computed when it is read' WHEN typtype = 'e' THEN 'enum'
+        WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
+        ELSE 'of a type of its own' END AS type
+    FROM found JOIN pg_catalog.pg_type AS t ON t.oid = type WHERE typtype <> 'd' ORDER BY attnum"""
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabaseTable:
+    """A table as it may be asked about."""
+
+    place: str
+    """Its name in SQL, with its schema."""
+    schema: Schema
+    cells: tuple[str, ...]
+    """How the cells of each column of ``schema`` are read, as SQL over the alias t."""
+    types: tuple[str, ...]
+    person: str | None
+    """The column of the people as SQL, or None where every row is another person."""
+    person_type: str = ""
+
+
+def find_table(
+    connection: Connection, name: str, *, user: str | None, columns: Sequence[str] | None, max_cell: int
+) -> DatabaseTable:
+    """Look the table up in the catalogue, or raise a TableError that says what is wrong with what was asked for."""
+    found = connection.execute(_FIND, {"name": name}).one_or_none()
+    if found is None:
+        near = near_names(name, [str(each) for (each,) in connection.execute(_NAMES)])
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name, and its schema"
+        raise TableError(f"the database has no table {name!r} that this user sees; {hint}")
+    if found.sort not in _SERVED:
+        raise TableError(
+            f"{name!r} is a {_OTHERS[found.sort]}: how long it takes depends on more than its rows; make a copy of it, "
+            "with CREATE MATERIALIZED VIEW"
+        )
+    rows = connection.execute(_COLUMNS, {"oid": found.oid}).all()
+    types = {str(row.attname): _named(row.type, row.size) for row in rows}
+    sizes = {str(row.attname): int(row.size) for row in rows}
+    _check(types, user, columns)
+    chosen = columns if columns is not None else [each for each in types if types[each] in _READ_AS and each != user]
+    if not chosen:
+        raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
+    kinds = tuple(Column(each, _READ_AS[types[each]][0]) for each in chosen)
+    return DatabaseTable(
+        place=f"{identifier(str(found.nspname))}.{identifier(str(found.relname))}",
+        schema=Schema(kinds, max_cell=max_cell),
+        cells=tuple(_cell(each, types[each], sizes[each], max_cell) for each in chosen),
+        types=tuple(types[each] for each in chosen),
+        person=None if user is None else f"t.{identifier(user)}",
+        person_type="" if user is None else types[user],
+    )
+
+
+def _named(kind: str, size: int) -> str:
+    """The type, and of a numeric whether its precision allows it to be read."""
+    if kind != "numeric" or size < 4:
+        return kind
+    digits, scale = (size - 4) >> 16, (size - 4) & 0x7FF
+    if scale == 0 and digits <= _WHOLE_DIGITS:
+        return "whole numeric"
+    return "narrow numeric" if scale <= digits <= _MOST_DIGITS else kind
+
+
+def _cell(name: str, kind: str, size: int, max_cell: int) -> str:
+    # varchar(n) and char(n) keep their n, with 4 added to it.
+    short = kind in ("varchar", "bpchar") and 4 < size <= max_cell + 4
+    return (_UNCUT if short else _READ_AS[kind][1]).format(f"t.{identifier(name)}", cut=max_cell)
+
+
+def _check(types: dict[str, str], user: str | None, columns: Sequence[str] | None) -> None:
+    check_columns(list(types), [*([] if user is None else [user]), *(columns or ())])
+    if user is not None and types[user] not in _PEOPLE:
+        raise TableError(
+            f"the users in column {user!r} must be of a type that tells people apart exactly, such as whole numbers or "
+            f"text, not {types[user]}; cast the column in a materialized view"
+        )
+    for name in columns or ():
+        if types[name] not in _READ_AS:
+            step = "give it a precision, as numeric(20, 2)" if types[name] == "numeric" else "cast it"
+            raise TableError(
+                f"column {name!r} is {types[name]}, which cannot be asked about; {step}, in a materialized view"
+            )
