@@ -43,7 +43,7 @@ from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.activity import PAGE, Activity, activity
-from sparsegate.service.data.served import ServedData
+from sparsegate.service.data.served import CountedTable
 from sparsegate.service.deadline import Asking, DelayPlan, lost, wait_until
 from sparsegate.service.fair_lines import FairPlaces
 from sparsegate.service.gate_store import GateStore
@@ -90,7 +90,7 @@ class Keeper:
     def __init__(
         self,
         ledger: Ledger,
-        dataset: ServedData,
+        dataset: CountedTable,
         key: SealingKey,
         *,
         pace: DelayPlan | None = None,

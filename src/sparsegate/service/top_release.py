@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sparsegate.budget import Number
 from sparsegate.ledger.account import exact_amount
-from sparsegate.service.data.served import ServedData
+from sparsegate.service.data.served import CountedTable
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import KeyedRequest
 
@@ -24,7 +24,7 @@ class _Given(Exception):
         self.response = response
 
 
-def release_top(store: GateStore, dataset: ServedData, request: KeyedRequest, question: Mapping[str, Any]) -> str:
+def release_top(store: GateStore, dataset: CountedTable, request: KeyedRequest, question: Mapping[str, Any]) -> str:
     """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
     from sparsegate.tables.top import top_items
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 
-class ServedData(Protocol):
+class CountedTable(Protocol):
     """A table whose people, or rows, are counted; used from many threads at once. A context manager.
 
     Everything about it but the schema is the owner's: the fingerprint, the number of people, and every count.
@@ -64,7 +64,7 @@ def open_data(
     sql: str | None = None,
     columns: Sequence[str] | None = None,
     max_cell: int = MAX_CELL,
-) -> ServedData:
+) -> CountedTable:
     """Files as a copy (``ServedTable.open``); a table of a database, ``postgresql://...``, where it lives."""
     # As ``snapshot.SCHEMES``, without loading what only a database needs.
     if not files[0].startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
