@@ -25,6 +25,10 @@ OPERATIONS = [
     ("/v1/health", "GET"),
     ("/v1/whoami", "GET"),
     ("/v1/preview", "POST"),
+    ("/v1/tokens", "GET"),
+    ("/v1/tokens", "POST"),
+    ("/v1/tokens/{name}", "DELETE"),
+    ("/v1/activity", "GET"),
 ]
 MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
 

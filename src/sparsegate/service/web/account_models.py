@@ -1,4 +1,4 @@
-"""The account and the tokens as they travel: what was spent, and by whom."""
+"""The account as it travels: what was allowed, and spent."""
 
 from __future__ import annotations
 
@@ -82,25 +82,3 @@ def statement_view(statement: Statement) -> dict[str, Any]:
 
 def _money(amount: Amount) -> dict[str, str]:
     return {"epsilon": exact_text(amount.epsilon), "delta": exact_text(amount.delta)}
-
-
-class Quota(BaseModel):
-    """What a token may have, and had; null: no limit."""
-
-    model_config = example(most_above=100, above=3, most_epsilon="1", epsilon="0.5")
-
-    most_above: Annotated[int | None, Field(description="How many ABOVE its questions may be given.")]
-    above: Annotated[int, Field(description="How many they were given, lost answers included.")]
-    most_epsilon: Annotated[str | None, Field(description="How much it may charge.")]
-    epsilon: Annotated[str, Field(description="How much it charged.")]
-
-
-class WhoAmI(BaseModel):
-    """Whose token this is, and what it may do."""
-
-    model_config = example(name="anna", role="analyst", expires_at=None, quota=None)
-
-    name: str
-    role: Literal["owner", "analyst"]
-    expires_at: str | None
-    quota: Annotated[Quota | None, Field(description="Null where nothing is counted.")]

@@ -1,4 +1,4 @@
-"""What is not about one gate: what is served, who asks, what was spent, and a top-c."""
+"""What is not about one gate: what is served, what was spent, and a top-c."""
 
 from __future__ import annotations
 
@@ -18,12 +18,6 @@ router = APIRouter()
 async def health(request: Request) -> Body:
     """Whether the service is up."""
     return {"status": "ok", "version": request.app.version}
-
-
-@router.get("/whoami", response_model=account_models.WhoAmI, responses=problem_responses(*TOKEN))
-async def whoami(token: Anybody) -> Body:
-    """Whose token this is, and what it may do."""
-    return {"name": token.name, "role": token.role, "expires_at": None, "quota": None}
 
 
 @router.get("/schema", response_model=models.Served, responses=problem_responses(*TOKEN))

@@ -6,11 +6,13 @@ import re
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
+from fastapi import Query
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from sparsegate.budget import exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.service.pages import PAGE
 
 
 def example(**example: Any) -> ConfigDict:
@@ -23,6 +25,8 @@ class Posted(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
+
+Limit = Annotated[int, Query(ge=1, le=PAGE, description="The most on one page.")]
 
 MOST_WHOLE: Final = 2**31 - 1
 """The largest cutoff, and the most questions: what the ledger can count in every database."""

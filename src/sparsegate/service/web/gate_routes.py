@@ -14,14 +14,11 @@ from sparsegate.service.tokens import Role
 from sparsegate.service.web import gate_models as models
 from sparsegate.service.web import problems
 from sparsegate.service.web.admission import Anybody, Calling, Owner, OwnerCalling
-from sparsegate.service.web.fields import MOST_WHOLE
+from sparsegate.service.web.fields import MOST_WHOLE, Limit
 from sparsegate.service.web.in_threads import Body, GateInPath, GateName, Service, link
 from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, problem_responses
 
 router = APIRouter()
-
-
-Limit = Annotated[int, Query(ge=1, le=PAGE, description="The most on one page.")]
 
 
 @router.get("/gates", response_model=list[models.GateView], responses=problem_responses(*LISTED, problems.UNKNOWN_GATE))

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.tokens import Tokens
-from sparsegate.service.web import account_routes, gate_routes, problems
+from sparsegate.service.web import account_routes, gate_routes, problems, token_routes
 from sparsegate.service.web.admission import Authentication, Limits
 from sparsegate.service.web.in_threads import ThreadedKeeper
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary
@@ -57,8 +57,8 @@ def create_app(keeper: Keeper, tokens: Tokens, *, limits: Limits | None = None) 
         redirect_slashes=False,
         exception_handlers={RequestValidationError: _invalid, HTTPException: _refused},
     )
-    app.state.service = ThreadedKeeper(keeper, limits)
-    for routes in (account_routes, gate_routes):
+    app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
+    for routes in (account_routes, gate_routes, token_routes):
         app.include_router(routes.router, prefix="/v1")
     app.include_router(page_routes())
     app.openapi = describe(app)  # type: ignore[method-assign]

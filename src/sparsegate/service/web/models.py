@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS, describe_methods
 from sparsegate.service.web.fields import MOST_WHOLE, Exact, Positive, Posted, example
 from sparsegate.service.web.gate_models import AskGate, OpenGate
+from sparsegate.service.web.token_models import AddToken
 
 
 class Top(BaseModel):
@@ -140,5 +141,5 @@ class AskTop(Posted):
     dbar: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
 
 
-FIELDS: Final = frozenset(name for body in (OpenGate, AskGate, AskTop) for name in body.model_fields)
+FIELDS: Final = frozenset(name for body in (OpenGate, AskGate, AskTop, AddToken) for name in body.model_fields)
 """What a pointer into a body may point at."""

@@ -93,6 +93,13 @@ QUOTA_EXCEEDED: Final = Sort(
     says="this token may be given 20 ABOVE in all, and they are given, lost or on their way; nothing was spent",
 )
 NOT_FOUND: Final = Sort(type="not-found", status=404, title="Not found", says="there is nothing at this address")
+UNKNOWN_TOKEN: Final = Sort(
+    type="unknown-token",
+    status=404,
+    title="No such token",
+    constant=True,
+    says="there is no token of that name; list the tokens to see their names",
+)
 UNKNOWN_GATE: Final = Sort(
     type="unknown-gate",
     status=404,
