@@ -133,6 +133,48 @@ def raise_budget(
     typer.echo(f"{ledger.dataset}: the budget is now {entry.amount}")
 
 
+@ledger.command()
+def backup(
+    file: File, to: Annotated[str, typer.Argument(metavar="BACKUP", help="A new file; one that is there is refused.")]
+) -> None:
+    """Write a backup to a new file, complete, also while a service runs. A plain copy would miss what came last."""
+    from sparsegate.ledger.backup import back_up
+
+    typer.echo(f"{to}: everything up to {back_up(file, to):%Y-%m-%d %H:%M:%S} UTC, on disk")
+    typer.echo("keep it apart from the key file: with both, somebody could undo half of the noise of open gates")
+
+
+@ledger.command()
+def restore(
+    file: Annotated[str, typer.Argument(metavar="LEDGER", help="The new ledger; without --from, one that is there.")],
+    backup: Annotated[str | None, typer.Option("--from", metavar="BACKUP", help="What `ledger backup` wrote.")] = None,
+    spent_since: Annotated[
+        float | None, typer.Option(metavar="E", help="The sum of all charges since the backup, refunds not taken off.")
+    ] = None,
+    delta_since: Annotated[float, typer.Option(metavar="D", help="The same for delta.")] = 0.0,
+    write_off: Annotated[
+        bool, typer.Option("--write-off", help="Nobody knows what was spent since: count all that is left as spent.")
+    ] = False,
+) -> None:
+    """Go on from a backup. It has forgotten what was spent since, so that is charged, and all its gates are closed.
+
+    Without --from: the same for a ledger that pg_restore, or a snapshot of a disk, brought back.
+    """
+    if (spent_since is None) != write_off:
+        raise ParameterError(
+            "spent_since",
+            "or write_off must be given, and not both: a backup has forgotten what was spent since",
+            next_step="give --spent-since with the sum of all charges since the backup, or --write-off",
+        )
+    from sparsegate.ledger.backup import restore
+
+    statement = restore(file, backup=backup, spent_since=spent_since, delta_since=delta_since)
+    typer.echo(f"{statement.dataset}: {statement.remaining} left of {statement.budget}; all its gates are closed")
+    typer.echo(
+        "warning: tokens that were revoked since the backup let people in again; see `sparsegate token list`", err=True
+    )
+
+
 def _print_release(release: Release, dataset: str, *, as_json: bool, as_csv: bool) -> None:
     """What `top` and `watch` gave is printed as they printed it; anything else as the entry and its parts."""
     ready_to_print()

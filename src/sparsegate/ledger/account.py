@@ -9,7 +9,8 @@ The rules, whatever the store:
   entry that names the one that paid for it, and is no larger. Nothing else ever goes back.
 - Epsilons and deltas add, as exact rationals, and neither sum ever passes its budget. Raising the budget is an entry.
 - What a release gave is stored with its entry before anybody sees it, and can be read again at no cost.
-- The guarantee is for an unmodified ledger: a restored backup or a deleted file forgets what was spent.
+- The guarantee is for an unmodified ledger: a deleted file forgets what was spent, and so does a backup that is put in
+  its place by other means than ``backup.restore``, which charges for it.
 
 **Theorem.** Let each release on a ledger be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all
 earlier results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most
@@ -92,13 +93,15 @@ class Amount:
 class EntryKind(StrEnum):
     """What an entry does: set the budget, spend of it, reserve for a later release, or give back what a gate left.
 
-    What is reserved counts as spent from the start, whether it is ever used or not.
+    What is reserved counts as spent from the start, whether it is ever used or not. ``restore`` charges what a backup
+    had forgotten (``backup``): entries before it give nothing back any more.
     """
 
     BUDGET = "budget"
     SPEND = "spend"
     RESERVE = "reserve"
     REFUND = "refund"
+    RESTORE = "restore"
 
     @property
     def spends(self) -> bool:
@@ -148,7 +151,7 @@ class Statement:
     @property
     def spent(self) -> Amount:
         """The sum of everything spent or reserved, less what was given back."""
-        return self._sum(EntryKind.SPEND, EntryKind.RESERVE) - self.given_back
+        return self._sum(EntryKind.SPEND, EntryKind.RESERVE, EntryKind.RESTORE) - self.given_back
 
     @property
     def given_back(self) -> Amount:
@@ -158,6 +161,10 @@ class Statement:
     def refund_of(self, number: int) -> Entry | None:
         """The entry in which that of this number gave back."""
         return next((entry for entry in self.entries if entry.of == number), None)
+
+    def restored_after(self, number: int) -> bool:
+        """Whether the entry of that number is of before the ledger was restored from a backup."""
+        return any(entry.kind is EntryKind.RESTORE for entry in self.entries[number:])
 
     def _sum(self, *kinds: EntryKind) -> Amount:
         return sum((entry.amount for entry in self.entries if entry.kind in kinds), start=Amount(epsilon=Fraction(0)))

@@ -88,10 +88,6 @@ class Database(ABC):
         """Make the ledger, whole or not at all; one that is already there is refused."""
 
     @abstractmethod
-    def clock(self, connection: Connection) -> float:
-        """Seconds since 1970, by the clock that all servers on this database share."""
-
-    @abstractmethod
     def sound(self, connection: Connection) -> str:
         """What is wrong with the store itself; nothing: an empty text."""
 

@@ -42,6 +42,8 @@ LEDGER = Table(
     Column("only_row", Integer, CheckConstraint("only_row = 1"), primary_key=True, autoincrement=False),
     Column("schema_version", Integer, nullable=False),
     Column("dataset", Text, nullable=False),
+    # In a backup alone: since when it is one.
+    Column("backed_up_at", Text),
 )
 
 ENTRIES = Table(
@@ -199,7 +201,7 @@ def _metered(connection: Connection) -> None:
 
 
 def _named(connection: Connection) -> None:
-    for table in (TOKENS, GATES, ASKS):
+    for table in (LEDGER, TOKENS, GATES, ASKS):
         _add_columns(connection, table)
     ASKS_OF_TOKEN.create(connection, checkfirst=True)
 

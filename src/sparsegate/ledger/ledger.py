@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, inspect, update
+from sqlalchemy import Connection, inspect, select, update
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, ParameterError
@@ -93,9 +93,11 @@ class Ledger:
         with self.database.reading() as connection:
             if not {"ledger", "entries"} <= set(inspect(connection).get_table_names()):
                 raise self.database.trouble("is not a ledger: it lacks a ledger's tables; give the path of a ledger")
+            old = read_version(self.database, connection) < VERSION
+            if not old and connection.execute(select(LEDGER.c.backed_up_at)).scalar_one() is not None:
+                raise self.database.trouble("is a backup; make a ledger of it with `sparsegate ledger restore`")
             if wrong := self.database.sound(connection):
                 raise self.database.trouble(wrong)
-            old = read_version(self.database, connection) < VERSION
         if old:
             with self.database.writing() as connection:
                 migrate(connection)
@@ -166,6 +168,10 @@ class Ledger:
         paid = self._spent(connection, number)
         if (before := statement.refund_of(number)) is not None:
             return before
+        if statement.restored_after(number):
+            raise self.database.trouble(
+                f"was restored from a backup after entry {number}, and what it had left then counts as spent"
+            )
         if paid.amount.delta or not amount.within(paid.amount):
             raise ParameterError(
                 "epsilon",
@@ -235,7 +241,13 @@ class Ledger:
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
                     f"with release({number})"
                 )
-            if self._read(connection).refund_of(number) is not None:
+            statement = self._read(connection)
+            if statement.restored_after(number):
+                raise self.database.trouble(
+                    f"was restored from a backup after entry {number}, which may have served a release since; reserve "
+                    "another charge"
+                )
+            if statement.refund_of(number) is not None:
                 raise self.database.trouble(
                     f"got entry {number} back, and what was given back pays for nothing; reserve another charge"
                 )

@@ -44,9 +44,6 @@ class PostgresDatabase(Database):
                 raise LedgerError(f"the ledger {self.shown} is already there; open it, or choose another database")
             build(connection)
 
-    def clock(self, connection: Connection) -> float:
-        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
-
     def sound(self, connection: Connection) -> str:
         if connection.execute(text("SHOW fsync")).scalar() != "on":
             return "does not write to disk: fsync is off, so a crash could lose entries; switch it on"

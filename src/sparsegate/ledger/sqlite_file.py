@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -49,19 +49,19 @@ class SqliteFile(Database):
         self._writer = threading.Lock()
         super().__init__(self._engine(self.path, pooled=pooled))
 
-    def _engine(self, path: Path, *, pooled: bool) -> Engine:
-        def connect() -> sqlite3.Connection:
-            return sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode=rw",
-                uri=True,
-                timeout=self._patience,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw",
+            uri=True,
+            timeout=self._patience,
+            isolation_level=None,
+            check_same_thread=False,
+        )
 
+    def _engine(self, path: Path, *, pooled: bool) -> Engine:
         kept = {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": self._patience}
         options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
-        engine = create_engine("sqlite://", creator=connect, **options)
+        engine = create_engine("sqlite://", creator=lambda: self._connect(path), **options)
         event.listen(engine, "connect", _durable)
         event.listen(engine, "begin", _begin)
         return engine
@@ -112,25 +112,40 @@ class SqliteFile(Database):
         self._writer = threading.Lock()
         super().start_over()
 
-    def clock(self, connection: Connection) -> float:
-        return time.time()
-
     def exists(self) -> bool:
         return self.path.exists()
 
     def make(self, build: Callable[[Connection], None]) -> None:
+        self._make_file(self.path, build, lambda draft: None, mode="WAL")
+
+    def copy_to(self, place: Path, change: Callable[[Connection], None], *, mode: str) -> None:
+        """Copy everything that is committed to a new file, changed; others may write here meanwhile."""
+
+        def copy(draft: Path) -> None:
+            with closing(self._connect(self.path)) as source, closing(self._connect(draft)) as target:
+                source.backup(target)
+                if target.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                    raise LedgerError(f"the ledger {self.shown} {DAMAGED}")
+
+        self._make_file(place, change, copy, mode=mode)
+
+    def _make_file(
+        self, place: Path, build: Callable[[Connection], None], begin: Callable[[Path], None], *, mode: str
+    ) -> None:
         """The file is written beside its place and then linked into it, so it appears whole or not at all."""
-        place = self.path
         try:
             with tempfile.TemporaryDirectory(prefix=".ledger-", dir=place.parent) as folder:
                 draft = Path(folder) / "draft"
                 draft.touch(mode=0o600)
+                begin(draft)
                 engine = self._engine(draft, pooled=False)
                 with engine.connect() as connection:
-                    connection.connection.driver_connection.execute("PRAGMA journal_mode=WAL")  # type: ignore[union-attr]
+                    connection.connection.driver_connection.execute(f"PRAGMA journal_mode={mode}")  # type: ignore[union-attr]
                 with engine.connect().execution_options(writes=True) as connection, connection.begin():
                     build(connection)
                 engine.dispose()
+                with draft.open("rb") as file:
+                    os.fsync(file.fileno())
                 os.link(draft, place)
             _sync_folder(place.parent)
         except FileExistsError:
@@ -139,7 +154,7 @@ class SqliteFile(Database):
             raise LedgerError(
                 f"the ledger {place} cannot be made; check that its folder exists and is writable"
             ) from None
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, sqlite3.Error) as error:
             reason = self._reason(error)
         else:
             return
@@ -150,7 +165,7 @@ class SqliteFile(Database):
             return DAMAGED
         return _mode(connection)
 
-    def _reason(self, error: SQLAlchemyError) -> str:
+    def _reason(self, error: SQLAlchemyError | sqlite3.Error) -> str:
         return _REASONS.get(_code(error), "cannot be used: SQLite refuses it; examine it by hand")
 
     def _torn(self, error: SQLAlchemyError) -> bool:
@@ -163,9 +178,9 @@ def _mode(connection: Connection) -> str:
     return ""
 
 
-def _code(error: SQLAlchemyError) -> int:
+def _code(error: SQLAlchemyError | sqlite3.Error) -> int:
     """SQLite's code: the low byte is the kind of trouble, the rest is detail."""
-    cause = error.orig if isinstance(error, DBAPIError) else None
+    cause = error.orig if isinstance(error, DBAPIError) else error
     code: int = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return code & 0xFF
 

@@ -34,7 +34,7 @@ class LedgerEntry(Money):
 
     number: int
     at: str
-    kind: Literal["budget", "spend", "reserve", "refund"]
+    kind: Literal["budget", "spend", "reserve", "refund", "restore"]
     what: str
     of: Annotated[int | None, Field(description="Of a refund: the entry whose gate did not use it.")]
 

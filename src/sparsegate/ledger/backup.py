@@ -1,0 +1,107 @@
+"""Backups of a ledger, and what it takes to go on from one: whatever was spent since is forgotten, and must be charged.
+
+A backup is one file, complete and on disk, also of a ledger that is written at the same time; a copy of the file alone
+would miss what is in the write-ahead log. It bears a mark, and is refused as a ledger until it is restored.
+
+**Restoring.** Let "since" mean after the backup. In one transaction, before anybody can use the ledger:
+
+1. what was charged since is charged, as one entry of the kind ``restore``: as the owner states it (``spent_since``,
+   refunds not taken off), or, where nobody knows, all that is left;
+2. entries of before give nothing back any more, and reserved ones serve no release: ``Ledger`` refuses both;
+3. every gate of before is closed for good, and gives nothing back.
+
+**Theorem.** If ``spent_since`` is at least the sum of what was charged since, or it is left out and the budget was not
+raised since, then all releases, before the backup, since, and after the restoring, are (epsilon, delta)-DP for the
+budget of the restored ledger. *Proof.* By the theorem of ``account`` it is enough that what is counted at the restoring
+is no less than what all releases and gates until then count, each with its charge, or as a closed gate with what its
+answers cost; and that nothing of before answers or goes back afterwards, which is rules 2 and 3. A gate that was open
+then may have answered since, which is within its charge; its counters lag behind, and by rule 3 they decide nothing.
+Let b be what the backup counts as spent, c what was charged since, r what went back since. What has to be counted is
+b + c - r, because the old ledger counted it. With ``spent_since`` >= c, b + c is counted. Without, the whole budget is,
+and the old ledger kept b + c - r within it. []
+
+What else a backup has forgotten: tokens that were revoked since let people in again, and the budget is what it was.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, select, update
+
+from sparsegate.budget import Number, exact_epsilon
+from sparsegate.errors import LedgerError, ParameterError
+from sparsegate.ledger.account import Amount, EntryKind, Statement
+from sparsegate.ledger.database import Database, open_database
+from sparsegate.ledger.database_schema import GATES, LEDGER, migrate
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.rows import append, now, read_statement
+from sparsegate.ledger.sqlite_file import SqliteFile
+
+RESTORED: Final = "the ledger was restored from a backup"
+
+
+def back_up(place: str, target: str | Path) -> datetime:
+    """Write a backup of a ledger to a new file, while servers go on; the moment that it is of."""
+    moment = now()
+    with Ledger(place) as ledger:
+        if not isinstance(ledger.database, SqliteFile):
+            raise LedgerError(
+                f"the ledger {ledger.database.shown} is in PostgreSQL; make its backup with `pg_dump --format=custom`, "
+                "and when `pg_restore` has brought it back run `sparsegate ledger restore` before anything else"
+            )
+        ledger.database.copy_to(Path(target), lambda copy: _mark(copy, moment.isoformat()), mode="DELETE")
+    return moment
+
+
+def restore(
+    place: str, *, backup: str | Path | None, spent_since: Number | None = None, delta_since: Number = 0
+) -> Statement:
+    """Make a ledger of a backup; or, without one, account for a ledger that was brought back by other means."""
+    if spent_since is None and delta_since:
+        raise ParameterError("delta_since", "needs spent_since beside it", delta_since, "give both, or neither")
+    since = None
+    if spent_since is not None:
+        epsilon = exact_epsilon(spent_since, "spent_since", zero=True)
+        since = Amount(epsilon=epsilon, delta=exact_epsilon(delta_since, "delta_since", zero=True))
+    if backup is not None:
+        _copy_back(place, Path(backup), since)
+    with Ledger(place) as ledger:
+        if backup is None:
+            with ledger.database.writing() as connection:
+                _account_for(ledger.database, connection, since)
+        return ledger.statement()
+
+
+def _copy_back(place: str, backup: Path, since: Amount | None) -> None:
+    target, source = open_database(place), SqliteFile(backup, patience=10, pooled=False)
+    if not isinstance(target, SqliteFile):
+        raise LedgerError(f"the ledger {target.shown} is in PostgreSQL; bring it back with `pg_restore`, not --from")
+    for log in (f"{place}-wal", f"{place}-shm"):
+        if Path(log).exists():
+            raise LedgerError(f"{log} is left of another ledger, and would be read as this one's; move it away first")
+    with source.reading() as connection:
+        if connection.execute(select(LEDGER.c.backed_up_at)).scalar_one_or_none() is None:
+            raise LedgerError(f"{backup} is no backup: give the file that `sparsegate ledger backup` made")
+
+    def change(copy: Connection) -> None:
+        migrate(copy)
+        _mark(copy, None)
+        _account_for(target, copy, since)
+
+    source.copy_to(target.path, change, mode="WAL")
+
+
+def _mark(connection: Connection, moment: str | None) -> None:
+    connection.execute(update(LEDGER).values(backed_up_at=moment))
+
+
+def _account_for(database: Database, connection: Connection, since: Amount | None) -> None:
+    statement = read_statement(database, connection, None)
+    why = "all that was left: what was spent since is not known" if since is None else "what was spent since"
+    number = len(statement.entries) + 1
+    append(connection, number, EntryKind.RESTORE, since or statement.remaining, f"{RESTORED}; {why}")
+    connection.execute(update(GATES).where(GATES.c.closed_because.is_(None)).values(closed_because=RESTORED))
+    connection.execute(update(GATES).values(refund=0))
