@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from sparsegate.ledger.ledger import Ledger
@@ -21,8 +20,9 @@ from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.tokens import Role, Tokens
 from sparsegate.service.web.admission import Limits
+from sparsegate.service.web.connections import ConnectionLimits
 from sparsegate.service.web.http import create_app
-from sparsegate.service.web.server import listen
+from sparsegate.service.web.server import guarded_server, listen
 
 _RATES = ("rate", "burst", "share", "share_burst", "failure_rate", "failure_burst", "open_rate", "open_burst")
 UNLIMITED = Limits(**dict.fromkeys(_RATES, 10**9))
@@ -51,10 +51,11 @@ class Service:
     owner: str
     analyst: str
     limits: Limits = UNLIMITED
+    options: dict[str, Any] = field(default_factory=dict)
     app: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self.app = create_app(self.keeper, self.tokens, limits=self.limits)
+        self.app = create_app(self.keeper, self.tokens, limits=self.limits, **self.options)
         self._keys = 0
 
     def send(
@@ -68,7 +69,7 @@ class Service:
         **more: Any,
     ) -> httpx.Response:
         """One request. ``token`` is a role, a text or None; a POST gets a new key unless one is given."""
-        headers = dict(more.pop("headers", {}))
+        headers = {"X-Request-Id": "test"} | dict(more.pop("headers", {}))
         if token is not None:
             headers["Authorization"] = f"Bearer {getattr(self, token, token)}"
         if method == "POST" and key is not None:
@@ -110,15 +111,16 @@ def serving(
     delay: float = 0.0,
     pace: DelayPlan | None = None,
     limits: Limits = UNLIMITED,
+    **options: Any,
 ) -> Iterator[Service]:
-    """A service with one token for each role, on a ledger of its own in a folder."""
+    """A service with one token for each role, on a ledger of its own in a folder; options are those of its app."""
     ledger = Ledger.create(folder / "visits.ledger", dataset="visits", budget=epsilon)
     tokens = Tokens(ledger, remembered=0)
     owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", Role.ANALYST)
     with start_blocking_portal() as portal:
         keeper = Keeper(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or DelayPlan(delay=delay))
         try:
-            yield Service(keeper, tokens, portal, owner, analyst, limits)
+            yield Service(keeper, tokens, portal, owner, analyst, limits, options)
         finally:
             tokens.close()
             keeper.close()
@@ -126,11 +128,11 @@ def serving(
 
 
 @contextmanager
-def listening(app: Any, port: int = 0) -> Iterator[str]:
+def listening(app: Any, limits: ConnectionLimits | None = None, port: int = 0) -> Iterator[str]:
     """The URL of an application behind a real uvicorn, in a thread."""
     sock = listen("127.0.0.1", port)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    server = guarded_server(app, [(sock, None)], limits)
+    thread = threading.Thread(target=server.run)
     thread.start()
     try:
         yield f"http://127.0.0.1:{sock.getsockname()[1]}"

@@ -40,10 +40,11 @@ class Commands(TyperGroup):
         """Load one of them."""
         if cmd_name not in COMMANDS:
             return None
-        found = getattr(import_module(f"sparsegate.cli.{cmd_name}"), cmd_name)
+        module = import_module(f"sparsegate.cli.{cmd_name}")
+        found = getattr(module, cmd_name)
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(**_OPTIONS)
-            alone.command(cmd_name)(found)
+            alone.command(cmd_name, cls=getattr(module, "COMMAND", None))(found)
             found = alone
         command = typer.main.get_command(found)
         command.name = cmd_name

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparsegate.cli.options import Dataset, LedgerDelta, NoRefund, Sql, Table
+from sparsegate.cli.serve_options import (
+    AllowedHost,
+    Config,
+    LogFormat,
+    MaxConnections,
+    MaxConnectionsOfOne,
+    MetricsPort,
+    ServeCommand,
+    TlsCert,
+    TlsKey,
+)
 from sparsegate.cli.token import TokenFile, shown_once
 from sparsegate.errors import ParameterError
 
@@ -17,9 +28,17 @@ if TYPE_CHECKING:
     from sparsegate.service.deadline import DelayPlan
 
 
+COMMAND = ServeCommand
+
+
 def serve(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...|URL", help="Parquet, CSV, JSON, .dat, a database; postgresql://...")
+        list[str],
+        typer.Argument(
+            metavar="FILE...|URL",
+            envvar="SPARSEGATE_SERVE_FILES",
+            help="Parquet, CSV, JSON, .dat, a database; postgresql://...",
+        ),
     ],
     user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together.")] = None,
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
@@ -48,6 +67,14 @@ def serve(
     no_refund: NoRefund = False,
     host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
+    allowed_host: AllowedHost = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    max_connections: MaxConnections = 1000,
+    max_connections_of_one: MaxConnectionsOfOne = 250,
+    metrics_port: MetricsPort = None,
+    log_format: LogFormat = "text",
+    config: Config = None,
     token_file: TokenFile = None,
     delay: Annotated[
         str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
@@ -56,6 +83,8 @@ def serve(
     """Answer "above" or "below" over HTTP, from a ledger that no crash can cheat.
 
     sparsegate serve visits.parquet --user visitor --new-ledger --budget 2.0
+
+    Options can come from the environment too (SPARSEGATE_SERVE_PORT=8460), or from a file (--config).
     """
     from sparsegate.errors import load_extra
 
@@ -68,7 +97,9 @@ def serve(
     from sparsegate.service.keeper import Keeper
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
+    from sparsegate.service.web.connections import ConnectionLimits
     from sparsegate.service.web.http import create_app
+    from sparsegate.service.web.request_log import logging_of
 
     given = _delay(delay)
     if ledger is None and "://" in files[0]:
@@ -84,9 +115,15 @@ def serve(
             "token_file", "is for the first token, of a new ledger", next_step="see `sparsegate token add --token-file`"
         )
     names = None if columns is None else [name.strip() for name in columns.split(",")]
+    logging_of(log_format)
+    if (tls_cert is None) != (tls_key is None):
+        raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
+    tls = None if tls_cert is None or tls_key is None else server.tls_context(tls_cert, tls_key)
+    limits = ConnectionLimits(most=max_connections, most_of_one=max_connections_of_one)
     # First of all, so that two servers on one port do not both read the data.
     with (
         closing(server.listen(host, port)) as listening,
+        nullcontext() if metrics_port is None else closing(server.listen("127.0.0.1", metrics_port)) as inside,
         shown_once(token_file) as show,
         open_data(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
     ):
@@ -112,14 +149,29 @@ def serve(
                 if new_ledger:
                     typer.echo(f"token   {show(tokens.add('owner', Role.OWNER))}")
                     typer.echo("        of the role owner, shown this once; more: `sparsegate token add`")
-                if not is_loopback(host):
+                if not is_loopback(host) and tls is None:
                     typer.echo(
-                        "warning: this listens beyond this machine, without TLS: put a proxy with TLS in front of it, "
-                        "or whoever is on the way reads tokens and answers",
+                        "warning: this listens beyond this machine, without TLS: give --tls-cert and --tls-key, or put "
+                        "a proxy with TLS in front of it, or whoever is on the way reads tokens and answers",
                         err=True,
                     )
-                app = create_app(keeper, tokens)
-                server.run(app, listening, started=lambda: typer.echo(f"serving {server.address(listening)}"))
+                if inside is not None:
+                    typer.echo(f"metrics {server.address(inside)}/metrics, on this machine")
+                app = create_app(
+                    keeper,
+                    tokens,
+                    hosts=[host, *(allowed_host or [])],
+                    metrics_port=None if inside is None else inside.getsockname()[1],
+                )
+                server.run(
+                    app,
+                    listening,
+                    tls=tls,
+                    inside=inside,
+                    limits=limits,
+                    log_format=log_format,
+                    started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
+                )
 
 
 def _agreed(count: int) -> bool:

@@ -268,6 +268,10 @@ class Keeper:
         self._store.give_back()
         return [gate_view(row) for row in page_of_gates(self._store, **page)]
 
+    def open_gates(self) -> int:
+        """How many gates can be asked, as far as it may be seen."""
+        return sum(not row.tally.closed for row in self._store.gates())
+
     def answers(self, id: str, **page: Any) -> list[Asked]:
         """The answers of a gate that have left, oldest first: see ``page_of_answers``."""
         return page_of_answers(self._store, id, **page)

@@ -124,13 +124,13 @@ def test_nothing_under_v1_is_told_without_a_token_not_even_whether_a_body_is_rig
         assert response.headers["www-authenticate"] == "Bearer"
 
 
-def test_every_operation_that_is_described_needs_a_token_except_health(standing):
+def test_every_operation_that_is_described_needs_a_token_except_health_and_readiness(standing):
     described = {
         (method.upper(), path) for path, operations in standing.app.openapi()["paths"].items() for method in operations
     }
     for method, path in sorted(described):
         response = standing.send(method, path.replace("{id}", "g-0123456789abcdef"), token=None)
-        assert (response.status_code == 401) == (path != "/v1/health"), (method, path)
+        assert (response.status_code == 401) == (path not in ("/v1/health", "/v1/ready")), (method, path)
 
 
 def test_a_token_in_another_scheme_is_none(standing):
@@ -176,7 +176,7 @@ def test_the_description_has_an_example_for_every_request_response_and_problem(s
     schemas = description["components"]["schemas"]
     assert "HTTPValidationError" not in schemas
     operations = [each for path in description["paths"].values() for each in path.values()]
-    assert len(operations) == 16
+    assert len(operations) == 17
     for operation in operations:
         bodies = [operation["requestBody"]["content"]["application/json"]] if "requestBody" in operation else []
         for status, response in operation["responses"].items():

@@ -68,7 +68,7 @@ def test_an_address_that_is_not_there_is_404(standing, path):
 def test_a_wrong_method_is_405_and_says_which_are_right(standing):
     response = standing.send("PUT", "/v1/budget", {})
     assert_problem(response, 405, "method-not-allowed")
-    assert response.headers["allow"] == "GET"
+    assert response.headers["allow"] == "GET, HEAD"
 
 
 BROKEN = [b"{", b"\xff", b"[" * 30_000, b'{"threshold": ' + b"9" * 5000 + b"}"]

@@ -24,7 +24,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def test_an_unexpected_error_is_a_constant_500_and_the_log_has_its_class_alone(service, monkeypatch, caplog):
-    def fail() -> None:
+    def fail(**_: object) -> None:
         cell = "page /secret"
         raise RuntimeError(f"the engine saw {cell}")
 

@@ -20,11 +20,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sparsegate.service.gates import KeyedRequest
 from sparsegate.service.tokens import Role, Token, Tokens
-from sparsegate.service.web.problems import FORBIDDEN, TOO_MANY, UNAUTHENTICATED, Refused
+from sparsegate.service.web.problems import FORBIDDEN, NOT_FOUND, TOO_MANY, UNAUTHENTICATED, Refused
 
 _MOST_BUCKETS: Final = 10_000
-OPEN: Final = frozenset({"/v1/health"})
-"""What needs no token; all else under /v1 does, and what is not under /v1 is the same for everybody."""
+OPEN: Final = frozenset({"/v1/health", "/v1/ready"})
+"""What needs no token; all else under /v1 does, and so do the metrics. What remains is the same for everybody."""
+METRICS: Final = "/metrics"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +106,8 @@ class Authentication:
     address, and whoever guesses 256 bits must not lock the others out. It is answered 429 instead of 401 then.
     """
 
-    def __init__(self, app: ASGIApp, *, tokens: Tokens, limits: Limits) -> None:
-        self.app, self._tokens = app, tokens
+    def __init__(self, app: ASGIApp, *, tokens: Tokens, limits: Limits, metrics_port: int | None = None) -> None:
+        self.app, self._tokens, self._metrics_port = app, tokens, metrics_port
         self._requests = RateLimiter(rate=limits.rate, burst=limits.burst)
         self._failures = RateLimiter(rate=limits.failure_rate, burst=limits.failure_burst)
         self._strangers = RateLimiter(rate=limits.open_rate, burst=limits.open_burst)
@@ -114,7 +115,11 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            if scope["path"].startswith("/v1") and scope["path"] not in OPEN:
+            path = scope["path"]
+            inside = self._metrics_port is not None and (scope.get("server") or ("", None))[1] == self._metrics_port
+            if inside and path != METRICS:
+                raise Refused(NOT_FOUND)
+            if not inside and path not in OPEN and (path.startswith("/v1") or path == METRICS):
                 scope.setdefault("state", {})["token"] = await self._admitted(scope)
             elif wait := self._strangers.take(_address(scope)):
                 raise Refused(TOO_MANY, wait=wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -13,11 +14,14 @@ from starlette.exceptions import HTTPException
 
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.tokens import Tokens
-from sparsegate.service.web import account_routes, gate_routes, problems, token_routes
+from sparsegate.service.web import account_routes, gate_routes, operator_routes, problems, token_routes
 from sparsegate.service.web.admission import Authentication, Limits
 from sparsegate.service.web.in_threads import ThreadedKeeper
-from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary
+from sparsegate.service.web.metrics import Metrics
+from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck
 from sparsegate.service.web.openapi import describe
+from sparsegate.service.web.readiness import Readiness
+from sparsegate.service.web.request_log import RequestLog
 from sparsegate.tables.release import installed_version
 
 _RULES: Final = {"missing": "must be given", "extra_forbidden": "is not known here"}
@@ -46,8 +50,18 @@ async def _page_file(content: bytes, kind: str) -> Response:
     return Response(content, headers={"Content-Type": kind})
 
 
-def create_app(keeper: Keeper, tokens: Tokens, *, limits: Limits | None = None) -> FastAPI:
-    """The service as an ASGI application. Whoever made the keeper closes it."""
+def create_app(
+    keeper: Keeper,
+    tokens: Tokens,
+    *,
+    limits: Limits | None = None,
+    hosts: Collection[str] | None = None,
+    metrics_port: int | None = None,
+) -> FastAPI:
+    """The service as an ASGI application. Whoever made the keeper closes it.
+
+    ``hosts`` are the names it is reached by (None: any); what comes to ``metrics_port`` gets the metrics alone.
+    """
     limits = Limits() if limits is None else limits
     app = FastAPI(
         title="sparsegate",
@@ -58,14 +72,20 @@ def create_app(keeper: Keeper, tokens: Tokens, *, limits: Limits | None = None) 
         exception_handlers={RequestValidationError: _invalid, HTTPException: _refused},
     )
     app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
+    app.state.readiness = Readiness(app.state.service)
+    app.state.metrics = Metrics(app.state.service)
     for routes in (account_routes, gate_routes, token_routes):
         app.include_router(routes.router, prefix="/v1")
+    app.include_router(operator_routes.router)
     app.include_router(page_routes())
     app.openapi = describe(app)  # type: ignore[method-assign]
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, seconds=limits.body_seconds)
-    app.add_middleware(Authentication, tokens=tokens, limits=limits)
+    app.add_middleware(Authentication, tokens=tokens, limits=limits, metrics_port=metrics_port)
+    if hosts is not None:
+        app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(ErrorBoundary)
+    app.add_middleware(RequestLog, told=app.state.metrics.told)
     return app
 
 

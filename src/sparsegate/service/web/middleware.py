@@ -6,7 +6,9 @@ alone goes to the log: its text, its arguments and the variables around it may h
 
 from __future__ import annotations
 
-import logging
+import ipaddress
+import re
+from collections.abc import Collection
 from types import MappingProxyType
 from typing import Final
 
@@ -15,10 +17,18 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sparsegate.errors import LedgerError, SparsegateError, TableError
-from sparsegate.service.web.problems import INTERNAL, NOT_JSON, TOO_LARGE, TOO_SLOW, Refused, problem, problem_of
+from sparsegate.service.web.problems import (
+    INTERNAL,
+    NOT_JSON,
+    TOO_LARGE,
+    TOO_SLOW,
+    WRONG_HOST,
+    Refused,
+    problem_of,
+)
+from sparsegate.service.web.request_log import LOG
 
-LOG: Final = logging.getLogger("sparsegate.service")
-
+_HOST: Final = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(:[0-9]*)?", re.ASCII)
 BODY_BYTES: Final = 65_536
 HEADERS: Final = MappingProxyType(
     {
@@ -58,20 +68,50 @@ class ErrorBoundary:
         try:
             await self.app(scope, receive, careful)
             return
-        except Refused as refused:
-            response = refused.response()
+        except Refused as error:
+            refused = error
         except SparsegateError as error:
-            response = problem_of(error)
+            refused = problem_of(error)
             if isinstance(error, LedgerError | TableError):
                 # Their words hold paths and never data.
                 LOG.error("%s: %s", type(error).__name__, " ".join(str(error).split()))
-            elif response.status_code == INTERNAL.status:
+            elif refused.sort is INTERNAL:
                 LOG.error("a request failed: %s", type(error).__name__)
         except Exception as error:
-            response = problem(INTERNAL)
+            refused = Refused(INTERNAL)
             LOG.error("a request failed: %s", type(error).__name__)
         if not begun:
-            await response(scope, receive, careful)
+            scope.setdefault("state", {})["problem"] = refused.sort.type
+            await refused.response()(scope, receive, careful)
+
+
+class HostCheck:
+    """Refuses a request that was meant for another host, by its header Host.
+
+    A page from elsewhere that a browser shows can have its own name resolve to this service (DNS rebinding), and would
+    then be of the same origin as the service. It cannot have the browser send another name than its own. So what is
+    served are the names that this service was given, localhost, and addresses: those are nobody's to resolve.
+    """
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str]) -> None:
+        self.app, self._hosts = app, {"localhost", *(host.lower() for host in hosts)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._known(Headers(scope=scope).getlist("host")):
+            raise Refused(WRONG_HOST)
+        await self.app(scope, receive, send)
+
+    def _known(self, named: list[str]) -> bool:
+        found = _HOST.fullmatch(named[0].lower()) if len(named) == 1 else None
+        return found is not None and (found["host"] in self._hosts or _is_address(found["host"].strip("[]")))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 class BodyLimit:

@@ -57,6 +57,14 @@ class Served(BaseModel):
     columns: list[DeclaredColumn]
 
 
+class Ready(BaseModel):
+    """The service can answer."""
+
+    model_config = example(status="ready")
+
+    status: Literal["ready"]
+
+
 class Health(BaseModel):
     """The service is up."""
 

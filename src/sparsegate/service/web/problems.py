@@ -148,6 +148,13 @@ NOT_JSON: Final = Sort(
     constant=True,
     says="send the body as JSON, with Content-Type: application/json",
 )
+WRONG_HOST: Final = Sort(
+    type="wrong-host",
+    status=421,
+    title="This service has another name",
+    constant=True,
+    says="the header Host must name this service; whoever runs it gives its names with --allowed-host",
+)
 PARAMETER: Final = Sort(
     type="parameter",
     status=422,
@@ -195,6 +202,13 @@ REQUEST_LOST: Final = Sort(
     title="The request has no result",
     constant=True,
     says=str(RequestLost()),
+)
+NOT_READY: Final = Sort(
+    type="not-ready",
+    status=503,
+    title="The service is not ready",
+    constant=True,
+    says="the ledger, the data or the disk is not as it must be; whoever runs the service finds which in its log",
 )
 LEDGER_UNAVAILABLE: Final = Sort(
     type="ledger-unavailable",
@@ -255,7 +269,7 @@ def problem(sort: Sort, detail: str = "", headers: Mapping[str, str] | None = No
     return Response(content, status_code=sort.status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-def problem_of(error: SparsegateError) -> Response:
+def problem_of(error: SparsegateError) -> Refused:
     """The problem that an error of the library becomes; one that is not in the table is ours, and says nothing."""
     sort = next((SORTS[kind] for kind in type(error).__mro__ if kind in SORTS), INTERNAL)
     members: dict[str, Any] = {}
@@ -266,7 +280,7 @@ def problem_of(error: SparsegateError) -> Response:
     if isinstance(error, ConditionError):
         members |= {"start": error.start, "end": error.end, "near": list(error.near)}
     wait = BUSY_SECONDS if isinstance(error, GateBusy) else None
-    return Refused(sort, str(error), wait=wait, **members).response()
+    return Refused(sort, str(error), wait=wait, **members)
 
 
 def parameter_members(parameter: str, rule: str, next_step: str = "") -> dict[str, Any]:

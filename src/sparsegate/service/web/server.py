@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import os
 import socket
+import ssl
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,26 +17,16 @@ from sparsegate.errors import LedgerError, ParameterError, SparsegateError
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.web.request_log import logging_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from sparsegate.service.web.connections import ConnectionLimits, GuardedServer
+
 SWITCH_SECONDS: Final = 0.001
 """How long a thread may hold the interpreter while others wait for it; five times this is what Python does by itself,
 and a count, which lets go of it some thirty times, would lose that much to a condition that is read beside it."""
-
-_FORMAT: Final = "%(asctime)s %(levelname)s %(message)s"
-LOGGING: Final[dict[str, Any]] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": _FORMAT}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
-    "loggers": {
-        name: {"handlers": ["stderr"], "level": level, "propagate": False}
-        for name, level in (("sparsegate.service", "INFO"), ("uvicorn.error", "WARNING"), ("uvicorn.access", "INFO"))
-    },
-}
-"""One line for each request: its address and its status, which are public; bodies and tokens are in none."""
 
 
 def new_ledger(place: str, key: Path, *, dataset: str, epsilon: Number, delta: Number) -> None:
@@ -80,26 +73,82 @@ def listen(host: str, port: int) -> socket.socket:
     raise SparsegateError(f"cannot listen on {host} port {port}: {reason}; choose another with --host or --port")
 
 
-def address(listening: socket.socket) -> str:
+def address(listening: socket.socket, *, tls: bool = False) -> str:
     """The URL of a socket that listens."""
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http{'s' * tls}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def run(app: ASGIApp, listening: socket.socket, *, started: Callable[[], None] = lambda: None) -> None:
-    """Serve until a signal comes; questions under way are answered first. Ctrl-C then is a KeyboardInterrupt."""
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """TLS 1.2 or later, from PEM files; whatever is wrong with them is said at the start."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    for name, path in (("tls_cert", certificate), ("tls_key", key)):
+        if not (path.is_file() and os.access(path, os.R_OK)):
+            raise ParameterError(name, "must be a file in PEM that can be read", str(path))
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+        return context
+    except (ssl.SSLError, ValueError):
+        pass  # the key is a secret, and so may be what OpenSSL says of it
+    raise ParameterError(
+        "tls_cert",
+        "must be a certificate, and --tls-key its key, without a password, both in PEM",
+        str(certificate),
+        "the certificate comes first in its file, then those that vouch for it",
+    )
+
+
+def _no_password() -> str:
+    raise ValueError
+
+
+def run(
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    tls: ssl.SSLContext | None = None,
+    inside: socket.socket | None = None,
+    limits: ConnectionLimits | None = None,
+    log_format: str = "text",
+    started: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until a signal comes; questions under way are answered first. Ctrl-C then is a KeyboardInterrupt.
+
+    ``inside`` is a second socket, never with TLS: for metrics, on this machine.
+    """
+    places = [(listening, tls), *([] if inside is None else [(inside, None)])]
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with ExitStack() as stack:
+        for place, _ in places:
+            stack.enter_context(closing(place))
+        server = guarded_server(app, places, limits, log_config=logging_of(log_format))
+        started()
+        server.run()
+
+
+def guarded_server(
+    app: ASGIApp,
+    places: Sequence[tuple[socket.socket, ssl.SSLContext | None]],
+    limits: ConnectionLimits | None = None,
+    *,
+    log_config: dict[str, Any] | None = None,
+) -> GuardedServer:
+    """uvicorn, ready to run."""
     import uvicorn
 
+    from sparsegate.service.web.connections import ConnectionLimits, GuardedServer
+
+    limits = ConnectionLimits() if limits is None else limits
     config = uvicorn.Config(
         app,
-        log_config=LOGGING,
+        log_config=log_config,
+        access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="none",
         lifespan="off",
+        timeout_keep_alive=math.ceil(limits.idle_seconds),
         timeout_graceful_shutdown=30,
     )
-    sys.setswitchinterval(SWITCH_SECONDS)
-    with closing(listening):
-        started()
-        uvicorn.Server(config).run(sockets=[listening])
+    return GuardedServer(config, places, limits)

@@ -1,0 +1,189 @@
+"""Connections: how many there are, how long one may take to say something, and what goes first when there is no room.
+
+Whoever opens a thousand connections and sends half a header on each must not shut the others out. So
+
+- a connection that has no request under way is cut after ``header_seconds``, counted from when it was made or from the
+  first byte of the next request, whatever drips in meanwhile; one that only waits is closed after ``idle_seconds``;
+- a client that does not take its answer is cut after ``write_seconds``; a body has its own limit (``middleware``);
+- there are at most ``most`` connections, and ``most_of_one`` of one address. Where there is no room, the newcomer takes
+  the place of the one that has waited longest without a request under way: whoever sends a header in time is not it.
+
+TLS counts as part of the header: a handshake has as long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_KEPT: Final = 256
+"""File descriptors for everything else: the ledger, the data, the log."""
+_FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionLimits:
+    """How many connections, and how patient with each; seconds."""
+
+    most: int = 1000
+    most_of_one: int = 250
+    """Of one address. Behind a proxy all have the same one, and the proxy limits them."""
+    header_seconds: float = 10.0
+    idle_seconds: float = 15.0
+    write_seconds: float = 30.0
+
+    def room(self) -> int:
+        """As many connections as there are file descriptors for; the limit on them is raised where that is allowed."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = self.most + _KEPT
+        if resource.RLIM_INFINITY != soft < wanted:
+            soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return self.most if soft == resource.RLIM_INFINITY else max(1, min(self.most, soft - _KEPT))
+
+
+class Guard:
+    """The connections of one server. It runs in the event loop, and needs no lock."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits, self._most = limits, limits.room()
+        self._addresses: Counter[str] = Counter()
+        self._waiting: dict[GuardedProtocol, None] = {}
+
+    def admit(self, newcomer: GuardedProtocol) -> bool:
+        """Whether there is room, or somebody made some."""
+        crowded = self._addresses[newcomer.address] >= self.limits.most_of_one
+        if crowded or self._addresses.total() >= self._most:
+            longest = next((each for each in self._waiting if not crowded or each.address == newcomer.address), None)
+            if longest is None:
+                return False
+            longest.cut()
+        self._addresses[newcomer.address] += 1
+        return True
+
+    def left(self, connection: GuardedProtocol) -> None:
+        """A connection that was admitted has ended."""
+        self._waiting.pop(connection, None)
+        self._addresses[connection.address] -= 1
+        if not self._addresses[connection.address]:
+            del self._addresses[connection.address]
+
+    def waits(self, connection: GuardedProtocol, waits: bool) -> None:
+        """Whether it has no request under way. Whoever has begun to wait first is first in line to go."""
+        if waits:
+            self._waiting.setdefault(connection)
+        else:
+            self._waiting.pop(connection, None)
+
+
+class GuardedProtocol(H11Protocol):
+    """uvicorn's protocol for one connection, with a guard."""
+
+    def __init__(self, guard: Guard, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._guard, self._admitted = guard, False
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def address(self) -> str:
+        """Whose connection it is."""
+        return self.client[0] if self.client else ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Admit it, or say that there is no room."""
+        super().connection_made(transport)
+        self._admitted = self._guard.admit(self)
+        if self._admitted:
+            self._look()
+        else:
+            transport.write(_FULL)
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Make room."""
+        super().connection_lost(exc)
+        self._forget()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on. The clock goes on too, unless this was the end of a header."""
+        if self._admitted:
+            super().data_received(data)
+            self._look()
+
+    def on_response_complete(self) -> None:
+        """The next request has its own time, which begins with its first byte."""
+        super().on_response_complete()
+        self._guard.waits(self, self._idle)
+
+    def pause_writing(self) -> None:
+        """The client does not take what it is sent."""
+        super().pause_writing()
+        self._write_timer = self._write_timer or self.loop.call_later(self._guard.limits.write_seconds, self.cut)
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        super().resume_writing()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    @property
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _look(self) -> None:
+        self._guard.waits(self, self._idle and self._admitted)
+        if not self._idle and self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+        elif self._idle and self._header_timer is None:
+            self._header_timer = self.loop.call_later(self._guard.limits.header_seconds, self.cut)
+
+    def cut(self) -> None:
+        """End it at once, and make room for another."""
+        self._forget()
+        self.transport.abort()
+
+    def _forget(self) -> None:
+        for timer in (self._header_timer, self._write_timer):
+            if timer is not None:
+                timer.cancel()
+        if self._admitted:
+            self._admitted = False
+            self._guard.left(self)
+
+
+class GuardedServer(uvicorn.Server):
+    """uvicorn with guarded connections on sockets that listen, each with TLS or without."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        places: Sequence[tuple[socket.socket, ssl.SSLContext | None]],
+        limits: ConnectionLimits,
+    ) -> None:
+        super().__init__(config)
+        self._places, self._limits = places, limits
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets=[])
+        make = partial(GuardedProtocol, Guard(self._limits), self.config, self.server_state, self.lifespan.state)
+        loop = asyncio.get_running_loop()
+        for place, tls in self._places:
+            patience = self._limits.header_seconds if tls else None
+            self.servers.append(await loop.create_server(make, sock=place, ssl=tls, ssl_handshake_timeout=patience))

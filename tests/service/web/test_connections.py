@@ -1,0 +1,151 @@
+"""Connections that say nothing, or half of something, on real sockets."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import threading
+import time
+from contextlib import ExitStack, closing, suppress
+
+import anyio
+import httpx
+import pytest
+from starlette.responses import PlainTextResponse, StreamingResponse
+from tests.support.serving import listening
+
+from sparsegate.service.web.connections import ConnectionLimits
+
+HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CUT = 1.0
+
+
+async def hello(scope, receive, send):
+    long = StreamingResponse(iter([b"x" * 2**20] * 64))
+    await (long if scope["path"] == "/long" else PlainTextResponse("hello"))(scope, receive, send)
+
+
+@pytest.fixture(scope="module")
+def served():
+    limits = ConnectionLimits(most=300, most_of_one=200, header_seconds=CUT, idle_seconds=CUT, write_seconds=CUT)
+    with listening(hello, limits) as url:
+        yield url
+
+
+def connected(url: str, source: str = "127.0.0.1") -> socket.socket:
+    port = int(url.rpartition(":")[2])
+    return socket.create_connection(("127.0.0.1", port), timeout=10, source_address=(source, 0))
+
+
+def taken(connection: socket.socket) -> bytes:
+    answer = b""
+    while not answer.endswith(b"hello"):
+        answer += connection.recv(4096)
+    return answer
+
+
+def cut_within(connection: socket.socket, seconds: float) -> bool:
+    connection.settimeout(seconds)
+    try:
+        while connection.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def assert_served(url: str) -> None:
+    begun = time.monotonic()
+    assert httpx.get(url, timeout=10).text == "hello"
+    assert time.monotonic() - begun < 1
+
+
+@pytest.mark.parametrize("sources", [("127.0.0.1",), ("127.0.0.2", "127.0.0.3")], ids=["same", "others"])
+def test_hundreds_of_half_sent_headers_shut_nobody_out_and_are_cut(served, sources):
+    with ExitStack() as stack:
+        slow = []
+        for number in range(600):
+            connection = stack.enter_context(closing(connected(served, sources[number % len(sources)])))
+            with suppress(ConnectionError):  # there is no room for all of them
+                connection.sendall(HALF)
+            slow.append(connection)
+            if number % 100 == 99:
+                assert_served(served)
+        begun = time.monotonic()
+        while time.monotonic() < begun + CUT:
+            for connection in slow[-50:]:
+                with suppress(ConnectionError):
+                    connection.sendall(b"a")  # a byte now and then does not help
+            time.sleep(0.1)
+        assert_served(served)
+        assert all(cut_within(connection, CUT) for connection in slow)
+
+
+def test_a_connection_that_says_nothing_is_cut(served):
+    with closing(connected(served)) as silent:
+        assert not cut_within(silent, CUT / 4)
+        assert cut_within(silent, 2 * CUT)
+
+
+def test_a_second_request_has_its_own_time_and_no_more(served):
+    with closing(connected(served)) as slow:
+        for _ in range(3):
+            time.sleep(CUT / 2)
+            slow.sendall(WHOLE)
+            assert taken(slow).startswith(b"HTTP/1.1 200")
+        slow.sendall(HALF)
+        begun = time.monotonic()
+        while time.monotonic() < begun + 3 * CUT:
+            try:
+                slow.sendall(b"a")
+            except ConnectionError:
+                break
+            time.sleep(0.05)
+        assert CUT / 2 < time.monotonic() - begun < 2 * CUT
+
+
+def test_an_answer_that_nobody_takes_is_given_up(served):
+    with closing(connected(served)) as deaf:
+        deaf.sendall(WHOLE.replace(b"GET /", b"GET /long"))
+        assert deaf.recv(1)
+        time.sleep(2 * CUT)
+        deaf.settimeout(5)
+        received = 0
+        with suppress(ConnectionError):
+            while chunk := deaf.recv(2**20):
+                received += len(chunk)
+        assert received < 64 * 2**20
+
+
+def test_where_all_have_a_request_under_way_the_newcomer_is_told():
+    go = threading.Event()
+
+    async def held(scope, receive, send):
+        if scope["path"] == "/held":
+            while not go.is_set():
+                await anyio.sleep(0.01)
+        await PlainTextResponse("hello")(scope, receive, send)
+
+    with listening(held, ConnectionLimits(most=2, most_of_one=2)) as url, ExitStack() as stack:
+        busy = [stack.enter_context(closing(connected(url))) for _ in range(2)]
+        for connection in busy:
+            connection.sendall(WHOLE.replace(b"GET /", b"GET /held"))
+        time.sleep(0.2)
+        with closing(connected(url, "127.0.0.2")) as newcomer:
+            assert newcomer.recv(4096).startswith(b"HTTP/1.1 503")
+        go.set()
+        assert all(taken(connection).startswith(b"HTTP/1.1 200") for connection in busy)
+        assert_served(url)
+
+
+def test_there_are_no_more_connections_than_file_descriptors(monkeypatch):
+    allowed = [300, 500]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(allowed))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: allowed.__setitem__(slice(None), both))
+    assert ConnectionLimits(most=100).room() == 100
+    assert allowed == [356, 500]
+    assert ConnectionLimits(most=1000).room() == 500 - 256
+    assert ConnectionLimits(most=10).room() == 10
