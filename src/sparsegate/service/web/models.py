@@ -57,7 +57,7 @@ class Served(BaseModel):
     columns: list[DeclaredColumn]
 
 
-class Ready(BaseModel):
+class CanAnswer(BaseModel):
     """The service can answer."""
 
     model_config = example(status="ready")

@@ -15,7 +15,7 @@ router = APIRouter()
 
 @router.get(
     "/v1/ready",
-    response_model=models.Ready,
+    response_model=models.CanAnswer,
     responses=problem_responses(problems.TOO_MANY, problems.NOT_READY, problems.LEDGER_UNAVAILABLE),
 )
 async def ready(request: Request) -> Body:
