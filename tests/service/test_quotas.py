@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, until
 
 from sparsegate.errors import OutcomeLost, QuotaExceeded
@@ -111,8 +111,8 @@ def test_the_count_of_a_quota_reads_the_index_alone(shop: Shop, keeper: Keeper) 
     if keeper.ledger.database.engine.dialect.name != "sqlite":
         return
     with keeper.ledger.database.reading() as connection:
-        query = _ABOVE.params(whose=1).compile(connection, compile_kwargs={"literal_binds": True})
-        plan = [row.detail for row in connection.execute(text(f"EXPLAIN QUERY PLAN {query}"))]
+        query, values = _ABOVE.on(connection.dialect, {"whose": 1})
+        plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", tuple(values))]
     assert sum("INDEX asks_of_token (token=? AND above=?" in line for line in plan) == 2, plan
 
 

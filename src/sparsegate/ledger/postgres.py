@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, inspect, select, text
+from sqlalchemy import URL, Connection, create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool
 
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.database import POOL, Database
+from sparsegate.ledger.database import LOCKED, POOL, Database
 from sparsegate.ledger.database_schema import LEDGER
 
 
@@ -31,7 +31,7 @@ class PostgresDatabase(Database):
             connect_args={"connect_timeout": wait, "options": settings},
             **options,
         )
-        super().__init__(engine)
+        super().__init__(engine, patience=patience)
 
     def exists(self) -> bool:
         with self.reading() as connection:
@@ -39,7 +39,7 @@ class PostgresDatabase(Database):
 
     def make(self, build: Callable[[Connection], None]) -> None:
         """DDL is transactional here: all tables or none."""
-        with self._transaction(True) as connection:
+        with self._transaction(True, self._connected) as connection:
             if inspect(connection).has_table("ledger"):
                 raise LedgerError(f"the ledger {self.shown} is already there; open it, or choose another database")
             build(connection)
@@ -52,15 +52,18 @@ class PostgresDatabase(Database):
     def _check(self) -> None:
         """A database that is gone refuses the connection."""
 
-    def _lock(self, connection: Connection) -> None:
-        connection.execute(select(LEDGER.c.only_row).with_for_update())
+    def _begins(self, writes: bool) -> str:
+        return ""
+
+    def _lock(self, run: Callable[[str], Any]) -> None:
+        run(f"SELECT {LEDGER.c.only_row.name} FROM {LEDGER.name} FOR UPDATE")
 
     def _reason(self, error: SQLAlchemyError) -> str:
         if isinstance(error, PoolTimeout):
             return "is busy: all connections are in use; try again"
         state = _state(error)
         if state == "55P03":
-            return "is locked by another process; try again when that has ended"
+            return LOCKED
         if state.startswith("53"):
             return "cannot be written: the server is out of disk, memory or connections"
         if self._torn(error):

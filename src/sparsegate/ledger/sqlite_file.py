@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,12 +17,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.database import DAMAGED, POOL, Database
+from sparsegate.ledger.database import DAMAGED, LOCKED, POOL, Database
 
 _REASONS: Final = MappingProxyType(
     {
-        sqlite3.SQLITE_BUSY: "is locked by another process; try again when that has ended",
-        sqlite3.SQLITE_LOCKED: "is locked by another process; try again when that has ended",
+        sqlite3.SQLITE_BUSY: LOCKED,
+        sqlite3.SQLITE_LOCKED: LOCKED,
         sqlite3.SQLITE_READONLY: "cannot be written; check the permissions of the file and of its folder",
         sqlite3.SQLITE_PERM: "cannot be written; check the permissions of the file and of its folder",
         sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its path, and the permissions of the file and of its folder",
@@ -34,6 +33,7 @@ _REASONS: Final = MappingProxyType(
     }
 )
 
+_BEGIN: Final = MappingProxyType({True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"})
 _LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away
 
 
@@ -45,9 +45,7 @@ class SqliteFile(Database):
         self._patience = patience
         seen = self._seen()
         self._inode = None if seen is None else seen.st_ino
-        # SQLite's own waiting is a poll that grows, and is fair to nobody: threads wait for one another here.
-        self._writer = threading.Lock()
-        super().__init__(self._engine(self.path, pooled=pooled))
+        super().__init__(self._engine(self.path, pooled=pooled), patience=patience)
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         return sqlite3.connect(
@@ -92,25 +90,13 @@ class SqliteFile(Database):
             time.sleep(_LINKING / 20)
             seen = self._seen()
 
-    def _lock(self, connection: Connection) -> None:
+    def _begins(self, writes: bool) -> str:
+        return _BEGIN[writes]
+
+    def _lock(self, run: Callable[[str], Any]) -> None:
         # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
-        if wrong := _mode(connection):
+        if wrong := _mode(run):
             raise self.trouble(wrong)
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction under the write lock: committed to disk on a clean exit, else rolled back."""
-        if not self._writer.acquire(timeout=self._patience):
-            raise self.trouble(_REASONS[sqlite3.SQLITE_BUSY])
-        try:
-            with super().writing() as connection:
-                yield connection
-        finally:
-            self._writer.release()
-
-    def start_over(self) -> None:
-        self._writer = threading.Lock()
-        super().start_over()
 
     def exists(self) -> bool:
         return self.path.exists()
@@ -163,7 +149,7 @@ class SqliteFile(Database):
     def sound(self, connection: Connection) -> str:
         if connection.execute(text("PRAGMA quick_check(1)")).scalar() != "ok":
             return DAMAGED
-        return _mode(connection)
+        return _mode(lambda text: connection.exec_driver_sql(text).scalar())
 
     def _reason(self, error: SQLAlchemyError | sqlite3.Error) -> str:
         return _REASONS.get(_code(error), "cannot be used: SQLite refuses it; examine it by hand")
@@ -172,8 +158,8 @@ class SqliteFile(Database):
         return _code(error) == sqlite3.SQLITE_IOERR
 
 
-def _mode(connection: Connection) -> str:
-    if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+def _mode(run: Callable[[str], Any]) -> str:
+    if run("PRAGMA journal_mode") != "wal":
         return "has left WAL mode, so a crash could lose entries; examine it by hand"
     return ""
 
@@ -191,8 +177,7 @@ def _durable(connection: sqlite3.Connection, _: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED")
+    connection.exec_driver_sql(_BEGIN[bool(connection.get_execution_options().get("writes"))])
 
 
 def _sync_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Row, Select, and_, select
+from sqlalchemy import Select, and_, select
 
 from sparsegate.ledger.account import exact_text, exact_value
 from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REFUNDS, TOKENS
@@ -57,7 +57,7 @@ def columns(gate: GateRow) -> dict[str, Any]:
     }
 
 
-def stored(row: Row[Any], **seen: Any) -> GateRow:
+def stored(row: Any, **seen: Any) -> GateRow:
     """A gate as it is."""
     spec = GateSpec(
         threshold=int(row.threshold),
@@ -85,7 +85,7 @@ def stored(row: Row[Any], **seen: Any) -> GateRow:
     )
 
 
-def seen(row: Row[Any], *, hidden: bool) -> GateRow:
+def seen(row: Any, *, hidden: bool) -> GateRow:
     """A gate without its newest ask, where that has not left yet."""
     if not hidden:
         return stored(row)

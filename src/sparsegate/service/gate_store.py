@@ -17,11 +17,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from sqlalchemy import Connection, Insert, and_, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sparsegate.errors import KeyReused, RequestLost, UnknownGate
 from sparsegate.ledger.account import Amount
+from sparsegate.ledger.database import DriverConnection, DriverStatement
 from sparsegate.ledger.database_schema import ASKS, GATES, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
@@ -30,28 +31,34 @@ from sparsegate.service.gate_rows import CLOSABLE, WITH_LAST, asked, columns, se
 from sparsegate.service.gates import Asked, GateEvent, GateRow, KeyedRequest, Tally, unused
 from sparsegate.service.quotas import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
 
-# Statements are built once: an ask runs a dozen, and building takes time.
 _THIS: Final = GATES.c.number == bindparam("this")
 
-_FIND_GATE: Final = WITH_LAST.where(GATES.c.id == bindparam("id"))
+_FIND_GATE: Final = DriverStatement(WITH_LAST.where(GATES.c.id == bindparam("id")))
 _ALL_GATES: Final = WITH_LAST.order_by(GATES.c.number.desc())
-_READ_GATE: Final = select(GATES).where(_THIS)
-_READ_FOR: Final = select(GATES, MOST_ABOVE).where(_THIS)
+_READ_GATE: Final = DriverStatement(select(GATES).where(_THIS))
+_READ_FOR: Final = DriverStatement(select(GATES, MOST_ABOVE).where(_THIS))
 
-_SAME_ASK: Final = select(ASKS).where(
-    ASKS.c.gate == bindparam("this"), ASKS.c.token == bindparam("whose"), ASKS.c.key == bindparam("under")
+_SAME_ASK: Final = DriverStatement(
+    select(ASKS).where(
+        ASKS.c.gate == bindparam("this"), ASKS.c.token == bindparam("whose"), ASKS.c.key == bindparam("under")
+    )
 )
-_COUNT_ASK: Final = update(GATES).where(_THIS).values(asked=bindparam("count"))
-_ADD_ASK: Final = insert(ASKS)
-_SETTLE_ASK: Final = (
-    update(ASKS)
-    .where(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"), ASKS.c.above.is_(None))
-    .values(above=bindparam("outcome"), estimate=bindparam("number_said"))
+_COUNT_ASK: Final = DriverStatement(update(GATES).where(_THIS).values(asked=bindparam("count")))
+_ADD_ASK: Final = DriverStatement(
+    insert(ASKS),
+    *("gate", "number", "token", "key", "body", "condition", "intended_at", "visible_from", "lasts"),
 )
 _ASK: Final = and_(ASKS.c.gate == bindparam("this"), ASKS.c.number == bindparam("place"))
+_SETTLE_ASK: Final = DriverStatement(
+    update(ASKS)
+    .where(_ASK, ASKS.c.above.is_(None))
+    .values(above=bindparam("outcome"), estimate=bindparam("number_said"))
+)
 _OUTCOME: Final = select(ASKS.c.above).where(_ASK)
 _VOID_ASK: Final = update(ASKS).where(_ASK).values(above=None, estimate=None)
-_COUNT_OUTCOME: Final = update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
+_COUNT_OUTCOME: Final = DriverStatement(
+    update(GATES).where(_THIS).values(above=bindparam("above_now"), below=bindparam("below_now"))
+)
 
 
 class _Repeated(Exception):
@@ -90,11 +97,11 @@ class GateStore:
                 if (stored := recalled(connection, request, path)) is not None:
                     return stored
                 self._give_back(connection)
-                admit_charge(connection, request.token, amount.epsilon)
+                admit_charge(DriverConnection.of(connection), request.token, amount.epsilon)
                 entry = self.ledger.charge(connection, amount, what).number
                 key = {"token": request.token, "path": path, "key": request.key}
                 rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
-                _insert_once(connection, insert(REQUESTS), key | rest)
+                _once(lambda: connection.execute(insert(REQUESTS), key | rest))
                 if gate is not None:
                     connection.execute(insert(GATES), columns(gate) | {"entry": entry})
         except _Repeated:
@@ -113,11 +120,11 @@ class GateStore:
 
     def gate(self, id: str, *, visible: bool = False) -> GateRow:
         """A gate: as it is; or as it may be seen, without an ask whose answer has not left yet."""
-        with self.ledger.database.reading() as connection:
-            row = connection.execute(_FIND_GATE, {"id": id}).one_or_none()
-            if row is None:
-                raise UnknownGate
-            return seen(row, hidden=visible and self.departures.hides(row))
+        with self.ledger.database.looking() as connection:
+            row = connection.one(_FIND_GATE, id=id)
+        if row is None:
+            raise UnknownGate
+        return seen(row, hidden=visible and self.departures.hides(row))
 
     def gates(self) -> list[GateRow]:
         """All gates as they may be seen, newest first."""
@@ -143,12 +150,12 @@ class GateStore:
 
     def standing(self, token: int) -> Standing:
         """What a token has used of its quotas."""
-        with self.ledger.database.reading() as connection:
+        with self.ledger.database.looking() as connection:
             return standing(connection, token, self.departures)
 
     def same_ask(self, gate: GateRow, request: KeyedRequest) -> Asked | None:
         """The ask that this request became when it came before; another body under its key is ``KeyReused``."""
-        with self.ledger.database.reading() as connection:
+        with self.ledger.database.looking() as connection:
             return _same(connection, gate, request)
 
     def intend(
@@ -158,47 +165,54 @@ class GateStore:
 
         ``arrive`` is called when the wait for other writers is over, and says at which moment the answer leaves.
         """
-        this = {"this": gate.number}
+
+        def intent(connection: DriverConnection) -> tuple[int, float] | Asked:
+            if (before := _same(connection, gate, request)) is not None:
+                return before
+            row = connection.one(_READ_FOR, this=gate.number, whose=request.token)
+            tally = stored(row).tally.after(GateEvent.INTEND)
+            if row.most_above is not None:
+                admit_ask(connection, request.token, row.most_above, self.departures)
+            connection.rows(_COUNT_ASK, this=gate.number, count=tally.asked)
+            lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
+            ask = {
+                "gate": gate.number,
+                "number": tally.asked,
+                "token": request.token,
+                "key": request.key,
+                "body": request.body,
+                "condition": condition,
+                "intended_at": now().isoformat(),
+                "visible_from": time.time() + lasts,
+                "lasts": lasts,
+            }
+            _once(lambda: connection.rows(_ADD_ASK, **ask))
+            return tally.asked, leaves
+
         try:
-            with self.ledger.database.writing() as connection:
-                if (before := _same(connection, gate, request)) is not None:
-                    return before
-                row = connection.execute(_READ_FOR, this | {"whose": request.token}).one()
-                tally = stored(row).tally.after(GateEvent.INTEND)
-                if row.most_above is not None:
-                    admit_ask(connection, request.token, row.most_above, self.departures)
-                connection.execute(_COUNT_ASK, this | {"count": tally.asked})
-                lasts = max((leaves := arrive()) - time.monotonic(), 0.0)
-                ask = {
-                    "gate": gate.number,
-                    "number": tally.asked,
-                    "token": request.token,
-                    "key": request.key,
-                    "body": request.body,
-                    "condition": condition,
-                    "intended_at": now().isoformat(),
-                    "visible_from": time.time() + lasts,
-                    "lasts": lasts,
-                }
-                _insert_once(connection, _ADD_ASK, ask)
+            written = self.ledger.database.together(intent)
         except _Repeated:
             before = self.same_ask(gate, request)
             if before is None:
                 raise self.ledger.database.trouble("holds an ask that cannot be read; examine it by hand") from None
             return before
-        self.departures.expect(gate.number, tally.asked, leaves)
-        return tally.asked
+        if isinstance(written, Asked):
+            return written
+        self.departures.expect(gate.number, *written)
+        return written[0]
 
     def settle(self, gate: GateRow, number: int, *, above: bool, estimate: int | None = None) -> Tally:
         """Write the outcome of an ask, and the number that it carries."""
-        this = {"this": gate.number}
-        with self.ledger.database.writing() as connection:
-            tally = stored(connection.execute(_READ_GATE, this).one()).tally
+        said = None if estimate is None else str(estimate)
+
+        def outcome(connection: DriverConnection) -> Tally:
+            tally = stored(connection.one(_READ_GATE, this=gate.number)).tally
             tally = tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
-            said = None if estimate is None else str(estimate)
-            connection.execute(_SETTLE_ASK, this | {"place": number, "outcome": int(above), "number_said": said})
-            connection.execute(_COUNT_OUTCOME, this | {"above_now": tally.above, "below_now": tally.below})
-        return tally
+            connection.rows(_SETTLE_ASK, this=gate.number, place=number, outcome=int(above), number_said=said)
+            connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)
+            return tally
+
+        return self.ledger.database.together(outcome)
 
     def void(self, gate: GateRow, number: int, because: str | None) -> None:
         """Take the outcome of an ask back, if it has one, so that it counts as an ABOVE; with a reason, close the gate.
@@ -207,11 +221,12 @@ class GateStore:
         """
         this = {"this": gate.number}
         with self.ledger.database.writing() as connection:
-            row = connection.execute(_READ_GATE, this).one()
+            driver = DriverConnection.of(connection)
+            row = driver.one(_READ_GATE, **this)
             outcome = connection.execute(_OUTCOME, this | {"place": number}).scalar_one()
             counts = {"above_now": row.above - (outcome == 1), "below_now": row.below - (outcome == 0)}
             connection.execute(_VOID_ASK, this | {"place": number})
-            connection.execute(_COUNT_OUTCOME, this | counts)
+            driver.rows(_COUNT_OUTCOME, **this, **counts)
             if because is not None:
                 self._close(connection, GATES.c.number == gate.number, because, number)
 
@@ -274,18 +289,17 @@ def _place(request: KeyedRequest, path: str) -> tuple[Any, ...]:
     return REQUESTS.c.token == request.token, REQUESTS.c.path == path, REQUESTS.c.key == request.key
 
 
-def _insert_once(connection: Connection, statement: Insert, values: dict[str, Any]) -> None:
+def _once(insert: Callable[[], object]) -> None:
     try:
-        connection.execute(statement, values)
+        insert()
         return
     except IntegrityError:
         pass
     raise _Repeated
 
 
-def _same(connection: Connection, gate: GateRow, request: KeyedRequest) -> Asked | None:
-    values = {"this": gate.number, "whose": request.token, "under": request.key}
-    found = connection.execute(_SAME_ASK, values).one_or_none()
+def _same(connection: DriverConnection, gate: GateRow, request: KeyedRequest) -> Asked | None:
+    found = connection.one(_SAME_ASK, this=gate.number, whose=request.token, under=request.key)
     if found is not None and found.body != request.body:
         raise KeyReused
     return None if found is None else asked(found)

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sqlalchemy import Connection, and_, bindparam, func, select
+from sqlalchemy import and_, bindparam, func, select
 
 from sparsegate.errors import QuotaExceeded
 from sparsegate.ledger.account import exact_text, exact_value
+from sparsegate.ledger.database import DriverConnection, DriverStatement
 from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REFUNDS, REQUESTS, TOKENS
 from sparsegate.service.departures import Departures
 
@@ -31,15 +32,18 @@ _BACK: Final = ENTRIES.alias()
 
 _OF: Final = select(func.count()).select_from(ASKS).where(ASKS.c.token == bindparam("whose"))
 # One by one they are ranges of the index ``asks_of_token``, and do not grow with the BELOW that have left.
-_ABOVE: Final = select(
-    _OF.where(ASKS.c.above.is_(None)).scalar_subquery() + _OF.where(ASKS.c.above == 1).scalar_subquery()
+_ABOVE: Final = DriverStatement(
+    select(
+        _OF.where(ASKS.c.above.is_(None)).scalar_subquery().label("unsettled"),
+        _OF.where(ASKS.c.above == 1).scalar_subquery().label("above"),
+    )
 )
-_NEWEST_BELOW: Final = (
+_NEWEST_BELOW: Final = DriverStatement(
     select(ASKS.c.gate, ASKS.c.number, ASKS.c.lasts)
     .join(GATES, and_(GATES.c.number == ASKS.c.gate, GATES.c.asked == ASKS.c.number))
     .where(ASKS.c.token == bindparam("whose"), ASKS.c.above == 0)
 )
-_CHARGED: Final = (
+_CHARGED: Final = DriverStatement(
     select(ENTRIES.c.epsilon, _BACK.c.epsilon.label("back"))
     .select_from(REQUESTS)
     .join(ENTRIES, ENTRIES.c.number == REQUESTS.c.entry)
@@ -47,7 +51,9 @@ _CHARGED: Final = (
     .outerjoin(_BACK, _BACK.c.number == REFUNDS.c.entry)
     .where(REQUESTS.c.token == bindparam("whose"))
 )
-_QUOTA: Final = select(TOKENS.c.most_above, TOKENS.c.most_epsilon).where(TOKENS.c.number == bindparam("whose"))
+_QUOTA: Final = DriverStatement(
+    select(TOKENS.c.most_above, TOKENS.c.most_epsilon).where(TOKENS.c.number == bindparam("whose"))
+)
 
 MOST_ABOVE: Final = (
     select(TOKENS.c.most_above).where(TOKENS.c.number == bindparam("whose")).scalar_subquery().label("most_above")
@@ -65,9 +71,9 @@ class Standing:
     epsilon: Fraction
 
 
-def standing(connection: Connection, token: int, departures: Departures) -> Standing:
+def standing(connection: DriverConnection, token: int, departures: Departures) -> Standing:
     """What a token has used."""
-    quota = connection.execute(_QUOTA, {"whose": token}).one()
+    quota = connection.one(_QUOTA, whose=token)
     return Standing(
         most_above=quota.most_above,
         above=_given(connection, token, departures),
@@ -76,7 +82,7 @@ def standing(connection: Connection, token: int, departures: Departures) -> Stan
     )
 
 
-def admit_ask(connection: Connection, token: int, most: int, departures: Departures) -> None:
+def admit_ask(connection: DriverConnection, token: int, most: int, departures: Departures) -> None:
     """Refuse an ask that could be one ABOVE too many."""
     if _given(connection, token, departures) >= most:
         raise QuotaExceeded(
@@ -85,9 +91,9 @@ def admit_ask(connection: Connection, token: int, most: int, departures: Departu
         )
 
 
-def admit_charge(connection: Connection, token: int, epsilon: Fraction) -> None:
+def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction) -> None:
     """Refuse a charge that would take a token beyond what it may charge in all."""
-    quota = connection.execute(_QUOTA, {"whose": token}).one_or_none()
+    quota = connection.one(_QUOTA, whose=token)
     if quota is None or quota.most_epsilon is None:
         return
     used = _charged(connection, token)
@@ -99,12 +105,11 @@ def admit_charge(connection: Connection, token: int, epsilon: Fraction) -> None:
         )
 
 
-def _given(connection: Connection, token: int, departures: Departures) -> int:
-    whose = {"whose": token}
-    pending = sum(departures.left(*row) > 0 for row in connection.execute(_NEWEST_BELOW, whose))
-    return int(connection.execute(_ABOVE, whose).scalar_one()) + pending
+def _given(connection: DriverConnection, token: int, departures: Departures) -> int:
+    pending = sum(departures.left(*row) > 0 for row in connection.rows(_NEWEST_BELOW, whose=token))
+    return pending + sum(map(int, connection.one(_ABOVE, whose=token)))
 
 
-def _charged(connection: Connection, token: int) -> Fraction:
-    rows = connection.execute(_CHARGED, {"whose": token})
+def _charged(connection: DriverConnection, token: int) -> Fraction:
+    rows = connection.rows(_CHARGED, whose=token)
     return sum((exact_value(row.epsilon) - exact_value(row.back or "0") for row in rows), start=Fraction(0))
