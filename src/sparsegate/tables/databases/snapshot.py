@@ -51,6 +51,17 @@ _PINNED: Final = {
     "lock_timeout": f"'{CONNECT_SECONDS}s'",
     "statement_timeout": f"'{STATEMENT_SECONDS}s'",
 }
+_CONNECTED: Final = {
+    "application_name": "sparsegate",
+    "connect_timeout": CONNECT_SECONDS,
+    # After five times a statement would be prepared, and then planned for no values in particular.
+    "prepare_threshold": None,
+    # A server that vanished without a word: whoever waits for it is told after half a minute.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
 _REASONS: Final = {
     "28": "it refuses this user or password",
     "3D": "it has no database of that name",
@@ -76,8 +87,7 @@ def database_engine(url: str) -> tuple[Engine, URL]:
     if place is None:
         # The text itself may hold a password.
         raise ParameterError("url", "must be as postgresql://user@host/database, with special characters as %40")
-    options = {"connect_timeout": CONNECT_SECONDS, "prepare_threshold": None, "application_name": "sparsegate"}
-    return create_engine(place, poolclass=NullPool, connect_args=options), place
+    return create_engine(place, poolclass=NullPool, connect_args=_CONNECTED), place
 
 
 @contextmanager
