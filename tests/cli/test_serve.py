@@ -194,7 +194,9 @@ def test_a_host_beyond_this_machine_is_warned_about(command, visits, started):
     assert command(*arguments)[2] == ""
 
 
-def test_the_delay_is_ten_looks_and_at_least_a_quarter_of_a_second(command, visits, started, monkeypatch):
+def test_the_delay_is_a_multiple_of_a_look_on_a_busy_machine_and_at_least_a_quarter_of_a_second(
+    command, visits, started, monkeypatch
+):
     arguments = ("serve", visits, "--user", "visitor", "--port", 0)
     monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.0001)
     monkeypatch.setattr("sparsegate.service.data.dataset.ServedTable.look_seconds", lambda self: 0.0001)
@@ -202,9 +204,12 @@ def test_the_delay_is_ten_looks_and_at_least_a_quarter_of_a_second(command, visi
     assert "answers leave 0.25 s" in out
     monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.05)
     monkeypatch.setattr("sparsegate.service.data.dataset.ServedTable.look_seconds", lambda self: 0.2)
+    monkeypatch.setattr("sparsegate.service.busy_machine.slowdown", lambda work, at_once: 2 if work() == 0 else 0)
     _, out, _ = command(*arguments)
-    assert "answers leave 3 s" in out
+    assert "answers leave 3.6 s" in out
     assert "questions of up to 2.5 times a look at every column" in out
+    _, out, _ = command(*arguments, "--headroom", 5)
+    assert "answers leave 6 s" in out
 
 
 @pytest.mark.parametrize(("options", "spent"), [((), 0), (("--no-refund",), 1)])

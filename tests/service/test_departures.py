@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
-from sparsegate.ledger.database_schema import GATES
+from sparsegate.ledger.database_schema import ASKS, GATES
 from sparsegate.service.departures import Departures
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import FAILED, Keeper
@@ -86,16 +86,26 @@ def test_a_clock_that_is_set_shows_nothing_before_it_leaves(
     assert keeper.gate(gate)["because"] == (FAILED if trouble else "all 1 of its positive answers are given or lost")
 
 
-def test_after_a_crash_an_answer_is_seen_once_the_next_server_has_run_for_as_long_as_it_was_on_its_way(
-    shop: Shop,
-) -> None:
-    """The first server is killed between its commit and the moment at which the answer leaves."""
-    killed = shop.keeper(delay=D)
-    gate = shop.open(killed)
-    threading.Thread(target=lambda: swallow(killed, shop, gate, HIGH), daemon=True).start()
-    until(lambda: written(killed, gate))
+def test_a_server_that_starts_shows_what_nobody_is_at_work_on(shop: Shop) -> None:
+    """With a D so long that nothing but the turns can tell it that the answers have left."""
+    first = shop.keeper(delay=D)
+    gate, other = shop.open(first), shop.open(first)
+    first.ask(shop.caller(), gate, LOW)
+    with first.ledger.database.writing() as connection:
+        connection.execute(update(ASKS).values(lasts=DAY))
+    with first._turns.at(first._store.gate(other).number):  # another gate is another turn
+        assert look(shop.keeper(), gate) == (1, False, [(1, False)])
+    with first._turns.at(first._store.gate(gate).number):
+        assert look(shop.keeper(), gate) == (0, False, [])
+
+
+def test_a_server_that_starts_while_another_is_at_work_shows_its_answer_d_later(shop: Shop) -> None:
+    at_work = shop.keeper(delay=D)
+    gate = shop.open(at_work)
+    threading.Thread(target=lambda: swallow(at_work, shop, gate, HIGH), daemon=True).start()
+    until(lambda: written(at_work, gate))
     next_one, begun = shop.keeper(), time.monotonic()
-    assert look(next_one, gate)[0] == 0 or time.monotonic() - begun >= D / 2
+    assert look(next_one, gate)[0] == 0 or time.monotonic() - begun >= D / 4
     time.sleep(max(begun + D - time.monotonic(), 0))  # without a look in between
     assert look(next_one, gate) == (1, False, [(1, True)])
 

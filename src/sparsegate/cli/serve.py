@@ -79,6 +79,10 @@ def serve(
     delay: Annotated[
         str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
     ] = None,
+    headroom: Annotated[
+        float,
+        typer.Option(min=1, max=1000, help="D is this many times what the longest count takes on a busy machine."),
+    ] = 3,
 ) -> None:
     """Answer "above" or "below" over HTTP, from a ledger that no crash can cheat.
 
@@ -90,6 +94,8 @@ def serve(
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
+    from sparsegate.conditions import read_condition
+    from sparsegate.service.busy_machine import slowdown
     from sparsegate.service.client.remote import is_loopback
     from sparsegate.service.data.served import open_data
     from sparsegate.service.deadline import DelayPlan
@@ -100,6 +106,7 @@ def serve(
     from sparsegate.service.web.connections import ConnectionLimits
     from sparsegate.service.web.http import create_app
     from sparsegate.service.web.request_log import logging_of
+    from sparsegate.tables.columns import identifier
 
     given = _delay(delay)
     if ledger is None and "://" in files[0]:
@@ -137,7 +144,10 @@ def serve(
             renew = new_key and not new_ledger
             secret = server.open_key(sealing, account, renew=renew, close_gates=agreed)
             look = data.look_seconds()
-            pace = DelayPlan.measured(look=look, commits=2 * account.commit_seconds(), delay=given)
+            probe = read_condition(f"{identifier(data.schema.columns[0].name)} IS NULL", data.schema)
+            slower = slowdown(lambda: data.count(probe), at_once=DelayPlan.places)
+            commits = 2 * account.commit_seconds()
+            pace = DelayPlan.measured(look=look, commits=commits, delay=given, headroom=headroom, slowdown=slower)
             with (
                 closing(Keeper(account, data, secret, pace=pace, refund=not no_refund, close_gates=agreed)) as keeper,
                 closing(Tokens(account)) as tokens,

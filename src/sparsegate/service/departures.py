@@ -4,17 +4,19 @@ A turn at a gate lasts until the answer has left (``locks``), so of a gate only 
 is older has left. With the newest is stored how long it takes to leave, counted from before its intent is committed.
 
 **Theorem.** While turns hold, no process shows an answer before it leaves, however the clocks of the servers are set,
-and every process shows it at most D after it first looked, also after a crash. *Proof.* The process that serves an ask
+and every process shows it at most D after it first looked. *Proof.* The process that serves an ask
 knows the moment, arrival + D (``expect``). Whoever else looks sees the row after its intent was committed, and waits
 from the first look, by a monotonic clock, for as long as was left before that commit: at least until arrival + D. []
 
-A keeper looks at all gates when it starts. So what a killed server left behind is seen D after the next one started.
+A keeper looks at all gates when it starts: where nobody holds the turn, the newest answer has left as well, or its
+server was killed, and then what it wrote leaves now. Else it is seen D later.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -45,6 +47,13 @@ class Departures:
         """Seconds until all that this process knows of has left."""
         with self._guard:
             return max((moment for _, moment in self._known.values()), default=0.0) - time.monotonic()
+
+    def resume(self, rows: Iterable[Any], held: Callable[[Iterable[int]], set[int]]) -> None:
+        """At the start, by rows that were read just now: where nobody holds the turn, nothing is on its way."""
+        newest = {row.number: row.asked for row in rows if row.lasts}
+        busy = held(newest)
+        with self._guard:
+            self._known.update({gate: (number, 0.0) for gate, number in newest.items() if gate not in busy})
 
     def hides(self, row: Any) -> bool:
         """Whether the newest ask of a gate (a row of ``gate_rows.WITH_LAST``) is still on its way."""

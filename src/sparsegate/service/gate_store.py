@@ -29,6 +29,7 @@ from sparsegate.ledger.rows import add_part, now
 from sparsegate.service.departures import Departures
 from sparsegate.service.gate_rows import CLOSABLE, WITH_LAST, asked, columns, seen, stored
 from sparsegate.service.gates import Asked, GateEvent, GateRow, KeyedRequest, Tally, unused
+from sparsegate.service.locks import SharedTurns
 from sparsegate.service.quotas import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
 
 _THIS: Final = GATES.c.number == bindparam("this")
@@ -71,6 +72,13 @@ class GateStore:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.departures = Departures()
+
+    def resume(self, turns: SharedTurns) -> None:
+        """When a keeper starts: what of all this is still on its way at another."""
+        with self.ledger.database.reading() as connection:
+            rows = connection.execute(_ALL_GATES).all()
+        self.departures.resume(rows, turns.held)
+        self.gates()
 
     def recall(self, request: KeyedRequest, path: str) -> str | None:
         """The stored response of a request that came before; None: there was none. See ``begin``."""

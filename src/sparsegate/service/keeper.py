@@ -11,7 +11,7 @@ Whatever fails after step 1 gives one constant answer, ``OutcomeLost``, at the s
 ABOVE for ever (``deadline``). "Arrival" is when the ask gets its turn at the gate and a place to be counted at; the
 turn is held until the answer has left (``locks``), and until then nobody sees it (``departures``). The work of
 a count follows from public numbers (``data.constant_work``), and D is a multiple of the most that it can take; that an
-engine could be slower than that, or fail, on one database and not on its neighbour lies outside the theorem.
+engine could fail on one database and not on its neighbour lies outside the theorem.
 
 **Theorem.** A gate is charged in full in the transaction that stores it, a release before it draws, and charges add up
 to at most the budget (``ledger``); what a closed gate gives back is what its answers did not cost (``gates``,
@@ -44,7 +44,7 @@ from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.activity import PAGE, Activity, activity
 from sparsegate.service.data.served import CountedTable
-from sparsegate.service.deadline import Asking, DelayPlan, lost, wait_until
+from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_until
 from sparsegate.service.fair_lines import FairPlaces
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import (
@@ -103,10 +103,11 @@ class Keeper:
         self._store.close_open_gates(CHANGED, agreed=close_gates, unlike=dataset.fingerprint)
         self._turns = turns_of(ledger.database, patience=self.pace.patience)
         self.places = FairPlaces(self.pace.places)
+        self.pressure = Pressure(self.pace.delay)
         self._live: dict[str, SparseVector] = {}
         self._guard = threading.Lock()
+        self._store.resume(self._turns)
         self._store.give_back()
-        self._store.gates()  # from now on this process waits for whatever is on its way
 
     def open_gate(
         self,
@@ -202,12 +203,14 @@ class Keeper:
                     known = number
                     asking.deliver(lambda: self._again(gate, request, known))
                     return
-                asking.intend(partial(self._void, gate, number, FAILED))
+                closes = {_LATE: None if self.dataset.constant_work else FAILED, _UNWRITTEN: None}
+                asking.intend(partial(self._void, gate, number, closes[_LATE]))
                 trouble = self._decided(asking, gate, live, number, condition)
                 if trouble:
-                    self._void(gate, number, None if trouble is _UNWRITTEN else FAILED)
+                    self._void(gate, number, closes.get(trouble, FAILED))
                     asking.deliver(lost)
             asking.leave()
+        self.pressure.note(asking.used)
         if trouble:
             # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
@@ -229,8 +232,7 @@ class Keeper:
         return "" if asking.deliver(partial(_answer, gate, number, answer, tally)) else _LATE
 
     def _void(self, gate: GateRow, number: int, because: str | None) -> None:
-        """No outcome may be left behind where none was given. An engine's failure, which may depend on the data, also
-        closes the gate, so that it can be provoked once for each gate that an owner opens."""
+        """No outcome may be left behind where none was given; what may depend on the data also closes the gate."""
         try:
             self._store.void(gate, number, because)
         except Exception as error:

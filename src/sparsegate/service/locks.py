@@ -15,7 +15,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,7 @@ from sparsegate.ledger.postgres import PostgresDatabase
 from sparsegate.ledger.sqlite_file import SqliteFile
 
 _POLL: Final = 0.005
+_FLOCK: Final = "hhqqi"
 _CLASS: Final = 0x7367  # our own corner of PostgreSQL's advisory locks
 
 
@@ -58,6 +59,10 @@ class SharedTurns(ABC):
     @abstractmethod
     def _among_processes(self, gate: int, deadline: float) -> AbstractContextManager[None]:
         """Hold the turn against other processes, or raise ``GateBusy`` at the deadline."""
+
+    @abstractmethod
+    def held(self, gates: Iterable[int]) -> set[int]:
+        """Those of the gates at which another keeper holds the turn."""
 
     @abstractmethod
     def close(self) -> None:
@@ -91,10 +96,19 @@ class FileTurns(SharedTurns):
     def _lock(self, kind: int, byte: int) -> bool:
         command = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
         try:
-            fcntl.fcntl(self._file, command, struct.pack("hhqqi", kind, os.SEEK_SET, byte, 1, 0))
+            fcntl.fcntl(self._file, command, struct.pack(_FLOCK, kind, os.SEEK_SET, byte, 1, 0))
         except OSError:
             return False
         return True
+
+    def held(self, gates: Iterable[int]) -> set[int]:
+        command = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
+
+        def free(byte: int) -> bool:
+            wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
+            return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, command, wanted))[0] == fcntl.F_UNLCK)
+
+        return {gate for gate in gates if not free(gate)}
 
     def close(self) -> None:
         if self._file >= 0:
@@ -142,6 +156,12 @@ class PostgresTurns(SharedTurns):
         except SQLAlchemyError:
             pass
         raise self._database.trouble("cannot be reached; check the address, and that the server runs and admits you")
+
+    def held(self, gates: Iterable[int]) -> set[int]:
+        here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        query = f"SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = {_CLASS} AND {here}"
+        with self._database.reading() as connection:
+            return {int(gate) for gate in connection.execute(text(query)).scalars()} & set(gates)
 
     def close(self) -> None:
         self._engine.dispose()

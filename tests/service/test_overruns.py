@@ -1,0 +1,203 @@
+"""An ask that takes longer than D costs that ask, and nothing else; and a busy machine does not overrun D."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, slow, swallow, until
+
+from sparsegate.conditions import read_condition
+from sparsegate.errors import GateClosed, OutcomeLost
+from sparsegate.ledger.account import EntryKind
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.service import deadline
+from sparsegate.service.busy_machine import CORES, slowdown
+from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.deadline import DelayPlan, Pressure
+from sparsegate.service.gates import GateSpec, KeyedRequest, Tally, unused
+from sparsegate.service.keeper import FAILED, Keeper
+from sparsegate.service.sealed_noise import SealingKey
+
+D = 0.6
+
+
+class Sometimes:
+    """Slow while told so."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.slow = seconds, True
+
+    def __call__(self) -> None:
+        if self.slow:
+            time.sleep(self.seconds)
+
+
+def test_an_overrun_costs_one_above_at_d_and_the_gate_stays_open(shop: Shop) -> None:
+    sometimes = Sometimes(2.5 * D)
+    keeper = shop.keeper(Pretend(counted=sometimes), delay=D)
+    gate, begun = shop.open(keeper), time.monotonic()
+    with pytest.raises(OutcomeLost) as lost:
+        keeper.ask(shop.caller("mine"), gate, LOW)
+    assert D <= time.monotonic() - begun < 2.4 * D
+    assert str(lost.value) == str(OutcomeLost())
+    view = keeper.gate(gate)
+    assert (view["asked"], view["lost"], view["positives"], view["remaining"]) == (1, 1, 1, 2)
+    assert not view["closed"]
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller("mine"), gate, LOW)
+    sometimes.slow = False
+    asked = time.monotonic() - begun
+    assert not keeper.ask(shop.caller(), gate, LOW).above
+    # The late count ended at 2.5 D or later; its turn ends at a whole number of Ds, and D later the next answer leaves.
+    assert time.monotonic() - begun >= 4 * D > asked
+    view = keeper.gate(gate)
+    assert (view["asked"], view["lost"], view["remaining"], view["closed"]) == (2, 1, 2, False)
+    # What goes back takes the lost one for whichever answer is dearer.
+    keeper.close_gate(gate)
+    spec = GateSpec(threshold=0, cutoff=3, epsilon=Fraction(1), noise=view["noise"])
+    back = [entry.amount.epsilon for entry in keeper.ledger.entries() if entry.kind is EntryKind.REFUND]
+    assert back == [unused(Tally(spec=spec, asked=2, below=1))] < [unused(Tally(spec=spec, asked=2, below=2))]
+
+
+def test_where_the_work_is_not_constant_an_overrun_closes_the_gate_at_d(shop: Shop) -> None:
+    data = Pretend(counted=slow(2.5 * D))
+    data.constant_work = False
+    keeper = shop.keeper(data, delay=D)
+    gate, begun = shop.open(keeper), time.monotonic()
+    with pytest.raises(OutcomeLost):
+        keeper.ask(shop.caller(), gate, LOW)
+    until(lambda: keeper.gate(gate)["closed"])
+    assert time.monotonic() - begun < 2.4 * D, "at D, not when the count has ended"
+    assert keeper.gate(gate)["because"] == FAILED
+
+
+def test_whoever_provokes_overruns_uses_up_the_gate(shop: Shop) -> None:
+    keeper = shop.keeper(Pretend(counted=slow(0.3)), delay=0.2)
+    gate = shop.open(keeper, cutoff=2)
+    for _ in range(2):
+        swallow(keeper, shop, gate, LOW)
+    with pytest.raises(GateClosed, match="all 2 of its positive answers are given or lost"):
+        keeper.ask(shop.caller(), gate, LOW)
+
+
+def test_waiting_for_other_writers_is_outside_d(shop: Shop) -> None:
+    keeper = shop.keeper(delay=2 * D)
+    gate, held = shop.open(keeper), threading.Event()
+
+    def write() -> None:
+        with Ledger(shop.place).database.writing():
+            held.set()
+            time.sleep(3 * D)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert held.wait(5)
+    begun = time.monotonic()
+    assert keeper.ask(shop.caller(), gate, HIGH).above
+    assert time.monotonic() - begun >= 4 * D
+    writer.join()
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    loop = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(10**5))"
+    loops = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in loops:
+            each.kill()
+            each.wait()
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_ordinary_load_closes_no_gate_and_most_asks_are_answered(tmp_path: Path, measured: bool) -> None:
+    """With D as it is measured; and with a D that is far too short for this, where many are lost."""
+    (tmp_path / "visits.csv").write_text(
+        "visitor,page\n" + "".join(f"{n % 900},{'ab'[n % 3 == 0]}\n" for n in range(3000))
+    )
+    ledger = Ledger.create(str(tmp_path / "l"), dataset="visits", budget=100)
+    with ServedTable.open([str(tmp_path / "visits.csv")], user="visitor") as data:
+        pace = DelayPlan(delay=0.01)
+        if measured:
+            slower = slowdown(lambda: data.count(read_condition("page IS NULL", data.schema)), at_once=pace.places)
+            look, commits = data.look_seconds(), 2 * ledger.commit_seconds()
+            pace = DelayPlan.measured(look=look, commits=commits, slowdown=slower)
+        keeper = Keeper(ledger, data, SealingKey.create(tmp_path / "key"), pace=pace)
+        gates = [
+            keeper.open_gate(KeyedRequest(token=1, key=f"g{n}"), threshold=10**6, cutoff=6, epsilon=1)["id"]
+            for n in range(8)
+        ]
+
+        def ask(n: int) -> bool:
+            try:
+                return not keeper.ask(KeyedRequest(token=1, key=f"a{n}"), gates[n % 8], "page = 'a'").above
+            except OutcomeLost:
+                return False
+
+        with busy_loops(6), ThreadPoolExecutor(8) as pool:
+            answered = sum(pool.map(ask, range(40)))
+        views = keeper.gates()
+        assert [view["closed"] for view in views] == [False] * 8
+        assert sum(view["lost"] for view in views) == 40 - answered
+        assert answered >= 30 if measured else answered < 40
+        keeper.close()
+    ledger.close()
+
+
+def test_the_owner_is_warned_once_a_minute_and_told_a_rounded_number(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = [600.0]
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: clock[0])
+    pressure = Pressure(2.0)
+    with caplog.at_level("WARNING", logger="sparsegate.service"):
+        for used in (0.0, 0.1, 0.5):
+            pressure.note(used)
+        assert caplog.messages == []
+        for used in (0.62, 0.7, 1.3, 0.2):
+            pressure.note(used)
+        assert len(caplog.messages) == 1
+        assert "a question took 62 % of D = 2 s" in caplog.text
+        assert (pressure.headroom(), pressure.overruns) == (None, 1), "the minute is not over"
+        clock[0] += 60
+        assert pressure.headroom() == 0
+        for used in (0.1, 0.24):
+            pressure.note(used)
+        clock[0] += 60
+        assert pressure.headroom() == 0.75
+        pressure.note(0.51)
+        assert len(caplog.messages) == 2
+        clock[0] += 60
+        assert pressure.headroom() == 0.25
+        clock[0] += 120
+        assert pressure.headroom() is None
+
+
+def test_an_ask_that_takes_much_of_d_is_told_to_the_owner_after_it_has_left(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    keeper = shop.keeper(Pretend(counted=slow(0.6 * D)), delay=D)
+    gate, begun = shop.open(keeper), time.monotonic()
+    with caplog.at_level("WARNING", logger="sparsegate.service"):
+        swallow(keeper, shop, gate, LOW)
+        until(lambda: bool(caplog.messages))
+    assert time.monotonic() - begun >= D
+    assert "of D = 0.6 s" in caplog.messages[0]
+
+
+def test_a_busy_machine_is_slower_than_a_quiet_one() -> None:
+    block = bytes(1 << 20)
+    found = slowdown(lambda: hashlib.sha256(block), at_once=4)
+    assert 1.2 < found <= 1 + 4 / CORES
+    assert slowdown(lambda: time.sleep(0.02), at_once=4) < found, "what does not compute is not slowed down"
