@@ -25,7 +25,11 @@ def visits(tmp_path):
 
 def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(visits):
     arguments = (visits, "--user", "visitor")
-    with spawned(*arguments, "--new-ledger", "--budget", "200", "--delay", "0.5") as (process, url, said):
+    with spawned(*arguments, "--new-ledger", "--budget", "200", "--delay", "0.5", "--headroom", "1") as (
+        process,
+        url,
+        said,
+    ):
         assert url.startswith("http://127.0.0.1:")
         assert "'visits.csv', unit user: 1 columns may be asked about" in said
         assert "visits.csv.ledger: epsilon 200 left of epsilon 200" in said

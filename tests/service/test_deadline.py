@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from tests.support.pretend_service import until
 
 from sparsegate.errors import GateClosed, OutcomeLost
 from sparsegate.service.deadline import Asking, lost
@@ -69,6 +70,26 @@ def test_whatever_fails_after_the_intent_is_one_constant_outcome(delay: float) -
         asking.run(work)
     assert lost.value.__cause__ is lost.value.__context__ is None
     assert time.monotonic() - begun >= delay
+
+
+def test_the_turn_of_late_work_ends_at_a_multiple_of_the_delay() -> None:
+    asking: Asking[str] = Asking(D)
+    held: list[tuple[float, float]] = []
+
+    def work() -> None:
+        arrival = asking.arrive() - D
+        asking.intend(lambda: None)
+        time.sleep(1.3 * D)
+        asking.deliver(lost)
+        asking.leave()
+        held.append((arrival, time.monotonic()))
+
+    with pytest.raises(OutcomeLost):
+        asking.run(work)
+    until(lambda: bool(held))
+    arrival, ended = held[0]
+    assert ended >= arrival + 2 * D
+    assert asking.used >= 1.3
 
 
 def test_waiting_for_the_turn_does_not_count() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 import threading
@@ -20,8 +19,8 @@ from sparsegate.conditions import read_condition
 from sparsegate.errors import GateClosed, OutcomeLost
 from sparsegate.ledger.account import EntryKind
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service import deadline
-from sparsegate.service.busy_machine import CORES, slowdown
+from sparsegate.service import busy_machine, deadline
+from sparsegate.service.busy_machine import all_cores_busy, slowdown
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan, Pressure
 from sparsegate.service.gates import GateSpec, KeyedRequest, Tally, unused
@@ -31,54 +30,50 @@ from sparsegate.service.sealed_noise import SealingKey
 D = 0.6
 
 
-class Sometimes:
-    """Slow while told so."""
+def lose_one(shop: Shop, data: Pretend) -> Iterator[tuple[Keeper, str]]:
+    """An ask under the key "mine" has been told that it is lost, at D, while its count is still under way."""
+    go_on = threading.Event()
+    data.counted = lambda: go_on.wait(30) and None
+    keeper = shop.keeper(data, delay=D)
+    gate, begun = shop.open(keeper), time.monotonic()
+    try:
+        with pytest.raises(OutcomeLost) as lost:
+            keeper.ask(shop.caller("mine"), gate, LOW)
+        assert time.monotonic() - begun >= D
+        assert str(lost.value) == str(OutcomeLost())
+        yield keeper, gate
+    finally:
+        go_on.set()
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.slow = seconds, True
 
-    def __call__(self) -> None:
-        if self.slow:
-            time.sleep(self.seconds)
+losing_one = contextmanager(lose_one)
 
 
 def test_an_overrun_costs_one_above_at_d_and_the_gate_stays_open(shop: Shop) -> None:
-    sometimes = Sometimes(2.5 * D)
-    keeper = shop.keeper(Pretend(counted=sometimes), delay=D)
-    gate, begun = shop.open(keeper), time.monotonic()
-    with pytest.raises(OutcomeLost) as lost:
-        keeper.ask(shop.caller("mine"), gate, LOW)
-    assert D <= time.monotonic() - begun < 2.4 * D
-    assert str(lost.value) == str(OutcomeLost())
-    view = keeper.gate(gate)
-    assert (view["asked"], view["lost"], view["positives"], view["remaining"]) == (1, 1, 1, 2)
-    assert not view["closed"]
-    with pytest.raises(OutcomeLost):
-        keeper.ask(shop.caller("mine"), gate, LOW)
-    sometimes.slow = False
-    asked = time.monotonic() - begun
-    assert not keeper.ask(shop.caller(), gate, LOW).above
-    # The late count ended at 2.5 D or later; its turn ends at a whole number of Ds, and D later the next answer leaves.
-    assert time.monotonic() - begun >= 4 * D > asked
-    view = keeper.gate(gate)
+    with losing_one(shop, Pretend()) as (keeper, gate):
+        until(lambda: keeper.gate(gate)["lost"] == 1)
+        view = keeper.gate(gate)
+        assert (view["asked"], view["positives"], view["remaining"], view["closed"]) == (1, 1, 2, False)
+        with pytest.raises(OutcomeLost):
+            keeper.ask(shop.caller("mine"), gate, LOW)
+    other = shop.keeper()
+    assert not other.ask(shop.caller(), gate, LOW).above
+    view = other.gate(gate)
     assert (view["asked"], view["lost"], view["remaining"], view["closed"]) == (2, 1, 2, False)
     # What goes back takes the lost one for whichever answer is dearer.
-    keeper.close_gate(gate)
+    other.close_gate(gate)
     spec = GateSpec(threshold=0, cutoff=3, epsilon=Fraction(1), noise=view["noise"])
-    back = [entry.amount.epsilon for entry in keeper.ledger.entries() if entry.kind is EntryKind.REFUND]
+    back = [entry.amount.epsilon for entry in other.ledger.entries() if entry.kind is EntryKind.REFUND]
     assert back == [unused(Tally(spec=spec, asked=2, below=1))] < [unused(Tally(spec=spec, asked=2, below=2))]
 
 
 def test_where_the_work_is_not_constant_an_overrun_closes_the_gate_at_d(shop: Shop) -> None:
-    data = Pretend(counted=slow(2.5 * D))
+    """Not when the count has ended."""
+    data = Pretend()
     data.constant_work = False
-    keeper = shop.keeper(data, delay=D)
-    gate, begun = shop.open(keeper), time.monotonic()
-    with pytest.raises(OutcomeLost):
-        keeper.ask(shop.caller(), gate, LOW)
-    until(lambda: keeper.gate(gate)["closed"])
-    assert time.monotonic() - begun < 2.4 * D, "at D, not when the count has ended"
-    assert keeper.gate(gate)["because"] == FAILED
+    with losing_one(shop, data) as (keeper, gate):
+        until(lambda: keeper.gate(gate)["closed"])
+        assert keeper.gate(gate)["because"] == FAILED
 
 
 def test_whoever_provokes_overruns_uses_up_the_gate(shop: Shop) -> None:
@@ -91,20 +86,20 @@ def test_whoever_provokes_overruns_uses_up_the_gate(shop: Shop) -> None:
 
 
 def test_waiting_for_other_writers_is_outside_d(shop: Shop) -> None:
-    keeper = shop.keeper(delay=2 * D)
-    gate, held = shop.open(keeper), threading.Event()
+    keeper = shop.keeper(delay=D)
+    gate, held, released = shop.open(keeper), threading.Event(), []
 
     def write() -> None:
         with Ledger(shop.place).database.writing():
             held.set()
-            time.sleep(3 * D)
+            time.sleep(1.5 * D)
+            released.append(time.monotonic())
 
     writer = threading.Thread(target=write)
     writer.start()
     assert held.wait(5)
-    begun = time.monotonic()
-    assert keeper.ask(shop.caller(), gate, HIGH).above
-    assert time.monotonic() - begun >= 4 * D
+    swallow(keeper, shop, gate, HIGH)
+    assert time.monotonic() >= released[0] + D, "D runs from when the others have written"
     writer.join()
 
 
@@ -196,8 +191,32 @@ def test_an_ask_that_takes_much_of_d_is_told_to_the_owner_after_it_has_left(
     assert "of D = 0.6 s" in caplog.messages[0]
 
 
-def test_a_busy_machine_is_slower_than_a_quiet_one() -> None:
-    block = bytes(1 << 20)
-    found = slowdown(lambda: hashlib.sha256(block), at_once=4)
-    assert 1.2 < found <= 1 + 4 / CORES
-    assert slowdown(lambda: time.sleep(0.02), at_once=4) < found, "what does not compute is not slowed down"
+@pytest.mark.parametrize(("cores", "found"), [(1, 4.0), (4, 2.0)])
+def test_how_much_slower_is_measured_with_every_core_busy_and_every_place_taken(
+    monkeypatch: pytest.MonkeyPatch, cores: int, found: float
+) -> None:
+    busy, workers = threading.Event(), set()
+
+    @contextmanager
+    def flag() -> Iterator[None]:
+        busy.set()
+        yield
+        busy.clear()
+
+    def work() -> None:
+        if busy.is_set():
+            workers.add(threading.get_ident())
+        time.sleep(0.4 if busy.is_set() else 0.1)
+
+    monkeypatch.setattr(busy_machine, "all_cores_busy", flag)
+    monkeypatch.setattr(busy_machine, "CORES", cores)
+    assert slowdown(work, at_once=4) == pytest.approx(found, rel=0.2)
+    assert len(workers) == 4
+
+
+def test_busy_cores_compute() -> None:
+    begun, threads = time.process_time(), threading.active_count()
+    with all_cores_busy():
+        assert threading.active_count() == threads + busy_machine.CORES
+        until(lambda: time.process_time() - begun > 0.05)
+    assert threading.active_count() == threads

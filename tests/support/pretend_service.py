@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -60,7 +61,7 @@ class Shop:
         self.key = folder / "visits.key"
         Ledger.create(self.place, dataset="visits", budget=budget).close()
         SealingKey.create(self.key)
-        self._keys = 0
+        self._keys, self._threads = 0, threading.active_count()
         self._open: list[Any] = []
 
     def keeper(self, dataset: Pretend | None = None, *, delay: float = 0.0, **options: Any) -> Keeper:
@@ -72,6 +73,8 @@ class Shop:
         return made
 
     def shut(self) -> None:
+        # An ask holds its turn for a while after its answer has left.
+        until(lambda: threading.active_count() <= self._threads)
         for made in reversed(self._open):
             made.close()
 
