@@ -1,0 +1,142 @@
+"""Where the options of `sparsegate serve` come from, and TLS."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import re
+import ssl
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.support.served_process import spawned
+
+from sparsegate.cli.serve_options import PANELS
+from sparsegate.service.web.server import tls_context
+
+
+@pytest.fixture
+def visits(tmp_path):
+    file = tmp_path / "visits.csv"
+    file.write_text("visitor,country\n" + "".join(f"{person},DE\n" for person in range(30)))
+    return file
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[Path, Path]:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    folder, now = tmp_path_factory.mktemp("tls"), datetime.datetime.now(datetime.UTC)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "gates")])
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(names, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (folder / "cert.pem").write_bytes(signed.public_bytes(pem))
+    for file, sealed in (
+        ("key.pem", serialization.NoEncryption()),
+        ("sealed.pem", serialization.BestAvailableEncryption(b"x")),
+    ):
+        (folder / file).write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, sealed))
+    return folder / "cert.pem", folder / "key.pem"
+
+
+def test_the_file_the_environment_and_the_command_line_in_this_order(visits, tmp_path, certificate):
+    cert, key = certificate
+    config = tmp_path / "serve.toml"
+    config.write_text(
+        f'files = "{visits}"\nuser = "nobody"\nnew-ledger = true\nbudget = 7\ndelay = 0.3\n'
+        f'log-format = "json"\nallowed-host = ["gates.example"]\ntls-cert = "{cert}"\ntls_key = "{key}"\n'
+        "metrics-port = 0\n"
+    )
+    environment = {"SPARSEGATE_SERVE_USER": "visitor", "SPARSEGATE_SERVE_BUDGET": "5"}
+    with spawned("--config", config, "--budget", "3", **environment) as (process, url, said):
+        assert "unit user" in said
+        assert "left of epsilon 3" in said
+        assert "answers leave 0.3 s" in said
+        assert url.startswith("https://127.0.0.1:")
+        trusting = ssl.create_default_context(cafile=str(cert))
+        named = {"Host": "gates.example", "X-Request-Id": "r-1"}
+        with httpx.Client(verify=trusting, base_url=url) as client:
+            assert client.get("/v1/ready", headers=named).json() == {"status": "ready"}
+            assert client.get("/v1/ready", headers={"Host": "evil.example"}).status_code == 421
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(url.replace("https:", "http:"))
+        inside = re.search(r"metrics (http://127\.0\.0\.1:\d+/metrics)", said).group(1)
+        assert "sparsegate_budget_epsilon" in httpx.get(inside).text
+        old = ssl.create_default_context(cafile=str(cert))
+        with pytest.warns(DeprecationWarning, match="TLSv1"):
+            old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{url}/v1/health", verify=old)
+        process.terminate()
+        log = process.communicate()[1]
+    assert '"request_id": "r-1"' in log
+    assert "Traceback" not in log
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("prot = 1", "config must name options of serve, got 'prot'"),
+        ("port = [1]", "config must give port one text, number or truth value"),
+        ("user = {a = 1}", "config must give user one text, number or truth value"),
+        ("port = ", "config must be TOML"),
+        ("config = 'other.toml'", "config must name options of serve, got 'config'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(command, visits, tmp_path, text, says):
+    (tmp_path / "serve.toml").write_text(text)
+    code, _, err = command("serve", visits, "--config", tmp_path / "serve.toml")
+    assert code == 2
+    assert says in err
+    assert command("serve", visits, "--config", tmp_path / "no.toml")[0] == 2
+
+
+def test_a_variable_that_is_no_option_is_named(command, visits, monkeypatch):
+    monkeypatch.setenv("SPARSEGATE_SERVE_MAX_CONECTIONS", "10")
+    code, _, err = command("serve", visits)
+    assert code == 2
+    assert "environment must name options of serve, got 'SPARSEGATE_SERVE_MAX_CONECTIONS'" in err
+
+
+def test_a_certificate_that_cannot_be_served_is_refused_at_the_start(command, visits, certificate, tmp_path):
+    cert, key = certificate
+    (tmp_path / "junk").write_text("junk")
+    start = ("serve", visits, "--user", "visitor", "--tls-cert")
+    for arguments, says in [
+        ((cert,), "tls_cert and --tls-key must be given together"),
+        ((tmp_path / "none", "--tls-key", key), "tls_cert must be a file in PEM that can be read"),
+        ((cert, "--tls-key", tmp_path / "none"), "tls_key must be a file in PEM that can be read"),
+        ((tmp_path / "junk", "--tls-key", key), "tls_cert must be a certificate, and --tls-key its key"),
+        ((key, "--tls-key", key), "tls_cert must be a certificate, and --tls-key its key"),
+        ((cert, "--tls-key", key.with_name("sealed.pem")), "without a password"),
+    ]:
+        code, _, err = command(*start, *arguments)
+        assert code == 2
+        assert says in err
+        assert not Path(f"{visits}.ledger").exists()
+    assert tls_context(cert, key).minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_every_option_has_its_place_in_the_help(command):
+    code, out, _ = command("serve", "--help")
+    assert code == 0
+    shown = re.findall(r"^│ +--([a-z-]+)", out, re.MULTILINE)
+    named = [name.replace("_", "-") for names in PANELS.values() for name in names]
+    assert len(shown) > 20
+    assert {*shown} - {*named} == {"help"}
+    assert "env var: SPARSEGATE_SERVE_PORT" not in out
