@@ -52,6 +52,8 @@ def test_they_count_what_clients_were_told_and_above_and_below_are_one(service, 
     }
     assert told['sparsegate_requests_total{status="201"}'] == 3
     assert told["sparsegate_gates_open"] == 2
+    assert told["sparsegate_overruns_total"] == 0
+    assert told["sparsegate_delay_seconds"] == 0
     assert told['sparsegate_budget_epsilon{part="allowed"}'] == 1000
     spent, left = (told[f'sparsegate_budget_epsilon{{part="{part}"}}'] for part in ("spent", "remaining"))
     assert 200 < spent <= 300
@@ -81,6 +83,16 @@ def test_an_answer_that_has_not_left_changes_no_number(tmp_path, data):
             after = numbers(service.send("GET", "/metrics").text)
             assert after['sparsegate_asks_total{outcome="answered"}'] == 1
     assert texts[0] == texts[1]
+
+
+def test_they_tell_overruns_and_what_is_left_of_d(service, monkeypatch):
+    pressure = service.keeper.pressure
+    pressure.overruns = 3
+    assert "headroom" not in service.send("GET", "/metrics").text, "nobody asked in the last minute"
+    monkeypatch.setattr(pressure, "headroom", lambda: 0.75)
+    told = numbers(service.send("GET", "/metrics").text)
+    assert told["sparsegate_overruns_total"] == 3
+    assert told["sparsegate_delay_headroom_ratio"] == 0.75
 
 
 def test_on_a_port_of_its_own_there_is_nothing_else(tmp_path, data):

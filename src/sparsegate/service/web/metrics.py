@@ -75,6 +75,9 @@ class Metrics:
             "D: answers leave this long after their turn came; 0 is off.",
             {"": keeper.pace.delay},
         )
+        yield "overruns_total", "counter", "Questions that took longer than D.", {"": keeper.pressure.overruns}
+        if (left := keeper.pressure.headroom()) is not None:
+            yield "delay_headroom_ratio", "gauge", "What the slowest question of the last minute left of D.", {"": left}
         statement = keeper.ledger.statement()
         parts = {"allowed": statement.budget, "spent": statement.spent, "remaining": statement.remaining}
         epsilons = {f'part="{part}"': float(amount.epsilon) for part, amount in parts.items()}
