@@ -111,6 +111,10 @@ def test_signing_out_leaves_nothing_in_the_page_or_its_storage(page: Any, servic
     left = page.evaluate("document.documentElement.outerHTML + location.href + document.title")
     for word in ("secret", "olga", "country", made, service[0].owner):
         assert word not in left
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    page.wait_for_timeout(1500)
+    assert sent == [], "a timer that goes on knows what it asks for"
     page.go_back()
     page.get_by_label("Token").wait_for()
     assert page.get_by_text("secret").count() == 0

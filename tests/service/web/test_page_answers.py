@@ -88,7 +88,7 @@ def test_five_thousand_answers_are_paged_and_stay_usable(page: Any, service: tup
     page.get_by_role("button", name="Older").click()
     page.get_by_text("4,801 to 4,900 of 5,000").first.wait_for()
     assert page.locator("#answers td.code").first.text_content() == "country = 'X4900'"
-    assert time.monotonic() - began < 5, "it took seconds on a busy machine"
+    assert time.monotonic() - began < 10, "it took seconds on a busy machine"
     page.wait_for_timeout(1200)  # what comes in by itself does not turn the page back
     assert page.get_by_text("4,801 to 4,900 of 5,000").first.is_visible()
     page.get_by_role("button", name="Older").click()

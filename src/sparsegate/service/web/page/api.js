@@ -52,7 +52,7 @@ export async function get(path, signal) { return (await request("GET", path, { s
 
 export async function remove(path) { return (await request("DELETE", path)).answer; }
 
-// What changes nothing needs no key.
+// What spends nothing needs no key, and is not sent again by itself.
 export async function inquire(path, body, signal) { return (await request("POST", path, { body, signal })).answer; }
 
 // One page of a list, and where the next one is.

@@ -106,7 +106,10 @@ export function showAsking(view, shared) {
 
   const lost = () => { if (sending) offer("The service does not answer."); };
   line.addEventListener("lost", lost);
-  signal.addEventListener("abort", () => { line.removeEventListener("lost", lost); });
+  signal.addEventListener("abort", () => {
+    line.removeEventListener("lost", lost);
+    sending?.abort(); // its key is kept, and it is offered again when one comes back
+  });
   shared.whenHeard(permit);
   permit();
   const before = unanswered(address);

@@ -62,9 +62,10 @@ export async function showGates(view, place) {
     }
   }
 
+  const failed = (problem) => { if (!signal.aborted) at("found").textContent = problem.message; };
   at("find").addEventListener("submit", (event) => event.preventDefault());
   at("search").addEventListener("input", () => { shown = PART; list(); });
-  at("filter").addEventListener("change", () => { shown = PART; load(); });
+  at("filter").addEventListener("change", () => { shown = PART; load().catch(failed); });
   at("more").addEventListener("click", () => { shown += PART; list(); });
   const timer = setInterval(() => refresh().catch(() => null), AGAIN);
   signal.addEventListener("abort", () => clearInterval(timer));

@@ -1,7 +1,7 @@
 // The page of the service: where one is, who is there, and what is shown. Every view is made anew from its template, and
 // what it holds goes with it.
 
-import { line, Problem } from "./api.js";
+import { get, line, Problem } from "./api.js";
 import { showActivity, showTokens } from "./tokens.js";
 import { showBudget } from "./budget.js";
 import { startAsking, stopAsking, watchConnection } from "./connection.js";
@@ -102,7 +102,8 @@ async function enter(text) {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new Problem({ detail: "This is not a token: it holds signs that no token has." }, 0);
   await signIn(text);
   at("dataset").textContent = `${session.served.dataset}: counts of ${counted()}`;
-  at("who").textContent = `${session.who.name} (${session.who.role})`;
+  const { name, role } = session.who;
+  at("who").textContent = name === role ? name : `${name} (${role})`;
   for (const link of at("nav").querySelectorAll("[data-owner]")) link.hidden = !isOwner();
   for (const id of ["who", "leave", "nav"]) at(id).hidden = false;
   startAsking();
@@ -122,6 +123,8 @@ function leave(words = "") {
 }
 
 async function showMe(made) {
+  session.who = await get("/v1/whoami", made.signal);
+  if (made.signal.aborted) return;
   const { name, role, expires_at: expires, quota } = session.who;
   const used = (most, now, shown) => (most === null || most === undefined ? `${shown(now ?? 0)}; no limit` : `${shown(now)} of ${shown(most)}`);
   const facts = [

@@ -1,6 +1,6 @@
 // Tokens and what they were used for, for owners.
 
-import { get, getPage, post, remove } from "./api.js";
+import { get, getPage, inquire, remove, Unreachable } from "./api.js";
 import { copyButton, sure } from "./dialogs.js";
 import { button, element, row } from "./elements.js";
 import { count, short, when } from "./figures.js";
@@ -21,9 +21,10 @@ export async function showTokens({ at, signal }) {
 
   function line(token) {
     const expired = token.expires_at && Date.parse(token.expires_at) <= Date.now();
+    const { most_above: above = null, most_epsilon: epsilon = null } = token.quota ?? {};
     const quotas = [
-      token.most_above == null ? null : `${count(token.most_above)} ABOVE`,
-      token.most_epsilon == null ? null : `ε ${short(String(token.most_epsilon))}`,
+      above === null ? null : `${count(token.quota.above)} of ${count(above)} ABOVE`,
+      epsilon === null ? null : `ε ${short(token.quota.epsilon)} of ${short(epsilon)}`,
     ].filter(Boolean).join(", ");
     const state = token.revoked_at
       ? element("td", {}, "revoked ", when(token.revoked_at))
@@ -44,22 +45,31 @@ export async function showTokens({ at, signal }) {
     }
   }
 
+  // An analyst charges nothing: only an owner's epsilon can be bounded.
+  const permit = () => { form.elements.most_epsilon.disabled = at("charge").hidden = form.elements.role.value !== "owner"; };
+  form.elements.role.addEventListener("change", permit);
+  permit();
+
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const fields = Object.fromEntries(new FormData(form));
     const body = { name: fields.name.trim(), role: fields.role };
-    if (fields.expires_at) body.expires_at = new Date(fields.expires_at).toISOString();
+    if (fields.expires) body.expires = new Date(fields.expires).toISOString();
     if (fields.most_above) body.most_above = Number(fields.most_above);
     if (fields.most_epsilon) body.most_epsilon = fields.most_epsilon;
     at("token-trouble").textContent = "";
     at("add").disabled = true;
     try {
-      const made = await post("/v1/tokens", body);
+      const made = await inquire("/v1/tokens", body);
       form.reset();
+      permit();
       once(made);
       await list();
     } catch (problem) {
-      if (!signal.aborted) at("token-trouble").textContent = problem.message;
+      if (signal.aborted) return;
+      // The service does not keep the text, so a lost one cannot be asked for again.
+      const lost = problem instanceof Unreachable ? " The token may have been made all the same: then it is in the list; revoke it, and make another." : "";
+      at("token-trouble").textContent = problem.message + lost;
     } finally {
       at("add").disabled = false;
     }
@@ -90,13 +100,16 @@ export async function showActivity({ at, signal }) {
     at("activity").append(...page.rows.map((asked) => row(ASKED, [
       when(asked.at),
       asked.by ?? "",
-      element("a", { href: `#/gates/${asked.gate}` }, asked.gate),
+      element("a", { href: `#/gates/${asked.gate}` }, asked.gate_name || asked.gate),
       element("td", { class: outcome(asked) }, outcome(asked) === "lost" ? "lost" : outcome(asked).toUpperCase()),
       element("td", { class: "code" }, asked.where),
     ])));
     at("more").hidden = !next;
     at("no-activity").hidden = at("activity").hasChildNodes();
   };
-  at("more").addEventListener("click", () => more());
+  at("more").addEventListener("click", () => {
+    at("activity-trouble").textContent = "";
+    more().catch((problem) => { if (!signal.aborted) at("activity-trouble").textContent = problem.message; });
+  });
   await more();
 }
