@@ -107,3 +107,12 @@ def many_answers(database: Any, gate: str, number: int) -> None:
         ]
         connection.execute(insert(ASKS), copies)
         connection.execute(update(GATES).where(GATES.c.id == gate).values(asked=number, below=number))
+
+
+def call(page: Any, module: str, function: str, *arguments: Any) -> Any:
+    """What a function of one of the page's modules returns."""
+    code = """async ([module, name, given]) => {
+      const beside = document.querySelector("script[type=module]").src;
+      return (await import(new URL(module, beside)))[name](...given);
+    }"""
+    return page.evaluate(code, [module, function, arguments])

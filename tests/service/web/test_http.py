@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from fastapi import FastAPI
 from tests.support.serving import CERTAIN, MANY, NOBODY, TOP, assert_problem
-
-from sparsegate.service.web.http import page_routes
 
 GATE = "/v1/gates/g-0123456789abcdef"
 
@@ -202,32 +197,3 @@ def test_the_examples_of_requests_are_requests_that_the_service_takes(service):
     assert opened.status_code == 201
     assert service.ask(opened.json()["id"], question["where"]).status_code == 200
     assert service.send("POST", "/v1/top", top).status_code == 200
-
-
-def test_the_page_is_the_files_of_its_folder_that_a_page_is_made_of_and_no_other(tmp_path, service):
-    kinds = {
-        "index.html": "text/html; charset=utf-8",
-        "page.css": "text/css; charset=utf-8",
-        "page.js": "text/javascript; charset=utf-8",
-        "gates.js": "text/javascript; charset=utf-8",
-        "icon.svg": "image/svg+xml",
-    }
-    for name in (*kinds, "secret.txt", "keys"):
-        (tmp_path / name).write_text(name)
-    app = FastAPI(docs_url=None)
-    app.include_router(page_routes(tmp_path))
-    service.app = app
-    for name, kind in kinds.items():
-        got = service.send("GET", "/" if name == "index.html" else f"/{name}", token=None)
-        assert (got.text, got.headers["content-type"]) == (name, kind)
-    for path in ("/secret.txt", "/keys", "/index.html", "/../secret.txt", "/page.css/../secret.txt"):
-        assert service.send("GET", path, token=None).status_code == 404
-
-
-def test_the_page_asks_for_nothing_that_the_service_does_not_have(standing):
-    page = standing.send("GET", "/", token=None)
-    assert page.status_code == 200
-    wanted = re.findall(r'(?:href|src)="([^"#]+)"', page.text)
-    assert wanted
-    for path in wanted:
-        assert standing.send("GET", path, token=None).status_code == 200, path

@@ -171,6 +171,8 @@ def test_it_fits_a_phone_and_can_be_read(page: Any, service: tuple[Service, str]
         "#/open": "#open",
         f"#/gates/{made}": "#answers tr",
         "#/budget": "#entries tr",
+        "#/tokens": "#token-list tr",
+        "#/activity": "#activity tr",
         "#/me": "#me dd",
     }.items():
         go(page, place)

@@ -15,7 +15,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from tests.support.browsing import browsing, go, many_answers, needs_browser, sign_in, tab
+from tests.support.browsing import browsing, call, go, many_answers, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 pytestmark = needs_browser
@@ -115,12 +115,10 @@ def test_the_answers_download_as_csv(page: Any, service: tuple[Service, str], fe
 
 
 def test_no_cell_of_the_csv_is_a_formula(page: Any) -> None:
-    made = page.evaluate(
-        "async () => (await import('/answers.js')).asCsv([{number: 1, at: '2030-01-01T00:00:00Z', above: false,"
-        " estimate: -3, by: '=cmd', where: '-1 < 2, \"x\"'}])"
-    )
-    number, _, _, answer, estimate, by, where = next(csv.reader(io.StringIO(made.split("\r\n")[1])))
-    assert (number, answer, estimate, by, where) == ("1", "below", "-3", " =cmd", ' -1 < 2, "x"')
+    answer = {"number": 1, "at": "2030-01-01T00:00:00Z", "above": False, "estimate": -3}
+    made = call(page, "answers.js", "asCsv", [answer | {"by": "=cmd", "where": '-1 < 2, "x"'}])
+    number, _, _, word, estimate, by, where = next(csv.reader(io.StringIO(made.split("\r\n")[1])))
+    assert (number, word, estimate, by, where) == ("1", "below", "-3", " =cmd", ' -1 < 2, "x"')
 
 
 def test_a_row_is_copied_as_curl_and_as_python_without_the_token(
@@ -150,9 +148,8 @@ def test_the_python_recipe_asks_what_the_row_asked(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    recipe = "async ([origin, id, where]) => (await import('/recipes.js')).inPython(origin, id, where)"
     monkeypatch.setenv("SPARSEGATE_TOKEN", service[0].analyst)
-    code = page.evaluate(recipe, [service[1], few, "country = 'DE\n\\'"])
+    code = call(page, "recipes.js", "inPython", service[1], few, "country = 'DE\n\\'")
     exec(compile(code, "recipe", "exec"), {})
     assert capsys.readouterr().out == "BELOW None\n"
     assert service[0].send("GET", f"/v1/gates/{few}/answers").json()[-1]["where"] == "country = 'DE\n\\'"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.browsing import ask, browsing, go, needs_browser, sign_in, tab
+from tests.support.browsing import ask, browsing, call, go, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 pytestmark = needs_browser
@@ -91,10 +91,13 @@ KINDS = [
 
 
 def test_examples_and_completions_of_other_schemas(page: Any) -> None:
-    made = page.evaluate("async columns => (await import('/condition.js')).examples(columns)", KINDS)
-    assert made[:3] == ["ward = 'value'", "age >= 10", "seen >= DATE '2030-01-31'"]
-    quoted = "async columns => { const { nameOf } = await import('/condition.js'); return columns.map(nameOf); }"
-    assert page.evaluate(quoted, KINDS) == ["ward", "age", "seen", '"in"', '"a ""b"""']
+    assert call(page, "condition.js", "examples", KINDS)[:3] == [
+        "ward = 'value'",
+        "age >= 10",
+        "seen >= DATE '2030-01-31'",
+    ]
+    names = [call(page, "condition.js", "nameOf", column) for column in KINDS]
+    assert names == ["ward", "age", "seen", '"in"', '"a ""b"""']
 
 
 def test_a_column_completes_itself_with_the_keyboard(page: Any) -> None:

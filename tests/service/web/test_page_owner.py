@@ -1,4 +1,4 @@
-"""The page in a real browser: what an owner sees of the budget."""
+"""The page in a real browser: what an owner sees of budget, tokens and activity."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.browsing import browsing, go, needs_browser, sign_in, tab
-from tests.support.serving import MANY, Service, listening, serving, visits
+from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 from sparsegate.ledger.account import exact_text
 
@@ -60,3 +60,57 @@ def test_the_budget_has_its_entries_and_a_chart_of_spending(page: Any, service: 
 
 def curve(page: Any) -> str:
     return str(page.locator("#spending .curve").get_attribute("d"))
+
+
+def test_a_token_is_made_with_its_limits_shown_once_and_revoked(
+    browser: Any, page: Any, service: tuple[Service, str]
+) -> None:
+    go(page, "#/tokens")
+    page.get_by_label("Whose").fill("bert <b>")
+    page.get_by_label("Expires").fill("2040-01-31T12:00")
+    page.get_by_label("At most this many ABOVE").fill("7")
+    assert page.get_by_label("At most this much epsilon").is_hidden(), "an analyst charges nothing"
+    page.keyboard.press("Enter")
+    shown = page.get_by_label("The token of bert <b>")
+    shown.wait_for()
+    text = shown.input_value()
+    line = page.locator("#token-list tr").filter(has_text="bert <b>")
+    line.wait_for()
+    assert "0 of 7 ABOVE" in line.text_content()
+    assert line.locator("time").nth(1).get_attribute("title") == "2040-01-31 11:00:00 UTC"
+    assert service[0].send("GET", "/v1/whoami", token=text).json()["quota"]["most_above"] == 7
+    page.get_by_role("button", name="Done, hide it").click()
+    page.reload()
+    line.wait_for()
+    assert text not in page.content()
+    with tab(browser, service[1]) as other:
+        sign_in(other, text)
+        line.get_by_role("button", name="Revoke").click()
+        page.get_by_role("dialog").get_by_text("bert <b>").wait_for()
+        page.get_by_role("button", name="Back").click()
+        assert service[0].send("GET", "/v1/whoami", token=text).status_code == 200
+        line.get_by_role("button", name="Revoke").click()
+        page.get_by_role("button", name="Revoke it").click()
+        line.get_by_text("revoked").wait_for()
+        other.get_by_label("Token").wait_for()
+    page.get_by_label("Whose").fill("bert <b>")
+    page.keyboard.press("Enter")
+    page.locator("#token-form [role=alert]").get_by_text("name").wait_for()
+    page.get_by_label("Whose").fill("berta")
+    page.get_by_label("Role").select_option("owner")
+    page.get_by_label("At most this much epsilon").fill("0.5")
+    page.get_by_role("button", name="Make a token").click()
+    page.locator("#token-list tr").filter(has_text="ε 0 of 0.5").wait_for()
+
+
+def test_an_owner_sees_who_asked_what(page: Any, service: tuple[Service, str]) -> None:
+    gate = service[0].open_gate(name="watched")
+    service[0].ask(gate, NOBODY)
+    go(page, "#/activity")
+    line = page.locator("#activity tr").filter(has_text="watched")
+    line.wait_for()
+    for part in ("anna", "watched", "BELOW", NOBODY):
+        assert part in line.text_content()
+    line.get_by_role("link").click()
+    page.get_by_role("heading", name="watched").wait_for()
+    page.locator("#answers tr").filter(has_text="anna").wait_for()

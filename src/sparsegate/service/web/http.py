@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -20,34 +17,12 @@ from sparsegate.service.web.in_threads import ThreadedKeeper
 from sparsegate.service.web.metrics import Metrics
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck
 from sparsegate.service.web.openapi import describe
+from sparsegate.service.web.page_files import page_routes
 from sparsegate.service.web.readiness import Readiness
 from sparsegate.service.web.request_log import RequestLog
 from sparsegate.tables.release import installed_version
 
 _RULES: Final = {"missing": "must be given", "extra_forbidden": "is not known here"}
-
-_PAGE_KINDS: Final = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
-
-
-def page_routes(folder: Traversable | None = None) -> APIRouter:
-    """A route for each file of the page, index.html at the root; they are read once, and nothing else is served."""
-    place = files("sparsegate.service.web").joinpath("page") if folder is None else folder
-    router = APIRouter(include_in_schema=False)
-    for file in place.iterdir():
-        kind = _PAGE_KINDS.get(file.name.rpartition(".")[2])
-        if kind is not None:
-            path = "/" if file.name == "index.html" else f"/{file.name}"
-            router.add_api_route(path, partial(_page_file, file.read_bytes(), kind), methods=["GET"])
-    return router
-
-
-async def _page_file(content: bytes, kind: str) -> Response:
-    return Response(content, headers={"Content-Type": kind})
 
 
 def create_app(

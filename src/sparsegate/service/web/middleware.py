@@ -61,8 +61,11 @@ class ErrorBoundary:
                 begun = True
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                # Answers of /v1 belong to one token. The rest may be kept, but must be checked again before use.
-                headers["Cache-Control"] = "no-store" if scope["path"].startswith("/v1") else "no-cache"
+                # Answers of /v1 belong to one token. The rest may be kept, but must be checked again before use, unless
+                # its address changes with it.
+                if scope["path"].startswith("/v1"):
+                    headers["Cache-Control"] = "no-store"
+                headers.setdefault("Cache-Control", "no-cache")
             await send(message)
 
         try:
