@@ -119,6 +119,15 @@ def test_many_runs_are_made_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len({tuple(row) for row in rungs.tolist()}) > 4  # a batch is of three: none repeats another
 
 
+@pytest.mark.parametrize(
+    ("key", "counts"),
+    [("noisy-scores-10", {2: 2, 20: 4}), ("noisy-scores-1", {0: 5, 40: 3}), ("svt-retr-1d", {6: 1, 5: 4, 40: 5, 3: 8})],
+)
+def test_scores_that_are_beyond_all_noise_are_simulated_without_a_warning(key: str, counts: dict[int, int]) -> None:
+    rungs = simulate(key, Scores.histogram(counts), count=1, epsilon=50, runs=5, rng=1)
+    assert (rungs <= 0).all()
+
+
 @given(
     st.dictionaries(st.integers(0, 40), st.integers(1, 9), min_size=2, max_size=6),
     st.sampled_from(sorted(METHODS)),

@@ -57,7 +57,7 @@ _ABOVE, _BELOW = 8.0, 40.0  # this far above and below the scores that matter, i
 _DENSE = 0.5  # hazard from which all items of a bucket are candidates
 _SLACK = 4.0  # rings expected beyond c, in standard deviations: hardly a run falls short
 _STEPS, _NUDGE = 3, 1.01  # Newton steps towards the horizon, and the factor that measures a slope
-_STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings at once, or never
+STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings at once, or never
 _LEAST = 1e-300  # keeps a probability that underflows from dividing by zero: such an item never rings
 
 
@@ -102,7 +102,7 @@ class ExponentialLaw:
 
     def rate(self, z: Floats) -> Floats:
         """exp(z)."""
-        result: Floats = np.exp(np.clip(z, -_STEEPEST, _STEEPEST))
+        result: Floats = np.exp(np.clip(z, -STEEPEST, STEEPEST))
         return result
 
     def hazard(self, z: Floats, time: Floats) -> Floats:
@@ -227,8 +227,8 @@ class _Window:
         sizes = self.buckets.sizes
         z = (self.buckets.typical - self.levels[:, None]) / self.scale
         slower = np.cumsum((sizes * self.law.rate(z))[:, ::-1], axis=1)[:, ::-1]
-        with np.errstate(divide="ignore", over="ignore"):
-            until = np.max((wanted - self.buckets.starts) / slower, axis=1)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # 0 / 0: nobody is wanted, and nobody rings
+            until = np.fmax.reduce((wanted - self.buckets.starts) / slower, axis=1)
         for _ in range(_STEPS):
             until = np.minimum(until, end)
             quiet, nudged = (np.exp(-self.law.hazard(z, h[:, None])) for h in (until, until * _NUDGE))

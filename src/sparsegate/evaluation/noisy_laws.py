@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from sparsegate.evaluation.arrivals import ExponentialLaw, TraversalLaw
+from sparsegate.evaluation.arrivals import STEEPEST, ExponentialLaw, TraversalLaw
 from sparsegate.evaluation.ranked import Floats
 
 _LEAST = 1e-300  # a time before every ring
@@ -33,7 +33,8 @@ class LaplaceLaw(ExponentialLaw):
         """Where the bar stands at the quantile 1 - exp(-H) of the noise."""
         with np.errstate(divide="ignore"):
             lower = np.log(-2 * np.expm1(-np.minimum(hazard, math.log(2))))
-        result: Floats = np.exp(np.where(hazard < math.log(2), lower, hazard - math.log(2)) - z)
+        bar = np.where(hazard < math.log(2), lower, hazard - math.log(2)) - z
+        result: Floats = np.exp(np.clip(bar, -STEEPEST, STEEPEST))
         return result
 
 
