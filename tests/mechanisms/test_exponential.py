@@ -23,7 +23,7 @@ from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.noise import Seeded, clocks
 
-RUNS = 5_000
+RUNS = 2_500
 SCORES = [0, 3, 3, 5]
 
 

@@ -19,7 +19,7 @@ from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import select_top
 from sparsegate.noise import Seeded, clocks
 
-SCORES, RUNS = [0, 1, 1], 5_000
+SCORES, RUNS = [0, 1, 1], 2_000
 
 
 def drawn(form, scale: Fraction, count: int, seed: int, runs: int = RUNS) -> Counter[tuple[tuple[int, ...], ...]]:
@@ -46,6 +46,18 @@ def test_items_and_noisy_scores_have_exactly_their_probabilities(form, scale, co
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:
     law = noisy_law(SCORES, 1.5, 1, reach=22, values=True)
     assert law_p(drawn(form, off * Fraction(3, 2), 1, seed=3), law) < FALSE_ALARM
+
+
+def test_the_check_is_right_where_most_outcomes_are_rarer_than_one_in_all_draws() -> None:
+    # Thirty common outcomes and 30,000 rare ones, 2,000 draws: uncommon cells of their own would make chi-square jump.
+    chances = np.r_[np.full(30, 0.5 / 30), np.full(30_000, 0.5 / 30_000)]
+    law = dict(enumerate(chances.tolist()))
+    rng = np.random.default_rng(1)
+    found = [law_p(Counter(rng.choice(chances.size, 2_000, p=chances).tolist()), law) for _ in range(100)]
+    # Uniform, as a p-value must be: as many samples below a twentieth as above the rest.
+    assert 1e-5 < min(found) < 0.05 < 0.95 < max(found) < 1 - 1e-5
+    off = chances * np.r_[np.full(30, 1.2), np.full(30_000, 0.8)]
+    assert law_p(Counter(rng.choice(off.size, 20_000, p=off).tolist()), law) < FALSE_ALARM
 
 
 def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:

@@ -25,7 +25,7 @@ from sparsegate.mechanisms.subset import Exponent, Subsets, happens, subset_grou
 from sparsegate.noise import Seeded, Source
 from sparsegate.noise.expansions import interval_arithmetic
 
-RUNS = 4_000
+RUNS = 2_500
 
 
 def observed(scores: Scores, rate: Fraction, count: int, seed: int, runs: int = RUNS) -> Counter[tuple[int, ...]]:

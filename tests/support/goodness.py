@@ -36,10 +36,13 @@ def law_p(observed: Mapping[Hashable, int], law: Law) -> float:
     """The p-value of a chi-square test of outcomes against their law; rare ones are pooled until ten are expected."""
     assert set(observed) <= set(law), "something of probability zero came up"
     draws = sum(observed.values())
-    cells = sorted(((draws * probability, observed.get(key, 0)) for key, probability in law.items()), reverse=True)
-    while len(cells) > 1 and cells[-1][0] < 10:
-        (expected, seen), (more, others) = cells.pop(), cells.pop()
-        cells.append((expected + more, seen + others))
+    cells, expected, seen = [], 0.0, 0
+    for key, probability in sorted(law.items(), key=lambda item: item[1]):
+        expected, seen = expected + draws * probability, seen + observed.get(key, 0)
+        if expected >= 10:
+            cells.append((expected, seen))
+            expected, seen = 0.0, 0
+    cells[-1] = (cells[-1][0] + expected, cells[-1][1] + seen)
     statistic = sum((seen - expected) ** 2 / expected for expected, seen in cells)
     return float(stats.chi2.sf(statistic, len(cells) - 1))
 
