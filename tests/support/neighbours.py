@@ -10,7 +10,8 @@ import duckdb
 
 from sparsegate.service.data.dataset import ServedTable
 
-PATIENTS = 20_000
+PATIENTS = 19_000
+"""With what fills their notes up, not within one person of the edge of a public size (20,480 rows)."""
 BASE = f"""SELECT i AS patient, 'ward ' || i % 40 AS ward, i % 90 AS age, i % 97 AS stay, 'note ' || i % 500 AS note
 FROM range({PATIENTS}) AS t(i)"""
 ONE_MORE = {
@@ -19,6 +20,8 @@ ONE_MORE = {
     "cells that nobody else has": f"SELECT {PATIENTS}, 'ICU', -1, -1, repeat('é', 1000)",
     "nothing but nulls": f"SELECT {PATIENTS}, NULL, NULL, NULL, NULL",
     "many rows": f"SELECT {PATIENTS}, 'ward 1', 50, 3, 'note 1' FROM range(50)",
+    "fifty long notes": f"SELECT {PATIENTS}, 'ward 1', 50, 3, repeat('😀', 998) || i FROM range(50) AS t(i)",
+    "fifty short notes": f"SELECT {PATIENTS}, 'ward 1', 50, 3, 'mine ' || i FROM range(50) AS t(i)",
 }
 """What the one person more has."""
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from sparsegate.conditions.costs import Unbounded, cost_of
 from sparsegate.conditions.schema import Column, Schema
 from sparsegate.conditions.sql import sql_of
-from sparsegate.conditions.tree import All, Either, Literal, Node, Not, columns_in, split
+from sparsegate.conditions.tree import All, Either, Literal, Node, Not, by_column, columns_in, split
 from sparsegate.errors import ConditionError
 
 FALSE, UNKNOWN, TRUE = 0, 1, 2
@@ -46,9 +46,13 @@ class Leaf:
     cost: int
     """The public upper bound of its work on one row; see ``costs``."""
 
+    def truth(self, dialect: str = "duckdb") -> str:
+        """The test as a truth value for a row, null where it is unknown."""
+        return sql_of(self.node, dialect)
+
     def sql(self, dialect: str = "duckdb") -> str:
         """The test as a number for a row: 0 false, 1 unknown, 2 true."""
-        return f"coalesce(2 * CAST({sql_of(self.node, dialect)} AS TINYINT), 1)"
+        return f"coalesce(2 * CAST({self.truth(dialect)} AS TINYINT), 1)"
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,22 @@ class Condition:
         """The public upper bound of the work on one row; raises ConditionError where there is none. See ``costs``."""
         return sum(leaf.cost for leaf in self.leaves) + self._cut[1]
 
-    def combine(self, values: Sequence[Values]) -> Values:
-        """The value of the condition for every row, from the values of ``leaves``, in that order: 0, 1 or 2."""
-        return np.broadcast_to(self._from_leaves(values, _ARRAYS), np.shape(values[0])).astype(np.int8)
+    def combine(self, values: Sequence[Values], spread: Callable[[str, Values], Values] | None = None) -> Values:
+        """The value of the condition for every row, from the values of ``leaves``, in that order: 0, 1 or 2.
+
+        With ``spread`` the values of a leaf that looks at one column are those on the different values of that column;
+        what concerns one column alone is combined there, and ``spread(name, ...)`` brings it to the rows. A condition
+        without columns has one value.
+        """
+        if spread is None:
+            return np.broadcast_to(self._from_leaves(values, _ARRAYS), np.shape(values[0])).astype(np.int8)
+        look = self._look(values)
+
+        def whole(node: Node) -> Values | None:
+            names = {column.name for column in columns_in(node)}
+            return spread(names.pop(), _combined(node, look, _ARRAYS)) if len(names) == 1 else None
+
+        return np.asarray(_combined(by_column(self.tree), look, _ARRAYS, whole), np.int8)
 
     def combined_sql(self, columns: Sequence[str]) -> str:
         """``combine`` as SQL over columns that hold the leaves: every part of it is worked out on every row."""
@@ -91,8 +108,11 @@ class Condition:
         return ConditionError(rule, self.text, 0, len(self.text), next_step=next_step)
 
     def _from_leaves(self, values: Sequence[Any], kleene: _Kleene) -> Any:
+        return _combined(self.tree, self._look(values), kleene)
+
+    def _look(self, values: Sequence[Any]) -> Callable[[Node], Any]:
         found = {sql_of(leaf.node): value for leaf, value in zip(self.leaves, values, strict=True)}
-        return _combined(self.tree, lambda node: found[sql_of(node)], kleene)
+        return lambda node: found[sql_of(node)]
 
     @cached_property
     def _cut(self) -> tuple[tuple[Leaf, ...], int]:
@@ -146,14 +166,22 @@ _NOTHING: Final = _Kleene(*[lambda *_: ""] * 5)
 """For whoever looks at the leaves and not at the value."""
 
 
-def _combined(node: Node, look: Callable[[Node], Any], kleene: _Kleene, depth: int = 0) -> Any:
-    """The value of a tree, from the values that ``look`` gives for its leaves."""
+def _combined(
+    node: Node,
+    look: Callable[[Node], Any],
+    kleene: _Kleene,
+    whole: Callable[[Node], Any] = lambda node: None,
+    depth: int = 0,
+) -> Any:
+    """The value of a tree, from the values that ``look`` gives for its leaves, and ``whole`` for what it knows."""
 
     def below(nodes: Sequence[Node]) -> list[Any]:
-        return [_combined(each, look, kleene, depth + 1) for each in nodes]
+        return [_combined(each, look, kleene, whole, depth + 1) for each in nodes]
 
     if depth > MOST_CASES:
         raise Unbounded(f"must not have more than {MOST_CASES} cases one after another", _SHORTER)
+    if (known := whole(node)) is not None:
+        return known
     match node:
         case Literal(constant=constant):
             return kleene.constant(UNKNOWN if constant is None else TRUE if constant else FALSE)

@@ -113,6 +113,23 @@ def columns_in(node: Node) -> Iterator[Column]:
         yield from columns_in(each)
 
 
+def by_column(node: Node) -> Node:
+    """The same condition, in which the terms of an AND or an OR that look at one and the same column stand together."""
+    match node:
+        case Not(term):
+            return Not(by_column(term))
+        case All(terms) | Either(terms):
+            groups: dict[frozenset[Column], list[Node]] = {}
+            for term in map(by_column, terms):
+                groups.setdefault(frozenset(columns_in(term)), []).append(term)
+            kept = (
+                [type(node)(tuple(found))] if len(names) == 1 and found[1:] else found
+                for names, found in groups.items()
+            )
+            return type(node)(tuple(each for found in kept for each in found))
+    return node
+
+
 def split(node: Node) -> tuple[Node, Node, Node] | None:
     """``node`` as (test, then, otherwise), with the first choice in it brought to the top; None where there is none.
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.support.neighbours import ATTACK, BASE, CONDITIONS, ONE_MORE, neighbours, opened
 from tests.support.pretend_service import Shop
 
 import sparsegate.service.data.constant_work as constant_work
+import sparsegate.service.data.people_bits as people_bits
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError
-from sparsegate.service.data.constant_work import LEAST, count_owners, count_people, public_size
+from sparsegate.service.data.constant_work import count_people
 from sparsegate.service.data.copying import SERVED
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
@@ -60,7 +60,7 @@ def steps(dataset: ServedTable, text: str, monkeypatch: pytest.MonkeyPatch) -> l
 
     condition = read_condition(text, dataset.schema)
     with monkeypatch.context() as patch:
-        for name in ("take", "cumsum", "diff", "count_nonzero", "minimum", "maximum", "where", "full"):
+        for name in ("take", "packbits", "broadcast_to", "bitwise_count", "arange", "minimum", "where"):
             patch.setattr(np, name, watched(name, getattr(np, name)))
         connection: Any = Watched(dataset._idle.get(), seen)
         count_people(condition, dataset._copy, connection, SERVED)
@@ -83,7 +83,7 @@ def test_no_query_filters_and_every_leaf_is_worked_out(tmp_path: Path, monkeypat
             seen = steps(dataset, text, monkeypatch)
             queries = " ".join(each for each in seen if isinstance(each, str))
             leaves = read_condition(text, dataset.schema).leaves
-            assert all(queries.count(leaf.sql()) >= 1 for leaf in leaves)
+            assert all(queries.count(leaf.truth()) >= 1 for leaf in leaves)
             assert not {"WHERE", "GROUP", "DISTINCT", "LIMIT", "JOIN"} & set(queries.split())
 
 
@@ -100,41 +100,15 @@ def test_the_connections_work_without_an_optimizer_that_knows_the_values(tmp_pat
 
 def test_nothing_that_counts_has_a_loop_over_rows_or_a_branch_on_a_result() -> None:
     """Read off the source: what is branched on is the condition, the unit and the schema."""
-    tree = ast.parse(Path(constant_work.__file__).read_text(encoding="utf-8"))
-    tests = [ast.unparse(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp | ast.While)]
+    trees = [ast.parse(inspect.getsource(file)) for file in (constant_work, people_bits)]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    tests = [ast.unparse(node.test) for node in nodes if isinstance(node, ast.If | ast.IfExp | ast.While)]
     assert set(tests) <= {
         "TYPE_CHECKING",
-        "size",
-        "self.ends is None",
         "len(names) == 1",
-        "name is None",
-        "part.column is None",
-        "ends is None",
+        "len(columns) == 1",
+        "columns",
     }
-
-
-# --- Sizes -----------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**9))
-def test_a_public_size_is_enough_and_at_most_an_eighth_more(size: int) -> None:
-    assert size <= public_size(size) <= max(LEAST, size + size // 8 + 1)
-    assert public_size(public_size(size)) == public_size(size)
-
-
-def test_few_sizes_are_told_apart() -> None:
-    assert len({public_size(size) for size in range(65_536)}) == 1 + 8 * 4
-
-
-# --- People ----------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=5), max_size=30), st.integers(1, 9))
-def test_owners_are_those_with_a_match_and_fillings_are_nobody(people: list[list[bool]], filling: int) -> None:
-    rows = [match for person in people for match in person] + [False] * filling
-    ends = np.cumsum([len(person) for person in people], dtype=np.int64) - 1
-    padded = np.concatenate([ends, np.full(7, len(rows) - 1)]).astype(np.int64)
-    assert count_owners(np.array(rows), padded) == sum(map(any, people))
 
 
 # --- Cells -----------------------------------------------------------------------------------------------------------

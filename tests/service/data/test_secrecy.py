@@ -61,7 +61,7 @@ def test_whatever_goes_wrong_in_a_count_is_one_constant_text(
     with ServedTable.open([file], user="visitor") as dataset:
         condition = read_condition("page = 'x'", dataset.schema)
         with monkeypatch.context() as patch:
-            patch.setattr(Leaf, "sql", lambda leaf: sql)
+            patch.setattr(Leaf, "truth", lambda leaf: sql)
             with pytest.raises(TableError) as caught:
                 dataset.count(condition)
         assert str(caught.value) == COUNT_FAILED

@@ -4,38 +4,40 @@ An ask takes the same steps for every database of the same public sizes:
 
     1. the engine works out every leaf of the condition on every value of its column (on every row, if it compares
        columns), without a WHERE, a short circuit or an optimizer that knows the values;
-    2. each row takes the result of its value, by its code;
-    3. the results of the leaves are combined by arithmetic (``Condition.combine``);
-    4. a running sum of the matches is looked up where each person's rows end: it has grown for those who match.
+    2. what concerns one column alone is combined by arithmetic, still on its values (``Condition.combine``);
+    3. each row takes the result of its value, by its code, and the results of the columns are combined;
+    4. one addition tells who has a row that matches (``people_bits``).
 
-No filter, no hash table, no work for each match. (``logical_or.reduceat`` looks simpler, and stops at the first match
-of each person.)
+No filter, no hash table, no work for each match or person. (``logical_or.reduceat`` looks simpler, and stops at the
+first match of each person.) Nearly all of it runs without the interpreter's lock, so counts use all cores.
 
-**Public sizes.** The rows, the people and the different values of each column are filled up with nulls to a
-``public_size``: at least 4,096, and else one of eight steps to each doubling. Those sizes, and the schema, are treated
-as public; the work follows from them and the condition, and so do D and what is refused as too dear. One person more or
-less changes a size only where it stands within that person's rows of the edge of a step.
+**Public sizes.** The rows and the different values of each column, and the characters in them, are filled up to sizes
+that are treated as public, and so is the schema (``filling``). The work follows from them and the condition, and so do
+D and what is refused as too dear. One person more or less changes a size only where it stands within that person's rows
+of the edge of a step.
 
 **How long it takes at worst** is a sum over the steps: queries, values times the cost of the leaves on them
 (``conditions.costs``), rows times the leaves, and the people. What this machine takes for each is measured at the start
 on made-up cells that are as bad as cells can be: as long as they may be, and almost what is looked for (``Speed``).
 
-**What remains** is how long the engine takes over one value: at most the public cost of the condition
-(``conditions.costs``), because cells are cut to a public length, and at most a 4,096th of the ask that D allows; for a
-person with many values, as many of these. Whose time, and which rows lie near one another in memory, is not hidden from
-whoever runs on the same machine; D, which is above all of it, hides it from those who ask.
+**What remains** is what the engine takes for the same number of cells and characters: a pattern is looked for longer
+where its beginning is everywhere, and a cast takes longer where it fails. For one value it is at most the public cost
+of the condition (``conditions.costs``), because cells are cut to a public length, and at most a 4,096th of the ask that
+D allows; for a person with many values, as many of these. Whose time, and which rows lie near one another in memory, is
+not hidden from whoever runs on the same machine; D, which is above all of it, hides it from those who ask.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sparsegate.conditions import TRUE, Column, Condition, Kind, Leaf, Schema, read_condition
+from sparsegate.conditions import TRUE, UNKNOWN, Column, Condition, Kind, Leaf, Schema, read_condition
 from sparsegate.conditions.tree import columns_in
+from sparsegate.service.data.people_bits import count_owners, last_rows
 from sparsegate.tables.columns import identifier
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from duckdb import DuckDBPyConnection
 
-LEAST: Final = 4_096
-STEPS: Final = 8
+    from sparsegate.service.data.people_bits import Words
+
 REPEATS: Final = 3
 BLOCK: Final = 1_024
 _WORST: Final = {
@@ -62,69 +64,53 @@ _WORST: Final = {
 _LOOKS: Final = {Kind.TEXT: "LIKE '%~~~~%'"}
 
 
-def public_size(size: int) -> int:
-    """The size rounded up to a public one.
-
-    >>> public_size(1), public_size(4_097), public_size(1_000_000)
-    (4096, 4608, 1048576)
-    """
-    step = max(LEAST, 1 << size.bit_length() - 1 if size else 1) // STEPS
-    return max(LEAST, -(-size // step) * step)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Coded:
-    """One column: a table of its different values, and for each row the place of its value there."""
+    """One column: the table that has its different values, and for each row the place of its value there."""
 
     table: str
     size: int
-    codes: npt.NDArray[np.int32] = field(repr=False)
+    codes: npt.NDArray[np.intp] = field(repr=False)
+    """As wide as the machine's addresses: narrower ones would be widened at every ask."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """A table as it is counted. ``filled`` rows are the owner's secret; the rest, up to ``rows``, is filling."""
+    """A table as it is counted: the rows in the order of their people, and filling after them."""
 
     schema: Schema
     unit: str
     """ "user" or "row"."""
     rows: int
-    filled: int = field(repr=False)
-    ends: npt.NDArray[np.int64] | None = field(repr=False)
-    """The last row of each person, filled up with the last row; None where each row is another person."""
+    """The public number of rows."""
+    ends: Words = field(repr=False)
+    """The last row of each person; see ``people_bits``."""
+    order: npt.NDArray[np.intp] = field(repr=False)
+    """Where each row is in the table that has whole rows."""
     coded: Mapping[str, Coded]
     shown: str
     """The rest of a query, after SELECT, that shows the declared columns and the people."""
 
-    @property
-    def people(self) -> int:
-        """The public number of people."""
-        return self.rows if self.ends is None else len(self.ends)
-
 
 @dataclass(frozen=True)
 class EngineQuery:
-    """Leaves that the engine works out in one query: all on one column, or on rows."""
+    """Leaves that the engine works out in one query: on the values in one table, or on rows."""
 
     table: str
     size: int
-    column: str | None
     places: tuple[int, ...]
     leaves: tuple[Leaf, ...]
 
 
 def parts_of(condition: Condition, copy: Copy, rows: str) -> list[EngineQuery]:
     """The queries that a condition takes; ``rows`` is the table that has whole rows."""
-    groups: defaultdict[frozenset[str], list[tuple[int, Leaf]]] = defaultdict(list)
+    tables: defaultdict[tuple[str, int], list[tuple[int, Leaf]]] = defaultdict(list)
     for place, leaf in enumerate(condition.leaves):
-        groups[frozenset(column.name for column in columns_in(leaf.node))].append((place, leaf))
-    parts = []
-    for names, found in groups.items():
-        name = next(iter(names)) if len(names) == 1 else None
-        table, size = (rows, copy.rows) if name is None else (copy.coded[name].table, copy.coded[name].size)
-        places, leaves = zip(*found, strict=True)
-        parts.append(EngineQuery(table, size, name, places, leaves))
-    return parts
+        # A leaf without a column has one value wherever it is worked out.
+        names = {column.name for column in columns_in(leaf.node)} or {next(iter(copy.coded))}
+        coded = copy.coded[next(iter(names))]
+        tables[(coded.table, coded.size) if len(names) == 1 else (rows, copy.rows)].append((place, leaf))
+    return [EngineQuery(*table, *zip(*found, strict=True)) for table, found in tables.items()]
 
 
 def count_people(condition: Condition, copy: Copy, engine: DuckDBPyConnection, rows: str) -> int:
@@ -133,35 +119,22 @@ def count_people(condition: Condition, copy: Copy, engine: DuckDBPyConnection, r
 
     results: dict[int, npt.NDArray[np.int8]] = {}
     for part in parts_of(condition, copy, rows):
-        for place, worked_out in zip(part.places, _worked_out(part, engine), strict=True):
-            if part.column is None:
-                results[place] = worked_out
-            else:
-                results[place] = np.take(worked_out, copy.coded[part.column].codes, mode="clip")
-    matches = condition.combine([results[place] for place in range(len(results))]) == TRUE
-    matches[copy.filled :] = False
-    return count_owners(matches, copy.ends)
+        tests = ", ".join(
+            f"{leaf.truth()} AS leaf_{place}" for place, leaf in zip(part.places, part.leaves, strict=True)
+        )
+        found = engine.execute(f"SELECT {tests} FROM {part.table}").fetchnumpy()
+        for place, leaf, tested in zip(part.places, part.leaves, found.values(), strict=True):
+            columns = set(columns_in(leaf.node))
+            values = np.where(np.ma.getmaskarray(tested), np.int8(UNKNOWN), TRUE * np.ma.getdata(tested).view(np.int8))
+            results[place] = (
+                values if len(columns) == 1 else np.take(values, copy.order, mode="clip") if columns else values[:1]
+            )
 
+    def spread(name: str, values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+        return np.take(values, copy.coded[name].codes, mode="clip")
 
-def count_owners(matches: npt.NDArray[np.bool_], ends: npt.NDArray[np.int64] | None) -> int:
-    """How many people have a row that matches.
-
-    >>> import numpy as np
-    >>> count_owners(np.array([True, True, False, False, True]), np.array([1, 3, 4]))
-    2
-    """
-    import numpy as np
-
-    if ends is None:
-        return int(np.count_nonzero(matches))
-    sums = np.cumsum(matches.view(np.int8), dtype=np.int32)
-    return int(np.count_nonzero(np.diff(sums[ends], prepend=0)))
-
-
-def _worked_out(part: EngineQuery, engine: DuckDBPyConnection) -> Sequence[npt.NDArray[np.int8]]:
-    columns = ", ".join(f"{leaf.sql()} AS leaf_{number}" for number, leaf in enumerate(part.leaves))
-    found = engine.execute(f"SELECT {columns} FROM {part.table}").fetchnumpy()
-    return list(found.values())
+    value = condition.combine([results[place] for place in range(len(results))], spread)
+    return count_owners(np.broadcast_to(value == TRUE, copy.rows), copy.ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +142,7 @@ class Speed:
     """Seconds that this machine takes at worst."""
 
     query: float
-    """For a query."""
+    """For a query, or a leaf more in one."""
     cost: float
     """For a unit of cost on one value."""
     row: float
@@ -183,7 +156,7 @@ class Speed:
         dear = sum(part.size * sum(leaf.cost for leaf in part.leaves) for part in parts)
         steps = condition.cost - sum(leaf.cost for leaf in condition.leaves)
         taken = copy.rows * (len(condition.leaves) + steps)
-        return self.query * len(parts) + self.cost * dear + self.row * taken + self.person * copy.rows
+        return self.query * len(condition.leaves) + self.cost * dear + self.row * taken + self.person * copy.rows
 
     def look(self, copy: Copy, rows: str) -> float:
         """The bound for a condition that looks at every column once, at all of it."""
@@ -206,9 +179,8 @@ def measured_speed(engine: DuckDBPyConnection, copy: Copy) -> Speed:
     block = "memory.main.block"
     schema = Schema((Column("cell", Kind.TEXT),), max_cell=copy.schema.max_cell)
     engine.execute(f"CREATE OR REPLACE TABLE {block} AS SELECT 'a' AS cell FROM range(1)")
-    query = _fastest(
-        lambda: engine.execute(f"SELECT {_leaf_sql(read_condition('TRUE', schema))} FROM {block}").fetchnumpy()
-    )
+    least = f"SELECT {_leaf_sql(read_condition('cell IS NULL', schema))} FROM {block}"
+    query = _fastest(lambda: engine.execute(least).fetchnumpy())
     cost = 0.0
     for cells, texts in _WORST.items():
         cell = cells.format(schema.max_cell)
@@ -221,16 +193,15 @@ def measured_speed(engine: DuckDBPyConnection, copy: Copy) -> Speed:
     engine.execute(f"DROP TABLE {block}")
     # Codes that jump about: no order of the rows is worse for the memory.
     values = np.zeros(max(coded.size for coded in copy.coded.values()), np.int8)
-    codes = (np.arange(copy.rows, dtype=np.int64) * 2_654_435_761 % len(values)).astype(np.int32)
+    codes = np.arange(copy.rows) * 2_654_435_761 % len(values)
     row = _fastest(lambda: np.maximum(taken := np.take(values, codes, mode="clip"), taken) == TRUE)
-    ends = np.linspace(0, copy.rows - 1, copy.people, dtype=np.int64)
-    matches = np.zeros(copy.rows, bool)
+    ends, matches = last_rows(np.arange(copy.rows) // 3, copy.rows), np.zeros(copy.rows, bool)
     person = _fastest(lambda: count_owners(matches, ends))
     return Speed(query=query, cost=cost, row=row / copy.rows, person=person / copy.rows)
 
 
 def _leaf_sql(condition: Condition) -> str:
-    return condition.leaves[0].sql()
+    return condition.leaves[0].truth()
 
 
 def _fastest(work: Callable[[], object]) -> float:

@@ -1,20 +1,24 @@
 """Copying the table that is served: which columns, as what types, cut to a public length, the people as numbers.
 
-What is copied, and how, is told from the schema of the table, which is public, and from what the owner asked for. The
-rows are sorted by person. Every column is kept twice: in the table ``SERVED``, row by row, and as *values and codes*:
-a table of its different values, and for each row the place of its value there, as an array. See ``constant_work``.
+What is copied, and how, is told from the schema of the table, which is public, and from what the owner asked for. Every
+column is kept twice: in the table ``SERVED``, row by row, and as *values and codes*: its different values in a table,
+with those of all columns that are filled up to the same size, and for each row the place of its value there, as an
+array in the order of the people. Nothing is sorted but numbers. See ``constant_work`` and ``filling``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import TableError
-from sparsegate.service.data.constant_work import Coded, Copy, public_size
-from sparsegate.tables.columns import check_columns, identifier
+from sparsegate.service.data.constant_work import Coded, Copy
+from sparsegate.service.data.filling import filling_cells, public_size, width_counts
+from sparsegate.service.data.people_bits import last_rows
+from sparsegate.tables.columns import check_columns, identifier, unlike
 from sparsegate.tables.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -47,21 +51,23 @@ _PEOPLE: Final = {*_CASTS, "uhugeint", "uuid", "decimal", "blob"} - {"float", "d
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Names:
-    """Names of our own columns, which no declared column has."""
+class _Distinct:
+    """The different values of a column, in a table of their own."""
 
-    person: str
-    place: str
+    name: str
+    table: str
+    count: int
+    codes: npt.NDArray[np.intp]
+    """For each row of ``SERVED``, by its place, the place of its value."""
+    cells: Sequence[tuple[str, int]] = ()
+    """What fills the characters of the values up; see ``filling``."""
+    row_cells: Sequence[tuple[str, int]] = ()
+    """What fills the characters of the rows up."""
 
-    @classmethod
-    def beside(cls, names: Sequence[str]) -> _Names:
-        taken = {name.casefold() for name in names}
-        fresh = {}
-        for name in ("person", "place"):
-            fresh[name] = name
-            while fresh[name] in taken:
-                fresh[name] += "_"
-        return cls(**fresh)
+    @property
+    def size(self) -> int:
+        """The public number of values. One of them, at least, is null."""
+        return public_size(self.count + len(self.cells) + 1)
 
 
 class CopyEngine(Workspace):
@@ -78,6 +84,8 @@ class CopyEngine(Workspace):
         max_cell: int,
     ) -> Copy:
         """Read the files once, and copy the declared columns of every row that has a person."""
+        import numpy as np
+
         # Of JSON the columns are those named: keys that were read off the records would depend on who is in them.
         asked = None if columns is None else [*columns, *([] if user is None else [user])]
         opened = self.open(files, table=table, sql=sql, columns=asked, user=user)
@@ -87,22 +95,37 @@ class CopyEngine(Workspace):
             types.pop(self.people or "")  # keys beside the users are nothing to ask about
         schema = _declared(types, user, columns, max_cell)
         names = [column.name for column in schema.columns]
-        own = _Names.beside(names)
-        self._stage(opened, user, [(name, _CASTS[types[name]][1]) for name in names], own, max_cell)
-        place, person = own.place, own.person
-        owners = self._array(f"SELECT {person if user else place} AS found FROM {SERVED} ORDER BY {place}")
-        rows = public_size(len(owners) + 1)
+        person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
+        self._stage(opened, user, [(name, _CASTS[types[name]][1]) for name in names], (person, place), max_cell)
+        told = self._arrays(f"SELECT {place} AS place, {person} AS person FROM {SERVED}")
+        owners = np.empty_like(told["person"])
+        owners[told["place"]] = told["person"]
+        order = np.argsort(owners)
+        found = [self._distinct(column, place, len(owners), max_cell) for column in schema.columns]
+        filled = len(owners) + sum(len(each.row_cells) for each in found)
+        rows = public_size(filled + 1)
+        tables = self._values(found, place)
         copied = Copy(
             schema=schema,
             unit="row" if user is None else "user",
             rows=rows,
-            filled=len(owners),
-            ends=None if user is None else _ends(owners, rows),
-            coded={name: self._coded(number, name, place, rows) for number, name in enumerate(names)},
+            ends=last_rows(owners[order], rows),
+            order=np.concatenate([order, np.arange(len(order), rows)]),
+            coded={
+                each.name: Coded(
+                    table=tables[each.size],
+                    size=each.size,
+                    # Filling has the code of some value: no end of a person comes after it.
+                    codes=np.concatenate([each.codes[order], np.zeros(rows - len(order), np.intp)]),
+                )
+                for each in found
+            },
             shown=", ".join([*map(identifier, names), *_shown_person(user, names, person)]) + f" FROM {SERVED} "
             f"WHERE {place} IS NOT NULL",
         )
-        self._connection.execute(f"INSERT INTO {SERVED} ({place}) SELECT NULL FROM range({rows - copied.filled})")
+        for each in found:
+            self._fill(SERVED, each.name, each.row_cells)
+        self._connection.execute(f"INSERT INTO {SERVED} ({place}) SELECT NULL FROM range({rows - filled})")
         if self.kind == "DuckDB":
             self._connection.execute("USE memory")
             self._connection.execute("DETACH source")
@@ -126,67 +149,86 @@ class CopyEngine(Workspace):
         opened: DuckDBPyRelation,
         user: str | None,
         chosen: Sequence[tuple[str, str]],
-        own: _Names,
+        own: tuple[str, str],
         max_cell: int,
     ) -> None:
-        """``SERVED``: the declared columns, the number of the person, and the place of the row, in this order."""
+        """``SERVED``: the declared columns, the number of the person, and the place of the row."""
         cells = [f"{cast.format(identifier(name), max_cell=max_cell)} AS {identifier(name)}" for name, cast in chosen]
-        place, code = own.place, own.person
+        number, place = own
         if user is None:
-            cells.append(f"row_number() OVER () - 1 AS {place}")
-            opened.query("opened", f"CREATE TABLE {SERVED} AS SELECT {', '.join(cells)} FROM opened ORDER BY {place}")
+            columns = ", ".join([*cells, f"row_number() OVER () - 1 AS {number}", f"{number} AS {place}"])
+            opened.query("opened", f"CREATE TABLE {SERVED} AS SELECT {columns} FROM opened")
             return
         person, staged, people = identifier(self.people or user), "memory.main.staged", "memory.main.people"
-        columns = ", ".join([*cells, f"{person} AS {code}"])
+        columns = ", ".join([*cells, f"{person} AS {number}"])
         opened.query("opened", f"CREATE TABLE {staged} AS SELECT {columns} FROM opened WHERE {person} IS NOT NULL")
-        execute = self._connection.execute
-        execute(
-            f"""CREATE TABLE {people} AS SELECT {code} AS label, row_number() OVER () - 1 AS number
-            FROM (SELECT DISTINCT {code} FROM {staged})"""
-        )
         kept = ", ".join(f"{staged}.{identifier(name)}" for name, _ in chosen)
-        number = f"{people}.number"
-        execute(
+        for sql in (
+            f"CREATE TABLE {people} AS SELECT DISTINCT {number} AS label FROM {staged}",
             f"""CREATE TABLE {SERVED} AS
-            SELECT {kept}, {number} AS {code}, row_number() OVER (ORDER BY {number}) - 1 AS {place}
-            FROM {staged} JOIN {people} ON {staged}.{code} = {people}.label ORDER BY {place}"""
-        )
-        execute(f"DROP TABLE {staged}")
-        execute(f"DROP TABLE {people}")
+            SELECT {kept}, {people}.rowid AS {number}, row_number() OVER () - 1 AS {place}
+            FROM {staged} JOIN {people} ON {staged}.{number} = {people}.label""",
+            f"DROP TABLE {staged}",
+            f"DROP TABLE {people}",
+        ):
+            self._connection.execute(sql)
 
-    def _coded(self, number: int, name: str, place: str, rows: int) -> Coded:
-        """The different values of a column in a table, filled up with nulls to a public size; and the codes."""
+    def _distinct(self, column: Column, place: str, rows: int, max_cell: int) -> _Distinct:
+        """The different values of a column, the codes of its rows, and what fills both up."""
         import numpy as np
 
-        column, values, execute = identifier(name), f"memory.main.values_{number}", self._connection.execute
-        execute(
-            f"""CREATE TABLE {values} AS SELECT {column}, row_number() OVER () - 1 AS {place}
-            FROM (SELECT DISTINCT {column} FROM {SERVED}) ORDER BY {place}"""
+        name, table = identifier(column.name), f"memory.main.{identifier(f'values of {column.name}')}"
+        self._connection.execute(
+            f"""CREATE TABLE {table} AS SELECT {name}, row_number() OVER () - 1 AS {place}
+            FROM (SELECT DISTINCT {name} FROM {SERVED})"""
         )
-        found = self._array(
-            f"""SELECT known.{place} AS found FROM {SERVED} AS served JOIN {values} AS known
-            ON served.{column} IS NOT DISTINCT FROM known.{column} ORDER BY served.{place}"""
+        found = self._arrays(
+            f"""SELECT {SERVED}.{place} AS place, {table}.{place} AS code FROM {SERVED} JOIN {table}
+            ON {SERVED}.{name} IS NOT DISTINCT FROM {table}.{name}"""
         )
-        codes = np.zeros(rows, np.int32)
-        codes[: len(found)] = found
-        ((count,),) = execute(f"SELECT count(*) FROM {values}").fetchall()
-        size = public_size(count)
-        execute(f"INSERT INTO {values} ({place}) SELECT NULL FROM range({size - count})")
-        return Coded(table=values, size=size, codes=codes)
+        codes = np.empty(rows, np.intp)
+        codes[found["place"]] = found["code"]
+        ((count,),) = self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+        told = _Distinct(name=column.name, table=table, count=count, codes=codes)
+        if column.kind is not Kind.TEXT:
+            return told
+        sums = ", ".join(
+            f"coalesce({each}, 0)::BIGINT AS width_{width}" for width, each in enumerate(width_counts(name))
+        )
+        widths = np.array([*self._arrays(f"SELECT {sums} FROM {table} ORDER BY {place}").values()])
+        often = np.bincount(codes, minlength=count)
+        cells, row_cells = (filling_cells((widths @ each).tolist(), max_cell) for each in (np.ones_like(often), often))
+        return replace(told, cells=cells, row_cells=row_cells)
 
-    def _array(self, sql: str) -> npt.NDArray[np.int64]:
-        found: npt.NDArray[np.int64] = self._connection.execute(sql).fetchnumpy()["found"]
+    def _values(self, found: Sequence[_Distinct], place: str) -> dict[int, str]:
+        """A table for each public size, with the values of all columns of that size, filled up; by the size."""
+        execute = self._connection.execute
+        for each in found:
+            self._fill(each.table, each.name, each.cells)
+            execute(
+                f"INSERT INTO {each.table} ({place}) SELECT NULL FROM range({each.size - each.count - len(each.cells)})"
+            )
+        tables = {each.size: f"memory.main.values_{each.size}" for each in found}
+        for size, table in tables.items():
+            ordered = (
+                f"(SELECT {identifier(each.name)} FROM {each.table} ORDER BY {place} NULLS LAST)"
+                for each in found
+                if each.size == size
+            )
+            execute(f"CREATE TABLE {table} AS SELECT * FROM {' POSITIONAL JOIN '.join(ordered)}")
+        for each in found:
+            execute(f"DROP TABLE {each.table}")
+        return tables
+
+    def _fill(self, table: str, column: str, cells: Sequence[tuple[str, int]]) -> None:
+        """Each kind of cell at once: most of them are as long as may be."""
+        for (character, length), many in Counter(cells).items():
+            cell = f"SELECT repeat('{character}', {length}) FROM range({many})"
+            self._connection.execute(f"INSERT INTO {table} ({identifier(column)}) {cell}")
+
+    def _arrays(self, sql: str) -> dict[str, npt.NDArray[np.int64]]:
+        found: dict[str, npt.NDArray[np.int64]] = self._connection.execute(sql).fetchnumpy()
         return found
-
-
-def _ends(owners: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
-    """The last row of each person; filled up to a public size with people who have none."""
-    import numpy as np
-
-    last = np.flatnonzero(np.diff(owners, append=-1))
-    ends = np.full(public_size(len(last)), rows - 1, np.int64)
-    ends[: len(last)] = last
-    return ends
 
 
 def _shown_person(user: str | None, names: Sequence[str], person: str) -> list[str]:
