@@ -62,7 +62,7 @@ def filling_cells(counts: Sequence[int], max_cell: int) -> list[tuple[str, int]]
     """
     cells, least = [], PERSON * max_cell
     for character, count in zip(WIDTHS, counts, strict=True):
-        step = max(least, (1 << count.bit_length()) // (2 * STEPS))
+        step = least << max(0, (count // (STEPS * least)).bit_length() - 1)
         missing = max(least, -(-count // step) * step) - count
         cells += [(character, min(max_cell, missing - done)) for done in range(0, missing, max_cell)]
     return cells
