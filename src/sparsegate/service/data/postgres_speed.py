@@ -23,7 +23,8 @@ from sparsegate.conditions import Column, Condition, Kind, Schema, read_conditio
 from sparsegate.conditions.costs import cost_of
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import Apply, Cast, Literal, Node, children, columns_in
-from sparsegate.service.data.constant_work import REPEATS, public_size
+from sparsegate.service.data.constant_work import REPEATS
+from sparsegate.service.data.filling import public_size
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.databases.postgres_columns import DatabaseTable
 
