@@ -30,7 +30,8 @@ def test_few_sizes_are_told_apart() -> None:
 
 @given(st.text(max_size=50))
 def test_characters_are_counted_by_their_bytes(text: str) -> None:
-    row = duckdb.execute(f"SELECT {', '.join(width_counts('cell'))} FROM (SELECT $text AS cell)", {"text": text})
+    sql = f"SELECT {', '.join(width_counts('cell'))} FROM (SELECT $text AS cell)"
+    row = duckdb.connect().execute(sql, {"text": text})
     expected = Counter(len(each.encode()) for each in text)
     assert list(row.fetchall()[0]) == [expected[width] for width in (1, 2, 3, 4)]
 
