@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,8 @@ from sparsegate.service.web.connections import ConnectionLimits
 from sparsegate.service.web.http import create_app
 from sparsegate.service.web.server import guarded_server, listen
 
-_RATES = ("rate", "burst", "share", "share_burst", "failure_rate", "failure_burst", "open_rate", "open_burst")
-UNLIMITED = Limits(**dict.fromkeys(_RATES, 10**9))
+_RATES = [f"{which}{what}" for which in ("", "failure_", "open_", "practice_") for what in ("rate", "burst")]
+UNLIMITED = Limits(**dict.fromkeys([*_RATES, "share", "share_burst"], 10**9))
 CERTAIN = {"threshold": 100, "cutoff": 3, "epsilon": "100", "queries": None}
 """A gate with so little noise that 300 people are ABOVE and nobody is BELOW, up to a chance of less than 1e-300."""
 
@@ -120,7 +120,9 @@ def serving(
     with start_blocking_portal() as portal:
         keeper = Keeper(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or DelayPlan(delay=delay))
         try:
-            yield Service(keeper, tokens, portal, owner, analyst, limits, options)
+            service = Service(keeper, tokens, portal, owner, analyst, limits, options)
+            with closing(service.app.state.practice):
+                yield service
         finally:
             tokens.close()
             keeper.close()

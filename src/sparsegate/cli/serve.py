@@ -173,15 +173,16 @@ def serve(
                     hosts=[host, *(allowed_host or [])],
                     metrics_port=None if inside is None else inside.getsockname()[1],
                 )
-                server.run(
-                    app,
-                    listening,
-                    tls=tls,
-                    inside=inside,
-                    limits=limits,
-                    log_format=log_format,
-                    started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
-                )
+                with closing(app.state.practice):
+                    server.run(
+                        app,
+                        listening,
+                        tls=tls,
+                        inside=inside,
+                        limits=limits,
+                        log_format=log_format,
+                        started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
+                    )
 
 
 def _agreed(count: int) -> bool:

@@ -187,6 +187,8 @@ class Answered:
     closed: bool
     estimate: int | None = None
     standard_error: float | None = None
+    spent: str = "0"
+    practice: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,7 @@ from sparsegate.service.gates import (
     gate_view,
     law,
     parameters,
+    unused,
 )
 from sparsegate.service.locks import turns_of
 from sparsegate.service.pages import page_of_answers, page_of_gates
@@ -336,4 +337,5 @@ def _answer(gate: GateRow, number: int, answer: Answer, tally: Tally) -> Answere
         closed=bool(tally.closed),
         estimate=answer.estimate,  # type: ignore[arg-type]
         standard_error=None if answer.estimate is None else accuracy(tally.spec).standard_error,
+        spent=exact_text(tally.spec.epsilon - unused(tally)),
     )

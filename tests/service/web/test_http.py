@@ -14,8 +14,10 @@ def test_an_owner_opens_a_gate_and_an_analyst_asks_it(service):
     gate = opened.json()["id"]
     assert opened.headers["location"] == f"/v1/gates/{gate}"
     answer = service.ask(gate, MANY).json()
-    carried = {name: answer.pop(name) for name in ("estimate", "standard_error")}
-    assert answer == {"gate": gate, "number": 1, "above": True, "remaining": 2, "closed": False}
+    carried = {name: answer.pop(name) for name in ("estimate", "standard_error", "spent")}
+    rest = {"gate": gate, "number": 1, "above": True, "remaining": 2, "closed": False, "practice": False}
+    assert answer == rest
+    assert carried["spent"] == service.send("GET", f"/v1/gates/{gate}").json()["spent"] > "0"
     assert type(carried["estimate"]) is int
     assert carried["standard_error"] == opened.json()["standard_error"] > 0
     assert service.ask(gate, NOBODY).json()["above"] is False
@@ -171,7 +173,7 @@ def test_the_description_has_an_example_for_every_request_response_and_problem(s
     schemas = description["components"]["schemas"]
     assert "HTTPValidationError" not in schemas
     operations = [each for path in description["paths"].values() for each in path.values()]
-    assert len(operations) == 17
+    assert len(operations) == 25
     for operation in operations:
         bodies = [operation["requestBody"]["content"]["application/json"]] if "requestBody" in operation else []
         for status, response in operation["responses"].items():

@@ -30,6 +30,14 @@ OPERATIONS = [
     ("/v1/tokens", "POST"),
     ("/v1/tokens/{name}", "DELETE"),
     ("/v1/activity", "GET"),
+    ("/v1/practice/schema", "GET"),
+    ("/v1/practice/preview", "POST"),
+    ("/v1/practice/gates", "POST"),
+    ("/v1/practice/gates", "GET"),
+    ("/v1/practice/gates/{id}", "GET"),
+    ("/v1/practice/gates/{id}", "DELETE"),
+    ("/v1/practice/gates/{id}/ask", "POST"),
+    ("/v1/practice/gates/{id}/answers", "GET"),
 ]
 MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
 

@@ -6,12 +6,13 @@ from fastapi import APIRouter, Request
 
 from sparsegate.conditions import Kind
 from sparsegate.errors import ParameterError
+from sparsegate.service.practice import practice_condition
 from sparsegate.service.web import account_models, models, problems
 from sparsegate.service.web.admission import Anybody, Owner, OwnerCalling
 from sparsegate.service.web.in_threads import Body, Service
 from sparsegate.service.web.openapi import POSTED, TOKEN, problem_responses
 
-router = APIRouter()
+router, practice_schema = APIRouter(), APIRouter()
 
 
 @router.get("/health", response_model=models.Health, responses=problem_responses(problems.TOO_MANY))
@@ -20,14 +21,19 @@ async def health(request: Request) -> Body:
     return {"status": "ok", "version": request.app.version}
 
 
+@practice_schema.get("/schema", response_model=models.Served, responses=problem_responses(*TOKEN))
 @router.get("/schema", response_model=models.Served, responses=problem_responses(*TOKEN))
 async def schema(service: Service, _: Anybody) -> Body:
     """What may be asked about: the declared columns."""
     keeper = service.keeper
-    columns = [{"name": column.name, "kind": column.kind.value} for column in keeper.dataset.schema.columns]
+    columns = [
+        {"name": column.name, "kind": column.kind.value}
+        | ({"example": practice_condition(column)} if service.practice else {})
+        for column in keeper.dataset.schema.columns
+    ]
     served = keeper.dataset
     public = {"unit": served.unit, "delay": keeper.pace.delay, "max_cell": served.schema.max_cell}
-    return {"dataset": keeper.ledger.dataset, **public, "columns": columns}
+    return {"dataset": keeper.ledger.dataset, **public, "columns": columns, "practice": service.practice}
 
 
 @router.get(

@@ -71,13 +71,21 @@ class GateView(BaseModel):
     spent: Annotated[str, Field(description="What its answers have cost so far, of `epsilon`.")]
     given_back: Annotated[str, Field(description="What went back to the ledger when it closed.")]
     reserved: Annotated[str, Field(description="The rest of `epsilon`, which the ledger keeps for it.")]
+    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
 
 
 Answered = with_schema(
     gates.Answered,
     frozen=True,
     config=example(
-        gate="g-0123456789abcdef", number=4, above=True, remaining=23, closed=False, estimate=1870, standard_error=96.5
+        gate="g-0123456789abcdef",
+        number=4,
+        above=True,
+        remaining=23,
+        closed=False,
+        estimate=1870,
+        standard_error=96.5,
+        spent="0.0725",
     ),
 )
 
@@ -95,6 +103,7 @@ class PastAnswer(BaseModel):
     above: bool | None
     estimate: int | None
     by: Annotated[str | None, Field(description="The token that asked: for owners, and for whoever asked it.")]
+    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
 
 
 class GateNumbers(Posted):
@@ -161,6 +170,7 @@ class Preview(BaseModel):
     remaining: Annotated[str | None, Field(description="The epsilon that the ledger has left; null for analysts.")]
     warning: Annotated[str | None, Field(description="Why it is of little use, or cannot be opened; in sentences.")]
     curve: Annotated[list[CurvePoint], Field(description="From a tenth of its epsilon to ten times that.")]
+    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
 
 
 class AskGate(Posted):

@@ -35,7 +35,7 @@ async def gates(
     found = await service.run(service.keeper.gates, closed=closed, after=after, limit=limit + 1)
     if len(found) > limit:
         link(request, response, "next", after=found[limit - 1]["id"])
-    return found[:limit]
+    return [service.label(view) for view in found[:limit]]
 
 
 @router.post(
@@ -44,24 +44,27 @@ async def gates(
     response_model=models.GateView,
     responses=problem_responses(*POSTED, problems.FORBIDDEN, problems.BUDGET_EXCEEDED),
 )
-async def open_gate(body: models.OpenGate, service: Service, request: OwnerCalling, response: Response) -> Body:
+async def open_gate(
+    body: models.OpenGate, service: Service, request: OwnerCalling, http: Request, response: Response
+) -> Body:
     """Open a gate; its whole epsilon is reserved at once. For owners."""
     view = await service.run(service.keeper.open_gate, request, **dict(body))
-    response.headers["Location"] = f"/v1/gates/{view['id']}"
-    return view
+    response.headers["Location"] = f"{http.url.path}/{view['id']}"
+    return service.label(view)
 
 
 @router.post("/preview", response_model=models.Preview, responses=problem_responses(*READ))
 async def preview(body: models.AskPreview, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
     left = (await service.run(service.keeper.budget)).remaining.epsilon if token.role is Role.OWNER else None
-    return (await service.planning.run(token.number, preview_view, GateSpec(**dict(body)), left))()
+    view = (await service.planning.run(token.number, preview_view, GateSpec(**dict(body)), left))()
+    return service.label(view)
 
 
 @router.get("/gates/{id}", response_model=models.GateView, responses=problem_responses(*TOKEN, problems.UNKNOWN_GATE))
 async def gate(gate: GateInPath, service: Service, _: Anybody) -> Body:
     """One gate."""
-    return await service.run(service.keeper.gate, gate)
+    return service.label(await service.run(service.keeper.gate, gate))
 
 
 @router.delete(
@@ -71,7 +74,7 @@ async def gate(gate: GateInPath, service: Service, _: Anybody) -> Body:
 )
 async def close_gate(gate: GateInPath, service: Service, _: Owner) -> Body:
     """Close a gate for good, and give back what it did not use. For owners."""
-    return await service.run(service.keeper.close_gate, gate)
+    return service.label(await service.run(service.keeper.close_gate, gate))
 
 
 @router.post(
@@ -89,9 +92,9 @@ async def ask(gate: GateInPath, body: models.AskGate, service: Service, request:
         read(body.where)
     except ConditionError:
         # It stands in no line: it is refused, or it is given again what it was given while it could be asked.
-        return asdict(await service.run(keeper.ask, request, gate, body.where, read=read))
+        return service.label(asdict(await service.run(keeper.ask, request, gate, body.where, read=read)))
     async with service.queues.at(gate, request.token):
-        return asdict(await service.run(keeper.ask, request, gate, body.where, read=read, ask=True))
+        return service.label(asdict(await service.run(keeper.ask, request, gate, body.where, read=read, ask=True)))
 
 
 @router.get(
@@ -126,5 +129,6 @@ async def answers(
     return [
         {name: getattr(past, name) for name in named}
         | {"where": past.condition, "by": past.by if token.role is Role.OWNER or past.token == token.number else None}
+        | {"practice": service.practice}
         for past in found
     ]

@@ -10,10 +10,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web import account_routes, gate_routes, operator_routes, problems, token_routes
-from sparsegate.service.web.admission import Authentication, Limits
-from sparsegate.service.web.in_threads import ThreadedKeeper
+from sparsegate.service.web.admission import PRACTICE, Authentication, Limits
+from sparsegate.service.web.in_threads import ThreadedKeeper, ThreadedPractice
 from sparsegate.service.web.metrics import Metrics
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck
 from sparsegate.service.web.openapi import describe
@@ -33,7 +34,7 @@ def create_app(
     hosts: Collection[str] | None = None,
     metrics_port: int | None = None,
 ) -> FastAPI:
-    """The service as an ASGI application. Whoever made the keeper closes it.
+    """The service as an ASGI application. Whoever made the keeper closes it, and ``state.practice``.
 
     ``hosts`` are the names it is reached by (None: any); what comes to ``metrics_port`` gets the metrics alone.
     """
@@ -51,6 +52,10 @@ def create_app(
     app.state.metrics = Metrics(app.state.service)
     for routes in (account_routes, gate_routes, token_routes):
         app.include_router(routes.router, prefix="/v1")
+    practice = Practice(keeper.dataset.schema, keeper.dataset.unit)
+    app.state.practice = ThreadedPractice(practice, limits, app.state.service)
+    for router in (account_routes.practice_schema, gate_routes.router):
+        app.include_router(router, prefix=PRACTICE.rstrip("/"))
     app.include_router(operator_routes.router)
     app.include_router(page_routes())
     app.openapi = describe(app)  # type: ignore[method-assign]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -18,7 +19,10 @@ from pydantic import AfterValidator
 
 from sparsegate.errors import UnknownGate
 from sparsegate.service.keeper import Keeper
-from sparsegate.service.web.admission import Limits
+from sparsegate.service.practice import Practice
+from sparsegate.service.tokens import Token
+from sparsegate.service.web.admission import Anybody, Limits, RateLimiter, in_practice
+from sparsegate.service.web.problems import TOO_MANY, Refused
 from sparsegate.service.web.queues import GateQueues, OwnWork
 
 _Result = TypeVar("_Result")
@@ -31,11 +35,12 @@ _GATE: Final = re.compile(r"g-[0-9a-f]{16}", re.ASCII)
 class ThreadedKeeper:
     """Runs the methods of a keeper in threads."""
 
-    def __init__(self, keeper: Keeper, limits: Limits) -> None:
-        self.keeper = keeper
+    def __init__(self, keeper: Keeper, limits: Limits, beside: ThreadedKeeper | None = None) -> None:
+        self.keeper, self.practice = keeper, beside is not None
         self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
         # A preview takes tens of milliseconds: whoever looks at many can still ask, on a share of its own.
-        self.reading, self.planning = OwnWork(limits), OwnWork(limits)
+        self.reading: OwnWork = OwnWork(limits) if beside is None else beside.reading
+        self.planning: OwnWork = OwnWork(limits) if beside is None else beside.planning
         self._askers = anyio.CapacityLimiter(limits.asks)
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
 
@@ -44,8 +49,38 @@ class ThreadedKeeper:
         limiter = self._askers if ask else self._lookers
         return await anyio.to_thread.run_sync(partial(method, *args, **options), limiter=limiter)
 
+    def label(self, view: dict[str, Any]) -> dict[str, Any]:
+        """What is answered says if it is practice; a practice ledger knows no tokens by name."""
+        return view | dict.fromkeys(view.keys() & {"opened_by"}) | {"practice": self.practice}
 
-async def _service(request: Request) -> ThreadedKeeper:
+
+class ThreadedPractice:
+    """Gates to practise on, beside those of a service: one question at a time, and few of each token."""
+
+    def __init__(self, practice: Practice, limits: Limits, beside: ThreadedKeeper) -> None:
+        self._practice, self._limits, self._beside = practice, replace(limits, asks=1), beside
+        self._requests = RateLimiter(rate=limits.practice_rate, burst=limits.practice_burst)
+        self._making = anyio.CapacityLimiter(1)
+        self._now: ThreadedKeeper | None = None
+
+    async def at(self, token: Token, *, opens: bool) -> ThreadedKeeper:
+        """The keeper of the practice gates, for one request."""
+        if wait := self._requests.take(token.number):
+            raise Refused(TOO_MANY, wait=wait)
+        keeper = await anyio.to_thread.run_sync(partial(self._practice.keeper, opens=opens), limiter=self._making)
+        if self._now is None or self._now.keeper is not keeper:
+            self._now = ThreadedKeeper(keeper, self._limits, self._beside)
+        return self._now
+
+    def close(self) -> None:
+        """Throw the practice gates away."""
+        self._practice.close()
+
+
+async def _service(request: Request, token: Anybody) -> ThreadedKeeper:
+    if in_practice(request):
+        practice: ThreadedPractice = request.app.state.practice
+        return await practice.at(token, opens=request.method == "POST" and request.url.path.endswith("/gates"))
     service: ThreadedKeeper = request.app.state.service
     return service
 

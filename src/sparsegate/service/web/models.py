@@ -37,6 +37,7 @@ class DeclaredColumn(BaseModel):
 
     name: str
     kind: Literal["text", "integer", "real", "boolean", "date", "timestamp"]
+    example: Annotated[str | None, Field(description="For practice: a condition that many made-up people meet.")] = None
 
 
 class Served(BaseModel):
@@ -55,6 +56,7 @@ class Served(BaseModel):
     delay: Annotated[float, Field(description="D: an answer leaves this many seconds after its turn came.")]
     max_cell: Annotated[int, Field(description="Text cells are cut to this many characters before they are compared.")]
     columns: list[DeclaredColumn]
+    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
 
 
 class CanAnswer(BaseModel):

@@ -1,0 +1,121 @@
+"""Gates to practise on: the columns of the served table, made-up rows, and a ledger that is thrown away.
+
+The rows are a function of the names and kinds of the declared columns, which are public, and of the number of a row: no
+cell of the served table is in them. So nothing here is private, and practice costs nothing; its ledger, its key and its
+engine are its own, in a temporary folder. When much was asked it starts anew, and its old gates are unknown then.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, Final
+
+from sparsegate.conditions import Column, Kind, Schema
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.deadline import DelayPlan
+from sparsegate.service.keeper import Keeper
+from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.tables.columns import identifier
+
+ROWS: Final = 4000
+PEOPLE: Final = 1500
+BUDGET: Final = 1000
+MOST_GATES: Final = 200
+MOST_REQUESTS: Final = 20_000
+"""When there were as many gates, or requests, practice starts anew."""
+
+_VALUES: Final[dict[Kind, str]] = {
+    Kind.TEXT: "{label} || ' ' || CAST(1 + floor(8 * {u} * {u}) AS INTEGER)",
+    Kind.INTEGER: "CAST(floor(100 * {u} * {u}) AS BIGINT)",
+    Kind.REAL: "CAST(round(100 * {u}, 1) AS DOUBLE)",
+    Kind.BOOLEAN: "{u} < 0.3",
+    Kind.DATE: "DATE '2030-01-01' + CAST(floor(365 * {u}) AS INTEGER)",
+    Kind.TIMESTAMP: "TIMESTAMP '2030-01-01' + to_hours(CAST(floor(8760 * {u}) AS INTEGER))",
+}
+"""A cell, by its kind, from a number u from 0 to 1; what is small is common."""
+
+_CONDITIONS: Final[dict[Kind, str]] = {
+    Kind.TEXT: "= {value}",
+    Kind.INTEGER: "< 25",
+    Kind.REAL: "< 25.0",
+    Kind.BOOLEAN: "= true",
+    Kind.DATE: "< DATE '2030-07-01'",
+    Kind.TIMESTAMP: "< TIMESTAMP '2030-07-01 00:00:00'",
+}
+
+
+def practice_condition(column: Column) -> str:
+    """A condition that many of the made-up people meet, and many do not."""
+    return f"{identifier(column.name)} {_CONDITIONS[column.kind].format(value=_quoted(column.name + ' 1'))}"
+
+
+class Practice:
+    """Gates over made-up rows with the columns of a schema. Thread-safe; made when it is first wanted."""
+
+    def __init__(self, schema: Schema, unit: str) -> None:
+        self._schema, self._unit = schema, unit
+        self._guard = threading.Lock()
+        self._keeper: Keeper | None = None
+        self._requests = 0
+        self._now, self._before = ExitStack(), ExitStack()
+
+    def keeper(self, *, opens: bool = False) -> Keeper:
+        """The keeper of the gates; a new one where there was none, or where much was asked or opened."""
+        with self._guard:
+            self._requests += 1
+            if self._keeper is None or self._requests > MOST_REQUESTS or (opens and self._full(self._keeper)):
+                # Whoever is asking the one before may finish; the one before that goes.
+                self._before.close()
+                self._before, self._now, self._requests = self._now, ExitStack(), 0
+                self._keeper = self._made()
+            return self._keeper
+
+    def _full(self, keeper: Keeper) -> bool:
+        statement = keeper.budget()
+        return len(statement.entries) > MOST_GATES or 2 * statement.remaining.epsilon < BUDGET
+
+    def _made(self) -> Keeper:
+        enter = self._now.enter_context
+        folder = Path(enter(tempfile.TemporaryDirectory(prefix="sparsegate-practice-", ignore_cleanup_errors=True)))
+        unit: dict[str, Any] = {"unit": "row"} if self._unit == "row" else {"user": _person(self._schema)}
+        _write(self._schema, folder / "practice.parquet")
+        columns = [column.name for column in self._schema.columns]
+        data = enter(ServedTable.open([str(folder / "practice.parquet")], columns=columns, **unit))
+        ledger = enter(closing(Ledger.create(folder / "practice.ledger", dataset="practice", budget=BUDGET)))
+        key = SealingKey.create(folder / "practice.key")
+        return enter(closing(Keeper(ledger, data, key, pace=DelayPlan(places=1))))
+
+    def close(self) -> None:
+        """Throw everything away."""
+        with self._guard:
+            self._keeper = None
+            self._now.close()
+            self._before.close()
+
+
+def _person(schema: Schema) -> str:
+    """A name for the column of the people that no declared column has."""
+    name = "person"
+    while schema.find(name) is not None:
+        name += "_"
+    return name
+
+
+def _write(schema: Schema, file: Path) -> None:
+    import duckdb
+
+    cells = [f"i % {PEOPLE} AS {identifier(_person(schema))}"]
+    for number, column in enumerate(schema.columns):
+        # Multiples of a number modulo a prime: they fill 0 to 1 evenly, and each column has another order.
+        u = f"((i * {7919 + 12 * number}) % 10007 / 10007.0)"
+        cells.append(f"{_VALUES[column.kind].format(u=u, label=_quoted(column.name))} AS {identifier(column.name)}")
+    with duckdb.connect() as connection:
+        connection.sql(f"SELECT {', '.join(cells)} FROM range({ROWS}) AS numbers(i)").write_parquet(str(file))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

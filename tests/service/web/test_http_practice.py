@@ -1,0 +1,117 @@
+"""Gates to practise on: the same addresses, made-up rows, and nothing of the service is touched."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.serving import CERTAIN, assert_problem, serving
+
+from sparsegate.conditions import Column, Kind, Schema, read_condition
+from sparsegate.service import practice
+from sparsegate.service.gates import KeyedRequest
+from sparsegate.service.practice import Practice, practice_condition
+from sparsegate.service.web.admission import Limits
+
+GATES = "/v1/practice/gates"
+EVERY_KIND = Schema(tuple(Column(f"it's {kind}", kind) for kind in Kind))
+
+
+@pytest.fixture(scope="module")
+def practised():
+    made = Practice(EVERY_KIND, "user")
+    yield made
+    made.close()
+
+
+def opened(service, **changes):
+    response = service.send("POST", GATES, CERTAIN | changes, token="analyst")
+    assert response.status_code == 201, response.text
+    return response
+
+
+def test_an_analyst_opens_asks_and_closes_a_practice_gate_and_the_ledger_does_not_change(service):
+    before = service.send("GET", "/v1/budget").json()
+    response = opened(service, name="Trying")
+    gate = response.json()
+    assert response.headers["location"] == f"{GATES}/{gate['id']}"
+    assert (gate["practice"], gate["name"]) == (True, "Trying")
+    (country, *_) = service.send("GET", "/v1/practice/schema", token="analyst").json()["columns"]
+    assert country["example"] == "\"country\" = 'country 1'"
+    path = f"{GATES}/{gate['id']}"
+    answer = service.send("POST", f"{path}/ask", {"where": country["example"]}, token="analyst").json()
+    assert (answer["above"], answer["practice"]) == (True, True)
+    assert abs(answer["estimate"] - 600) < 300
+    (past,) = service.send("GET", f"{path}/answers", token="analyst").json()
+    assert (past["where"], past["practice"]) == (country["example"], True)
+    assert service.send("GET", path, token="analyst").json()["asked"] == 1
+    assert [each["id"] for each in service.send("GET", GATES, token="analyst").json()] == [gate["id"]]
+    assert service.send("DELETE", path, token="analyst").json()["closed"] is True
+    assert service.send("GET", "/v1/budget").json() == before
+    assert service.send("GET", "/v1/gates").json() == []
+    assert service.send("GET", "/v1/activity").json() == []
+    assert service.send("GET", "/v1/whoami", token="analyst").json()["quota"]["above"] == 0
+
+
+def test_a_gate_of_one_world_is_unknown_in_the_other(service):
+    practised, real = opened(service).json()["id"], service.open_gate()
+    body = {"where": "country = 'DE'"}
+    assert_problem(service.send("POST", f"/v1/gates/{practised}/ask", body), 404, "unknown-gate")
+    assert_problem(service.send("POST", f"{GATES}/{real}/ask", body), 404, "unknown-gate")
+    assert service.send("GET", f"/v1/gates/{real}").json()["practice"] is False
+
+
+def test_errors_are_the_real_ones(service):
+    gate = opened(service).json()["id"]
+    refused = {"where": "cuntry = 'DE'"}
+    problem = assert_problem(service.send("POST", f"{GATES}/{gate}/ask", refused, token="analyst"), 422, "condition")
+    assert problem["near"] == ["country"]
+    assert_problem(service.send("POST", GATES, CERTAIN | {"cutoff": 0}, token="analyst"), 422, "parameter")
+    assert_problem(service.send("POST", GATES, CERTAIN, token="analyst", key=None), 400, "idempotency-key")
+    assert_problem(service.send("POST", GATES, CERTAIN | {"epsilon": "1001"}, token="analyst"), 402, "budget-exceeded")
+    for path in ("/v1/practice/budget", "/v1/practice/tokens", "/v1/practice/top", "/v1/practice/activity"):
+        assert_problem(service.send("GET", path), 404, "not-found")
+
+
+def test_the_rows_are_made_from_the_schema_alone_and_every_example_divides_them(practised):
+    data = practised.keeper().dataset
+    assert [column.kind for column in data.schema.columns] == list(Kind)
+    for column in data.schema.columns:
+        count = data.count(read_condition(practice_condition(column), data.schema))
+        assert 400 < count < practice.PEOPLE - 100, column
+    again = Practice(EVERY_KIND, "row")
+    try:
+        assert again.keeper().dataset.unit == "row"
+    finally:
+        again.close()
+
+
+def test_practice_starts_anew_when_it_is_full_and_whoever_is_asking_may_finish(monkeypatch):
+    monkeypatch.setattr(practice, "MOST_GATES", 2)
+    made = Practice(EVERY_KIND, "row")
+    try:
+        first = made.keeper(opens=True)
+        question = {"threshold": 5, "cutoff": 3, "epsilon": 10}
+        gate = first.open_gate(KeyedRequest(token=1, key="a"), **question)["id"]
+        assert made.keeper(opens=True) is first, "there is room for one more"
+        first.open_gate(KeyedRequest(token=1, key="b"), **question)
+        assert made.keeper() is first
+        second = made.keeper(opens=True)
+        assert second is not first
+        assert second.gates() == []
+        where = practice_condition(EVERY_KIND.columns[0])
+        assert first.ask(KeyedRequest(token=1, key="c"), gate, where).number == 1
+        second.open_gate(KeyedRequest(token=1, key="a"), **question | {"epsilon": 501})
+        assert made.keeper(opens=True) is not second, "half of the budget is spent"
+        monkeypatch.setattr(practice, "MOST_REQUESTS", 2)
+        third = made.keeper()
+        assert made.keeper() is third
+        assert made.keeper() is not third
+    finally:
+        made.close()
+
+
+def test_practice_of_one_token_is_bounded_and_that_of_others_goes_on(tmp_path, data):
+    with serving(tmp_path, data, limits=Limits(practice_rate=1e-3, practice_burst=2)) as service:
+        sent = [service.send("GET", GATES, token="analyst").status_code for _ in range(3)]
+        assert sent == [200, 200, 429]
+        assert service.send("GET", GATES).status_code == 200
+        assert service.send("GET", "/v1/gates", token="analyst").status_code == 200
