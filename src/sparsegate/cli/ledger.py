@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -172,6 +173,26 @@ def restore(
     typer.echo(f"{statement.dataset}: {statement.remaining} left of {statement.budget}; all its gates are closed")
     typer.echo(
         "warning: tokens that were revoked since the backup let people in again; see `sparsegate token list`", err=True
+    )
+
+
+@ledger.command("rotate-key")
+def rotate_key(
+    file: File,
+    key: Annotated[str | None, typer.Option(metavar="FILE", help="The key file; LEDGER.key unless given.")] = None,
+) -> None:
+    """Put a new key in the place of the one that a service seals its gates with. Gates stay open."""
+    if key is None and "://" in file:
+        raise ParameterError("key", "must be given for a ledger in PostgreSQL", next_step="give --key FILE")
+    from sparsegate.service.key_rotation import rotate_key
+
+    place = Path(f"{file}.key" if key is None else key)
+    with sg.Ledger(file) as opened:
+        count = rotate_key(opened, place)
+    typer.echo(f"{place}: a new key, and {count} gates are sealed with it")
+    typer.echo(
+        "restart every server on this ledger, with this file: until then it answers gates that it has read before, and "
+        "refuses to read or open others"
     )
 
 

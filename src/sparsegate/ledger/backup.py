@@ -105,3 +105,5 @@ def _account_for(database: Database, connection: Connection, since: Amount | Non
     append(connection, number, EntryKind.RESTORE, since or statement.remaining, f"{RESTORED}; {why}")
     connection.execute(update(GATES).where(GATES.c.closed_because.is_(None)).values(closed_because=RESTORED))
     connection.execute(update(GATES).values(refund=0))
+    # No gate is open: whichever key a service starts with next may seal new ones.
+    connection.execute(update(LEDGER).values(key_name=None))

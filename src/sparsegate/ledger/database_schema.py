@@ -44,6 +44,8 @@ LEDGER = Table(
     Column("dataset", Text, nullable=False),
     # In a backup alone: since when it is one.
     Column("backed_up_at", Text),
+    # Of the key that gates are sealed with; the key itself is not here.
+    Column("key_name", String(32)),
 )
 
 ENTRIES = Table(

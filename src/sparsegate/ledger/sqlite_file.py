@@ -133,7 +133,7 @@ class SqliteFile(Database):
                 with draft.open("rb") as file:
                     os.fsync(file.fileno())
                 os.link(draft, place)
-            _sync_folder(place.parent)
+            sync_folder(place.parent)
         except FileExistsError:
             raise LedgerError(f"the ledger {place} is already there; open it, or choose another path") from None
         except OSError:
@@ -180,7 +180,8 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql(_BEGIN[bool(connection.get_execution_options().get("writes"))])
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """A name in a folder is on disk when the folder is."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from sparsegate.errors import KeyReused, RequestLost, UnknownGate
 from sparsegate.ledger.account import Amount
 from sparsegate.ledger.database import DriverConnection, DriverStatement
-from sparsegate.ledger.database_schema import ASKS, GATES, REQUESTS
+from sparsegate.ledger.database_schema import ASKS, GATES, LEDGER, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
 from sparsegate.service.departures import Departures
@@ -94,11 +94,12 @@ class GateStore:
         *,
         gate: GateRow | None = None,
         response: str | None = None,
+        key_name: str | None = None,
     ) -> str | None:
         """Charge the ledger, note the request, and store the gate and the response if there are any: all or nothing.
 
         None: this did it. Else the request came before, nothing was written, and this is the response that it got; one
-        that was charged and has no response is lost.
+        that was charged and has no response is lost. ``key_name`` is that of the key which the gate is sealed with.
         """
         try:
             with self.ledger.database.writing() as connection:
@@ -111,6 +112,8 @@ class GateStore:
                 rest = {"body": request.body, "at": now().isoformat(), "entry": entry, "response": response}
                 _once(lambda: connection.execute(insert(REQUESTS), key | rest))
                 if gate is not None:
+                    if connection.execute(select(LEDGER.c.key_name)).scalar_one() not in (None, key_name):
+                        raise self.ledger.database.trouble("has another key now; restart the server with it")
                     connection.execute(insert(GATES), columns(gate) | {"entry": entry})
         except _Repeated:
             stored = self.recall(request, path)

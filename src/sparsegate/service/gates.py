@@ -295,6 +295,11 @@ def unused(tally: Tally) -> Fraction:
     return rounded_down(tally.spec.epsilon - cost(tally))
 
 
+def noise_context(dataset: str, unit: str, id: str, spec: GateSpec) -> str:
+    """What the sealed noise of a gate belongs to: noise of one gate is none for another."""
+    return f"{dataset}\n{unit}\n{id}\n{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}"
+
+
 def parameters(spec: GateSpec) -> dict[str, Any]:
     """A count of people: one person moves it by at most one, and all such counts in one direction."""
     return {

@@ -59,6 +59,7 @@ from sparsegate.service.gates import (
     check_work,
     gate_view,
     law,
+    noise_context,
     parameters,
     unused,
 )
@@ -155,7 +156,7 @@ class Keeper:
             # The charge, the gate and the response are one transaction. If the charge is refused, or another sender
             # was first, the noise that was drawn here is thrown away: no data has met it.
             mine = json.dumps(gate_view(new))
-            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine)
+            stored = self._store.begin(request, GATES, amount, what, gate=new, response=mine, key_name=self._key.name)
             if stored is None:
                 stored, self._live[id] = mine, live
         # What was stored before gates had names lacks them.
@@ -323,9 +324,7 @@ class Keeper:
             raise TableError(f"{CHANGED}, so all its gates are closed; nothing was spent; restart on the new data")
 
     def _context(self, id: str, spec: GateSpec) -> str:
-        """What the sealed noise belongs to: noise of one gate is none for another."""
-        shares = f"{spec.threshold} {spec.cutoff} {exact_text(spec.epsilon)} {spec.queries}"
-        return f"{self.ledger.dataset}\n{self.dataset.unit}\n{id}\n{shares}"
+        return noise_context(self.ledger.dataset, self.dataset.unit, id, spec)
 
 
 def _answer(gate: GateRow, number: int, answer: Answer, tally: Tally) -> Answered:

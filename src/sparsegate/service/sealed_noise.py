@@ -8,36 +8,52 @@ parameters are authenticated beside it, so noise cannot be moved from one gate t
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import secrets
 from pathlib import Path
 from typing import Final
 
 from sparsegate.errors import LedgerError
+from sparsegate.ledger.sqlite_file import sync_folder
 
 _BYTES: Final = 32
 _NONCE: Final = 12
 
 
 class SealingKey:
-    """The key in a file that only its owner can read. Its repr shows nothing of it."""
+    """The key in a file that only its owner can read. Its repr shows nothing of it.
+
+    ``name`` tells it from others, and is public: half of a digest of 256 random bits.
+    """
 
     def __init__(self, secret: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         self._cipher = AESGCM(secret)
+        self.name = hashlib.sha256(b"sparsegate key\n" + secret).hexdigest()[:32]
 
     @classmethod
     def create(cls, path: str | Path) -> SealingKey:
         """Make a new key; a file that is already there is refused."""
+        return cls._written(secrets.token_bytes(_BYTES), Path(path))
+
+    @classmethod
+    def create_beside(cls, path: Path) -> tuple[SealingKey, Path]:
+        """Make a new key in a file beside another, called like that one with the name of the key after it."""
         secret = secrets.token_bytes(_BYTES)
-        place = Path(path)
+        place = path.with_name(f"{path.name}.{cls(secret).name}")
+        return cls._written(secret, place), place
+
+    @classmethod
+    def _written(cls, secret: bytes, place: Path) -> SealingKey:
         try:
             handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(base64.b64encode(secret) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
+            sync_folder(place.parent)
         except FileExistsError:
             raise LedgerError(f"the key file {place} is already there; give it with --key, or remove it") from None
         except OSError:

@@ -16,6 +16,7 @@ from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError, SparsegateError
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import GateStore
+from sparsegate.service.key_rotation import key_of, rename_key
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.web.request_log import logging_of
 
@@ -49,11 +50,13 @@ def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delt
 def open_key(path: Path, ledger: Ledger, *, renew: bool, close_gates: bool = False) -> SealingKey:
     """Load the key; or, where it was lost, make another. What the old one sealed nobody can read: those gates close."""
     if not renew:
-        return SealingKey.load(path)
+        return key_of(ledger, path)
     if path.exists():
         raise LedgerError(f"the key file {path} is already there; start without --new-key, or remove it")
     GateStore(ledger).close_open_gates("its key was replaced", agreed=close_gates)
-    return SealingKey.create(path)
+    key = SealingKey.create(path)
+    rename_key(ledger, key)
+    return key
 
 
 def listen(host: str, port: int) -> socket.socket:

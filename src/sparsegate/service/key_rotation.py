@@ -1,0 +1,117 @@
+"""Which key a ledger's gates are sealed with, and how another takes its place while they stay open.
+
+The ledger holds the name of its key: half of a digest of 256 random bits, which opens nothing. A server starts only
+with the key of that name, and a gate is stored only if its noise is sealed with it. So a server that still has the old
+key answers the gates that it has read, whose noise is the same, and can neither read nor open another: it fails, and
+never answers from noise that it did not read.
+
+**Rotation** of the key in a file F, each step on disk before the next:
+
+1. a new key is written to a file of its own, F.NAME, where NAME is the name of the new key;
+2. in one transaction the noise of every gate is sealed anew, and NAME becomes the name in the ledger;
+3. F.NAME is renamed to F.
+
+A crash before the commit of step 2 leaves the ledger and F as they were, and a file that nobody asks for. A crash after
+it leaves the file F.NAME that the ledger asks for by name, and whoever starts next takes step 3. Each rotation has a
+file of its own, so that two at once cannot take each other's; the second finds another name in the ledger and stops.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, select, update
+
+from sparsegate.errors import LedgerError
+from sparsegate.ledger.database_schema import GATES, LEDGER
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.ledger.sqlite_file import sync_folder
+from sparsegate.service.gate_rows import stored
+from sparsegate.service.gates import noise_context
+from sparsegate.service.sealed_noise import SealingKey
+
+_UNITS: Final = ("user", "row")
+
+
+def key_of(ledger: Ledger, path: Path) -> SealingKey:
+    """The key of a ledger, from its file; a rotation that was cut short after its commit is brought to its end."""
+    key = SealingKey.load(path)
+    with ledger.database.reading() as connection:
+        name = _name(connection)
+    if name is None:
+        # From before keys had names, or new: whoever comes first gives the name, if this key opens what is open.
+        with ledger.database.writing() as connection:
+            if _name(connection) is None:
+                _seal_anew(ledger, connection, key, key)
+            name = _name(connection)
+    if key.name != name and (waiting := _beside(path, str(name))).exists():
+        key = SealingKey.load(waiting)
+        _put_in_place(waiting, path)
+    if key.name != name:
+        raise LedgerError(
+            f"the key file {path} is not that of the ledger {ledger.database.shown}: give the one that is; if it is "
+            "lost, remove this one and start with --new-key, which closes all open gates"
+        )
+    return key
+
+
+def rotate_key(ledger: Ledger, path: Path) -> int:
+    """Put a new key in the place of the one in a file; how many gates are sealed with it. All gates stay open."""
+    old, (new, waiting) = key_of(ledger, path), SealingKey.create_beside(path)
+    try:
+        with ledger.database.writing() as connection:
+            if _name(connection) != old.name:
+                raise LedgerError(f"another rotation of the key {path} came first; nothing was changed")
+            count = _seal_anew(ledger, connection, old, new)
+    except Exception:
+        # Where it is not known whether the commit took effect, the ledger may ask for this file.
+        with suppress(LedgerError), ledger.database.reading() as connection:
+            if _name(connection) != new.name:
+                waiting.unlink(missing_ok=True)
+        raise
+    _put_in_place(waiting, path)
+    return count
+
+
+def rename_key(ledger: Ledger, key: SealingKey) -> None:
+    """The old key is lost, and a new one in its place."""
+    with ledger.database.writing() as connection:
+        connection.execute(update(LEDGER).values(key_name=key.name))
+
+
+def _seal_anew(ledger: Ledger, connection: Connection, old: SealingKey, new: SealingKey) -> int:
+    """Seal what the old key opens with the new one, which gives its name; what is open must be opened by it."""
+    count = 0
+    for row in connection.execute(select(GATES)).all():
+        gate = stored(row)
+        for unit in _UNITS:
+            context = noise_context(ledger.dataset, unit, gate.id, gate.tally.spec)
+            with suppress(LedgerError):
+                sealed = new.seal(old.unseal(gate.sealed, context), context)
+                connection.execute(update(GATES).where(GATES.c.number == gate.number).values(sealed=sealed))
+                count += 1
+                break
+        else:
+            if not gate.tally.closed:
+                raise LedgerError(
+                    f"the gate {gate.id} cannot be read with this key; give the key file that belongs to the ledger"
+                )
+    connection.execute(update(LEDGER).values(key_name=new.name))
+    return count
+
+
+def _name(connection: Connection) -> str | None:
+    name: str | None = connection.execute(select(LEDGER.c.key_name)).scalar_one()
+    return name
+
+
+def _beside(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.name}.{name}")
+
+
+def _put_in_place(waiting: Path, path: Path) -> None:
+    with suppress(FileNotFoundError):  # whoever started in the meantime has done it
+        waiting.replace(path)
+    sync_folder(path.parent)
