@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 
@@ -135,5 +136,17 @@ def test_what_it_raises_is_raised_where_it_is_asked_for_and_costs_as_much():
             read()
         with pytest.raises(Refused):
             await work.run("a", refuse, 0)
+
+    anyio.run(main)
+
+
+def test_what_is_short_is_done_at_once_and_costs_as_much():
+    async def main() -> None:
+        work = OwnWork(replace(UNLIMITED, share=0.001, share_burst=0.01))
+        async with work.turn.at("b"):
+            assert (await work.run("a", threading.get_ident, short=True))() == threading.get_ident()
+        await work.run("a", busy, 0.02, short=True)
+        with pytest.raises(Refused):
+            await work.run("a", busy, 0, short=True)
 
     anyio.run(main)

@@ -17,6 +17,7 @@ from sparsegate.service.web.admission import Anybody, Calling, Owner, OwnerCalli
 from sparsegate.service.web.fields import MOST_WHOLE, Limit
 from sparsegate.service.web.in_threads import Body, GateInPath, GateName, Service, link
 from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, problem_responses
+from sparsegate.service.web.queues import SHORT
 
 router = APIRouter()
 
@@ -87,7 +88,7 @@ async def close_gate(gate: GateInPath, service: Service, _: Owner) -> Body:
 async def ask(gate: GateInPath, body: models.AskGate, service: Service, request: Calling) -> Body:
     """Is the number of people with a matching row above the threshold?"""
     keeper = service.keeper
-    read = await service.reading.run(request.token, keeper.read, body.where)
+    read = await service.reading.run(request.token, keeper.read, body.where, short=len(body.where) <= SHORT)
     try:
         read(body.where)
     except ConditionError:

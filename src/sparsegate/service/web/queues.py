@@ -4,10 +4,10 @@ All of it runs in the event loop, in one thread, and needs no lock. Senders are 
 (``fair_lines``): how many requests one of them has sent is her own affair.
 
 **Reading a condition costs its sender.** A refused condition spends nothing, and reading a long one takes the processor
-as long as many counts. So conditions are read before they stand in any line, one at a time, and each token has a share
-of processor time for it: when that is used up, further ones are refused unread. Questions that were admitted do not
-wait for it; what they lose to it is the one thread that reads beside them, which lets go of the interpreter every
-millisecond (``server.SWITCH_SECONDS``).
+as long as many counts. So conditions are read before they stand in any line, and each token has a share of processor
+time for it: when that is used up, further ones are refused unread. Short ones are read at once, and the others one at a
+time; questions that were admitted do not wait for these, and what they lose is the one thread that reads beside them,
+which lets go of the interpreter every millisecond (``server.SWITCH_SECONDS``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -28,6 +28,9 @@ from sparsegate.service.web.admission import Limits, RateLimiter
 from sparsegate.service.web.problems import TOO_MANY, Refused
 
 _Result = TypeVar("_Result")
+
+SHORT: Final = 200
+"""Characters of a condition that is read in less than a millisecond, whatever they are."""
 
 
 @dataclass(eq=False)
@@ -115,9 +118,18 @@ class OwnWork:
         self._shares = RateLimiter(rate=limits.share, burst=limits.share_burst)
         self._thread = anyio.CapacityLimiter(1)
 
-    async def run(self, sender: Hashable, method: Callable[..., _Result], *args: Any) -> Callable[..., _Result]:
-        """Call the method, in a thread; a function that returns what it returned, or raises what it raised."""
+    async def run(
+        self, sender: Hashable, method: Callable[..., _Result], *args: Any, short: bool = False
+    ) -> Callable[..., _Result]:
+        """Call the method, in a thread; a function that returns what it returned, or raises what it raised.
+
+        What is ``short`` is done at once: waking a thread for it would take as long.
+        """
         self._check(sender)
+        if short:
+            outcome, seconds = _timed(method, args)
+            self._shares.charge(sender, seconds)
+            return outcome
         async with self.turn.at(sender):
             self._check(sender)  # what came before in her own line has been charged since
             outcome, seconds = await anyio.to_thread.run_sync(_timed, method, args, limiter=self._thread)
