@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,11 +86,7 @@ def asks(
     from sparsegate.service.gate_store import GateStore
 
     with sg.Ledger(file) as opened:
-        store = GateStore(opened)
-        store.gates()
-        # What this process has just seen for the first time may still be on its way.
-        time.sleep(max(store.departures.longest(), 0))
-        found = list(_asks(store, gate=gate, by=by))
+        found = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
     if as_json or as_csv:
         records = [asdict(ask) for ask in found]
         print_json(records) if as_json else _print_csv(records, _ASKED)
@@ -105,6 +103,13 @@ def asks(
 _ASKED = ("at", "by", "gate", "gate_name", "number", "condition", "above", "estimate")
 
 
+def _looked(store: GateStore) -> GateStore:
+    """What this process sees for the first time may still be on its way."""
+    store.gates()
+    time.sleep(max(store.departures.longest(), 0))
+    return store
+
+
 def _asks(store: GateStore, **which: str | None) -> Iterator[Activity]:
     from sparsegate.service.activity import activity
 
@@ -119,6 +124,35 @@ def _print_csv(records: list[dict[str, Any]], names: tuple[str, ...] = ()) -> No
     writer = csv.DictWriter(sys.stdout, fieldnames=fields, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(records)
+
+
+@ledger.command()
+def compact(
+    file: File,
+    to: Annotated[str, typer.Option(metavar="CSV", help="Where they go: a file, which is made or added to.")],
+    days: Annotated[float, typer.Option(min=0, help="Only what was asked at least this many days ago.")] = 30,
+) -> None:
+    """Move old BELOW answers of closed gates out of a ledger. What was spent, and every ABOVE, stays.
+
+    A retry of such a question is then told that the gate is closed. The file does not shrink: its room is used again.
+    """
+    from sparsegate.ledger.rows import now
+    from sparsegate.service.compaction import COLUMNS, compact
+    from sparsegate.service.gate_store import GateStore
+
+    with sg.Ledger(file) as opened, Path(to).open("a", newline="", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, fieldnames=COLUMNS, lineterminator="\n")
+
+        def keep(rows: Sequence[Mapping[str, Any]]) -> None:
+            if not out.tell():
+                writer.writeheader()
+            writer.writerows(rows)
+            out.flush()
+            os.fsync(out.fileno())
+
+        until = (now() - timedelta(days=days)).isoformat()
+        moved = compact(_looked(GateStore(opened)), until=until, keep=keep)
+    typer.echo(f"{to}: {moved} answers, which the ledger no longer holds")
 
 
 @ledger.command("raise")

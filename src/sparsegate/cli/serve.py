@@ -79,6 +79,9 @@ def serve(
     delay: Annotated[
         str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
     ] = None,
+    most_asks: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many questions a new gate admits: what is kept is bounded.")
+    ] = 1_000_000,
     headroom: Annotated[
         float,
         typer.Option(min=1, max=1000, help="D is this many times what the longest count takes on a busy machine."),
@@ -149,7 +152,11 @@ def serve(
             commits = 2 * account.commit_seconds()
             pace = DelayPlan.measured(look=look, commits=commits, delay=given, headroom=headroom, slowdown=slower)
             with (
-                closing(Keeper(account, data, secret, pace=pace, refund=not no_refund, close_gates=agreed)) as keeper,
+                closing(
+                    Keeper(
+                        account, data, secret, pace=pace, refund=not no_refund, close_gates=agreed, most_asks=most_asks
+                    )
+                ) as keeper,
                 closing(Tokens(account)) as tokens,
             ):
                 statement = account.statement()

@@ -5,7 +5,7 @@ its key that each does so once. ``releases`` holds what an entry gave, in parts:
 says that a reserved entry is used, and the others are what was released. ``gates`` and ``asks`` are what a service must
 know to go on after a crash; ``requests`` are answers to whoever asks twice; ``tokens`` say who may. Amounts are exact
 decimals in text. A gate's counters and its asks say the same thing twice: the counters make a look at a gate cheap, and
-a test holds that they agree.
+a test holds that they agree; but BELOW asks of closed gates may have been moved out (``service.compaction``).
 """
 
 from __future__ import annotations
@@ -116,6 +116,8 @@ GATES = Table(
     # The law of its noise; before version 4 there was one.
     Column("noise", Text, nullable=False, server_default="laplace"),
     Column("closes", Text, nullable=False, server_default="above"),
+    # How many asks it admits; before version 5 as many as came.
+    Column("most_asks", Integer),
     # Seconds since 1970, for people to read.
     Column("closed_from", Float),
     Column("closed_because", Text),

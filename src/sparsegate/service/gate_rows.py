@@ -51,6 +51,7 @@ def columns(gate: GateRow) -> dict[str, Any]:
         "refund": int(spec.refund),
         "noise": spec.noise,
         "closes": spec.closes,
+        "most_asks": spec.most_asks,
         "name": gate.label.name,
         "description": gate.label.description,
         "opened_by": gate.label.token,
@@ -67,6 +68,7 @@ def stored(row: Any, **seen: Any) -> GateRow:
         refund=bool(row.refund),
         noise=row.noise,
         closes=row.closes,
+        most_asks=row.most_asks,
     )
     counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
     back = getattr(row, "given_back", None)

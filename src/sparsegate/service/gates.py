@@ -41,6 +41,7 @@ from sparsegate.mechanisms.gate_preview import GatePreview, margin_curve
 from sparsegate.mechanisms.sparse_vector import gate_calibration
 
 CONFIDENCE: Final = 0.95
+MOST_ASKS: Final = 1_000_000
 MOST_PLANNED: Final = 20_000
 MOST_PREVIEWED: Final = 1_000
 """The most positives of a gate that is planned for a number of questions, and of one that is only looked at."""
@@ -72,6 +73,8 @@ class GateSpec:
     refund: bool = True
     noise: str = "auto"
     closes: str = "above"
+    most_asks: int | None = None
+    """How many asks it admits, so that what is kept of it is bounded; None: as many as come."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +117,8 @@ class Tally:
             return f"all {self.spec.cutoff} of its positive answers are given or lost"
         if self.spec.queries is not None and self.asked >= self.spec.queries:
             return f"all {self.spec.queries} questions it was planned for have been asked"
+        if self.spec.most_asks is not None and self.asked >= self.spec.most_asks:
+            return f"it was asked {self.spec.most_asks} questions, the most that the service keeps of one gate"
         return ""
 
     def after(self, event: GateEvent) -> Tally:

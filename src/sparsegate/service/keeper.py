@@ -48,6 +48,7 @@ from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_
 from sparsegate.service.fair_lines import FairPlaces
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import (
+    MOST_ASKS,
     Answered,
     Asked,
     GateLabel,
@@ -85,8 +86,9 @@ class Keeper:
     """Gates over one dataset, charged to one ledger. Thread-safe; several keepers may share a ledger.
 
     See ``DelayPlan`` for D, for what is refused as too dear, and for how many questions are counted at once. Gates
-    that are opened with ``refund`` give back what they did not use when they close. A gate belongs to the data that it
-    was opened on: where some are open on other data, a keeper is refused unless ``close_gates`` says to close them.
+    that are opened with ``refund`` give back what they did not use when they close; they admit ``most_asks``. A gate
+    belongs to the data that it was opened on: where some are open on other data, a keeper is refused unless
+    ``close_gates`` says to close them.
     """
 
     def __init__(
@@ -98,8 +100,10 @@ class Keeper:
         pace: DelayPlan | None = None,
         refund: bool = True,
         close_gates: bool = False,
+        most_asks: int = MOST_ASKS,
     ) -> None:
-        self.ledger, self.dataset, self.pace, self._refund = ledger, dataset, pace or DelayPlan(), refund
+        self.ledger, self.dataset, self.pace = ledger, dataset, pace or DelayPlan()
+        self._terms = {"refund": refund, "most_asks": most_asks}
         self._store, self._key = GateStore(ledger), key
         # The budget belongs to the people and goes on. First of all: a start that is refused leaves no trace.
         self._store.close_open_gates(CHANGED, agreed=close_gates, unlike=dataset.fingerprint)
@@ -128,7 +132,7 @@ class Keeper:
             raise ParameterError("threshold", "must be a whole number of people", threshold, "pass e.g. threshold=1000")
         amount = exact_amount(epsilon, 0)  # type: ignore[arg-type]
         public = {"threshold": threshold, "cutoff": cutoff, "epsilon": amount.epsilon, "queries": queries}
-        spec = GateSpec(**public, refund=self._refund, noise=noise, closes=closes)  # type: ignore[arg-type]
+        spec = GateSpec(**public, **self._terms, noise=noise, closes=closes)  # type: ignore[arg-type]
         check_work(spec)
         # What is as it always was is left out: a request from before these were known must stay the same.
         said, usual = {"noise": noise, "closes": closes} | label, {"noise": "auto", "closes": "above"}
