@@ -29,6 +29,7 @@ MODULES = (
     "answers",
     "choice",
     "service",
+    "served_database",
     "history",
 )
 LIBRARIES = ("sparsegate", "numpy", "opendp", "diffprivlib", "duckdb", "polars", "pyspark")

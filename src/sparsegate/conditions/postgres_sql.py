@@ -110,13 +110,15 @@ def _sum(sign: str) -> str:
 def _scaled(sign: str) -> str:
     """``{0} * {1}`` or ``{0} / {1}``. Numbers of more than 2**500, or less than its inverse, are scaled by 2**600."""
 
-    def scale(place: int, *, inverse: bool) -> str:
-        down, up = ("600", "-600") if inverse else ("-600", "600")
+    def by_size(place: int, large: str, small: str, other: str) -> str:
         most, least = _double(2.0**500), _double(2.0**-500)
-        return f"CASE WHEN abs({{{place}}}) > {most} THEN {down} WHEN abs({{{place}}}) < {least} THEN {up} ELSE 0 END"
+        test = f"abs({{{place}}})"
+        return f"CASE WHEN {test} > {most} THEN {large} WHEN {test} < {least} THEN {small} ELSE {other} END"
 
-    exponent = f"({scale(0, inverse=True)} {'+' if sign == '*' else '-'} {scale(1, inverse=True)})"
-    parts = [f"{{{place}}} * power(2::float8, {scale(place, inverse=False)})" for place in (0, 1)]
+    exponents = [by_size(place, "600", "-600", "0") for place in (0, 1)]
+    exponent = f"({exponents[0]} {'+' if sign == '*' else '-'} {exponents[1]})"
+    scales = (_double(2.0**-600), _double(2.0**600), _double(1.0))
+    parts = [f"{{{place}}} * {by_size(place, *scales)}" for place in (0, 1)]
     size = f"abs(({parts[0]}) {sign} ({parts[1]}))"
 
     def ends(limit: int, exponents: tuple[int, ...], order: str, beyond: str) -> str:

@@ -1,7 +1,7 @@
 """How long a count in PostgreSQL takes at worst, from public numbers.
 
 **Public sizes** are the rows of the table and the characters of each text column, as they are read, each rounded up as
-``constant_work.public_size`` does. One person more or less changes one of them only near the edge of a step.
+``filling.public_size`` does. One person more or less changes one of them only near the edge of a step.
 
 **The bound.** The cost of a leaf on a cell (``conditions.costs``, and ``extra_cost`` for what takes longer in
 PostgreSQL) is a concave function of its length: a constant, and a part for each character, perhaps of the shorter of
@@ -22,19 +22,21 @@ from sqlalchemy import Connection
 from sparsegate.conditions import Column, Condition, Kind, Schema, read_condition
 from sparsegate.conditions.costs import cost_of
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
-from sparsegate.conditions.tree import Apply, Cast, Literal, Node, children, columns_in
+from sparsegate.conditions.tree import Apply, Literal, Node, children, columns_in
 from sparsegate.service.data.constant_work import REPEATS
 from sparsegate.service.data.filling import public_size
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.databases.postgres_columns import DatabaseTable
 
-BLOCK: Final = 2_000
+BLOCK: Final = 10_000
 LONG: Final = 100
 """The characters of a made-up cell: enough for what a character takes to show, and for what a cell takes, too."""
 PATTERN: Final = 3
 """For each character of a cell, and of a pattern that is tried at every place."""
-ARITHMETIC, CONVERTED = 2_000, 1_000
-_EXTRA: Final = {**dict.fromkeys("+-", ARITHMETIC // 2), **dict.fromkeys("*/", ARITHMETIC)}
+_EXTRA: Final = {**dict.fromkeys("+-", 500), **dict.fromkeys("*/", 1_000)}
+"""Arithmetic that tells what would overflow (``postgres_sql``)."""
+LEAST_COST: Final = 1e-9
+"""What a unit of cost takes at least: it was meant as a nanosecond."""
 _WORST: Final = {
     f"repeat('a', {LONG})": (
         "cell LIKE '%aaaaaaaaab%'",
@@ -51,8 +53,8 @@ _WORST: Final = {
 _FOLDED: Final = {f"repeat('É', {LONG})": ("lower(cell) = 'b'", "cell ILIKE '%ééééb%'")}
 _NUMBERS: Final = {
     "i::float8": ("number > 1", "number IN (1, 2, 3)"),
-    "1e300 * i": ("number * number > 1", "number / 0.1 > 1", "number + number > 1"),
-    "1e-300 / i": ("number * number > 1", "CAST(number AS FLOAT) = 1", "CAST(number AS INTEGER) > 1"),
+    "1e300::float8 * i": ("number * number > 1", "number / 0.1 > 1", "number + number > 1"),
+    "1e-300::float8 / i": ("number * number > 1", "CAST(number AS FLOAT) = 1", "CAST(number AS INTEGER) > 1"),
 }
 _LOOKS: Final = {Kind.TEXT: "LIKE '%~~~~%'"}
 
@@ -65,8 +67,6 @@ def extra_cost(node: Node, length: int) -> int:
             own = PATTERN * length * _pattern_length(pattern)
         case Apply(operation):
             own = _EXTRA.get(operation, 0)
-        case Cast():
-            own = CONVERTED
     return own + sum(extra_cost(each, length) for each in children(node))
 
 
@@ -134,7 +134,7 @@ def measured_database(
     columns = ", ".join(f"t.{identifier(column.name)}" for column in table.schema.columns)
     read = fastest(f"SELECT sum(num_nulls({columns})) FROM {table.place} AS t")
     bare = fastest(f"SELECT sum(x) FROM (SELECT 1 AS x FROM generate_series(1, {BLOCK}) AS i OFFSET 0) AS leaf")
-    cost = 0.0
+    cost = LEAST_COST
     texts = _WORST if folding is None else _WORST | _FOLDED
     for kind, name, worst in ((Kind.TEXT, "cell", texts), (Kind.REAL, "number", _NUMBERS)):
         made_up = Schema((Column(name, kind),), max_cell=LONG)
