@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 SERVED: Final = "memory.main.served"
+OWNERS: Final = "memory.main.owners"
 
 _NARROW: Final = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger")
 _CASTS: Final[dict[str, tuple[Kind, str]]] = {
@@ -97,10 +98,8 @@ class CopyEngine(Workspace):
         names = [column.name for column in schema.columns]
         person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
         self._stage(opened, user, [(name, _CASTS[types[name]][1]) for name in names], (person, place), max_cell)
-        told = self._arrays(f"SELECT {place} AS place, {person} AS person FROM {SERVED}")
-        owners = np.empty_like(told["person"])
-        owners[told["place"]] = told["person"]
-        order = np.argsort(owners)
+        owners = self._owners(person, place) if user else self._places(place)
+        order = _by_person(owners)
         found = [self._distinct(column, place, len(owners), max_cell) for column in schema.columns]
         filled = len(owners) + sum(len(each.row_cells) for each in found)
         rows = public_size(filled + 1)
@@ -120,8 +119,7 @@ class CopyEngine(Workspace):
                 )
                 for each in found
             },
-            shown=", ".join([*map(identifier, names), *_shown_person(user, names, person)]) + f" FROM {SERVED} "
-            f"WHERE {place} IS NOT NULL",
+            shown=_shown(user, names, place),
         )
         for each in found:
             self._fill(SERVED, each.name, each.row_cells)
@@ -152,26 +150,40 @@ class CopyEngine(Workspace):
         own: tuple[str, str],
         max_cell: int,
     ) -> None:
-        """``SERVED``: the declared columns, the number of the person, and the place of the row."""
+        """``SERVED``: the declared columns, the person, and the place of the row, by which the engine gives them."""
+        import numpy as np
+
         cells = [f"{cast.format(identifier(name), max_cell=max_cell)} AS {identifier(name)}" for name, cast in chosen]
-        number, place = own
-        if user is None:
-            columns = ", ".join([*cells, f"row_number() OVER () - 1 AS {number}", f"{number} AS {place}"])
-            opened.query("opened", f"CREATE TABLE {SERVED} AS SELECT {columns} FROM opened")
-            return
-        person, staged, people = identifier(self.people or user), "memory.main.staged", "memory.main.people"
-        columns = ", ".join([*cells, f"{person} AS {number}"])
-        opened.query("opened", f"CREATE TABLE {staged} AS SELECT {columns} FROM opened WHERE {person} IS NOT NULL")
-        kept = ", ".join(f"{staged}.{identifier(name)}" for name, _ in chosen)
+        label, place = own
+        people = "0" if user is None else identifier(self.people or user)
+        columns = ", ".join([*cells, f"{people} AS {label}", f"row_number() OVER () - 1 AS {place}"])
+        there = f"SELECT {columns} FROM opened WHERE {people} IS NOT NULL"
+        opened.query("opened", f"CREATE TABLE {SERVED} AS {there}")
+        places = self._places(place)
+        if not np.array_equal(places, np.arange(len(places))):
+            raise TableError("the engine did not keep the order of the rows; this is a fault, please report it")
+
+    def _places(self, place: str) -> npt.NDArray[np.int64]:
+        """All places, in the order in which the engine gives the rows."""
+        return self._arrays(f"SELECT {place} AS found FROM {SERVED}")["found"]
+
+    def _owners(self, person: str, place: str) -> npt.NDArray[np.int64]:
+        """The number of the person of each row; they stay in ``OWNERS``, and who has which number is forgotten."""
+        import numpy as np
+
+        people = "memory.main.people"
         for sql in (
-            f"CREATE TABLE {people} AS SELECT DISTINCT {number} AS label FROM {staged}",
-            f"""CREATE TABLE {SERVED} AS
-            SELECT {kept}, {people}.rowid AS {number}, row_number() OVER () - 1 AS {place}
-            FROM {staged} JOIN {people} ON {staged}.{number} = {people}.label""",
-            f"DROP TABLE {staged}",
+            f"CREATE TABLE {people} AS SELECT DISTINCT {person} AS label FROM {SERVED}",
+            f"""CREATE TABLE {OWNERS} AS SELECT {SERVED}.{place} AS place, {people}.rowid AS number
+            FROM {SERVED} JOIN {people} ON {SERVED}.{person} = {people}.label""",
             f"DROP TABLE {people}",
+            f"ALTER TABLE {SERVED} DROP COLUMN {person}",
         ):
             self._connection.execute(sql)
+        found = self._arrays(f"SELECT place, number FROM {OWNERS}")
+        owners = np.empty_like(found["number"])
+        owners[found["place"]] = found["number"]
+        return owners
 
     def _distinct(self, column: Column, place: str, rows: int, max_cell: int) -> _Distinct:
         """The different values of a column, the codes of its rows, and what fills both up."""
@@ -231,8 +243,23 @@ class CopyEngine(Workspace):
         return found
 
 
-def _shown_person(user: str | None, names: Sequence[str], person: str) -> list[str]:
-    return [] if user is None or user in names else [f"{person} AS {identifier(user)}"]
+def _by_person(owners: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """The places of the rows, person after person. The numbers are dense, so it is a counting sort."""
+    import numpy as np
+    from scipy.sparse import coo_array
+
+    rows = len(owners)
+    grouped = coo_array((np.ones(rows, bool), (owners, np.arange(rows))), shape=(rows, rows)).tocsr()
+    return grouped.indices.astype(np.intp)
+
+
+def _shown(user: str | None, names: Sequence[str], place: str) -> str:
+    """The declared columns, and the number of the person unless that is one of them."""
+    cells = ", ".join(f"{SERVED}.{identifier(name)}" for name in names)
+    if user is None or user in names:
+        return f"{cells} FROM {SERVED} WHERE {place} IS NOT NULL"
+    known = f"{SERVED} JOIN {OWNERS} ON {SERVED}.{place} = {OWNERS}.place"
+    return f"{cells}, {OWNERS}.number AS {identifier(user)} FROM {known}"
 
 
 def _declared(types: Mapping[str, str], user: str | None, columns: Sequence[str] | None, max_cell: int) -> Schema:
