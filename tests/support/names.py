@@ -20,6 +20,7 @@ MAY_MIRROR = "cli"
 # Tests of a subject that more than one module serves.
 CROSS_MODULE = {
     "tests/test_architecture.py",
+    "tests/test_deploy.py",
     "tests/test_names.py",
     "tests/test_mutants.py",
     "tests/test_readme.py",

@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.options import recorded
+from sparsegate.cli.options import LedgerDelta, recorded
 from sparsegate.cli.printed_top import PrintedTop, print_top
 from sparsegate.cli.printing import facts, grid, print_json, print_plain, printable, ready_to_print
 from sparsegate.cli.watch import WatchReport
@@ -56,6 +56,26 @@ def show(
         return
     amounts = {name.replace("_", " "): str(getattr(statement, name)) for name in _SUMS}
     print_plain(facts({"dataset": statement.dataset, **amounts}), "", _table(statement))
+
+
+@ledger.command()
+def create(
+    file: Annotated[str, typer.Argument(metavar="LEDGER", help="A new file, or postgresql://... without a ledger.")],
+    dataset: Annotated[str, typer.Option(metavar="NAME", help="The dataset that it is for.")],
+    budget: Annotated[float, typer.Option(help="The epsilon in all, for ever.")],
+    budget_delta: LedgerDelta = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Make a key for a service's gates too, unless it is there."),
+    ] = None,
+) -> None:
+    """Make a ledger before it is used: for a service that is started by something else than a hand."""
+    if key is not None and not Path(key).exists():
+        from sparsegate.service.sealed_noise import SealingKey
+
+        SealingKey.create(key)
+    with sg.Ledger.create(file, dataset=dataset, budget=budget, budget_delta=budget_delta or 0) as made:
+        typer.echo(f"{made.database.shown}: {made.statement().remaining} for {dataset}")
 
 
 @ledger.command()

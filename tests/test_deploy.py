@@ -1,0 +1,197 @@
+"""The files of deploy/: every option that they give exists, and tools that are here find nothing wrong."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+yaml = pytest.importorskip("yaml")
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+README = (DEPLOY / "README.md").read_text(encoding="utf-8")
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+SERVE: dict[str, Any] = tomllib.loads((DEPLOY / "serve.toml").read_text(encoding="utf-8"))
+
+
+class Unit(configparser.RawConfigParser):
+    """A name may come several times in a unit; the last one is enough here."""
+
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
+UNIT = Unit(strict=False)
+UNIT.read(DEPLOY / "sparsegate.service")
+
+
+def checked(words: list[str]) -> str:
+    """Raise if the words after `sparsegate` are no command, or an option of them is none; the command."""
+    from sparsegate.cli.app import app
+
+    command: Any = typer.main.get_command(app)
+    context, name = typer.Context(command), ""
+    while hasattr(command, "get_command"):
+        name, words = words[0], words[1:]
+        command = command.get_command(context, name)
+        assert command is not None, name
+    known = {option for parameter in command.params for option in parameter.opts}
+    given = {word for word in words if word.startswith("--")}
+    assert given <= known, given - known
+    return name
+
+
+def test_a_mistyped_option_or_command_is_found() -> None:
+    assert checked(["ledger", "create", "x", "--budget", "2"]) == "create"
+    with pytest.raises(AssertionError, match="--allowed-hosts"):
+        checked(["serve", "x", "--allowed-hosts", "y"])
+    with pytest.raises(AssertionError, match="make"):
+        checked(["ledger", "make"])
+
+
+def test_the_unit_starts_the_service_and_its_folders_are_those_of_the_configuration() -> None:
+    service = UNIT["Service"]
+    program, *words = shlex.split(service["ExecStart"])
+    assert program == "/opt/sparsegate/bin/sparsegate"
+    assert checked(words) == "serve"
+    folders = {f"/var/lib/{name}" for name in service["StateDirectory"].split()}
+    assert {str(Path(SERVE[name]).parent) for name in ("ledger", "key")} == folders
+    for name in ("NoNewPrivileges", "PrivateUsers", "ProtectHome", "DynamicUser", "MemoryDenyWriteExecute"):
+        assert service[name] == "yes"
+    assert (service["ProtectSystem"], service["CapabilityBoundingSet"]) == ("strict", "")
+
+
+def test_the_configuration_is_read_by_the_command_line(tmp_path: Path) -> None:
+    checked(["serve", *(f"--{name}" for name in SERVE if name != "files")])
+    from sparsegate.cli.serve_options import _settings
+
+    names = {name.replace("-", "_") for name in SERVE}
+    assert dict(_settings(DEPLOY / "serve.toml", names, {"files", "allowed_host"}))["user"] == "visitor"
+    assert SERVE["host"] == "127.0.0.1", "a proxy with TLS is in front of it"
+
+
+def test_the_image_runs_as_nobody_from_a_base_that_is_pinned() -> None:
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert len(set(bases)) == 1
+    assert all(re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+", base) for base in bases)
+    users = re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)
+    assert users == ["10001:10001"]
+    for folder in {str(Path(SERVE[name]).parent) for name in ("ledger", "key")}:
+        assert f'"{folder}"' in DOCKERFILE
+    words = re.search(r"^CMD \[(.*)\]", DOCKERFILE, re.MULTILINE)
+    assert words is not None
+    assert checked([word.strip(' "') for word in words[1].split(",")]) == "serve"
+
+
+def test_the_containers_have_no_rights_and_the_database_no_way_out() -> None:
+    gates, database = COMPOSE["services"]["gates"], COMPOSE["services"]["database"]
+    assert checked(gates["command"]) == "serve"
+    from sparsegate.cli.app import app
+
+    serve: Any = typer.main.get_command(app).get_command(typer.Context(typer.main.get_command(app)), "serve")  # type: ignore[attr-defined]
+    variables = {f"SPARSEGATE_SERVE_{parameter.name.upper()}" for parameter in serve.params}
+    assert {name for name in gates["environment"] if name.startswith("SPARSEGATE_")} <= variables
+    assert gates["cap_drop"] == ["ALL"]
+    assert gates["read_only"] is True
+    assert all(port.startswith("127.0.0.1:") for port in gates["ports"])
+    assert database["networks"] == ["inside"]
+    assert COMPOSE["networks"]["inside"]["internal"] is True
+    assert re.fullmatch(r"postgres:\d+\.\d+-\w+", database["image"])
+    used = {name for service in (gates, database) for name in service["secrets"]}
+    assert used == set(COMPOSE["secrets"])
+    named = {volume.partition(":")[0] for service in (gates, database) for volume in service["volumes"]}
+    assert {name for name in named if name.isalpha()} == set(COMPOSE["volumes"])
+    assert "password" not in gates["environment"]["SPARSEGATE_SERVE_LEDGER"]
+    assert ":" not in gates["environment"]["SPARSEGATE_SERVE_LEDGER"].removeprefix("postgresql://")
+
+
+def test_the_commands_of_the_page_exist() -> None:
+    text = "\n".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL)).replace("\\\n", " ")
+    lines = re.findall(r"(?:bin/sparsegate|run --rm gates) ((?:ledger|token|serve) .*)", text)
+    assert [checked(shlex.split(line)) for line in lines] == ["create", "add"] * 2
+    for name in re.findall(r"\[[\w.-]+\]\(([\w.-]+)\)", README):
+        assert (DEPLOY / name).exists()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+    unit = (DEPLOY / "sparsegate.service").read_text(encoding="utf-8")
+    copy = tmp_path / "sparsegate.service"
+    copy.write_text(unit.replace("/opt/sparsegate/bin/sparsegate", "/bin/true"))
+    found = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    copy.write_text(copy.read_text().replace("ProtectSystem=strict", "ProtectSystem=perhaps"))
+    assert subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True, check=False).stderr
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx")
+@pytest.mark.parametrize("name", ["nginx.conf", "nginx-oidc.conf"])
+def test_nginx_finds_nothing_wrong(tmp_path: Path, name: str) -> None:
+    from tests.support.reverse_proxy import nginx_files
+
+    settings = nginx_files(tmp_path, DEPLOY / name, port=0)
+    found = subprocess.run(["nginx", "-t", "-c", settings, "-p", tmp_path], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert "warn" not in found.stderr
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx")
+def test_gates_are_opened_and_asked_through_the_proxies(tmp_path: Path) -> None:
+    import httpx
+    from tests.support.reverse_proxy import free_port, nginx_files, proxied, sign_in
+    from tests.support.served_process import spawned
+
+    data = tmp_path / "visits.csv"
+    data.write_text("visitor,country\n" + "".join(f"{person},DE\n" for person in range(300)))
+    options = ("--user", "visitor", "--new-ledger", "--budget", 200, "--delay", "off")
+    proxy = ("--allowed-host", "gates.example.org", "--max-connections-of-one", 1000)
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "oidc").mkdir()
+    with spawned(data, *options, *proxy) as (_, url, said), sign_in() as signing:
+        found = re.search(r"sg_[\w-]{43}", said)
+        assert found is not None
+        bearer = {"Authorization": f"Bearer {found[0]}"}
+        ports = {"8460": int(url.rpartition(":")[2]), "4180": signing}
+        first, second = free_port(), free_port()
+        plain = nginx_files(tmp_path / "plain", DEPLOY / "nginx.conf", port=first, ports=ports)
+        oidc = nginx_files(tmp_path / "oidc", DEPLOY / "nginx-oidc.conf", port=second, ports=ports)
+        (oidc.parent / "tokens.map").write_text(f'"olga@example.org" "{found[0]}";\n')
+        with (
+            proxied(plain, first),
+            proxied(oidc, second),
+            httpx.Client(verify=False, headers={"Host": "gates.example.org"}, timeout=30) as client,
+        ):
+            gate = client.post(
+                f"https://127.0.0.1:{first}/v1/gates",
+                json={"threshold": 100, "cutoff": 3, "epsilon": "100"},
+                headers=bearer | {"Idempotency-Key": "open"},
+            )
+            assert gate.status_code == 201, gate.text
+            path = f"/v1/gates/{gate.json()['id']}/ask"
+
+            def ask(port: int, key: str, **headers: str) -> httpx.Response:
+                where = {"where": "country = 'DE'"}
+                return client.post(
+                    f"https://127.0.0.1:{port}{path}", json=where, headers={"Idempotency-Key": key} | headers
+                )
+
+            assert ask(first, "one", **bearer).json()["above"] is True
+            assert ask(first, "two").status_code == 401
+            assert client.get(f"https://127.0.0.1:{first}/metrics", headers=bearer).status_code == 404
+            assert ask(second, "three", Cookie="who=olga@example.org").json()["above"] is True
+            # Known to the provider and not to the map; a token of one's own; a name that one gives oneself.
+            assert ask(second, "four", Cookie="who=anna@example.org").status_code == 401
+            assert ask(second, "five", Cookie="who=anna@example.org", **bearer).status_code == 401
+            itself = {"X-Auth-Request-Email": "olga@example.org"}
+            assert ask(second, "six", **itself).status_code != 200
+            assert ask(second, "seven", Cookie="who=anna@example.org", **itself).status_code == 401
+    assert found[0] not in "".join(file.read_text() for file in (tmp_path / "plain").glob("*.log"))
