@@ -98,26 +98,32 @@ def look(page: Page, gate: str, process: subprocess.Popen[str] | None) -> Iterat
     page.locator("#where-wrong mark").wait_for()
     page.get_by_label("Count where").press_sequentially(" OR a")
     yield "wrong"
-    page.get_by_role("button", name="Copy as curl").first.click()
+    page.get_by_role("button", name="Copy as curl").first.press("Enter")
     yield "code"
-    page.get_by_role("button", name="Done").click()
+    page.get_by_role("button", name="Done").press("Enter")
     for name, ready in {
         "gates": "[data-gate]",
         "budget": "#entries tr",
         "tokens": "#token-list tr",
         "activity": "#activity tr",
         "me": "#me dd",
-        "practice": "#practice-note",
     }.items():
         page.goto(f"{base}#/{name}")
         page.locator(ready).first.wait_for()
         yield name
+    page.goto(f"{base}#/practice/open")
+    open_gate(page, threshold=300, epsilon="1", name="A first try")
+    page.get_by_role("button", name="Open (free)").press("Enter")
+    page.locator("#examples button").first.press("Enter")
+    page.get_by_role("button", name="Ask", exact=True).press("Enter")
+    page.locator("#answers tr").first.wait_for()
+    yield "practice"
     page.goto(f"{base}#/open")
     open_gate(page, threshold=5, epsilon="0.1")
     yield "open"
-    page.get_by_role("button", name="Open, and reserve").click()
+    page.get_by_role("button", name="Open, and reserve").press("Enter")
     yield "sure"
-    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Back").press("Enter")
     page.goto(gate)
     page.locator("#answers tr").first.wait_for()
     if process is not None:

@@ -173,6 +173,7 @@ def test_it_fits_a_phone_and_can_be_read(page: Any, service: tuple[Service, str]
         "#/budget": "#entries tr",
         "#/tokens": "#token-list tr",
         "#/activity": "#activity tr",
+        "#/practice": "#practice-note",
         "#/me": "#me dd",
     }.items():
         go(page, place)

@@ -1,4 +1,4 @@
-"""The page in a real browser: what an owner sees of budget, tokens and activity."""
+"""The page in a real browser: what an owner sees of budget, tokens and activity; practice, for everybody."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.browsing import browsing, go, needs_browser, sign_in, tab
+from tests.support.browsing import ask, browsing, fill_gate, go, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 from sparsegate.ledger.account import exact_text
@@ -114,3 +114,24 @@ def test_an_owner_sees_who_asked_what(page: Any, service: tuple[Service, str]) -
     line.get_by_role("link").click()
     page.get_by_role("heading", name="watched").wait_for()
     page.locator("#answers tr").filter(has_text="anna").wait_for()
+
+
+def test_anybody_practises_on_made_up_data_and_it_costs_nothing(browser: Any, service: tuple[Service, str]) -> None:
+    before = service[0].keeper.budget().spent.epsilon
+    with tab(browser, service[1]) as page:
+        sign_in(page, service[0].analyst)
+        page.get_by_role("link", name="Practice").click()
+        page.locator("#practice-note").get_by_text("made-up").wait_for()
+        page.get_by_role("link", name="Open a gate").click()
+        fill_gate(page, Threshold=1)
+        assert "Nothing: this is practice" in page.locator("#preview-list").text_content()
+        page.get_by_role("button", name="Open (free)").click()
+        page.get_by_role("button", name="Ask", exact=True).wait_for()
+        assert page.locator("#practice-note").get_by_text("Nothing here costs anything").is_visible()
+        assert page.url.startswith(f"{service[1]}/#/practice/gates/g-")
+        assert ask(page, "country IS NULL OR country IS NOT NULL").startswith("ABOVE")
+        page.reload()
+        page.locator("#answers td.code").get_by_text("country IS NOT NULL").wait_for()
+        page.get_by_role("link", name="All gates").click()
+        page.get_by_role("heading", name="Practice gates").wait_for()
+    assert service[0].keeper.budget().spent.epsilon == before

@@ -51,7 +51,8 @@ class ThreadedKeeper:
 
     def label(self, view: dict[str, Any]) -> dict[str, Any]:
         """What is answered says if it is practice; a practice ledger knows no tokens by name."""
-        return view | dict.fromkeys(view.keys() & {"opened_by"}) | {"practice": self.practice}
+        nameless = dict.fromkeys(view.keys() & {"opened_by"}) if self.practice else {}
+        return view | nameless | {"practice": self.practice}
 
 
 class ThreadedPractice:

@@ -5,12 +5,11 @@ import { conditionBox } from "./condition.js";
 import { sure } from "./dialogs.js";
 import { element } from "./elements.js";
 import { answerMeans, costs } from "./meaning.js";
-import { session } from "./session.js";
 
 export function showAsking(view, shared) {
   const { at, signal } = view;
   const address = `${shared.address}/ask`;
-  const box = conditionBox(view, session.served.columns, () => at("ask-form").requestSubmit());
+  const box = conditionBox(view, shared.columns, () => at("ask-form").requestSubmit());
   let sending = null; // to give one up, and send it again
 
   function permit() {

@@ -2,7 +2,7 @@
 
 import { button, element } from "./elements.js";
 
-const MOST = 8; // suggestions at once
+const MOST = 8; // suggestions, or examples, at once
 const WORDS = [
   "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "IS NULL", "IS NOT NULL", "TRUE", "FALSE", "NULL", "CAST", "DATE", "TIMESTAMP",
   "CASE", "WHEN", "THEN", "ELSE", "END", "coalesce", "lower", "upper", "trim", "length", "starts_with", "ends_with", "contains",
@@ -26,8 +26,10 @@ const TESTS = {
 };
 const test = (column) => (TESTS[column.kind] ?? ((name) => `${name} IS NOT NULL`))(nameOf(column));
 
-// Examples from the schema: different kinds first, then two of them together.
+// Examples from the schema: different kinds first, then two of them together. Made-up data comes with its own.
 export function examples(columns) {
+  const given = columns.map((column) => column.example).filter(Boolean);
+  if (given.length) return given.slice(0, MOST);
   const kinds = new Map();
   for (const column of columns) if (!kinds.has(column.kind)) kinds.set(column.kind, column);
   const found = [...kinds.values()].slice(0, 3).map(test);

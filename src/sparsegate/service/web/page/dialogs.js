@@ -28,6 +28,7 @@ export function showTexts(note, texts) {
   at("code-texts").replaceChildren(...Object.entries(texts).map(([name, text]) => {
     const shown = element("textarea", { readonly: true, rows: Math.min(text.split("\n").length + 1, 8), "aria-label": name, spellcheck: "false", wrap: "off" });
     shown.value = text;
+    shown.setSelectionRange(0, 0);
     return element("div", {}, element("h3", {}, name), shown, copyButton(`Copy ${name}`, () => text, shown));
   }));
   at("code").showModal();

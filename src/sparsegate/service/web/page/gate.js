@@ -7,9 +7,10 @@ import { copyButton, sure } from "./dialogs.js";
 import { when } from "./figures.js";
 import { title } from "./gates.js";
 import { aboveMeans, belowMeans, costs, question, standing, together } from "./meaning.js";
-import { isOwner } from "./session.js";
+import { isOwner, session } from "./session.js";
 
 const AGAIN = 1000;
+const AGAIN_IN_PRACTICE = 10_000; // practice starts anew after a number of requests
 
 export async function showGate(view, place, id) {
   const { at, signal } = view;
@@ -54,6 +55,8 @@ export async function showGate(view, place, id) {
     }
   });
 
+  const { columns } = place.practice ? await get(`${place.api}/schema`, signal) : session.served;
+  shared.columns = columns;
   await refresh();
   if (signal.aborted) return;
   showAsking(view, shared);
@@ -62,6 +65,6 @@ export async function showGate(view, place, id) {
   // Others may ask at the same gate: what they hear comes in here.
   const timer = setInterval(() => {
     if (!document.hidden && !shared.asking) refresh().catch(() => null);
-  }, AGAIN);
+  }, place.practice ? AGAIN_IN_PRACTICE : AGAIN);
   signal.addEventListener("abort", () => clearInterval(timer));
 }

@@ -48,7 +48,7 @@ async function show(focus = true) {
   const [pattern, name, fill, place] = found;
   const made = view(name);
   for (const link of at("nav").children) {
-    const here = location.hash.startsWith(link.getAttribute("href"));
+    const here = location.hash.replace(/^#\/open$/, "#/gates").startsWith(link.getAttribute("href"));
     if (here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -126,7 +126,7 @@ async function showMe(made) {
   session.who = await get("/v1/whoami", made.signal);
   if (made.signal.aborted) return;
   const { name, role, expires_at: expires, quota } = session.who;
-  const used = (most, now, shown) => (most === null || most === undefined ? `${shown(now ?? 0)}; no limit` : `${shown(now)} of ${shown(most)}`);
+  const used = (most, now, shown) => (most === null || most === undefined ? `${shown(now ?? 0)} so far; no limit` : `${shown(now)} of ${shown(most)}`);
   const facts = [
     ["Name", name],
     ["Role", role === "owner" ? "owner: opens and closes gates, sees the budget, makes tokens" : "analyst: asks the gates that are open"],
