@@ -19,7 +19,7 @@ from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.tables.columns import identifier
+from sparsegate.tables.columns import identifier, unlike
 
 ROWS: Final = 4000
 PEOPLE: Final = 1500
@@ -81,9 +81,9 @@ class Practice:
     def _made(self) -> Keeper:
         enter = self._now.enter_context
         folder = Path(enter(tempfile.TemporaryDirectory(prefix="sparsegate-practice-", ignore_cleanup_errors=True)))
-        unit: dict[str, Any] = {"unit": "row"} if self._unit == "row" else {"user": _person(self._schema)}
-        _write(self._schema, folder / "practice.parquet")
         columns = [column.name for column in self._schema.columns]
+        unit: dict[str, Any] = {"unit": "row"} if self._unit == "row" else {"user": unlike("person", columns)}
+        _write(self._schema, folder / "practice.parquet")
         data = enter(ServedTable.open([str(folder / "practice.parquet")], columns=columns, **unit))
         ledger = enter(closing(Ledger.create(folder / "practice.ledger", dataset="practice", budget=BUDGET)))
         key = SealingKey.create(folder / "practice.key")
@@ -97,18 +97,10 @@ class Practice:
             self._before.close()
 
 
-def _person(schema: Schema) -> str:
-    """A name for the column of the people that no declared column has."""
-    name = "person"
-    while schema.find(name) is not None:
-        name += "_"
-    return name
-
-
 def _write(schema: Schema, file: Path) -> None:
     import duckdb
 
-    cells = [f"i % {PEOPLE} AS {identifier(_person(schema))}"]
+    cells = [f"i % {PEOPLE} AS {identifier(unlike('person', [column.name for column in schema.columns]))}"]
     for number, column in enumerate(schema.columns):
         # Multiples of a number modulo a prime: they fill 0 to 1 evenly, and each column has another order.
         u = f"((i * {7919 + 12 * number}) % 10007 / 10007.0)"

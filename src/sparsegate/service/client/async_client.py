@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, Self
 
 import anyio
@@ -11,29 +12,44 @@ from sparsegate.budget import Number
 from sparsegate.errors import SparsegateError
 from sparsegate.ledger.account import Statement
 from sparsegate.mechanisms.gate import Answer
-from sparsegate.service.client.calls import Call, Heard, Result, ServedData, Step, TopAnswer, exchange
+from sparsegate.service.client import records
+from sparsegate.service.client.calls import (
+    Call,
+    Heard,
+    Patience,
+    Result,
+    ServedData,
+    Step,
+    TopAnswer,
+    exchange,
+    look_at_data,
+)
+from sparsegate.service.client.records import PAGE, RemoteAnswer, RemoteAsk, RemotePreview, RemoteToken
 from sparsegate.service.client.remote import (
     RETRIES,
-    TIMEOUT,
     Candidates,
     RemoteState,
     ask_top,
     checked_retries,
     heard_in,
-    list_gates,
     look_at,
     look_at_budget,
-    look_at_data,
     open_gate,
+    placed,
     settings,
+    time_limit,
 )
 
 
 def connect_async(
-    url: str, token: str, *, timeout: float = TIMEOUT, retries: int = RETRIES, insecure: bool = False
+    url: str, token: str, *, timeout: float | None = None, retries: int = RETRIES, insecure: bool = False
 ) -> AsyncClient:
     """The same as ``connect``, for ``async with`` and ``await``."""
-    return AsyncClient(httpx.AsyncClient(**settings(url, token, timeout, insecure)), retries=checked_retries(retries))
+    return AsyncClient(
+        httpx.AsyncClient(**settings(url, token, timeout, insecure)),
+        retries=checked_retries(retries),
+        patience=Patience(timeout),
+    )
 
 
 class AsyncGate(RemoteState):
@@ -46,6 +62,16 @@ class AsyncGate(RemoteState):
     async def ask(self, where: str) -> Answer:
         """Is the number of people with a matching row above the threshold?"""
         return await self._client.send(self.asking(where))
+
+    async def answers(self, *, after: int = 0) -> AsyncIterator[RemoteAnswer]:
+        """Its answers that have left, oldest first, from a number on."""
+        more = True
+        while more:
+            page = await self._client.send(self.reading(after))
+            for each in page:
+                yield each
+                after = each.number
+            more = len(page) >= PAGE
 
     async def refresh(self) -> Self:
         """Look at the gate again: others may have asked it."""
@@ -70,8 +96,16 @@ class AsyncGate(RemoteState):
 class AsyncClient:
     """``Client`` for ``async with`` and ``await``; made by ``connect_async``."""
 
-    def __init__(self, http: httpx.AsyncClient, *, retries: int) -> None:
-        self._http, self._retries = http, retries
+    def __init__(
+        self, http: httpx.AsyncClient, *, retries: int, patience: Patience | None = None, practice: bool = False
+    ) -> None:
+        self._http, self._retries, self._practice = http, retries, practice
+        self._patience = patience or Patience(http.timeout.read or 0.0)
+
+    @property
+    def practice(self) -> AsyncClient:
+        """The same service, with gates to practise on: made-up rows, for everybody, and free."""
+        return AsyncClient(self._http, retries=self._retries, patience=Patience(self._patience.told), practice=True)
 
     async def open_gate(
         self,
@@ -82,17 +116,74 @@ class AsyncClient:
         queries: int | None = None,
         noise: str = "auto",
         closes: str = "above",
+        name: str = "",
+        description: str = "",
     ) -> AsyncGate:
         """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``."""
-        return AsyncGate(self, await self.send(open_gate(threshold, cutoff, epsilon, queries, noise, closes)))
+        numbers = (threshold, cutoff, epsilon, queries, noise, closes)
+        return AsyncGate(self, await self.send(open_gate(*numbers, name=name, description=description)))
 
     async def gate(self, id: str) -> AsyncGate:
         """A gate that is there."""
         return AsyncGate(self, await self.send(look_at(id)))
 
-    async def gates(self) -> list[AsyncGate]:
-        """All gates, newest first."""
-        return [AsyncGate(self, view) for view in await self.send(list_gates())]
+    async def preview(
+        self,
+        *,
+        threshold: int,
+        cutoff: int,
+        epsilon: Number,
+        queries: int | None = None,
+        noise: str = "auto",
+        closes: str = "above",
+    ) -> RemotePreview:
+        """What such a gate would be good for, and whether to be warned; free."""
+        return await self.send(records.preview_gate(threshold, cutoff, epsilon, queries, noise, closes))
+
+    async def gates(self, *, closed: bool | None = None) -> list[AsyncGate]:
+        """Gates, newest first: all, or only those that are closed, or not."""
+        found: list[dict[str, Any]] = []
+        more = True
+        while more:
+            page = await self.send(records.list_gates(closed, found[-1]["id"] if found else None))
+            found += page
+            more = len(page) >= PAGE
+        return [AsyncGate(self, view) for view in found]
+
+    async def activity(self) -> AsyncIterator[RemoteAsk]:
+        """Who asked what, at all gates, newest first; for owners."""
+        after, more = None, True
+        while more:
+            page = await self.send(records.list_activity(after))
+            for each in page:
+                yield each
+                after = each.cursor
+            more = len(page) >= PAGE
+
+    async def whoami(self) -> RemoteToken:
+        """Whose token this is, and what it has used."""
+        return await self.send(records.who_am_i())
+
+    async def tokens(self) -> list[RemoteToken]:
+        """All tokens, oldest first; for owners."""
+        return await self.send(records.list_tokens())
+
+    async def add_token(
+        self,
+        name: str,
+        role: str = "analyst",
+        *,
+        expires: str | None = None,
+        most_above: int | None = None,
+        most_epsilon: Number | None = None,
+    ) -> str:
+        """Make a token and return its text, which is shown this once; for owners."""
+        limits = {"expires": expires, "most_above": most_above, "most_epsilon": most_epsilon}
+        return await self.send(records.add_token(name, role, **limits))
+
+    async def revoke_token(self, name: str) -> RemoteToken:
+        """Stop a token for good; for owners."""
+        return await self.send(records.revoke_token(name))
 
     async def budget(self) -> Statement:
         """What was allowed, spent and left."""
@@ -108,7 +199,7 @@ class AsyncClient:
 
     async def send(self, call: Call[Result]) -> Result:
         """Send a call, again where no answer came, and return what it is read as."""
-        steps = exchange(call, retries=self._retries)
+        steps = exchange(call, retries=self._retries, patience=self._patience)
         heard: Heard | None = None
         try:
             while True:
@@ -122,7 +213,13 @@ class AsyncClient:
             await anyio.sleep(step)
             return None
         try:
-            response = await self._http.request(step.method, step.path, content=step.content, headers=step.headers)
+            response = await self._http.request(
+                step.method,
+                placed(step.path, self._practice),
+                content=step.content,
+                headers=step.headers,
+                timeout=time_limit(self._patience.seconds(step)),
+            )
         except httpx.HTTPError:
             return None
         return heard_in(response)

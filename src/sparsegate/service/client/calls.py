@@ -43,6 +43,9 @@ AGAIN: Final = frozenset({429, 502, 504})
 
 LONGEST_PAUSE: Final = 10.0
 
+TIMEOUT: Final = 90.0
+"""Seconds, and twice D where an answer waits for D: a question may stand in line for a minute before its turn comes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
@@ -63,6 +66,10 @@ class Call(Generic[Result]):
     body: Mapping[str, Any] | None = None
     refused: Callable[[SparsegateError], None] = lambda error: None
     key: str = field(default_factory=lambda: str(uuid.uuid4()))
+    delayed: bool = False
+    """Whether the answer leaves D after its turn came."""
+    again: bool = True
+    """Whether it may be sent again where no answer came."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -79,10 +86,25 @@ Step = Call[Any] | float
 """What to do next: send this, or wait this many seconds."""
 
 
-def exchange(call: Call[Result], *, retries: int) -> Generator[Step, Heard | None, Result]:
+@dataclass
+class Patience:
+    """How long a client waits for an answer: as long as it was told to; or, None, as D asks for."""
+
+    told: float | None = None
+    delay: float | None = None
+    """D in seconds; None: the service was not asked yet."""
+
+    def seconds(self, call: Call[Any]) -> float:
+        """For one attempt. One that comes again under its key waits for the same answer, not for another D."""
+        return TIMEOUT + 2 * (self.delay or 0.0) * call.delayed if self.told is None else self.told
+
+
+def exchange(call: Call[Result], *, retries: int, patience: Patience) -> Generator[Step, Heard | None, Result]:
     """Yield what to do, be sent what was heard (None: no answer came), and return the result or raise."""
+    if call.delayed and patience.told is None and patience.delay is None:
+        patience.delay = (yield from exchange(look_at_data(), retries=retries, patience=patience)).delay
     heard: Heard | None = None
-    for attempt in range(retries + 1):
+    for attempt in range((retries if call.again else 0) + 1):
         if attempt:
             asked = heard.wait if heard is not None and heard.wait is not None else 0.0
             yield min(LONGEST_PAUSE, max(asked, 0.1 * 2 ** (attempt - 1)))
@@ -196,6 +218,11 @@ def read_served(body: Any) -> ServedData:
     columns = tuple(Column(column["name"], ColumnKind(column["kind"])) for column in body["columns"])
     schema = Schema(columns, max_cell=body["max_cell"])
     return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=schema)
+
+
+def look_at_data() -> Call[ServedData]:
+    """What is served."""
+    return Call(method="GET", path="v1/schema", read=read_served)
 
 
 def decimal(value: object, parameter: str) -> str:

@@ -13,6 +13,7 @@ for the rest. The token is in no repr and in no error. Both clients say the same
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any, Self
 
 import httpx
@@ -21,33 +22,50 @@ from sparsegate.budget import Number
 from sparsegate.errors import SparsegateError
 from sparsegate.ledger.account import Statement
 from sparsegate.mechanisms.gate import Answer
-from sparsegate.service.client.calls import Call, Heard, Result, ServedData, Step, TopAnswer, exchange
+from sparsegate.service.client import records
+from sparsegate.service.client.calls import (
+    Call,
+    Heard,
+    Patience,
+    Result,
+    ServedData,
+    Step,
+    TopAnswer,
+    exchange,
+    look_at_data,
+)
+from sparsegate.service.client.records import PAGE, RemoteAnswer, RemoteAsk, RemotePreview, RemoteToken
 from sparsegate.service.client.remote import (
     RETRIES,
-    TIMEOUT,
     Candidates,
     RemoteState,
     ask_top,
     checked_retries,
     heard_in,
-    list_gates,
     look_at,
     look_at_budget,
-    look_at_data,
     open_gate,
+    placed,
     settings,
+    time_limit,
 )
 
 
 def connect(
-    url: str, token: str, *, timeout: float = TIMEOUT, retries: int = RETRIES, insecure: bool = False
+    url: str, token: str, *, timeout: float | None = None, retries: int = RETRIES, insecure: bool = False
 ) -> Client:
     """A client of the service at ``url``. Nothing is sent before it is used.
+
+    It waits for an answer for ``timeout`` seconds; unless that is given, for as long as the service's delay asks for.
 
     Plain http is refused unless the service is on this machine: the token would travel in the clear. ``insecure=True``
     says that the way there is safe all the same.
     """
-    return Client(httpx.Client(**settings(url, token, timeout, insecure)), retries=checked_retries(retries))
+    return Client(
+        httpx.Client(**settings(url, token, timeout, insecure)),
+        retries=checked_retries(retries),
+        patience=Patience(timeout),
+    )
 
 
 class RemoteGate(RemoteState):
@@ -60,6 +78,16 @@ class RemoteGate(RemoteState):
     def ask(self, where: str) -> Answer:
         """Is the number of people with a matching row above the threshold?"""
         return self._client.send(self.asking(where))
+
+    def answers(self, *, after: int = 0) -> Iterator[RemoteAnswer]:
+        """Its answers that have left, oldest first, from a number on."""
+        more = True
+        while more:
+            page = self._client.send(self.reading(after))
+            for each in page:
+                yield each
+                after = each.number
+            more = len(page) >= PAGE
 
     def refresh(self) -> Self:
         """Look at the gate again: others may have asked it."""
@@ -84,8 +112,16 @@ class RemoteGate(RemoteState):
 class Client:
     """A connection to a service; made by ``connect``. May be used from many threads at once."""
 
-    def __init__(self, http: httpx.Client, *, retries: int) -> None:
-        self._http, self._retries = http, retries
+    def __init__(
+        self, http: httpx.Client, *, retries: int, patience: Patience | None = None, practice: bool = False
+    ) -> None:
+        self._http, self._retries, self._practice = http, retries, practice
+        self._patience = patience or Patience(http.timeout.read or 0.0)
+
+    @property
+    def practice(self) -> Client:
+        """The same service, with gates to practise on: made-up rows, for everybody, and free."""
+        return Client(self._http, retries=self._retries, patience=Patience(self._patience.told), practice=True)
 
     def open_gate(
         self,
@@ -96,17 +132,74 @@ class Client:
         queries: int | None = None,
         noise: str = "auto",
         closes: str = "above",
+        name: str = "",
+        description: str = "",
     ) -> RemoteGate:
         """Open a gate, which reserves its whole epsilon at once; ``noise`` and ``closes`` as in ``SparseVector``."""
-        return RemoteGate(self, self.send(open_gate(threshold, cutoff, epsilon, queries, noise, closes)))
+        numbers = (threshold, cutoff, epsilon, queries, noise, closes)
+        return RemoteGate(self, self.send(open_gate(*numbers, name=name, description=description)))
 
     def gate(self, id: str) -> RemoteGate:
         """A gate that is there."""
         return RemoteGate(self, self.send(look_at(id)))
 
-    def gates(self) -> list[RemoteGate]:
-        """All gates, newest first."""
-        return [RemoteGate(self, view) for view in self.send(list_gates())]
+    def preview(
+        self,
+        *,
+        threshold: int,
+        cutoff: int,
+        epsilon: Number,
+        queries: int | None = None,
+        noise: str = "auto",
+        closes: str = "above",
+    ) -> RemotePreview:
+        """What such a gate would be good for, and whether to be warned; free."""
+        return self.send(records.preview_gate(threshold, cutoff, epsilon, queries, noise, closes))
+
+    def gates(self, *, closed: bool | None = None) -> list[RemoteGate]:
+        """Gates, newest first: all, or only those that are closed, or not."""
+        found: list[dict[str, Any]] = []
+        more = True
+        while more:
+            page = self.send(records.list_gates(closed, found[-1]["id"] if found else None))
+            found += page
+            more = len(page) >= PAGE
+        return [RemoteGate(self, view) for view in found]
+
+    def activity(self) -> Iterator[RemoteAsk]:
+        """Who asked what, at all gates, newest first; for owners."""
+        after, more = None, True
+        while more:
+            page = self.send(records.list_activity(after))
+            for each in page:
+                yield each
+                after = each.cursor
+            more = len(page) >= PAGE
+
+    def whoami(self) -> RemoteToken:
+        """Whose token this is, and what it has used."""
+        return self.send(records.who_am_i())
+
+    def tokens(self) -> list[RemoteToken]:
+        """All tokens, oldest first; for owners."""
+        return self.send(records.list_tokens())
+
+    def add_token(
+        self,
+        name: str,
+        role: str = "analyst",
+        *,
+        expires: str | None = None,
+        most_above: int | None = None,
+        most_epsilon: Number | None = None,
+    ) -> str:
+        """Make a token and return its text, which is shown this once; for owners."""
+        limits = {"expires": expires, "most_above": most_above, "most_epsilon": most_epsilon}
+        return self.send(records.add_token(name, role, **limits))
+
+    def revoke_token(self, name: str) -> RemoteToken:
+        """Stop a token for good; for owners."""
+        return self.send(records.revoke_token(name))
 
     def budget(self) -> Statement:
         """What was allowed, spent and left."""
@@ -122,7 +215,7 @@ class Client:
 
     def send(self, call: Call[Result]) -> Result:
         """Send a call, again where no answer came, and return what it is read as."""
-        steps = exchange(call, retries=self._retries)
+        steps = exchange(call, retries=self._retries, patience=self._patience)
         heard: Heard | None = None
         try:
             while True:
@@ -136,7 +229,13 @@ class Client:
             time.sleep(step)
             return None
         try:
-            response = self._http.request(step.method, step.path, content=step.content, headers=step.headers)
+            response = self._http.request(
+                step.method,
+                placed(step.path, self._practice),
+                content=step.content,
+                headers=step.headers,
+                timeout=time_limit(self._patience.seconds(step)),
+            )
         except httpx.HTTPError:  # it holds the request, and the request the token
             return None
         return heard_in(response)

@@ -15,18 +15,15 @@ from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.ledger.account import Statement
 from sparsegate.mechanisms.gate import BELOW, Answer
 from sparsegate.service.client.calls import (
+    TIMEOUT,
     Call,
     Heard,
-    ServedData,
     TopAnswer,
     decimal,
-    read_served,
     read_statement,
     read_top,
 )
-
-TIMEOUT: Final = 90.0
-"""Seconds: a question may stand in line for a minute before its turn comes."""
+from sparsegate.service.client.records import RemoteAnswer, list_answers
 
 RETRIES: Final = 3
 
@@ -48,6 +45,11 @@ class RemoteState:
         self.noise: str = view["noise"]
         self.closes: str = view["closes"]
         self.standard_error: float | None = view["standard_error"]
+        self.name: str = view.get("name", "")
+        self.description: str = view.get("description", "")
+        self.opened_by: str | None = view.get("opened_by")
+        self.margin: float | None = view.get("margin")
+        self.margin_all: float | None = view.get("margin_all")
 
     @property
     def closed(self) -> bool:
@@ -66,7 +68,7 @@ class RemoteState:
 
     @property
     def spent(self) -> Fraction:
-        """What its answers had cost when it was last looked at: when it was opened, refreshed or closed."""
+        """What its answers had cost when it was last heard of."""
         return Fraction(self._view["spent"])
 
     @property
@@ -87,7 +89,12 @@ class RemoteState:
             body={"where": where},
             read=self._answered,
             refused=self._refused,
+            delayed=True,
         )
+
+    def reading(self, after: int) -> Call[list[RemoteAnswer]]:
+        """A page of its answers."""
+        return list_answers(self.id, after)
 
     def looking(self) -> Call[None]:
         """A look at the gate."""
@@ -99,7 +106,8 @@ class RemoteState:
 
     def _answered(self, body: View) -> Answer:
         above, positives = body["above"], self._view["positives"] + body["above"]
-        self._seen({name: body[name] for name in ("remaining", "closed")} | {"positives": positives})
+        told = {name: body[name] for name in ("remaining", "closed", "spent") if name in body}
+        self._seen(told | {"positives": positives})
         return Answer(True, body["estimate"], body["standard_error"]) if above else BELOW
 
     def _seen(self, body: View) -> None:
@@ -114,10 +122,13 @@ class RemoteState:
         return f"<{type(self).__name__} {self.id}: {self.positives} of {self.cutoff} positives, {state}>"
 
 
-def open_gate(threshold: int, cutoff: int, epsilon: Number, queries: int | None, noise: str, closes: str) -> Call[View]:
+def open_gate(
+    threshold: int, cutoff: int, epsilon: Number, queries: int | None, noise: str, closes: str, **label: str
+) -> Call[View]:
     """A new gate."""
     body = {"threshold": threshold, "cutoff": cutoff, "epsilon": decimal(epsilon, "epsilon"), "queries": queries}
-    body |= {"noise": noise, "closes": closes}
+    # What nobody said is left out: so an older service understands it, too.
+    body |= {"noise": noise, "closes": closes} | {name: text for name, text in label.items() if text}
     return Call(method="POST", path="v1/gates", body=body, read=dict)
 
 
@@ -128,19 +139,9 @@ def look_at(id: str) -> Call[View]:
     return Call(method="GET", path=f"v1/gates/{id}", read=dict)
 
 
-def list_gates() -> Call[list[View]]:
-    """All gates."""
-    return Call(method="GET", path="v1/gates", read=list)
-
-
 def look_at_budget() -> Call[Statement]:
     """The ledger's statement."""
     return Call(method="GET", path="v1/budget", read=read_statement)
-
-
-def look_at_data() -> Call[ServedData]:
-    """What is served."""
-    return Call(method="GET", path="v1/schema", read=read_served)
 
 
 def ask_top(**question: Any) -> Call[TopAnswer]:
@@ -148,10 +149,10 @@ def ask_top(**question: Any) -> Call[TopAnswer]:
     body = {name: decimal(value, name) if name in _EXACT else value for name, value in question.items()}
     if not isinstance(body["domain"], int | str):
         body["domain"] = list(body["domain"])
-    return Call(method="POST", path="v1/top", body=body, read=read_top)
+    return Call(method="POST", path="v1/top", body=body, read=read_top, delayed=True)
 
 
-def settings(url: str, token: str, timeout: float, insecure: bool) -> dict[str, Any]:
+def settings(url: str, token: str, timeout: float | None, insecure: bool) -> dict[str, Any]:
     """The settings of an HTTP client, or a refusal that does not show the token."""
     try:
         base = httpx.URL(url)
@@ -170,15 +171,20 @@ def settings(url: str, token: str, timeout: float, insecure: bool) -> dict[str, 
         )
     if not isinstance(token, str) or not re.fullmatch(r"[!-~]+", token, re.ASCII):
         raise ParameterError("token", "must be the text that `sparsegate token add` printed")
-    if not timeout > 0:
+    if timeout is not None and not timeout > 0:
         raise ParameterError("timeout", "must be a positive number of seconds", timeout)
     return {
         "base_url": base,
         "headers": {"Authorization": f"Bearer {token}", "Accept": "application/json, application/problem+json"},
-        "timeout": httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+        "timeout": time_limit(TIMEOUT if timeout is None else timeout),
         # A proxy of the environment would read what is sent in the clear.
         "trust_env": base.scheme == "https",
     }
+
+
+def time_limit(seconds: float) -> httpx.Timeout:
+    """For an answer; a connection is there sooner, or not at all."""
+    return httpx.Timeout(seconds, connect=min(seconds, 10.0))
 
 
 def checked_retries(retries: int) -> int:
@@ -204,3 +210,8 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def placed(path: str, practice: bool) -> str:
+    """The same address among the gates to practise on."""
+    return path.replace("v1/", "v1/practice/", 1) if practice else path
