@@ -62,6 +62,7 @@ def flood(url: str, token: str, gate: str, where: str, *, rate: float) -> Iterat
     finally:
         process.kill()
         process.wait()
+        process.stdin.close()
         process.stdout.close()
 
 

@@ -14,20 +14,20 @@ from tests.support.serving import MANY, NOBODY, write_visits
 
 from sparsegate.service.client.client import connect
 
-DELAY = 0.4
+DELAY = 0.5
 REFUSED = (
     "CASE "
     + " ".join(f"WHEN seconds = '{i}' THEN page" for i in range(90))
-    + f" ELSE page END IN ({','.join(['lower(page)'] * 120)}) AND nothing = 1"
+    + f" ELSE page END IN ({','.join(['lower(page)'] * 200)})"
 )
-"""5 KB that take long to be read, and are refused at their very end."""
+"""5 KB that take as long to be read as a condition can."""
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory) -> Iterator[Any]:
     """A real server with the delay D: two analysts' tokens, and two gates."""
     file = write_visits(tmp_path_factory.mktemp("overload"))
-    arguments = (file, "--user", "visitor", "--new-ledger", "--budget", "1000000", "--delay", DELAY)
+    arguments = (file, "--user", "visitor", "--new-ledger", "--budget", "1000000", "--delay", DELAY, "--headroom", 1)
     with spawned(*arguments) as (_, url, said):
         from sparsegate.ledger.ledger import Ledger
         from sparsegate.service.tokens import Role, Tokens
@@ -54,15 +54,15 @@ def asked(url: str, token: str, gate: str, times: int) -> list[float]:
 
 
 def test_refused_conditions_cost_their_sender_and_nobody_else(served):
-    """An ask that is lost raises: none is, and a bystander waits half as long again at most."""
+    """An ask that is lost raises: none is, and a bystander waits twice as long at most."""
     url, (anna, mallory), (hers, other) = served
     alone = statistics.median(asked(url, anna, hers, 4))
     with flood(url, mallory, other, REFUSED, rate=48) as statuses:
-        during = asked(url, anna, hers, 10)
-    assert statuses["429"] > statuses["422"] > 0
+        during = asked(url, anna, hers, 8)
+    assert 0 < statuses["422"] < 100, "most of them were not even read"
     assert set(statuses) <= {"422", "429"}
-    assert statistics.median(during) < 1.5 * alone
-    assert max(during) < 2.5 * alone
+    assert statistics.median(during) < 2 * alone
+    assert max(during) < 4 * alone
 
 
 def test_whoever_asks_fifty_times_a_second_waits_for_herself(served):
@@ -70,5 +70,7 @@ def test_whoever_asks_fifty_times_a_second_waits_for_herself(served):
     url, (anna, mallory), (hers, _) = served
     with flood(url, mallory, hers, NOBODY, rate=45) as statuses:
         during = asked(url, anna, hers, 4)
-    assert max(during) < 3.5 * DELAY
+    # First come, first served, she would wait behind 32.
+    assert statistics.median(during) < 3 * DELAY
+    assert max(during) < 8 * DELAY
     assert set(statuses) <= {"200", "429"}

@@ -51,7 +51,9 @@ class FairTurn:
         """Wait for the turn, and hold it; too long a line is ``GateBusy``."""
         if self.held:
             await self._wait(sender)
-        self.held = True
+        else:
+            self.held = True
+            self.waiting.serve(sender)
         try:
             yield
         finally:
