@@ -43,6 +43,11 @@ class Departures:
                 self._known[gate] = (number, moment)
         return max(moment - time.monotonic(), 0.0) if number >= newest else 0.0
 
+    def over(self, gate: int, number: int) -> bool:
+        """Whether this process knows that an ask has left, without a look at it."""
+        newest, moment = self._known.get(gate, (0, 0.0))
+        return number < newest or (number == newest and moment <= time.monotonic())
+
     def longest(self) -> float:
         """Seconds until all that this process knows of has left."""
         with self._guard:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 
 from sparsegate.errors import QuotaExceeded
 from sparsegate.ledger.account import exact_text, exact_value
@@ -38,10 +38,15 @@ _ABOVE: Final = DriverStatement(
         _OF.where(ASKS.c.above == 1).scalar_subquery().label("above"),
     )
 )
-_NEWEST_BELOW: Final = DriverStatement(
-    select(ASKS.c.gate, ASKS.c.number, ASKS.c.lasts)
-    .join(GATES, and_(GATES.c.number == ASKS.c.gate, GATES.c.asked == ASKS.c.number))
-    .where(ASKS.c.token == bindparam("whose"), ASKS.c.above == 0)
+# A join would read every BELOW of the token: the newest asks are looked up one by one, where they may be on their way.
+_NEWEST: Final = DriverStatement(select(GATES.c.number, GATES.c.asked).where(GATES.c.asked > 0))
+_BELOW: Final = DriverStatement(
+    select(ASKS.c.gate, ASKS.c.number, ASKS.c.lasts).where(
+        ASKS.c.gate == bindparam("gate_number"),
+        ASKS.c.number == bindparam("newest"),
+        ASKS.c.token == bindparam("whose"),
+        ASKS.c.above == 0,
+    )
 )
 _CHARGED: Final = DriverStatement(
     select(ENTRIES.c.epsilon, _BACK.c.epsilon.label("back"))
@@ -106,7 +111,11 @@ def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction) ->
 
 
 def _given(connection: DriverConnection, token: int, departures: Departures) -> int:
-    pending = sum(departures.left(*row) > 0 for row in connection.rows(_NEWEST_BELOW, whose=token))
+    pending = 0
+    for gate, newest in connection.rows(_NEWEST):
+        if not departures.over(gate, newest):
+            found = connection.rows(_BELOW, gate_number=gate, newest=newest, whose=token)
+            pending += sum(departures.left(*row) > 0 for row in found)
     return pending + sum(map(int, connection.one(_ABOVE, whose=token)))
 
 
