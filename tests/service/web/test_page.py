@@ -156,6 +156,10 @@ def test_everything_can_be_reached_with_the_keyboard_in_the_order_it_is_read(
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="by keyboard").wait_for()
     assert page.evaluate("document.activeElement.id") == "title"
+    here = page.url
+    page.locator("#skip").press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.url == here
 
 
 PHONES = [PHONE | {"color_scheme": scheme} for scheme in ("light", "dark")]

@@ -180,6 +180,34 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_paid_once(
     assert len({*keys}) == 2
 
 
+def test_a_server_that_hangs_is_noticed_and_a_question_in_its_hands_is_paid_once(
+    page: Any, service: tuple[Service, str]
+) -> None:
+    page.get_by_text("connected", exact=True).wait_for()
+    began, kept = time.monotonic(), []
+    page.route("**/v1/**", lambda route: kept.append(route))  # taken, and never answered
+    page.get_by_role("alert").get_by_text("has not answered since").wait_for()
+    assert time.monotonic() - began < 2.5
+    page.wait_for_timeout(2500)
+    looks = [route for route in kept if route.request.url.endswith(page.gate)]
+    assert len(looks) <= 1, "what is not answered is not asked again and again"
+    page.get_by_label("Count where").fill(MANY)
+    page.keyboard.press("Enter")
+    again = page.get_by_role("button", name="Ask again (same key)")
+    again.wait_for()
+    (ask,) = (route for route in kept if route.request.url.endswith("/ask"))
+    page.unroute("**/v1/**")
+    again.click()
+    page.locator("#latest").get_by_text("It cost one ABOVE: 2 of 3 left.").wait_for()
+    asked = service[0].send("POST", f"/v1/gates/{page.gate}/ask", {"where": MANY}, token="analyst", key=key_of(ask))
+    assert asked.json()["number"] == 1
+    assert service[0].send("GET", f"/v1/gates/{page.gate}").json()["asked"] == 1
+
+
+def key_of(route: Any) -> str:
+    return str(route.request.headers["idempotency-key"])
+
+
 def test_a_dead_server_is_noticed_within_two_seconds_and_so_is_its_return(browser: Any, tmp_path: Path) -> None:
     with visits(tmp_path) as data, serving(tmp_path, data) as made:
         gate = made.open_gate()

@@ -63,8 +63,12 @@ export async function showGate(view, place, id) {
   await showAnswers(view, shared);
 
   // Others may ask at the same gate: what they hear comes in here.
-  const timer = setInterval(() => {
-    if (!document.hidden && !shared.asking) refresh().catch(() => null);
+  let looking = false; // a service that hangs is not asked again and again
+  const timer = setInterval(async () => {
+    if (document.hidden || shared.asking || looking) return;
+    looking = true;
+    await refresh().catch(() => null);
+    looking = false;
   }, place.practice ? AGAIN_IN_PRACTICE : AGAIN);
   signal.addEventListener("abort", () => clearInterval(timer));
 }

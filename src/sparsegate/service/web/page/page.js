@@ -138,8 +138,9 @@ async function showMe(made) {
   made.at("me").append(...facts.flatMap(([term, fact]) => [element("dt", {}, term), element("dd", {}, fact)]));
 }
 
-addEventListener("hashchange", () => { if (location.hash !== "#main") show(); });
+addEventListener("hashchange", () => show());
 line.addEventListener("refused", () => { if (session.who) leave("This token is not known here any more: it has expired or was revoked."); });
+at("skip").addEventListener("click", (event) => { event.preventDefault(); at("main").focus(); }); // the address stays
 at("leave").addEventListener("click", () => { history.replaceState(null, "", "#/gates"); leave(); });
 watchConnection();
 
