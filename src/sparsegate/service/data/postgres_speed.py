@@ -118,8 +118,9 @@ class DatabaseSpeed:
 
     def look(self) -> float:
         """The bound for a condition that looks at every column once, at all of it."""
+        once = self.seconds(read_condition("TRUE", self.schema))
         tests = (f"{identifier(each.name)} {_LOOKS.get(each.kind, 'IS NULL')}" for each in self.schema.columns)
-        return self.seconds(read_condition(" OR ".join(tests), self.schema))
+        return once + sum(self.seconds(read_condition(test, self.schema)) - once for test in tests)
 
 
 def measured_database(

@@ -3,7 +3,8 @@
 A collation of the operating system, or of PostgreSQL's own, folds code point by code point; one of ICU looks at what
 stands around. So candidates are of the first sort, and each is asked what becomes of every code point of the first two
 planes (no letter beyond them has a case). Where it leaves a character alone that the embedded engine folds, that can be
-mended (``Folding.corrections``); where it changes one otherwise, it is not taken. Nothing of this looks at the table.
+mended, for a few (``Folding.corrections``); where it changes one otherwise, it is not taken. Nothing of this looks at
+the table.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from sparsegate.tables.columns import identifier
 
 CANDIDATES: Final = ("pg_c_utf8", "C.utf8", "C.UTF-8", "en_US.utf8", "en_US.UTF-8")
 FUNCTIONS: Final = ("lower", "upper")
+MOST_MENDED: Final = 16
+"""Each costs a look at every character of every cell."""
 _POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
 
 Cases = dict[str, dict[str, str]]
@@ -49,7 +52,7 @@ def mended(collation: str, found: Cases, wanted: Cases) -> Folding | None:
     for function, cases in wanted.items():
         own = found[function]
         wrong = {mark for mark in cases.keys() | own.keys() if cases.get(mark) != own.get(mark)}
-        if any(mark in own or cases[mark] in own for mark in wrong):
+        if len(wrong) > MOST_MENDED or any(mark in own or cases[mark] in own for mark in wrong):
             return None
         if wrong:
             old = "".join(sorted(wrong))
