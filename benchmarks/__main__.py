@@ -29,6 +29,7 @@ MODULES = (
     "answers",
     "choice",
     "service",
+    "served_start",
     "served_database",
     "history",
 )

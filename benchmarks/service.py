@@ -36,14 +36,14 @@ ROUNDS = 5
 CLIENTS = 8
 
 
-def write_table(path: Path) -> None:
+def write_table(path: Path, rows: int = ROWS) -> None:
     """Visits: who, from where, which page, how long."""
     import duckdb
 
     duckdb.sql(
-        f"""COPY (SELECT (hash(i) % {PEOPLE})::BIGINT AS visitor, 'c' || (hash(i + 7) % 40) AS country,
+        f"""COPY (SELECT (hash(i) % {rows * PEOPLE // ROWS})::BIGINT AS visitor, 'c' || (hash(i + 7) % 40) AS country,
         '/page/' || (hash(i * 3) % 500) AS page, (hash(i + 99) % {SECONDS})::BIGINT AS seconds
-        FROM range({ROWS}) t(i)) TO '{path}' (FORMAT parquet)"""
+        FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)"""
     )
 
 
