@@ -1,8 +1,8 @@
 """What it takes until a table is served: seconds, memory and D, at a million and at ten million rows.
 
 From a Parquet file to the measured D: all that a start does before it listens, except for the ledger. Each size is
-measured in a process of its own. The seconds are those of the clock; beside them the processor's, because a busy machine
-stretches the first and not the second. A count is timed, too: the condition of ``benchmarks.service``.
+measured in a process of its own. The seconds are those of the clock; beside them are those of the processor, because a
+busy machine stretches the first and not the second. A count is timed, too: the conditions of ``benchmarks.service``.
 """
 
 from __future__ import annotations
