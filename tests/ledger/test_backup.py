@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -165,6 +166,21 @@ def test_a_ledger_that_was_brought_back_by_other_means_is_accounted_for_where_it
         ledger.spend(epsilon=0.5, what="before")
     assert restore(place, backup=None, spent_since=0.25).spent.epsilon == Fraction("0.75")
     assert restore(place, backup=None).remaining.epsilon == 0
+
+
+@pytest.mark.skipif(shutil.which("pg_dump") is None, reason="needs pg_dump")
+def test_what_pg_restore_brought_back_is_accounted_for(cluster: Any, tmp_path: Path) -> None:
+    old, new, dump = cluster.database(), cluster.database(), tmp_path / "dump"
+    with Ledger.create(old, dataset="visits", budget=2) as ledger:
+        ledger.spend(epsilon=0.5, what="before")
+        subprocess.run(["pg_dump", "--format=custom", f"--file={dump}", old], check=True)
+        ledger.spend(epsilon=0.25, what="since")
+    subprocess.run(["pg_restore", f"--dbname={new}", dump], check=True)
+    assert restore(new, backup=None, spent_since=0.25).spent.epsilon == Fraction("0.75")
+    with Ledger(new) as restored:
+        restored.spend(epsilon=1, what="after")
+        with pytest.raises(LedgerError, match="restored from a backup after entry 2"):
+            restored.give_back(2, epsilon=0.1)
 
 
 def test_a_ledger_in_postgresql_is_left_to_its_own_tools(cluster: Any, tmp_path: Path) -> None:
