@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 
 from sparsegate.conditions import Column, Condition, Kind, Schema, read_condition
 from sparsegate.conditions.costs import cost_of
+from sparsegate.conditions.operations import PARTS
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import Apply, Literal, Node, children, columns_in
 from sparsegate.service.data.constant_work import REPEATS
@@ -31,10 +32,12 @@ from sparsegate.tables.databases.postgres_columns import DatabaseTable
 BLOCK: Final = 10_000
 LONG: Final = 100
 """The characters of a made-up cell: enough for what a character takes to show, and for what a cell takes, too."""
-PATTERN: Final = 3
-"""For each character of a cell, and of a pattern that is tried at every place."""
-_EXTRA: Final = {**dict.fromkeys("+-", 500), **dict.fromkeys("*/", 1_000)}
-"""Arithmetic that tells what would overflow (``postgres_sql``)."""
+PATTERN, TRIMMED = 6, 100
+"""For each character of a cell, times those of a pattern that is tried at every place; and that may be a blank."""
+_EXTRA: Final = {**dict.fromkeys("+-", 500), **dict.fromkeys("*/", 1_000), **dict.fromkeys(PARTS, 300)}
+"""Arithmetic that tells what would overflow (``postgres_sql``), and parts of dates, which are decimals there."""
+WIDE: Final = 200
+"""For each side of a comparison with a whole number of more than 64 bits, which is a decimal there."""
 LEAST_COST: Final = 1e-9
 """What a unit of cost takes at least: it was meant as a nanosecond."""
 _WORST: Final = {
@@ -47,7 +50,8 @@ _WORST: Final = {
         f"cell = '{'a' * LONG}'",
         "trim(cell) = 'b'",
     ),
-    f"repeat(' ', {LONG})": ("trim(cell) = 'b'",),
+    f"repeat(chr(12288), {LONG})": ("trim(cell) = 'b'", "rtrim(cell) = 'b'"),
+    f"repeat('😀', {LONG})": (f"cell LIKE '%b{'😀' * 9}%'", f"cell LIKE '%_{'😀' * 9}b'"),
     "i::text": ("cell = 'b'", "cell IN ('b', 'c', 'd')", "cell IS NULL", "starts_with(cell, 'b')"),
 }
 _FOLDED: Final = {f"repeat('É', {LONG})": ("lower(cell) = 'b'", "cell ILIKE '%ééééb%'")}
@@ -65,9 +69,15 @@ def extra_cost(node: Node, length: int) -> int:
     match node:
         case Apply("contains" | "segments" | "wildcards", (_, pattern)):
             own = PATTERN * length * _pattern_length(pattern)
-        case Apply(operation):
-            own = _EXTRA.get(operation, 0)
+        case Apply("trim" | "ltrim" | "rtrim"):
+            own = TRIMMED * length
+        case Apply(operation, sides):
+            own = _EXTRA.get(operation, 0) + (WIDE * len(sides) if any(map(_wide, sides)) else 0)
     return own + sum(extra_cost(each, length) for each in children(node))
+
+
+def _wide(node: Node) -> bool:
+    return isinstance(node, Literal) and isinstance(node.constant, int) and not -(2**63) <= node.constant < 2**63
 
 
 def _pattern_length(node: Node) -> int:
