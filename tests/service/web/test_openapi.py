@@ -78,7 +78,8 @@ def test_every_answer_is_one_that_the_description_allows(
         if gate is not None and "id" in (case.path_parameters or {}):
             case.path_parameters["id"] = gate
         # What a condition, an amount or a column must be is more than a schema can say: such bodies may be refused.
-        # And a query parameter that nobody knows is left alone.
+        # And a query parameter that nobody knows is left alone. (Of all checks of `st run --checks all` one more does
+        # not fit: a gate that was deleted is closed, and can still be looked at.)
         unknown = [negative_data_rejection] if method == "GET" else []
         case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance, *unknown])
 

@@ -28,6 +28,9 @@ class Posted(BaseModel):
 
 Limit = Annotated[int, Query(ge=1, le=PAGE, description="The most on one page.")]
 
+MOST_THRESHOLD: Final = 23 * 10**17
+"""A little less than what a lattice carries, 2**61: a description has floats, and this one is exact in decimals."""
+
 MOST_WHOLE: Final = 2**31 - 1
 """The largest cutoff, and the most questions: what the ledger can count in every database."""
 

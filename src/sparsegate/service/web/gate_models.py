@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from pydantic.dataclasses import dataclass as with_schema
 
 from sparsegate.service import gates
-from sparsegate.service.web.fields import MOST_WHOLE, Positive, Posted, example
+from sparsegate.service.web.fields import MOST_THRESHOLD, MOST_WHOLE, Positive, Posted, example
 
 
 class GateView(BaseModel):
@@ -109,7 +109,7 @@ class PastAnswer(BaseModel):
 class GateNumbers(Posted):
     """What a gate is made from."""
 
-    threshold: Annotated[int, Field(ge=-(2**61), le=2**61, description="A PUBLIC number of people.")]
+    threshold: Annotated[int, Field(ge=-MOST_THRESHOLD, le=MOST_THRESHOLD, description="A PUBLIC number of people.")]
     cutoff: Annotated[int, Field(ge=1, le=MOST_WHOLE, description="Close after this many ABOVE.")]
     epsilon: Annotated[Positive, Field(description="The privacy loss of all the gate's answers together.")]
     queries: Annotated[

@@ -17,7 +17,7 @@ from sparsegate.service.web.admission import PRACTICE, Authentication, Limits
 from sparsegate.service.web.in_threads import ThreadedKeeper, ThreadedPractice
 from sparsegate.service.web.metrics import Metrics
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck
-from sparsegate.service.web.openapi import describe
+from sparsegate.service.web.openapi import describe, methods_at
 from sparsegate.service.web.page_files import page_routes
 from sparsegate.service.web.readiness import Readiness
 from sparsegate.service.web.request_log import RequestLog
@@ -85,8 +85,11 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return problems.problem(problems.PARAMETER, f"{name} {rule}", **members)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     """What the framework refuses: an address, a method, or a body that cannot be read."""
     assert isinstance(error, HTTPException)
     sorts = {404: problems.NOT_FOUND, 405: problems.WRONG_METHOD}
-    return problems.problem(sorts.get(error.status_code, problems.MALFORMED), headers=error.headers)
+    headers = dict(error.headers or {})
+    if "Allow" in headers and (methods := methods_at(request.app.openapi(), request.url.path)):
+        headers["Allow"] = ", ".join(methods)  # the framework knows those of one operation alone
+    return problems.problem(sorts.get(error.status_code, problems.MALFORMED), headers=headers)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJson
 from pydantic_core import PydanticCustomError
 
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS, describe_methods
-from sparsegate.service.web.fields import MOST_WHOLE, Exact, Positive, Posted, example
+from sparsegate.service.web.fields import MOST_THRESHOLD, MOST_WHOLE, Exact, Positive, Posted, example
 from sparsegate.service.web.gate_models import AskGate, OpenGate
 from sparsegate.service.web.token_models import AddToken
 
@@ -143,7 +143,7 @@ class AskTop(Posted):
     delta: Exact = Fraction(0)
     method: Annotated[Method, Field(description=describe_methods())] = AUTO
     ordered: Annotated[bool, Field(description="True asks for an order, best first, and not for a set.")] = False
-    threshold: Annotated[int | None, Field(ge=-(2**61), le=2**61)] = None
+    threshold: Annotated[int | None, Field(ge=-MOST_THRESHOLD, le=MOST_THRESHOLD)] = None
     answers_epsilon: Exact = Fraction(0)
     max_items_per_user: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
     itemset_size: Annotated[int, Field(ge=1, le=3)] = 1

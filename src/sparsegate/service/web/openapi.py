@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import compile_path
 
 from sparsegate.service.web import problems
 from sparsegate.service.web.models import Problem
@@ -91,3 +92,9 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
         return made
 
     return description
+
+
+def methods_at(description: dict[str, Any], path: str) -> list[str]:
+    """The methods that an address takes, by the description; none where it is not in there."""
+    there = (found for form, found in description["paths"].items() if compile_path(form)[0].fullmatch(path))
+    return sorted({method.upper() for operations in there for method in operations})
