@@ -55,6 +55,8 @@ def test_margin_cost_and_a_plot_are_shown_while_typing_and_spend_nothing(
         *texts
     }
     assert page.locator("#margin-plot .curve").get_attribute("d").count("L") >= 5
+    page.get_by_label("Epsilon", exact=True).press_sequentially("00001")
+    page.get_by_role("button", name="Open, and reserve ε 0.500001").wait_for()
     assert len(previews) <= 3, "typing is debounced"
     assert service[0].keeper.budget().spent.epsilon == before
 
