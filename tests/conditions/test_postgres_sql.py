@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conditions.test_sql import CELLS, READ, ROWS, SCHEMA, TREES, Drawn, quoted, written
+from tests.support import condition_texts as texts
 from tests.support.postgres_cluster import Cluster
 
 from sparsegate.conditions import Kind, read_condition
@@ -231,6 +233,35 @@ def test_what_postgres_cannot_do_alike_is_refused_by_name(engines: Engines) -> N
             postgres_sql(read_condition(text, SCHEMA), READS, FOLDING)
     with pytest.raises(ConditionError, match="no collation"):
         postgres_sql(read_condition("page ILIKE 'a%'", SCHEMA), READS, None)
+
+
+def test_whatever_is_accepted_has_the_same_value_or_is_refused(engines: Engines) -> None:
+    """Every text of the list, over nulls and over two rows."""
+    rows = "(NULL), ('a'), ('1')", "(NULL), (1), (-9223372036854775807)", "(NULL), (0.5::float8), ('nan'::float8)"
+    kinds = dict(zip((Kind.TEXT, Kind.INTEGER, Kind.REAL), rows, strict=True)) | {
+        Kind.BOOLEAN: "(NULL), (TRUE), (FALSE)",
+        Kind.DATE: "(NULL), ('2024-01-01'::date), ('infinity'::date)",
+        Kind.TIMESTAMP: "(NULL), ('2024-01-01 10:00:00'::timestamp), ('-infinity'::timestamp)",
+    }
+    names = {column.name: f"cells.c{place}" for place, column in enumerate(texts.SCHEMA.columns)}
+    refused = []
+    for text in texts.ACCEPTED:
+        condition = read_condition(text, texts.SCHEMA)
+        try:
+            ours = postgres_sql(condition, names, FOLDING)
+        except ConditionError:
+            refused.append(text)
+            continue
+        used = condition.columns
+        join = ", ".join(f"(VALUES {kinds[column.kind]}) AS t{place}(x)" for place, column in enumerate(used))
+        read = ", ".join(f"t{place}.x AS {{}}" for place in range(len(used))) or "1 AS one"
+        for_us = read.format(*(names[column.name].removeprefix("cells.") for column in used))
+        for_them = read.format(*(quoted(column.name) for column in used))
+        table = f"(SELECT {{}} {f'FROM {join}' if used else ''}) AS cells"
+        found = engines.postgres.execute(f"SELECT {ours} FROM {table.format(for_us)}".encode()).fetchall()
+        expected = engines.embedded.execute(f"SELECT {condition.sql()} FROM {table.format(for_them)}").fetchall()
+        assert Counter(found) == Counter(expected), text
+    assert 0 < len(refused) < len(texts.ACCEPTED) / 5, refused
 
 
 def test_a_pattern_has_no_escape(engines: Engines) -> None:
