@@ -130,6 +130,22 @@ def test_a_missing_ledger_is_an_error_and_none_is_made(command, visits):
     assert list(visits.parent.iterdir()) == [visits]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "ledger must be given for a table in a database"),
+        (["--ledger", "x.ledger"], "table must be given for a database, and sql must not"),
+        (["--ledger", "x.ledger", "--sql", "SELECT 1"], "CREATE MATERIALIZED VIEW"),
+        (["--ledger", "x.ledger", "--table", "visits"], "the database cannot be read"),
+    ],
+)
+def test_a_table_in_a_database_is_asked_for_by_name(command, arguments, says):
+    url = "postgresql://u:hunter2@/db?host=/nowhere"
+    said = refused(command, url, "--user", "visitor", *arguments)
+    assert says in said
+    assert "hunter2" not in said
+
+
 def test_a_new_ledger_needs_a_budget(command, visits):
     assert "budget must be given for a new ledger" in refused(command, visits, "--user", "visitor", "--new-ledger")
 
