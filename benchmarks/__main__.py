@@ -30,6 +30,7 @@ MODULES = (
     "choice",
     "service",
     "served_start",
+    "analysts",
     "served_database",
     "history",
 )

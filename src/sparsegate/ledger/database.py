@@ -168,9 +168,9 @@ class Database(ABC):
         pooled = self.engine.raw_connection()
         connection = DriverConnection(pooled.driver_connection, self.engine.dialect)
         try:
-            if begin := self._begins(writes):
-                connection.run(begin)
             if writes:
+                if begin := self._begins:
+                    connection.run(begin)
                 self._lock(connection.run)
             yield connection, connection.commit
         finally:
@@ -208,9 +208,10 @@ class Database(ABC):
     def _check(self) -> None:
         """Raise if the ledger is gone."""
 
+    @property
     @abstractmethod
-    def _begins(self, writes: bool) -> str:
-        """What begins a transaction; an empty text: the driver does."""
+    def _begins(self) -> str:
+        """What begins a transaction that writes; an empty text: the driver does. One that reads needs nothing."""
 
     @abstractmethod
     def _lock(self, run: Callable[[str], Any]) -> None:

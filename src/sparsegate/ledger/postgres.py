@@ -52,7 +52,8 @@ class PostgresDatabase(Database):
     def _check(self) -> None:
         """A database that is gone refuses the connection."""
 
-    def _begins(self, writes: bool) -> str:
+    @property
+    def _begins(self) -> str:
         return ""
 
     def _lock(self, run: Callable[[str], Any]) -> None:

@@ -90,8 +90,9 @@ class SqliteFile(Database):
             time.sleep(_LINKING / 20)
             seen = self._seen()
 
-    def _begins(self, writes: bool) -> str:
-        return _BEGIN[writes]
+    @property
+    def _begins(self) -> str:
+        return _BEGIN[True]
 
     def _lock(self, run: Callable[[str], Any]) -> None:
         # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
