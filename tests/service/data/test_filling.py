@@ -80,3 +80,13 @@ def test_filling_is_nobody_and_no_value(tmp_path: Path) -> None:
             assert dataset.count(read_condition(text, dataset.schema)) == 0
         assert dataset.count(read_condition("note IS NULL OR ward IS NULL OR note <> ward", dataset.schema)) == PATIENTS
         assert dataset.relation().aggregate("count(*), max(length(note))").fetchall() == [(PATIENTS, 8)]
+
+
+@pytest.mark.parametrize("unit", [{"user": "patient"}, {"unit": "row"}])
+def test_a_table_without_rows_is_all_filling(unit: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "nobody.parquet"
+    duckdb.connect().execute(f"COPY (SELECT 1 AS patient, 'a' AS note WHERE false) TO '{file}' (FORMAT parquet)")
+    with ServedTable.open([str(file)], columns=["note"], **unit) as dataset:  # type: ignore[arg-type]
+        assert dataset._copy.rows == LEAST
+        for text in ("TRUE", "note IS NULL", "note LIKE '%a%'"):
+            assert dataset.count(read_condition(text, dataset.schema)) == 0
