@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 from tests.support.serving import Service, listening, serving, visits
+
+from sparsegate.errors import SparsegateError
+from sparsegate.service.client.calls import Call, Heard, Patience, exchange
+from sparsegate.service.web import problems
 
 OPERATIONS = [
     ("/v1/gates", "POST"),
@@ -72,7 +79,12 @@ def test_every_answer_is_one_that_the_description_allows(
     # Random identifiers are no gates: every other request is about one that is there.
     gates = st.sampled_from([None, made.open_gate(cutoff=10_000)])
 
-    @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+    # Practice is the same code around other gates.
+    many = 2 if path.startswith("/v1/practice") else 10
+
+    @settings(
+        max_examples=many, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+    )
     @given(case=schema[path][method].as_strategy(generation_mode=mode), gate=gates)
     def tried(case: Any, gate: str | None) -> None:
         if gate is not None and "id" in (case.path_parameters or {}):
@@ -84,3 +96,18 @@ def test_every_answer_is_one_that_the_description_allows(
         case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance, *unknown])
 
     tried()
+
+
+def test_every_problem_is_in_the_docs_and_is_raised_as_they_say() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "errors.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| \d{3} \| `([a-z-]+)` \| .* \| `(\w+)` \|$", page, re.MULTILINE))
+    sorts = {sort.type: sort for sort in vars(problems).values() if isinstance(sort, problems.Sort)}
+    assert told.keys() == sorts.keys()
+    for kind, sort in sorts.items():
+        heard = Heard(status=sort.status, content=json.dumps(sort.body()).encode())
+        steps = exchange(Call(method="GET", path="v1/gates", read=list), retries=0, patience=Patience(1.0))
+        next(steps)
+        with pytest.raises(SparsegateError) as raised:
+            steps.send(heard)
+        assert type(raised.value).__name__ == told[kind]
+        assert f"| {sort.status} | `{kind}` | {sort.title} |" in page
