@@ -67,5 +67,7 @@ def test_a_gate_that_tells_nothing_is_warned_about():
     (said,) = preview.warnings(70)
     assert said.startswith("The margin, 92, is larger than the threshold, 70")
     assert preview.warnings(92) == []
-    assert "standard error" in preview.warnings(5)[1]
+    assert preview.warnings(5)[1].startswith("The standard error of an estimate, 59, is larger than the threshold, 5")
+    vague = GatePreview.of(made(epsilon=Fraction(1, 10**6)))
+    assert ", is larger than the threshold, 1,234,567:" in vague.warnings(1_234_567)[0]
     assert len(GatePreview.of(made(closes="rarer")).warnings(-5)) == 1, "it carries no estimate"

@@ -60,15 +60,20 @@ class GatePreview:
         found = []
         if self.margin > threshold:
             found.append(
-                f"The margin, {self.margin:,.6g}, is larger than the threshold, {threshold:,.6g}: this gate often "
-                f"cannot tell a count at the threshold from 0; {remedy}"
+                f"The margin, {_shown(self.margin)}, is larger than the threshold, {_shown(threshold)}: this gate "
+                f"often cannot tell a count at the threshold from 0; {remedy}"
             )
         if self.standard_error is not None and self.standard_error > threshold:
             found.append(
-                f"The standard error of an estimate, {self.standard_error:,.6g}, is larger than the threshold, "
-                f"{threshold:,.6g}: an estimate says little; {remedy}"
+                f"The standard error of an estimate, {_shown(self.standard_error)}, is larger than the threshold, "
+                f"{_shown(threshold)}: an estimate says little; {remedy}"
             )
         return found
+
+
+def _shown(value: float) -> str:
+    """As people say it: three digits, or whole numbers."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def margin_curve(calibration: Calibration, *, confidence: float = 0.95) -> list[tuple[Fraction, float]]:
