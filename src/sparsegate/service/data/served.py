@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
+
+POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
+"""How the URL of a database begins."""
 
 
 class CountedTable(Protocol):
@@ -66,8 +69,7 @@ def open_data(
     max_cell: int = MAX_CELL,
 ) -> CountedTable:
     """Files as a copy (``ServedTable.open``); a table of a database, ``postgresql://...``, where it lives."""
-    # As ``snapshot.SCHEMES``, without loading what only a database needs.
-    if not files[0].startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+    if not files[0].startswith(POSTGRESQL):
         from sparsegate.service.data.dataset import ServedTable
 
         return ServedTable.open(files, user=user, unit=unit, table=table, sql=sql, columns=columns, max_cell=max_cell)

@@ -26,7 +26,6 @@ from sqlalchemy.pool import NullPool
 from sparsegate.errors import ParameterError, TableError, load_extra
 from sparsegate.tables.engine_errors import raise_alone
 
-SCHEMES: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 LEAST_VERSION: Final = 140_000
 CONNECT_SECONDS: Final = 10
 """How long a connection, and a lock on the table, are waited for."""
