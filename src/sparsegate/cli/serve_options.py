@@ -25,7 +25,7 @@ PANELS: Final = {
         *("ledger", "new_ledger", "budget", "budget_delta", "dataset", "key", "new_key", "no_refund", "token_file"),
         "close_gates",
     ),
-    "Answers": ("delay", "headroom"),
+    "Answers": ("delay", "headroom", "most_asks"),
     "Network": (
         *("host", "port", "allowed_host", "tls_cert", "tls_key", "max_connections", "max_connections_of_one"),
         "metrics_port",

@@ -8,7 +8,7 @@ Whoever opens a thousand connections and sends half a header on each must not sh
 - there are at most ``most`` connections, and ``most_of_one`` of one address. Where there is no room, the newcomer takes
   the place of the one that has waited longest without a request under way: whoever sends a header in time is not it.
 
-TLS counts as part of the header: a handshake has as long.
+With TLS a connection is counted when it is made, and its handshake is part of the header.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
 
 _KEPT: Final = 256
 """File descriptors for everything else: the ledger, the data, the log."""
@@ -90,11 +91,13 @@ class Guard:
 
 
 class GuardedProtocol(H11Protocol):
-    """uvicorn's protocol for one connection, with a guard."""
+    """uvicorn's protocol for one connection, with a guard, and with TLS or without."""
 
-    def __init__(self, guard: Guard, *args: Any, **options: Any) -> None:
+    def __init__(self, guard: Guard, tls: ssl.SSLContext | None, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._guard, self._admitted = guard, False
+        self._guard, self._admitted, self._tls = guard, False, tls
+        self._handshake: asyncio.Task[None] | None = None
+        self._early = b""
         self._header_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
 
@@ -105,13 +108,31 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Admit it, or say that there is no room."""
-        super().connection_made(transport)
+        self.transport, self.client = transport, get_remote_addr(transport)
         self._admitted = self._guard.admit(self)
-        if self._admitted:
-            self._look()
-        else:
-            transport.write(_FULL)
+        if not self._admitted:
+            transport.write(b"" if self._tls else _FULL)
             transport.close()
+            return
+        self._look()
+        if self._tls is None:
+            super().connection_made(transport)
+        else:
+            transport.pause_reading()  # what comes belongs to the handshake
+            self._handshake = self.loop.create_task(self._shake_hands(transport, self._tls))
+
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        patience = self._guard.limits.header_seconds
+        try:
+            secure = await self.loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=patience)
+        except OSError:  # and what is derived from it: no TLS, another version, too slow, gone
+            secure = None
+        if secure is None or not self._admitted:
+            self.cut()
+        else:
+            super().connection_made(secure)
+            if self._early:  # nothing would mean the end
+                self.data_received(self._early)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Make room."""
@@ -120,7 +141,9 @@ class GuardedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on. The clock goes on too, unless this was the end of a header."""
-        if self._admitted:
+        if self._admitted and self.flow is None:
+            self._early += data  # the handshake is done, and its task has not been told yet
+        elif self._admitted:
             super().data_received(data)
             self._look()
 
@@ -182,8 +205,7 @@ class GuardedServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen."""
         await super().startup(sockets=[])
-        make = partial(GuardedProtocol, Guard(self._limits), self.config, self.server_state, self.lifespan.state)
-        loop = asyncio.get_running_loop()
+        guard, loop = Guard(self._limits), asyncio.get_running_loop()
         for place, tls in self._places:
-            patience = self._limits.header_seconds if tls else None
-            self.servers.append(await loop.create_server(make, sock=place, ssl=tls, ssl_handshake_timeout=patience))
+            make = partial(GuardedProtocol, guard, tls, self.config, self.server_state, self.lifespan.state)
+            self.servers.append(await loop.create_server(make, sock=place))
