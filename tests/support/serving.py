@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any
 
 import httpx
@@ -130,10 +131,12 @@ def serving(
 
 
 @contextmanager
-def listening(app: Any, limits: ConnectionLimits | None = None, port: int = 0) -> Iterator[str]:
+def listening(
+    app: Any, limits: ConnectionLimits | None = None, port: int = 0, tls: SSLContext | None = None
+) -> Iterator[str]:
     """The URL of an application behind a real uvicorn, in a thread."""
     sock = listen("127.0.0.1", port)
-    server = guarded_server(app, [(sock, None)], limits)
+    server = guarded_server(app, [(sock, tls)], limits)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

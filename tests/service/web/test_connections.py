@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import socket
+import ssl
 import threading
 import time
 from contextlib import ExitStack, closing, suppress
@@ -12,9 +13,11 @@ import anyio
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse, StreamingResponse
+from tests.support.certificates import write_certificate
 from tests.support.serving import listening
 
 from sparsegate.service.web.connections import ConnectionLimits
+from sparsegate.service.web.server import tls_context
 
 HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -82,6 +85,25 @@ def test_hundreds_of_half_sent_headers_shut_nobody_out_and_are_cut(served, sourc
             time.sleep(0.1)
         assert_served(served)
         assert all(cut_within(connection, CUT) for connection in slow)
+
+
+def test_half_a_handshake_is_half_a_header(tmp_path):
+    """Counted before TLS begins, cut in the same time; and what follows a whole one at once is read."""
+    cert, key = write_certificate(tmp_path)
+    limits = ConnectionLimits(most=40, most_of_one=40, header_seconds=CUT)
+    trusting = ssl.create_default_context(cafile=str(cert))
+    with listening(hello, limits, tls=tls_context(cert, key)) as url, ExitStack() as stack:
+        slow = [stack.enter_context(closing(connected(url))) for _ in range(80)]
+        for connection in slow:
+            with suppress(ConnectionError):
+                connection.sendall(b"\x16\x03\x01")
+        https = url.replace("http:", "https:")
+        assert cut_within(slow[0], CUT / 2), "there is room for forty"
+        for _ in range(3):
+            assert httpx.get(https, verify=trusting, timeout=5).text == "hello"
+        time.sleep(CUT)
+        assert all(cut_within(connection, CUT) for connection in slow)
+        assert httpx.get(https, verify=trusting, timeout=5).text == "hello"
 
 
 def test_a_connection_that_says_nothing_is_cut(served):
