@@ -125,6 +125,19 @@ def test_a_commit_that_fails_is_an_error_for_everybody_and_leaves_nothing(
     assert database.together(entry(FIRST)) == 0
 
 
+def test_a_connection_that_cannot_be_made_is_an_error_in_our_words(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise database.engine.dialect.loaded_dbapi.OperationalError("not now")
+
+    monkeypatch.setattr(database.engine, "raw_connection", fail)
+    with pytest.raises(LedgerError, match="nothing was spent"):
+        database.together(entry(FIRST))
+    with pytest.raises(LedgerError), database.looking() as connection:
+        connection.rows(FIND, this=FIRST)
+
+
 def test_a_transaction_that_is_gone_is_an_error_for_everybody(database: Database) -> None:
     """As where a full disk makes SQLite roll it back by itself: what comes after must not be written piece by piece."""
 

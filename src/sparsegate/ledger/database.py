@@ -69,8 +69,7 @@ class DriverConnection:
 
     def rows(self, statement: DriverStatement, **values: Any) -> list[Any]:
         """Run a statement: its rows, if it has any, with a name for each column."""
-        cursor = self._called(self._driver.execute, *statement.on(self._dialect, values))
-        return [] if cursor.description is None else [statement.row(row) for row in cursor.fetchall()]
+        return [statement.row(row) for row in self._called(self._fetched, *statement.on(self._dialect, values))]
 
     def one(self, statement: DriverStatement, **values: Any) -> Any:
         """Its one row, or None."""
@@ -79,20 +78,32 @@ class DriverConnection:
 
     def run(self, text: str) -> Any:
         """Run a text that has no values; its first value, if it has one."""
-        cursor = self._called(self._driver.execute, text)
-        return None if cursor.description is None else (cursor.fetchone() or (None,))[0]
+        found = self._called(self._fetched, text)
+        return found[0][0] if found else None
 
     def commit(self) -> None:
         """Write what was done to disk."""
         self._called(self._driver.commit)
 
+    def _fetched(self, *query: Any) -> Any:
+        cursor = self._driver.execute(*query)
+        return () if cursor.description is None else cursor.fetchall()
+
     def _called(self, call: Callable[..., Any], *args: Any) -> Any:
         try:
-            return call(*args)
-        except self._dialect.loaded_dbapi.Error as error:
-            trouble = DBAPIError.instance(None, None, error, self._dialect.loaded_dbapi.Error, hide_parameters=True)
-        self.sound = self.sound and isinstance(trouble, IntegrityError)
-        raise trouble
+            return _translated(self._dialect, call, *args)
+        except DBAPIError as error:
+            self.sound = self.sound and isinstance(error, IntegrityError)
+            raise
+
+
+def _translated(dialect: Dialect, call: Callable[..., Any], *args: Any) -> Any:
+    """Call the driver; its errors become those of SQLAlchemy."""
+    try:
+        return call(*args)
+    except dialect.loaded_dbapi.Error as error:
+        trouble = DBAPIError.instance(None, None, error, dialect.loaded_dbapi.Error, hide_parameters=True)
+    raise trouble
 
 
 class Database(ABC):
@@ -165,7 +176,7 @@ class Database(ABC):
 
     @contextmanager
     def _driven(self, writes: bool) -> Iterator[tuple[DriverConnection, Callable[[], None]]]:
-        pooled = self.engine.raw_connection()
+        pooled = _translated(self.engine.dialect, self.engine.raw_connection)
         connection = DriverConnection(pooled.driver_connection, self.engine.dialect)
         try:
             if writes:
