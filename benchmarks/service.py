@@ -79,7 +79,7 @@ def served(folder: Path, table: Path, delay: float) -> Iterator[tuple[Any, Any, 
     with ServedTable.open([str(table)], user="visitor") as data:
         keeper = Keeper(ledger, data, SealingKey.create(folder / f"{delay}.key"), pace=DelayPlan(delay=delay))
         tokens = Tokens(ledger)
-        app = create_app(keeper, tokens, limits=Limits(rate=1e9, burst=10**9))
+        app = create_app(keeper, tokens, limits=Limits(rate=1e9, burst=10**9, share=1e9, share_burst=1e9))
         sock = listen("127.0.0.1", 0)
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
