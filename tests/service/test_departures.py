@@ -88,7 +88,8 @@ def test_a_clock_that_is_set_shows_nothing_before_it_leaves(
     asking.join()
     until(lambda: look(keeper, gate)[1])
     left = look(keeper, gate)
-    assert left == (1, True, [(1, None if trouble or late else True)])
+    # On a machine that is too busy for D the answer is lost as well.
+    assert left in [(1, True, [(1, above)]) for above in ([None] if trouble else [True, None])]
     until(lambda: look(other, gate) == left)
     assert keeper.gate(gate)["because"] == (FAILED if trouble else "all 1 of its positive answers are given or lost")
 
