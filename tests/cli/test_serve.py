@@ -67,7 +67,7 @@ def test_a_mistyped_second_start_is_refused_and_the_gates_of_the_first_live(comm
     ):
         gate = owner.open_gate(threshold=100, cutoff=3, epsilon=100)
         err = refused(command, visits, "--user", "country")
-        assert "has 1 open gates that this would close for good, because the data has changed" in err
+        assert "has 1 open gate that this would close for good, because the data has changed" in err
         assert "--close-gates" in err
         assert owner.gate(gate.id).ask("country = 'DE'")
 
@@ -91,7 +91,7 @@ def test_where_there_is_a_terminal_the_owner_is_asked(command, visits, monkeypat
     monkeypatch.setattr("tests.cli.conftest.io.StringIO", Terminal)
     command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
     code, _, err = command("serve", visits, "--user", "country", "--port", 0, stdin=said)
-    assert "1 gates are open that other data or another key opened. Close them for good?" in err
+    assert "1 gate is open that other data or another key opened. Close for good?" in err
     assert (code, gates[1:]) == ((0, [False, True]) if closed else (2, [False]))
 
 
@@ -264,7 +264,7 @@ def test_a_new_key_closes_the_gates_that_the_old_one_sealed(command, visits, mon
     assert "already there" in refused(command, visits, "--user", "visitor", "--new-key")
     old = key.read_bytes()
     key.unlink()
-    assert "has 1 open gates that this would close for good, because its key was replaced" in refused(
+    assert "has 1 open gate that this would close for good, because its key was replaced" in refused(
         command, visits, "--user", "visitor", "--new-key"
     )
     assert not key.exists()

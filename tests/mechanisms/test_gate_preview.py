@@ -63,11 +63,21 @@ def test_there_is_no_point_where_no_lattice_carries_the_noise():
 
 def test_a_gate_that_tells_nothing_is_warned_about():
     preview = GatePreview.of(made(cutoff=25, epsilon=Fraction(1, 2)))
-    assert (preview.margin, preview.warnings(1000)) == (92, [])
-    (said,) = preview.warnings(70)
+    assert (preview.margin, preview.warning(1000), preview.warning(92)) == (92, "", "")
+    remedy = "Take a larger epsilon, a smaller cutoff or a larger threshold."
+    said = preview.warning(70)
     assert said.startswith("The margin, 92, is larger than the threshold, 70")
-    assert preview.warnings(92) == []
-    assert preview.warnings(5)[1].startswith("The standard error of an estimate, 59, is larger than the threshold, 5")
+    assert said.endswith(f"from 0. {remedy}")
+    both = preview.warning(5)
+    assert "The standard error of an estimate, 59, is larger than the threshold, 5: " in both
     vague = GatePreview.of(made(epsilon=Fraction(1, 10**6)))
-    assert ", is larger than the threshold, 1,234,567:" in vague.warnings(1_234_567)[0]
-    assert len(GatePreview.of(made(closes="rarer")).warnings(-5)) == 1, "it carries no estimate"
+    assert ", is larger than the threshold, 1,234,567:" in vague.warning(1_234_567)
+    assert both.count(remedy) == 1, "advice is given once"
+    assert "standard error" not in GatePreview.of(made(closes="rarer")).warning(-5), "it carries no estimate"
+
+
+def test_a_warning_rounds_an_error_up():
+    errors = {"confidence": 0.95, "margin_all": 200.0, "answers": 5}
+    preview = GatePreview(margin=133.0009, standard_error=5.0409, **errors)
+    assert "The margin, 134, is" in preview.warning(5)
+    assert "an estimate, 5.04, is" in preview.warning(5)

@@ -174,8 +174,10 @@ def test_the_last_use_is_written_later_and_for_all_tokens_at_once(ledger, monkey
     for text in texts[:2] * 5:
         assert tokens.authenticate(text)
     assert not written, "no request may wait for it"
-    until(lambda: tokens.list()[0].last_used_at is not None)
-    assert [record.last_used_at is None for record in tokens.list()] == [False, False, True]
+    assert [record.last_used_at is None for record in tokens.list()] == [False, False, True], "known at once here"
+    elsewhere = Tokens(ledger)
+    until(lambda: elsewhere.list()[0].last_used_at is not None)
+    assert [record.last_used_at is None for record in elsewhere.list()] == [False, False, True]
     assert len(written) == 1
     assert tokens.remembered(texts[0])
     tokens.close()

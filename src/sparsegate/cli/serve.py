@@ -194,9 +194,9 @@ def serve(
 
 def _agreed(count: int) -> bool:
     """A yes at the prompt; where nobody can be asked it is a no, and the start is refused."""
-    return sys.stdin.isatty() and typer.confirm(
-        f"{count} gates are open that other data or another key opened. Close them for good?", err=True
-    )
+    gates = "1 gate is" if count == 1 else f"{count} gates are"
+    question = f"{gates} open that other data or another key opened. Close for good?"
+    return sys.stdin.isatty() and typer.confirm(question, err=True)
 
 
 def _delay(text: str | None) -> float | None:

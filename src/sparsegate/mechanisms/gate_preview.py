@@ -7,6 +7,7 @@ is no such sum; then there is no curve.)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -54,26 +55,25 @@ class GatePreview:
             standard_error=None if estimator is None else estimator.standard_error * float(lattice.granularity),
         )
 
-    def warnings(self, threshold: float) -> list[str]:
-        """What makes a gate at this threshold of little use, and what to do about it; in sentences."""
-        remedy = "take a larger epsilon, a smaller cutoff or a larger threshold."
+    def warning(self, threshold: float) -> str:
+        """What makes a gate at this threshold of little use, and what to do about it: sentences, or nothing."""
         found = []
         if self.margin > threshold:
             found.append(
-                f"The margin, {_shown(self.margin)}, is larger than the threshold, {_shown(threshold)}: this gate "
-                f"often cannot tell a count at the threshold from 0; {remedy}"
+                f"The margin, {_shown(self.margin)}, is larger than the threshold, {threshold:,.15g}: this gate often "
+                "cannot tell a count at the threshold from 0."
             )
         if self.standard_error is not None and self.standard_error > threshold:
             found.append(
                 f"The standard error of an estimate, {_shown(self.standard_error)}, is larger than the threshold, "
-                f"{_shown(threshold)}: an estimate says little; {remedy}"
+                f"{threshold:,.15g}: an estimate says little."
             )
-        return found
+        return " ".join([*found, "Take a larger epsilon, a smaller cutoff or a larger threshold."] if found else [])
 
 
-def _shown(value: float) -> str:
-    """As people say it: three digits, or whole numbers."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _shown(error: float) -> str:
+    """With three digits at least, and rounded up from a hundred on: an error is not told smaller than it is."""
+    return f"{math.ceil(error):,}" if error >= 100 else f"{error:.3g}"
 
 
 def margin_curve(calibration: Calibration, *, confidence: float = 0.95) -> list[tuple[Fraction, float]]:

@@ -152,9 +152,10 @@ class GateStore:
         """Close those gates for good; without an agreement refuse, and write nothing."""
         count = self.open_gates(unlike=unlike)
         if count and not agreed:
+            gates = f"{count} open gate{'s' * (count > 1)}"
             raise self.ledger.database.trouble(
-                f"has {count} open gates that this would close for good, because {because}; give what they were opened "
-                "with (the same file, --user, --columns, --key), or --close-gates"
+                f"has {gates} that this would close for good, because {because}; give what was given when that was "
+                "opened (the same file, --user, --columns, --key), or --close-gates"
             )
         if count:
             self.close(because, unlike=unlike)

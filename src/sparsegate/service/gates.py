@@ -247,7 +247,7 @@ def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
     """What a gate would be good for that is not opened; ``remaining`` is what the ledger has left, if that is told."""
     check_work(spec, MOST_PREVIEWED)
     public, found = law(spec), accuracy(spec)
-    warnings = found.warnings(spec.threshold)
+    warnings = [found.warning(spec.threshold)]
     if remaining is not None and spec.epsilon > remaining:
         left = exact_text(remaining)
         warnings.append(f"It costs more than the {left} of epsilon that the ledger has left: it would be refused.")
@@ -259,7 +259,7 @@ def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
         "noise": public.row.noise.name.lower(),
         "cost": exact_text(spec.epsilon),
         "remaining": None if remaining is None else exact_text(remaining),
-        "warning": " ".join(warnings) or None,
+        "warning": " ".join(filter(None, warnings)) or None,
         "curve": [{"epsilon": float(epsilon), "margin": margin} for epsilon, margin in margin_curve(public)],
     }
 

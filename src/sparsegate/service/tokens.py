@@ -6,7 +6,8 @@ can learn at most something about digests, and a digest opens nothing.
 
 A name is used once: the record must say for ever whose questions those were. A token that was found is remembered for
 a few seconds, so one that was just revoked may still work that long. When each was last used is written for all of them
-at once, once a minute and by a thread of its own: no request waits for it, and a crash loses a minute of it.
+at once, once a minute and by a thread of its own: no request waits for it, and a crash loses a minute of it. A list of
+the same process has it at once.
 """
 
 from __future__ import annotations
@@ -133,10 +134,15 @@ class Tokens:
         return text
 
     def list(self) -> list[TokenRecord]:
-        """All tokens that were ever made, oldest first."""
+        """All tokens that were ever made, oldest first; with uses here that are not written yet."""
+        with self._guard:
+            used = {number: {"last_used_at": at} for number, at in self._used.items()}
         with self._database.reading() as connection:
             rows = connection.execute(select(*_SHOWN).order_by(TOKENS.c.number)).mappings().all()
-        return [TokenRecord(**dict(row) | _read(row["role"], row["most_epsilon"])) for row in rows]
+        return [
+            TokenRecord(**dict(row) | _read(row["role"], row["most_epsilon"]) | used.get(row["number"], {}))
+            for row in rows
+        ]
 
     def revoke(self, name: str) -> None:
         """Stop a token, in every process within ``remembered`` seconds; revoking it twice changes nothing."""

@@ -157,7 +157,7 @@ class Preview(BaseModel):
         cost="0.5",
         remaining="1.5",
         warning="The margin, 92, is larger than the threshold, 5: this gate often cannot tell a count at the threshold "
-        "from 0; take a larger epsilon, a smaller cutoff or a larger threshold.",
+        "from 0. Take a larger epsilon, a smaller cutoff or a larger threshold.",
         curve=[{"epsilon": 0.05, "margin": 911.0}, {"epsilon": 0.5, "margin": 92.0}],
     )
 
