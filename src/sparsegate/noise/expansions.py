@@ -135,7 +135,7 @@ def interval_arithmetic(precision: int) -> Iterator[Any]:
 
 @lru_cache(maxsize=1)
 def _interval_context() -> Any:
-    from mpmath.ctx_iv import MPIntervalContext  # heavy, and only needed once a law is fixed
+    from mpmath import MPIntervalContext  # heavy, and only needed once a law is fixed
 
     return MPIntervalContext()
 
