@@ -40,6 +40,7 @@ def test_a_line_is_an_object_with_the_fields_of_its_request_and_no_others(servic
     assert (second["token"], second["path"], second["status"]) == (None, "/v1/a%0Ab", 401)
     text = lines(TextLines())
     assert text[0].endswith('INFO 192.0.2.1 anna "GET /v1/gates" 200 r-1')
+    assert 'INFO 192.0.2.1 - "GET /v1/a%0Ab" 401 ' in text[1]
     assert all("\n" not in line for line in text)
 
 

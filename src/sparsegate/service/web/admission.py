@@ -31,11 +31,7 @@ PRACTICE: Final = "/v1/practice/"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The limits of a service.
-
-    ``asks`` is how many questions are counted at once. Questions that run side by side slow each other down, and one
-    that overruns D closes its gate: this many must fit into D together (``server.asks_at_once``).
-    """
+    """The limits of a service. (How many questions are *counted* at once is the keeper's: ``DelayPlan.places``.)"""
 
     rate: float = 50.0
     """Requests a second of one token, in the long run."""
@@ -57,6 +53,7 @@ class Limits:
     """Requests a second of one token for gates to practise on, in the long run."""
     practice_burst: int = 50
     asks: int = 200
+    """Questions under way at once, from their turn until they have left: each has a thread."""
     waiting: int = 32
     """Questions that wait at one gate."""
 

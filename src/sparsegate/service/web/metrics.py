@@ -53,7 +53,7 @@ class Metrics:
         for name, kind, meaning, values in self._families():
             lines += [f"# HELP sparsegate_{name} {meaning}", f"# TYPE sparsegate_{name} {kind}"]
             lines += [
-                f"sparsegate_{name}{f'{{{labels}}}' if labels else ''} {value:.17g}" for labels, value in values.items()
+                f"sparsegate_{name}{f'{{{labels}}}' if labels else ''} {value!r}" for labels, value in values.items()
             ]
         return "\n".join(lines) + "\n"
 

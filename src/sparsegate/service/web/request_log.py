@@ -110,4 +110,5 @@ class RequestLog:
         path = scope.get("raw_path", scope["path"].encode("ascii", "replace")).decode("ascii", "replace")
         who = None if token is None else token.name
         told = ((scope.get("client") or ("",))[0], who, scope["method"], path, status, scope["state"]["request_id"])
-        REQUESTS.info('%s %s "%s %s" %d %s', *told, extra={"request": dict(zip(_FIELDS, told, strict=True))})
+        line = (told[0] or "-", who or "-", *told[2:])
+        REQUESTS.info('%s %s "%s %s" %d %s', *line, extra={"request": dict(zip(_FIELDS, told, strict=True))})
