@@ -67,7 +67,18 @@ class Server:
         """Start it, and wait until it answers; the port stays the same."""
         port = self.url.rpartition(":")[2] or "0"
         arguments = ["--user", "visitor", "--budget", str(BUDGET), "--ledger", self._place, "--key", str(self._key)]
-        command = ["serve", str(self._file), *arguments, "--port", port, "--delay", self._delay, *more]
+        command = [
+            "serve",
+            str(self._file),
+            *arguments,
+            "--port",
+            port,
+            "--delay",
+            self._delay,
+            "--headroom",
+            "1",
+            *more,
+        ]
         assert self._nursery.stdin is not None
         print(json.dumps(command), file=self._nursery.stdin, flush=True)
         self._pid = int(self._heard(r"pid (\d+)"))
@@ -238,7 +249,7 @@ def test_a_server_that_is_killed_at_random_never_overspends(tmp_path: Path) -> N
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("delay", ["off", "0.3"])
+@pytest.mark.parametrize("delay", ["off", "0.5"])
 @pytest.mark.parametrize(("store", "kills"), [("sqlite", 500), ("postgresql", 500)])
 def test_a_server_that_is_killed_hundreds_of_times_never_overspends(
     store: str, kills: int, delay: str, tmp_path: Path, request: pytest.FixtureRequest
