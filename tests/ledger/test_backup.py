@@ -190,3 +190,13 @@ def test_a_ledger_in_postgresql_is_left_to_its_own_tools(cluster: Any, tmp_path:
         back_up(postgres, tmp_path / "backup")
     with pytest.raises(LedgerError, match="pg_restore"):
         restore(postgres, backup=tmp_path / "backup")
+
+
+def test_where_more_was_stated_than_there_was_nothing_is_left_and_nothing_comes_back(files: dict[str, str]) -> None:
+    back_up(files["ledger"], files["backup"])
+    over = restore(files["restored"], backup=files["backup"], spent_since=5).remaining
+    assert over.epsilon == Fraction(-7, 2)
+    again = restore(files["restored"], backup=None)
+    assert (again.remaining.epsilon, again.remaining.delta) == (over.epsilon, 0)
+    with Ledger(files["restored"]) as ledger, pytest.raises(BudgetExceeded):
+        ledger.spend(epsilon=0.1, what="too much")

@@ -106,12 +106,12 @@ def test_many_gates_at_once_give_no_more_than_the_quota(shop: Shop) -> None:
 
 
 def test_the_count_of_a_quota_reads_the_index_alone(shop: Shop, keeper: Keeper) -> None:
-    from sparsegate.service.quotas import _ABOVE
+    from sparsegate.service.quotas import _GIVEN
 
     if keeper.ledger.database.engine.dialect.name != "sqlite":
         return
     with keeper.ledger.database.reading() as connection:
-        query, values = _ABOVE.on(connection.dialect, {"whose": 1})
+        query, values = _GIVEN.on(connection.dialect, {"whose": 1})
         plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", tuple(values))]
     assert sum("INDEX asks_of_token (token=? AND above=?" in line for line in plan) == 2, plan
 

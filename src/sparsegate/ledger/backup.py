@@ -26,6 +26,7 @@ What else a backup has forgotten: tokens that were revoked since let people in a
 from __future__ import annotations
 
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -102,7 +103,9 @@ def _account_for(database: Database, connection: Connection, since: Amount | Non
     statement = read_statement(database, connection, None)
     why = "all that was left: what was spent since is not known" if since is None else "what was spent since"
     number = len(statement.entries) + 1
-    append(connection, number, EntryKind.RESTORE, since or statement.remaining, f"{RESTORED}; {why}")
+    left = statement.remaining  # less than nothing, where more was stated before than there was
+    rest = Amount(epsilon=max(left.epsilon, Fraction(0)), delta=max(left.delta, Fraction(0)))
+    append(connection, number, EntryKind.RESTORE, since or rest, f"{RESTORED}; {why}")
     connection.execute(update(GATES).where(GATES.c.closed_because.is_(None)).values(closed_because=RESTORED))
     connection.execute(update(GATES).values(refund=0))
     # No gate is open: whichever key a service starts with next may seal new ones.

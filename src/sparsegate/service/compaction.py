@@ -5,7 +5,8 @@ that the gate was opened with (``GateSpec.most_asks``). Of a closed gate the ABO
 most c (unless it closed two-sidedly), and the newest ask; older BELOW asks are written elsewhere and removed.
 
 **Theorem.** Nothing is answered, spent or given back twice for it. *Proof.* A closed gate admits no ask, and never
-opens again (``Tally.after``): a retry whose row is gone is told that the gate is closed. What a gate has cost and gives
+opens again (``Tally.after``): a retry whose row is gone is told that the gate is closed. (One that only looks closed
+while its last ask is under way is left alone: turns tell that, under the write lock.) What a gate has cost and gives
 back follows from its counters, which stay as they are; what a token has used of its quotas from ABOVEs and lost asks,
 which stay too. []
 
@@ -16,6 +17,7 @@ there twice, and is never nowhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Final
 
 from sqlalchemy import and_, delete, select
@@ -23,6 +25,7 @@ from sqlalchemy import and_, delete, select
 from sparsegate.ledger.database_schema import ASKS, TOKENS
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import GateRow
+from sparsegate.service.locks import turns_of
 
 SLICE: Final = 1000
 COLUMNS: Final = ("gate", "gate_name", "number", "at", "by", "condition")
@@ -33,11 +36,13 @@ def compact(store: GateStore, *, until: str, keep: Callable[[Sequence[Mapping[st
 
     ``keep`` returns when what it is given is safe; its columns are ``COLUMNS``.
     """
-    store.give_back()
-    moved = 0
-    for gate in store.gates():
-        while gate.tally.closed and (count := _move_slice(store, gate, until, keep)):
-            moved += count
+    with closing(turns_of(store.ledger.database, patience=0)) as turns:
+        store.resume(turns)
+        store.give_back()
+        moved = 0
+        for gate in store.gates():
+            while gate.tally.closed and (count := _move_slice(store, gate, until, keep)):
+                moved += count
     return moved
 
 
@@ -56,7 +61,7 @@ def _move_slice(
         .limit(SLICE)
     )
     with store.ledger.database.writing() as connection:
-        rows = connection.execute(wanted).all()
+        rows = connection.execute(wanted).all() if store.gate(gate.id, visible=True).tally.closed else []
         if rows:
             named = ((gate.id, gate.label.name, row.number, row.intended_at, row.name, row.condition) for row in rows)
             keep([dict(zip(COLUMNS, each, strict=True)) for each in named])

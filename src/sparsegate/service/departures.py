@@ -10,6 +10,9 @@ from the first look, by a monotonic clock, for as long as was left before that c
 
 A keeper looks at all gates when it starts: where nobody holds the turn, the newest answer has left as well, or its
 server was killed, and then what it wrote leaves now. Else it is seen D later.
+
+Without a D an answer leaves when it is written. Until then its gate may look as if it were through, because what has no
+outcome counts as an ABOVE: whether that is for good is decided by the turn.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ class Departures:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, float]] = {}
+        self._held: Callable[[Iterable[int]], set[int]] = lambda _: set()
         self._guard = threading.Lock()
 
     def expect(self, gate: int, number: int, moment: float) -> None:
@@ -43,11 +47,6 @@ class Departures:
                 self._known[gate] = (number, moment)
         return max(moment - time.monotonic(), 0.0) if number >= newest else 0.0
 
-    def over(self, gate: int, number: int) -> bool:
-        """Whether this process knows that an ask has left, without a look at it."""
-        newest, moment = self._known.get(gate, (0, 0.0))
-        return number < newest or (number == newest and moment <= time.monotonic())
-
     def longest(self) -> float:
         """Seconds until all that this process knows of has left."""
         with self._guard:
@@ -55,6 +54,7 @@ class Departures:
 
     def resume(self, rows: Iterable[Any], held: Callable[[Iterable[int]], set[int]]) -> None:
         """At the start, by rows that were read just now: where nobody holds the turn, nothing is on its way."""
+        self._held = held
         newest = {row.number: row.asked for row in rows if row.lasts}
         busy = held(newest)
         with self._guard:
@@ -62,4 +62,5 @@ class Departures:
 
     def hides(self, row: Any) -> bool:
         """Whether the newest ask of a gate (a row of ``gate_rows.WITH_LAST``) is still on its way."""
-        return self.left(row.number, row.asked, row.lasts) > 0
+        at_work = row.lasts == 0 and row.last is None and bool(self._held([row.number]))
+        return at_work or self.left(row.number, row.asked, row.lasts) > 0

@@ -20,10 +20,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from sparsegate.errors import KeyReused, RequestLost, UnknownGate
+from sparsegate.errors import KeyReused, RequestLost, SparsegateError, UnknownGate
 from sparsegate.ledger.account import Amount
 from sparsegate.ledger.database import DriverConnection, DriverStatement
-from sparsegate.ledger.database_schema import ASKS, GATES, LEDGER, REQUESTS
+from sparsegate.ledger.database_schema import ASKS, GATES, LEDGER, REFUNDS, REQUESTS
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import add_part, now
 from sparsegate.service.departures import Departures
@@ -37,6 +37,8 @@ _THIS: Final = GATES.c.number == bindparam("this")
 _FIND_GATE: Final = DriverStatement(WITH_LAST.where(GATES.c.id == bindparam("id")))
 _ALL_GATES: Final = WITH_LAST.order_by(GATES.c.number.desc())
 _READ_GATE: Final = DriverStatement(select(GATES).where(_THIS))
+_GAVE_BACK: Final = select(REFUNDS.c.of).where(REFUNDS.c.of == GATES.c.entry).scalar_subquery().label("gave_back")
+_READ_FOR_OUTCOME: Final = DriverStatement(select(GATES, _GAVE_BACK).where(_THIS))
 _READ_FOR: Final = DriverStatement(select(GATES, MOST_ABOVE).where(_THIS))
 
 _SAME_ASK: Final = DriverStatement(
@@ -214,12 +216,17 @@ class GateStore:
         return written[0]
 
     def settle(self, gate: GateRow, number: int, *, above: bool, estimate: int | None = None) -> Tally:
-        """Write the outcome of an ask, and the number that it carries."""
+        """Write the outcome of an ask, and the number that it carries.
+
+        A gate that gave back was through with this ask for an ABOVE, and must not open again: the ask stays lost.
+        """
         said = None if estimate is None else str(estimate)
 
         def outcome(connection: DriverConnection) -> Tally:
-            tally = stored(connection.one(_READ_GATE, this=gate.number)).tally
-            tally = tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
+            row = connection.one(_READ_FOR_OUTCOME, this=gate.number)
+            if row.gave_back is not None:
+                raise SparsegateError("a gate that gave back what it did not use answers no more")
+            tally = stored(row).tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
             connection.rows(_SETTLE_ASK, this=gate.number, place=number, outcome=int(above), number_said=said)
             connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)
             return tally

@@ -62,7 +62,7 @@ class SharedTurns(ABC):
 
     @abstractmethod
     def held(self, gates: Iterable[int]) -> set[int]:
-        """Those of the gates at which another keeper holds the turn."""
+        """Those of the gates at which somebody holds the turn, here or elsewhere."""
 
     @abstractmethod
     def close(self) -> None:
@@ -105,6 +105,9 @@ class FileTurns(SharedTurns):
         command = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
 
         def free(byte: int) -> bool:
+            # What is locked through this very file does not stand in its way.
+            if (here := self._locks.get(byte)) is not None and here.locked():
+                return False
             wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
             return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, command, wanted))[0] == fcntl.F_UNLCK)
 

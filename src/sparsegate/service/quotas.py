@@ -31,22 +31,25 @@ from sparsegate.service.departures import Departures
 _BACK: Final = ENTRIES.alias()
 
 _OF: Final = select(func.count()).select_from(ASKS).where(ASKS.c.token == bindparam("whose"))
-# One by one they are ranges of the index ``asks_of_token``, and do not grow with the BELOW that have left.
-_ABOVE: Final = DriverStatement(
+# One statement, which sees one moment: between two an outcome could be written, and be counted twice or not at all.
+# The counts are ranges of the index ``asks_of_token``, and the newest ask of each gate is one row; neither grows with
+# the BELOW that have left.
+_GIVEN: Final = DriverStatement(
     select(
+        GATES.c.number,
+        GATES.c.asked,
+        select(ASKS.c.lasts)
+        .where(
+            ASKS.c.gate == GATES.c.number,
+            ASKS.c.number == GATES.c.asked,
+            ASKS.c.token == bindparam("whose"),
+            ASKS.c.above == 0,
+        )
+        .scalar_subquery()
+        .label("lasts"),
         _OF.where(ASKS.c.above.is_(None)).scalar_subquery().label("unsettled"),
         _OF.where(ASKS.c.above == 1).scalar_subquery().label("above"),
-    )
-)
-# A join would read every BELOW of the token: the newest asks are looked up one by one, where they may be on their way.
-_NEWEST: Final = DriverStatement(select(GATES.c.number, GATES.c.asked).where(GATES.c.asked > 0))
-_BELOW: Final = DriverStatement(
-    select(ASKS.c.gate, ASKS.c.number, ASKS.c.lasts).where(
-        ASKS.c.gate == bindparam("gate_number"),
-        ASKS.c.number == bindparam("newest"),
-        ASKS.c.token == bindparam("whose"),
-        ASKS.c.above == 0,
-    )
+    ).where(GATES.c.asked > 0)
 )
 _CHARGED: Final = DriverStatement(
     select(ENTRIES.c.epsilon, _BACK.c.epsilon.label("back"))
@@ -111,12 +114,9 @@ def admit_charge(connection: DriverConnection, token: int, epsilon: Fraction) ->
 
 
 def _given(connection: DriverConnection, token: int, departures: Departures) -> int:
-    pending = 0
-    for gate, newest in connection.rows(_NEWEST):
-        if not departures.over(gate, newest):
-            found = connection.rows(_BELOW, gate_number=gate, newest=newest, whose=token)
-            pending += sum(departures.left(*row) > 0 for row in found)
-    return pending + sum(map(int, connection.one(_ABOVE, whose=token)))
+    rows = connection.rows(_GIVEN, whose=token)
+    pending = sum(departures.left(row.number, row.asked, row.lasts) > 0 for row in rows)
+    return pending + sum(int(row.unsettled + row.above) for row in rows[:1])
 
 
 def _charged(connection: DriverConnection, token: int) -> Fraction:
