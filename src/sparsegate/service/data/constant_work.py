@@ -180,7 +180,7 @@ def measured_speed(engine: DuckDBPyConnection, copy: Copy) -> Speed:
     schema = Schema((Column("cell", Kind.TEXT),), max_cell=copy.schema.max_cell)
     engine.execute(f"CREATE OR REPLACE TABLE {block} AS SELECT 'a' AS cell FROM range(1)")
     least = f"SELECT {_leaf_sql(read_condition('cell IS NULL', schema))} FROM {block}"
-    query = _fastest(lambda: engine.execute(least).fetchnumpy())
+    query = fastest_of(lambda: engine.execute(least).fetchnumpy())
     cost = 0.0
     for cells, texts in _WORST.items():
         cell = cells.format(schema.max_cell)
@@ -188,15 +188,15 @@ def measured_speed(engine: DuckDBPyConnection, copy: Copy) -> Speed:
         for text in texts:
             condition = read_condition(text, schema)
             sql = f"SELECT {_leaf_sql(condition)} FROM {block}"
-            taken = _fastest(lambda sql=sql: engine.execute(sql).fetchnumpy())  # type: ignore[misc]
+            taken = fastest_of(lambda sql=sql: engine.execute(sql).fetchnumpy())  # type: ignore[misc]
             cost = max(cost, (taken - query) / (BLOCK * condition.leaves[0].cost))
     engine.execute(f"DROP TABLE {block}")
     # Codes that jump about: no order of the rows is worse for the memory.
     values = np.zeros(max(coded.size for coded in copy.coded.values()), np.int8)
     codes = np.arange(copy.rows) * 2_654_435_761 % len(values)
-    row = _fastest(lambda: np.maximum(taken := np.take(values, codes, mode="clip"), taken) == TRUE)
+    row = fastest_of(lambda: np.maximum(taken := np.take(values, codes, mode="clip"), taken) == TRUE)
     ends, matches = last_rows(np.arange(copy.rows) // 3, copy.rows), np.zeros(copy.rows, bool)
-    person = _fastest(lambda: count_owners(matches, ends))
+    person = fastest_of(lambda: count_owners(matches, ends))
     return Speed(query=query, cost=cost, row=row / copy.rows, person=person / copy.rows)
 
 
@@ -204,7 +204,9 @@ def _leaf_sql(condition: Condition) -> str:
     return condition.leaves[0].truth()
 
 
-def _fastest(work: Callable[[], object]) -> float:
+def fastest_of(work: Callable[[], object]) -> float:
+    """Seconds; the least of a few."""
+
     def once() -> float:
         begun = time.perf_counter()
         work()

@@ -12,8 +12,7 @@ measured at the start, in the database, on made-up cells that are as bad as cell
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,7 +23,7 @@ from sparsegate.conditions.costs import cost_of
 from sparsegate.conditions.operations import PARTS
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import Apply, Literal, Node, children, columns_in
-from sparsegate.service.data.constant_work import REPEATS
+from sparsegate.service.data.constant_work import fastest_of
 from sparsegate.service.data.filling import public_size
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.databases.postgres_columns import DatabaseTable
@@ -139,7 +138,7 @@ def measured_database(
     """Measure it, on public sizes and made-up cells; of the table itself only how long it takes to read it."""
 
     def fastest(sql: str) -> float:
-        return _fastest(lambda: connection.exec_driver_sql(sql).scalar_one())
+        return fastest_of(lambda: connection.exec_driver_sql(sql).scalar_one())
 
     # Every column is found in every row, and none is looked at: whether it is null does not depend on what it holds.
     columns = ", ".join(f"t.{identifier(column.name)}" for column in table.schema.columns)
@@ -163,12 +162,3 @@ def measured_database(
     people = f"SELECT {label} AS person, max(i) AS found FROM generate_series(1, {many}) AS i GROUP BY 1"
     row = fastest(f"SELECT count(*) FROM ({people}) AS people WHERE found > 1") / many
     return DatabaseSpeed(sizes=sizes, schema=table.schema, query=read + bare, cost=cost, row=row)
-
-
-def _fastest(work: Callable[[], object]) -> float:
-    def once() -> float:
-        begun = time.perf_counter()
-        work()
-        return time.perf_counter() - begun
-
-    return min(once() for _ in range(REPEATS))
