@@ -23,7 +23,10 @@ def test_what_is_moved_is_added_to_the_file(command, tmp_path: Path) -> None:
             f"{to}: 0 answers, which the ledger no longer holds\n"
         ), "none is 30 days old"
         code, out, _ = command("ledger", "compact", shop.place, "--to", to, "--days", 0)
-        assert (code, out) == (0, f"{to}: {int(where == LOW)} answers, which the ledger no longer holds\n")
+        assert (code, out) == (
+            0,
+            f"{to}: {'1 answer' if where == LOW else '0 answers'}, which the ledger no longer holds\n",
+        )
     with to.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["gate_name"], row["number"], row["by"], row["condition"]) for row in rows] == [

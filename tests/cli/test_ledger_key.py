@@ -14,7 +14,7 @@ def test_a_key_is_replaced_and_gates_stay_open(command, tmp_path):
     old = shop.key.read_bytes()
     code, out, _ = command("ledger", "rotate-key", shop.place, "--key", shop.key)
     assert code == 0
-    assert f"{shop.key}: a new key, and 1 gates are sealed with it" in out
+    assert f"{shop.key}: a new key, and 1 gate sealed with it" in out
     assert "restart every server on this ledger" in out
     assert shop.key.read_bytes() != old
     assert not shop.keeper().ask(shop.caller(), gate, LOW).above

@@ -31,7 +31,7 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
         said,
     ):
         assert url.startswith("http://127.0.0.1:")
-        assert "'visits.csv', unit user: 1 columns may be asked about" in said
+        assert "'visits.csv', unit user: 1 column may be asked about" in said
         assert "visits.csv.ledger: epsilon 200 left of epsilon 200" in said
         assert "answers leave 0.5 s after their turn came" in said
         token = re.search(r"sg_[\w-]{43}", said).group()

@@ -79,6 +79,13 @@ def test_what_is_wrong_with_a_file_is_named(command, visits, tmp_path, text, say
     assert command("serve", visits, "--config", tmp_path / "no.toml")[0] == 2
 
 
+@pytest.mark.parametrize("name", ["https://gates.example", "gates.example:443", "gates.example/", ""])
+def test_a_name_that_no_browser_would_send_is_refused(command, visits, name):
+    code, _, err = command("serve", visits, "--allowed-host", "gates.example", "--allowed-host", name)
+    assert code == 2
+    assert f"allowed_host must be a name alone, without https://, a port or a path, got {name!r}" in err
+
+
 def test_a_variable_that_is_no_option_is_named(command, visits, monkeypatch):
     monkeypatch.setenv("SPARSEGATE_SERVE_MAX_CONECTIONS", "10")
     code, _, err = command("serve", visits)

@@ -18,7 +18,7 @@ from rich.table import Table
 import sparsegate as sg
 from sparsegate.cli.options import LedgerDelta, recorded
 from sparsegate.cli.printed_top import PrintedTop, print_top
-from sparsegate.cli.printing import facts, grid, print_json, print_plain, printable, ready_to_print
+from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, printable, ready_to_print
 from sparsegate.cli.watch import WatchReport
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_text
@@ -172,7 +172,7 @@ def compact(
 
         until = (now() - timedelta(days=days)).isoformat()
         moved = compact(_looked(GateStore(opened)), until=until, keep=keep)
-    typer.echo(f"{to}: {moved} answers, which the ledger no longer holds")
+    typer.echo(f"{to}: {counted(moved, 'answer')}, which the ledger no longer holds")
 
 
 @ledger.command("raise")
@@ -243,7 +243,7 @@ def rotate_key(
     place = Path(f"{file}.key" if key is None else key)
     with sg.Ledger(file) as opened:
         count = rotate_key(opened, place)
-    typer.echo(f"{place}: a new key, and {count} gates are sealed with it")
+    typer.echo(f"{place}: a new key, and {counted(count, 'gate')} sealed with it")
     typer.echo(
         "restart every server on this ledger, with this file: until then it answers gates that it has read before, and "
         "refuses to read or open others"

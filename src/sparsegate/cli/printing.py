@@ -24,6 +24,11 @@ def print_plain(*parts: RenderableType) -> None:
         console.print(part)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: 1 gate, 2 gates."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def grid(*headings: str, right: Collection[str] = (), unbroken: Collection[str] = (), gap: int = 1) -> Table:
     """An empty table without lines; numbers belong ``right``, and what is ``unbroken`` stays on its line."""
     table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)

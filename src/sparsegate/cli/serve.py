@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparsegate.cli.options import Dataset, LedgerDelta, NoRefund, Sql, Table
+from sparsegate.cli.printing import counted
 from sparsegate.cli.serve_options import (
     AllowedHost,
     Config,
@@ -160,7 +161,8 @@ def serve(
                 closing(Tokens(account)) as tokens,
             ):
                 statement = account.statement()
-                typer.echo(f"dataset {name!r}, unit {data.unit}: {len(data.schema.columns)} columns may be asked about")
+                declared = counted(len(data.schema.columns), "column")
+                typer.echo(f"dataset {name!r}, unit {data.unit}: {declared} may be asked about")
                 typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
                 typer.echo(_about_delay(pace, look))
                 if new_ledger:

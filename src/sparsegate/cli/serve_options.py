@@ -8,6 +8,7 @@ a database belongs in the environment, because everybody on the machine sees the
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ PANELS: Final = {
     "Running it": ("config", "log_format"),
 }
 """The groups of `--help`."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
 
 
 class ServeCommand(TyperCommand):
@@ -86,6 +88,14 @@ def _settings(path: Path, names: set[str], several: set[str]) -> Iterator[tuple[
             raise ParameterError("config", rule, next_step=f"see {path}")
 
 
+def _names_alone(given: list[str] | None) -> list[str] | None:
+    for name in given or []:
+        if not _NAME.fullmatch(name):
+            rule = "must be a name alone, without https://, a port or a path"
+            raise ParameterError("allowed_host", rule, name, "for instance gates.example.org; addresses need none")
+    return given
+
+
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -94,7 +104,9 @@ Config = Annotated[
 ]
 AllowedHost = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="A name it is reached by, as a browser shows it; may be repeated."),
+    typer.Option(
+        metavar="NAME", callback=_names_alone, help="A name it is reached by, as a browser shows it; may be repeated."
+    ),
 ]
 TlsCert = Annotated[Path | None, typer.Option(metavar="FILE", help="Serve https: the certificate and its chain, PEM.")]
 TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key, PEM.")]
