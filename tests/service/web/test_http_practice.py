@@ -115,3 +115,18 @@ def test_practice_of_one_token_is_bounded_and_that_of_others_goes_on(tmp_path, d
         assert sent == [200, 200, 429]
         assert service.send("GET", GATES).status_code == 200
         assert service.send("GET", "/v1/gates", token="analyst").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "changes", [{"cutoff": 20_000, "queries": 60_010}, {"epsilon": 501}], ids=["a-long-plan", "all-of-the-budget"]
+)
+def test_a_practice_gate_that_takes_long_to_make_costs_its_sender(tmp_path, data, changes):
+    """Each is new to the caches. Free work without a bound would make the answers of others late."""
+    sent = []
+    with serving(tmp_path, data, limits=Limits(share=1e-3)) as service:
+        for more in range(9):
+            plan = changes | ({"queries": changes["queries"] + more} if "queries" in changes else {})
+            sent.append(service.send("POST", GATES, CERTAIN | plan, token="analyst").status_code)
+        assert (sent[0], sent[-1]) == (201, 429), sent
+        assert service.send("GET", "/v1/gates", token="analyst").status_code == 200
+        assert service.send("POST", GATES, CERTAIN).status_code == 201, "others go on"

@@ -68,7 +68,11 @@ class ThreadedPractice:
         """The keeper of the practice gates, for one request."""
         if wait := self._requests.take(token.number):
             raise Refused(TOO_MANY, wait=wait)
-        keeper = await anyio.to_thread.run_sync(partial(self._practice.keeper, opens=opens), limiter=self._making)
+        wanted = partial(self._practice.keeper, opens=opens)
+        if opens:  # which may mean to start anew: whoever wants that does it on her share
+            keeper = (await self._beside.planning.run(token.number, wanted))()
+        else:
+            keeper = await anyio.to_thread.run_sync(wanted, limiter=self._making)
         if self._now is None or self._now.keeper is not keeper:
             self._now = ThreadedKeeper(keeper, self._limits, self._beside)
         return self._now
