@@ -41,7 +41,7 @@ class Trace:
 def test_a_question_passes_through_few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = Trace(monkeypatch)
     before = sys.getprofile()
-    with visits(tmp_path) as data, serving(tmp_path, data, delay=0.3) as service:
+    with visits(tmp_path) as data, serving(tmp_path, data, delay=2) as service:
         gate = service.open_gate()
         for most in (MOST_FIRST, MOST):  # noise is drawn ahead, for many questions, at the first one
             with trace:
