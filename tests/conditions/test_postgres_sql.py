@@ -208,6 +208,14 @@ def test_every_cast_has_the_value_of_the_embedded_engine_or_is_refused(engines: 
     assert bool(written) == (target not in REFUSED)
 
 
+@pytest.mark.parametrize("target", sorted({known.name for known in TYPES.values()} - REFUSED))
+def test_a_null_has_the_type_that_it_is_cast_to(engines: Engines, target: str) -> None:
+    engines.check(f"CAST(NULL AS {target}) IS NULL")
+    engines.check(f"CAST(NULL AS {target}) = CAST(NULL AS {target})")
+    if TYPES[target].kind in (Kind.INTEGER, Kind.REAL):
+        engines.check(f"r > CAST(NULL AS {target}) + 1 OR n < -CAST(CAST(NULL AS {target}) AS DOUBLE)")
+
+
 def test_far_products_and_quotients_agree_to_the_last_bit(engines: Engines) -> None:
     values = [
         m * 2.0**e for e in (-1074, -1022, -540, -501, -499, -1, 0, 499, 501, 540, 1000) for m in (1.0, 1.5, -math.pi)

@@ -223,7 +223,9 @@ class _PostgresWriter(Writer):
 
     def _cast(self, node: Cast) -> str:
         (value,) = node.arguments
-        if value.kind is None or node.target == _SAME[value.kind]:
+        if value.kind is None:  # a bare NULL, which has no type of its own
+            return self.write(Literal(node.kind, None))
+        if node.target == _SAME[value.kind]:
             return self.write(value)
         form = _CASTS.get((value.kind, node.target))
         if form is None:

@@ -142,6 +142,39 @@ def test_an_answer_that_nobody_takes_is_given_up(served):
         assert received < 64 * 2**20
 
 
+CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["after the answer", "with the header"])
+def test_a_body_in_very_many_pieces_is_cut_before_it_takes_the_event_loop(answered):
+    with listening(hello, ConnectionLimits(header_seconds=60, idle_seconds=60)) as url:
+        with closing(connected(url)) as connection:
+            connection.sendall(CHUNKED)
+            if answered:
+                taken(connection)
+            with suppress(ConnectionError):
+                connection.sendall(b"1\r\nx\r\n" * 10_000)
+            assert cut_within(connection, 5)
+        assert_served(url)
+
+
+def test_a_body_in_some_pieces_is_taken(served):
+    with closing(connected(served)) as connection:
+        for _ in range(2):
+            connection.sendall(CHUNKED + b"a0\r\n%b\r\n" % (b"x" * 160) * 400 + b"0\r\n\r\n")
+            assert b"200 OK" in taken(connection)
+
+
+def test_nonsense_after_an_answer_is_cut_without_a_word(served, caplog):
+    with closing(connected(served)) as connection:
+        connection.sendall(CHUNKED)
+        taken(connection)
+        connection.sendall(b"no number\r\n")
+        assert cut_within(connection, CUT / 2)
+    assert_served(served)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 def test_where_all_have_a_request_under_way_the_newcomer_is_told():
     go = threading.Event()
 

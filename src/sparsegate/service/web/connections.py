@@ -6,7 +6,9 @@ Whoever opens a thousand connections and sends half a header on each must not sh
   first byte of the next request, whatever drips in meanwhile; one that only waits is closed after ``idle_seconds``;
 - a client that does not take its answer is cut after ``write_seconds``; a body has its own limit (``middleware``);
 - there are at most ``most`` connections, and ``most_of_one`` of one address. Where there is no room, the newcomer takes
-  the place of the one that has waited longest without a request under way: whoever sends a header in time is not it.
+  the place of the one that has waited longest without a request under way: whoever sends a header in time is not it;
+- a body that comes in more than ``MOST_PIECES`` pieces is cut, whether anybody still waits for it or not: each takes
+  the event loop as long as kilobytes do, and a chunk of one byte is a piece.
 
 With TLS a connection is counted when it is made, and its handshake is part of the header.
 """
@@ -24,12 +26,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 
 _KEPT: Final = 256
 """File descriptors for everything else: the ledger, the data, the log."""
+MOST_PIECES: Final = 500
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -90,11 +94,27 @@ class Guard:
             self._waiting.pop(connection, None)
 
 
+class _Pieces(h11.Connection):
+    """Counts the pieces of a body, and reads no further than the last that is allowed."""
+
+    pieces = 0
+
+    def next_event(self) -> Any:
+        if self.pieces > MOST_PIECES:
+            return h11.PAUSED
+        event = super().next_event()
+        self.pieces = 0 if isinstance(event, h11.Request) else self.pieces + isinstance(event, h11.Data)
+        return event
+
+
 class GuardedProtocol(H11Protocol):
     """uvicorn's protocol for one connection, with a guard, and with TLS or without."""
 
+    conn: _Pieces
+
     def __init__(self, guard: Guard, tls: ssl.SSLContext | None, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.conn = _Pieces(h11.SERVER)
         self._guard, self._admitted, self._tls = guard, False, tls
         self._handshake: asyncio.Task[None] | None = None
         self._early = b""
@@ -144,8 +164,13 @@ class GuardedProtocol(H11Protocol):
         if self._admitted and self.flow is None:
             self._early += data  # the handshake is done, and its task has not been told yet
         elif self._admitted:
-            super().data_received(data)
+            try:
+                super().data_received(data)
+            except h11.ProtocolError:  # nonsense after the answer: there is nobody to be told
+                self.conn.pieces = MOST_PIECES + 1
             self._look()
+            if self.conn.pieces > MOST_PIECES:
+                self.cut()
 
     def on_response_complete(self) -> None:
         """The next request has its own time, which begins with its first byte."""

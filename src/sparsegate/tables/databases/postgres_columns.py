@@ -48,26 +48,26 @@ _OTHERS: Final = {"v": "view", "f": "foreign table"}
 
 _FIND: Final = text(
     """SELECT c.oid, n.nspname, c.relname, c.relkind::text AS sort
-    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'm', 'v', 'f')
-    AND (n.nspname || '.' || c.relname = :name OR (c.relname = :name AND pg_catalog.pg_table_is_visible(c.oid)))
-    ORDER BY c.relname = :name DESC LIMIT 1"""
+    AND (n.nspname || '.' || c.relname = :name OR (c.relname = :name AND n.nspname = ANY (CAST(:path AS name[]))))
+    ORDER BY c.relname = :name DESC, array_position(CAST(:path AS name[]), n.nspname) LIMIT 1"""
 )
 _NAMES: Final = text(
-    """SELECT relname FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'm') AND pg_catalog.pg_table_is_visible(oid)
-    AND relnamespace <> 'pg_catalog'::regnamespace ORDER BY relname LIMIT 1000"""
+    """SELECT relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE relkind IN ('r', 'p', 'm') AND nspname = ANY (CAST(:path AS name[])) ORDER BY relname LIMIT 1000"""
 )
 _COLUMNS: Final = text(
     """WITH RECURSIVE found AS (
         SELECT attnum, attname, atttypid AS type, atttypmod AS size, attgenerated::text AS made
-        FROM pg_catalog.pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped
+        FROM pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped
         UNION ALL
-        SELECT attnum, attname, typbasetype, typtypmod, made FROM found JOIN pg_catalog.pg_type AS t ON t.oid = type
+        SELECT attnum, attname, typbasetype, typtypmod, made FROM found JOIN pg_type AS t ON t.oid = type
         WHERE typtype = 'd')
     SELECT attname, size, CASE WHEN made = 'v' THEN 'computed when it is read' WHEN typtype = 'e' THEN 'enum'
         WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
         ELSE 'of a type of its own' END AS type
-    FROM found JOIN pg_catalog.pg_type AS t ON t.oid = type WHERE typtype <> 'd' ORDER BY attnum"""
+    FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype <> 'd' ORDER BY attnum"""
 )
 
 
@@ -90,9 +90,12 @@ def find_table(
     connection: Connection, name: str, *, user: str | None, columns: Sequence[str] | None, max_cell: int
 ) -> DatabaseTable:
     """Look the table up in the catalogue, or raise a TableError that says what is wrong with what was asked for."""
-    found = connection.execute(_FIND, {"name": name}).one_or_none()
+    path = connection.exec_driver_sql("SELECT pg_catalog.current_schemas(false)").scalar_one()
+    # An operator in another schema may fit better than the one that is meant, and its function would run as this user.
+    connection.exec_driver_sql("SET search_path = pg_catalog")
+    found = connection.execute(_FIND, {"name": name, "path": path}).one_or_none()
     if found is None:
-        near = near_names(name, [str(each) for (each,) in connection.execute(_NAMES)])
+        near = near_names(name, [str(each) for (each,) in connection.execute(_NAMES, {"path": path})])
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name, and its schema"
         raise TableError(f"the database has no table {name!r} that this user sees; {hint}")
     if found.sort not in _SERVED:

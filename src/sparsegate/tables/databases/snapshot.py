@@ -86,7 +86,8 @@ def database_engine(url: str) -> tuple[Engine, URL]:
     if place is None:
         # The text itself may hold a password.
         raise ParameterError("url", "must be as postgresql://user@host/database, with special characters as %40")
-    return create_engine(place, poolclass=NullPool, connect_args=_CONNECTED), place
+    # Native hstore would be looked up on every connection, before the search path is pinned.
+    return create_engine(place, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTED), place
 
 
 @contextmanager
@@ -95,6 +96,8 @@ def quiet_database(trouble: str) -> Iterator[None]:
     try:
         yield
         return
+    except UnicodeError:  # a name that no database can have
+        reason = _REASONS["42"]
     except SQLAlchemyError as error:
         state = getattr(error.orig, "sqlstate", None) or "" if isinstance(error, DBAPIError) else ""
         reason = _REASONS.get(state) or _REASONS.get(state[:2], _UNREACHED)
