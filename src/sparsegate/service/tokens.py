@@ -19,13 +19,13 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import bindparam, insert, select, update
 
@@ -110,10 +110,12 @@ class Tokens:
         expires: str | datetime | None = None,
         most_above: int | None = None,
         most_epsilon: Number | None = None,
+        maker: int | None = None,
     ) -> str:
         """Make a token and return its text, which is not stored and cannot be shown again.
 
         It lets nobody in from ``expires`` on: a moment, a date (at 0:00 UTC), or a time from now such as 30d or 12h.
+        ``maker`` is the number of the token that asks for it, whose own bounds must not be passed so.
         """
         wanted = _role(role)
         limits = {
@@ -129,6 +131,8 @@ class Tokens:
                 raise ParameterError(
                     "name", "must be a new one: a name stands for one token for ever", name, "choose another"
                 )
+            if maker is not None:
+                _bounded(connection.execute(select(TOKENS).where(TOKENS.c.number == maker)).one(), wanted, limits)
             row = {"name": name, "role": wanted.value, "hash": _digest(text), "added_at": now().isoformat()}
             connection.execute(insert(TOKENS).values(row | limits))
         return text
@@ -223,6 +227,19 @@ def _if_alive(method: weakref.WeakMethod[Callable[[], None]]) -> None:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _bounded(maker: Any, role: Role, limits: Mapping[str, Any]) -> None:
+    """Whoever has a bound makes nobody without it."""
+    until, given = maker.expires_at, limits["expires_at"]
+    passed = {
+        "most_above": maker.most_above is not None,
+        "most_epsilon": maker.most_epsilon is not None and role is Role.OWNER,
+        "expires": until is not None and (given is None or given > until),
+    }
+    for parameter in (name for name, beyond in passed.items() if beyond):
+        rule = f"is bounded for the token {maker.name!r}, and what it makes must not pass that"
+        raise ParameterError(parameter, rule, next_step="ask an owner without that bound, or `sparsegate token add`")
 
 
 def _role(text: str) -> Role:

@@ -49,6 +49,25 @@ def test_a_quota_is_kept_over_http(service):
     assert service.send("GET", f"/v1/gates/{gate}").json()["asked"] == 1
 
 
+@pytest.mark.parametrize(
+    ("bound", "beyond", "within"),
+    [
+        ({"expires": "2d"}, {}, {"expires": "1d"}),
+        ({"expires": "2d"}, {"expires": "3d"}, {"expires": "12h"}),
+        ({"most_epsilon": "0.5"}, {"role": "owner", "most_epsilon": "0.5"}, {"role": "analyst"}),
+        ({"most_above": 3}, {"most_above": 3}, None),
+    ],
+)
+def test_an_owner_with_a_bound_makes_no_token_without_it(service, bound, beyond, within):
+    made = service.send("POST", "/v1/tokens", {"name": "olaf", "role": "owner"} | bound, key=None)
+    olaf = made.json()["token"]
+    refused = service.send("POST", "/v1/tokens", {"name": "friend"} | beyond, key=None, token=olaf)
+    assert assert_problem(refused, 422, "parameter")["parameter"] == next(iter(bound))
+    assert len(service.send("GET", "/v1/tokens").json()) == 3
+    if within is not None:
+        assert service.send("POST", "/v1/tokens", {"name": "friend"} | within, key=None, token=olaf).status_code == 201
+
+
 @pytest.mark.parametrize("name", ["a/b c", "Jörg", "50%", "日本", "..", "a?b#c"])
 def test_any_name_that_can_be_given_can_be_revoked(service, name):
     assert service.send("POST", "/v1/tokens", {"name": name}, key=None).status_code == 201

@@ -62,10 +62,10 @@ async def tokens(service: Service, tokens: TokensOfService, _: Owner) -> list[Bo
     responses=problem_responses(*READ, problems.FORBIDDEN),
 )
 async def add_token(
-    body: token_models.AddToken, service: Service, tokens: TokensOfService, _: Owner, response: Response
+    body: token_models.AddToken, service: Service, tokens: TokensOfService, owner: Owner, response: Response
 ) -> Body:
     """Make a token. Its text is answered this once; if it is lost, revoke the token and make another. For owners."""
-    text = await service.run(tokens.add, **dict(body))
+    text = await service.run(tokens.add, **dict(body), maker=owner.number)
     response.headers["Location"] = f"/v1/tokens/{quote(body.name, safe='')}"
     return {"token": text, **await service.run(_found, service, tokens, body.name)}
 
