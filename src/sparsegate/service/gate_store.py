@@ -215,17 +215,26 @@ class GateStore:
         self.departures.expect(gate.number, *written)
         return written[0]
 
-    def settle(self, gate: GateRow, number: int, *, above: bool, estimate: int | None = None) -> Tally:
+    def settle(
+        self,
+        gate: GateRow,
+        number: int,
+        *,
+        above: bool,
+        estimate: int | None = None,
+        late: Callable[[], bool] = lambda: False,
+    ) -> Tally:
         """Write the outcome of an ask, and the number that it carries.
 
-        A gate that gave back was through with this ask for an ABOVE, and must not open again: the ask stays lost.
+        A gate that gave back was through with this ask for an ABOVE, and must not open again: the ask stays lost. So
+        does one that is ``late`` when the wait for other writers is over: it was told so, and undone.
         """
         said = None if estimate is None else str(estimate)
 
         def outcome(connection: DriverConnection) -> Tally:
             row = connection.one(_READ_FOR_OUTCOME, this=gate.number)
-            if row.gave_back is not None:
-                raise SparsegateError("a gate that gave back what it did not use answers no more")
+            if row.gave_back is not None or late():
+                raise SparsegateError("an ask that was taken for lost stays lost")
             tally = stored(row).tally.after(GateEvent.ABOVE if above else GateEvent.BELOW)
             connection.rows(_SETTLE_ASK, this=gate.number, place=number, outcome=int(above), number_said=said)
             connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)

@@ -232,9 +232,10 @@ class Keeper:
         if asking.late:
             return _LATE
         try:
-            tally = self._store.settle(gate, number, above=answer.above, estimate=answer.estimate)  # type: ignore[arg-type]
+            said: Any = answer.estimate
+            tally = self._store.settle(gate, number, above=answer.above, estimate=said, late=lambda: asking.late)
         except Exception:
-            return _UNWRITTEN
+            return _LATE if asking.late else _UNWRITTEN
         return "" if asking.deliver(partial(_answer, gate, number, answer, tally)) else _LATE
 
     def _void(self, gate: GateRow, number: int, because: str | None) -> None:
