@@ -228,8 +228,11 @@ def test_the_delay_is_a_multiple_of_a_look_on_a_busy_machine_and_at_least_a_quar
     _, out, _ = command(*arguments)
     assert "answers leave 3.6 s" in out
     assert "questions of up to 2.5 times a look at every column" in out
+    told = []
+    monkeypatch.setattr("sparsegate.service.web.server.run", lambda *_, delay, **__: told.append(delay))
     _, out, _ = command(*arguments, "--headroom", 5)
     assert "answers leave 6 s" in out
+    assert told == [6], "a stop waits for answers under way"
 
 
 @pytest.mark.parametrize(("options", "spent"), [((), 0), (("--no-refund",), 1)])

@@ -189,6 +189,7 @@ def serve(
                         tls=tls,
                         inside=inside,
                         limits=limits,
+                        delay=pace.delay,
                         log_format=log_format,
                         started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
                     )

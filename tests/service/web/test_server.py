@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.service.web.server import address, listen, new_ledger, open_key, open_ledger
+from sparsegate.service.web.server import address, guarded_server, listen, new_ledger, open_key, open_ledger
 
 
 def test_a_ledger_and_its_key_are_made_once_and_opened_again(place, tmp_path):
@@ -36,3 +36,8 @@ def test_a_socket_has_the_address_that_it_was_asked_for():
         assert address(listening) == f"http://127.0.0.1:{listening.getsockname()[1]}"
     with pytest.raises(ParameterError, match="port must be from 0 to 65535"):
         listen("127.0.0.1", 70_000)
+
+
+def test_a_question_under_way_has_d_and_more_when_a_signal_comes():
+    with listen("127.0.0.1", 0) as listening:
+        assert guarded_server(lambda: None, [(listening, None)], delay=99.5).config.timeout_graceful_shutdown == 130

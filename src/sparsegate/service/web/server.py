@@ -29,6 +29,9 @@ SWITCH_SECONDS: Final = 0.001
 """How long a thread may hold the interpreter while others wait for it; five times this is what Python does by itself,
 and a count, which lets go of it some thirty times, would lose that much to a condition that is read beside it."""
 
+GRACE_SECONDS: Final = 30
+"""How long questions under way have beyond D to be answered, once a signal has come."""
+
 
 def new_ledger(place: str, key: Path, *, dataset: str, epsilon: Number, delta: Number) -> None:
     """Make a ledger, and a key for it unless there is one; a ledger that is already there is refused."""
@@ -113,6 +116,7 @@ def run(
     tls: ssl.SSLContext | None = None,
     inside: socket.socket | None = None,
     limits: ConnectionLimits | None = None,
+    delay: float = 0.0,
     log_format: str = "text",
     started: Callable[[], None] = lambda: None,
 ) -> None:
@@ -125,7 +129,7 @@ def run(
     with ExitStack() as stack:
         for place, _ in places:
             stack.enter_context(closing(place))
-        server = guarded_server(app, places, limits, log_config=logging_of(log_format))
+        server = guarded_server(app, places, limits, delay=delay, log_config=logging_of(log_format))
         started()
         server.run()
 
@@ -135,6 +139,7 @@ def guarded_server(
     places: Sequence[tuple[socket.socket, ssl.SSLContext | None]],
     limits: ConnectionLimits | None = None,
     *,
+    delay: float = 0.0,
     log_config: dict[str, Any] | None = None,
 ) -> GuardedServer:
     """uvicorn, ready to run."""
@@ -152,6 +157,6 @@ def guarded_server(
         ws="none",
         lifespan="off",
         timeout_keep_alive=math.ceil(limits.idle_seconds),
-        timeout_graceful_shutdown=30,
+        timeout_graceful_shutdown=GRACE_SECONDS + math.ceil(delay),
     )
     return GuardedServer(config, places, limits)
