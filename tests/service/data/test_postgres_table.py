@@ -166,7 +166,11 @@ def test_a_snapshot_that_is_lost_is_replaced_where_the_table_is_the_same(databas
         with pytest.raises(TableError, match="could not be counted"):
             count(data, "n > 10")
         assert data.changed() is writes
-        assert count(data, "n > 10") == 20 - writes
+        if writes:  # a gate belongs to the rows that it was opened on, also for whoever is about to count
+            with pytest.raises(TableError, match="could not be counted"):
+                count(data, "n > 10")
+        else:
+            assert count(data, "n > 10") == 20
 
 
 def test_text_is_cut_and_types_are_read(database: Database) -> None:

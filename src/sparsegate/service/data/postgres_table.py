@@ -102,7 +102,11 @@ class PostgresTable:
             if not (self._altered or self._closed or self._snapshot.alive()):
                 self._snapshot.close()
                 snapshot, fingerprint, _ = self._held()
-                self._snapshot, self._altered = snapshot, fingerprint != self.fingerprint
+                self._altered = fingerprint != self.fingerprint
+                if self._altered:
+                    snapshot.close()  # whoever is about to count must not count other rows than the gate's
+                else:
+                    self._snapshot = snapshot
             return self._altered
 
     def check(self, condition: Condition) -> None:
