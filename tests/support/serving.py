@@ -132,15 +132,19 @@ def serving(
 
 @contextmanager
 def listening(
-    app: Any, limits: ConnectionLimits | None = None, port: int = 0, tls: SSLContext | None = None
+    app: Any,
+    limits: ConnectionLimits | None = None,
+    port: int = 0,
+    tls: SSLContext | None = None,
+    host: str = "127.0.0.1",
 ) -> Iterator[str]:
     """The URL of an application behind a real uvicorn, in a thread."""
-    sock = listen("127.0.0.1", port)
+    sock = listen(host, port)
     server = guarded_server(app, [(sock, tls)], limits)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+        yield f"http://{host}:{sock.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

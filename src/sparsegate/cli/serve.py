@@ -107,6 +107,7 @@ def serve(
     from sparsegate.service.keeper import Keeper
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
+    from sparsegate.service.web.admission import LOOPBACK
     from sparsegate.service.web.connections import ConnectionLimits
     from sparsegate.service.web.http import create_app
     from sparsegate.service.web.request_log import logging_of
@@ -134,7 +135,7 @@ def serve(
     # First of all, so that two servers on one port do not both read the data.
     with (
         closing(server.listen(host, port)) as listening,
-        nullcontext() if metrics_port is None else closing(server.listen("127.0.0.1", metrics_port)) as inside,
+        nullcontext() if metrics_port is None else closing(server.listen(LOOPBACK, metrics_port)) as inside,
         shown_once(token_file) as show,
         open_data(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
     ):

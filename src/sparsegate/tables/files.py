@@ -40,11 +40,20 @@ def expand(patterns: Sequence[str]) -> list[str]:
         # Path.glob takes no absolute pattern.
         found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
         if not found:
-            raise TableError(f"no file matches {pattern!r}; check the path")
+            raise TableError(f"no file matches {without_password(pattern)!r}; check the path")
         files += found
     if not files:
         raise TableError("no file was given; name at least one")
     return files
+
+
+def without_password(place: str) -> str:
+    """A path as it is; of a URL all but its password.
+
+    >>> without_password("postgresql://ann:s3:cr@t@db/shop")
+    'postgresql://ann:***@db/shop'
+    """
+    return re.sub(r"^(\w[\w+.-]*://[^:/@]*):.*@", r"\1:***@", place)
 
 
 def kind_of(file: str) -> str:

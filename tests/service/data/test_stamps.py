@@ -12,6 +12,7 @@ from tests.support.rows import ask, write
 from sparsegate.errors import TableError
 from sparsegate.service.data import copying
 from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.stamps import Files
 
 
 def test_the_fingerprint_is_of_the_content_and_of_the_query(tmp_path: Path) -> None:
@@ -127,3 +128,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeyp
 
 
 # --- No error tells a cell -------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_file_is_named_without_a_password() -> None:
+    with pytest.raises(TableError, match=r"no file matches 'mysql://ann:[*]{3}@db/shop'"):
+        Files.of(["mysql://ann:hunter2@db/shop"])

@@ -103,3 +103,14 @@ def test_on_a_port_of_its_own_there_is_nothing_else(tmp_path, data):
         for path in ("/", "/v1/health", "/v1/gates"):
             headers = {"Authorization": f"Bearer {service.owner}"}
             assert_problem(httpx.get(url + path, headers=headers), 404, "not-found")
+
+
+def test_the_same_port_of_another_address_is_the_service(tmp_path, data):
+    with closing(listen("127.0.0.2", 0)) as outside:
+        port = outside.getsockname()[1]
+    with (
+        serving(tmp_path, data, metrics_port=port) as service,
+        listening(service.app, port=port, host="127.0.0.2") as url,
+    ):
+        assert_problem(httpx.get(f"{url}/metrics"), 401, "unauthenticated")
+        assert httpx.get(f"{url}/v1/health").status_code == 200

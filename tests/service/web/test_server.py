@@ -22,6 +22,12 @@ def test_a_ledger_and_its_key_are_made_once_and_opened_again(place, tmp_path):
     ledger.close()
 
 
+def test_a_ledger_that_is_not_there_is_named_without_a_password(monkeypatch):
+    monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.exists", lambda place: False)
+    with pytest.raises(LedgerError, match="no ledger postgresql://ann:[*]{3}@db/shop;"):
+        open_ledger("postgresql://ann:hunter2@db/shop", dataset=None, epsilon=None, delta=None)
+
+
 def test_a_budget_that_is_not_the_ledgers_is_refused(place, tmp_path):
     new_ledger(place, tmp_path / "key", dataset="visits", epsilon=2, delta=0)
     for epsilon, delta in ((3, None), (2, 1e-6)):

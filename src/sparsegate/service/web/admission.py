@@ -26,6 +26,8 @@ _MOST_BUCKETS: Final = 10_000
 OPEN: Final = frozenset({"/v1/health", "/v1/ready"})
 """What needs no token; all else under /v1 does, and so do the metrics. What remains is the same for everybody."""
 METRICS: Final = "/metrics"
+LOOPBACK: Final = "127.0.0.1"
+"""Where metrics have a port of their own."""
 PRACTICE: Final = "/v1/practice/"
 
 
@@ -117,7 +119,8 @@ class Authentication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             path = scope["path"]
-            inside = self._metrics_port is not None and (scope.get("server") or ("", None))[1] == self._metrics_port
+            # The address, too: another one may have the same port, and is open to others.
+            inside = self._metrics_port is not None and scope.get("server") == (LOOPBACK, self._metrics_port)
             if inside and path != METRICS:
                 raise Refused(NOT_FOUND)
             if not inside and path not in OPEN and (path.startswith("/v1") or path == METRICS):

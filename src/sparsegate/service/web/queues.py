@@ -30,7 +30,7 @@ from sparsegate.service.web.problems import TOO_MANY, Refused
 _Result = TypeVar("_Result")
 
 SHORT: Final = 200
-"""Characters of a condition that is read in less than a millisecond, whatever they are."""
+"""Characters of a condition that is read in a millisecond or two; at worst, where cases multiply, in ten or twenty."""
 
 
 @dataclass(eq=False)

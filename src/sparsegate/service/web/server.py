@@ -19,6 +19,7 @@ from sparsegate.service.gate_store import GateStore
 from sparsegate.service.key_rotation import key_of, rename_key
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.web.request_log import logging_of
+from sparsegate.tables.files import without_password
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -44,8 +45,8 @@ def open_ledger(place: str, *, dataset: str | None, epsilon: Number | None, delt
     """Open the ledger of a served dataset; a budget that is given must be the one that it has."""
     if not Ledger.exists(place):
         raise LedgerError(
-            f"there is no ledger {place}; if this data was never asked about, start with --new-ledger and --budget; if "
-            "it was, restore the ledger: what it recorded stays spent"
+            f"there is no ledger {without_password(place)}; if this data was never asked about, start with "
+            "--new-ledger and --budget; if it was, restore the ledger: what it recorded stays spent"
         )
     return Ledger(place, dataset=dataset, budget=epsilon, budget_delta=delta, pooled=True)
 
