@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
-CORES: Final = os.cpu_count() or 1
+CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 LEAST: Final = 0.02
 """Work is repeated until it takes this many seconds: what is shorter slips in between two turns of the scheduler."""
 ROUNDS: Final = 3
