@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -71,6 +72,17 @@ def test_without_a_d_whoever_looks_at_the_last_ask_gets_nothing_back(shop: Shop,
     for where in [LOW] * 20 + [HIGH]:
         keeper.ask(shop.caller(), gate, where)
     assert covered(keeper, gate)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_without_a_d_a_retry_waits_for_what_is_under_way(shop: Shop, elsewhere: bool) -> None:
+    other = shop.keeper()
+    with ThreadPoolExecutor() as pool:
+        with asking(shop) as (keeper, gate):
+            again = pool.submit((other if elsewhere else keeper).ask, shop.caller("mine"), gate, LOW)
+            wait([again], timeout=0.2)
+            assert not again.done(), "it is not lost, it is under way"
+        assert not again.result().above
 
 
 def test_a_gate_that_gave_back_takes_no_outcome_any_more(shop: Shop) -> None:

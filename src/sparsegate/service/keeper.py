@@ -251,6 +251,9 @@ class Keeper:
         if (left := self._store.departures.left(gate.number, known.number, known.lasts)) > 0:
             wait_until(time.monotonic() + left)
             known = self._store.same_ask(gate, request) or known
+        if known.above is None and not known.lasts:  # without a D: it is lost if nobody is at work on it
+            with self._turns.at(gate.number):
+                known = self._store.same_ask(gate, request) or known
         if known.above is None:
             raise OutcomeLost
         answer = Answer(known.above, known.estimate)
