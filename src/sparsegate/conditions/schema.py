@@ -13,6 +13,8 @@ NEAR: Final = 5
 MOST_NAME: Final = 1_000
 MAX_CELL: Final = 1_000
 """The characters of a text cell that the cost of a condition reckons with, unless the schema says another number."""
+MOST_CELL: Final = 100_000
+"""The most that it can be: a table is filled up, and its speed measured, with cells of that length."""
 
 
 class Kind(StrEnum):
@@ -72,8 +74,7 @@ class Schema:
                 names = f"{seen[folded]!r} and {column.name!r}"
                 raise ParameterError("columns", f"must differ in more than capitals, and {names} do not")
             seen[folded] = column.name
-        if self.max_cell < 1:
-            raise ParameterError("max_cell", "must be a positive number of characters", self.max_cell)
+        check_max_cell(self.max_cell)
 
     def find(self, name: str) -> Column | None:
         """The column of this name."""
@@ -84,3 +85,9 @@ class Schema:
         """Names that may have been meant, the nearest first."""
         names = [column.name for column in self.columns]
         return tuple(difflib.get_close_matches(name, names, n=NEAR, cutoff=0.5))
+
+
+def check_max_cell(max_cell: int) -> None:
+    """Refuse a length that no cell could be cut to."""
+    if not 1 <= max_cell <= MOST_CELL:
+        raise ParameterError("max_cell", f"must be a number of characters from 1 to {MOST_CELL:,}", max_cell)

@@ -283,3 +283,9 @@ def test_the_relation_serves_a_top(visits: str) -> None:
         truth = {page: len({row[0] for row in ROWS if row[1] == page} - {None}) for page in ("/", "/pay")}
         assert first.items == again.items == (*sorted(truth, key=lambda page: -truth[page]), "/nowhere")
         assert ask(dataset, "TRUE") == len({row[0] for row in ROWS} - {None})
+
+
+@pytest.mark.parametrize("max_cell", [-1, 0, 100_001, 10**12])
+def test_a_length_that_no_memory_holds_is_refused_before_a_file_is_read(max_cell: int) -> None:
+    with pytest.raises(ParameterError, match="max_cell must be a number of characters from 1 to 100,000"):
+        ServedTable.open([__file__], unit="row", max_cell=max_cell)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
+from sparsegate.conditions.schema import check_max_cell
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
 from sparsegate.service.data.copying import SERVED, CopyEngine
@@ -106,8 +107,7 @@ class ServedTable:
             raise ParameterError(
                 "user", 'or unit="row" must be given, and not both', next_step="say whom the rows belong to"
             )
-        if max_cell < 1:
-            raise ParameterError("max_cell", "must be a positive number of characters", max_cell)
+        check_max_cell(max_cell)
         opened = Files.of(files)
         with ExitStack() as stack:
             engine = stack.enter_context(CopyEngine())
