@@ -175,7 +175,8 @@ def test_nonsense_after_an_answer_is_cut_without_a_word(served, caplog):
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_where_all_have_a_request_under_way_the_newcomer_is_told():
+@pytest.mark.parametrize("cut_before", [False, True])
+def test_where_all_have_a_request_under_way_the_newcomer_is_told(cut_before):
     go = threading.Event()
 
     async def held(scope, receive, send):
@@ -185,6 +186,10 @@ def test_where_all_have_a_request_under_way_the_newcomer_is_told():
         await PlainTextResponse("hello")(scope, receive, send)
 
     with listening(held, ConnectionLimits(most=2, most_of_one=2)) as url, ExitStack() as stack:
+        if cut_before:  # in the moment in which it is answered: it must not stand in line for good
+            with closing(connected(url)) as connection:
+                connection.sendall(CHUNKED + b"1\r\nx\r\n" * 1_000)
+                assert cut_within(connection, 5)
         busy = [stack.enter_context(closing(connected(url))) for _ in range(2)]
         for connection in busy:
             connection.sendall(WHOLE.replace(b"GET /", b"GET /held"))

@@ -175,7 +175,7 @@ class GuardedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """The next request has its own time, which begins with its first byte."""
         super().on_response_complete()
-        self._guard.waits(self, self._idle)
+        self._guard.waits(self, self._idle and self._admitted)
 
     def pause_writing(self) -> None:
         """The client does not take what it is sent."""
