@@ -29,6 +29,7 @@ class PostgresDatabase(Database):
             # A snapshot from before the wait for the lock would not hold what the others spent meanwhile.
             isolation_level="READ COMMITTED",
             connect_args={"connect_timeout": wait, "options": settings},
+            use_native_hstore=False,  # no such column here, and its lookup would meet operators of others
             **options,
         )
         super().__init__(engine, patience=patience)

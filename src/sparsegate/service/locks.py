@@ -131,6 +131,7 @@ class PostgresTurns(SharedTurns):
             poolclass=NullPool,
             isolation_level="AUTOCOMMIT",
             connect_args={"connect_timeout": 10},
+            use_native_hstore=False,
         )
 
     @contextmanager
