@@ -168,7 +168,8 @@ def serve(
                 typer.echo(_about_delay(pace, look))
                 if new_ledger:
                     typer.echo(f"token   {show(tokens.add('owner', Role.OWNER))}")
-                    typer.echo("        of the role owner, shown this once; more: `sparsegate token add`")
+                    once = ", shown this once" if token_file is None else ""
+                    typer.echo(f"        of the role owner{once}; more: `sparsegate token add`")
                 if not is_loopback(host) and tls is None:
                     typer.echo(
                         "warning: this listens beyond this machine, without TLS: give --tls-cert and --tls-key, or put "
