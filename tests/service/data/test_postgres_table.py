@@ -213,14 +213,14 @@ def test_who_is_one_person_is_up_to_the_column(database: Database) -> None:
 
 
 def test_wrong_words_are_refused_before_anything_is_read(database: Database) -> None:
-    database.run("CREATE VIEW seen AS SELECT * FROM visits")
+    database.run("CREATE VIEW seen AS SELECT * FROM visits; CREATE TABLE odd (who uuid, wild numeric, doc jsonb)")
     refused: list[tuple[dict[str, Any], type[SparsegateError], str]] = [
         ({"table": "visit"}, TableError, "no table 'visit'.*did you mean 'visits'"),
         ({"table": "seen"}, TableError, "'seen' is a view.*MATERIALIZED"),
         ({"user": "visiter"}, TableError, "no column 'visiter'.*'visitor'"),
         ({"user": "score"}, TableError, "'score' must be of a type that tells people apart"),
-        ({"table": "kinds", "user": "who", "columns": ["wild"]}, TableError, "'wild' is numeric.*precision"),
-        ({"table": "kinds", "user": "who", "columns": ["doc"]}, TableError, "'doc' is jsonb.*materialized"),
+        ({"table": "odd", "user": "who", "columns": ["wild"]}, TableError, "'wild' is numeric.*precision"),
+        ({"table": "odd", "user": "who", "columns": ["doc"]}, TableError, "'doc' is jsonb.*materialized"),
         ({"user": None}, ParameterError, "say whom the rows belong to"),
     ]
     for changes, kind, words in refused:
