@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.browsing import browsing
 from tests.support.serving import serving, visits
 
 
@@ -23,3 +24,10 @@ def standing(tmp_path_factory, data):
     """For requests that change nothing."""
     with serving(tmp_path_factory.mktemp("standing"), data) as service:
         yield service
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, for the tests of the page."""
+    with browsing() as launched:
+        yield launched

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.browsing import ask, browsing, call, go, needs_browser, sign_in, tab
+from tests.support.browsing import ask, call, go, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 pytestmark = needs_browser
@@ -19,12 +19,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
     folder = tmp_path_factory.mktemp("page")
     with visits(folder) as data, serving(folder, data, epsilon=100_000) as made, listening(made.app) as url:
         yield made, url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsing() as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")

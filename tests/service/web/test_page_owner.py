@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.browsing import ask, browsing, fill_gate, go, needs_browser, sign_in, tab
+from tests.support.browsing import ask, fill_gate, go, needs_browser, sign_in, tab
 from tests.support.serving import MANY, NOBODY, Service, listening, serving, visits
 
 from sparsegate.ledger.account import exact_text
@@ -20,12 +20,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
     folder = tmp_path_factory.mktemp("page")
     with visits(folder) as data, serving(folder, data) as made, listening(made.app) as url:
         yield made, url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsing() as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")

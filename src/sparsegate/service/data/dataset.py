@@ -20,13 +20,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.conditions.schema import check_max_cell
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
 from sparsegate.service.data.copying import SERVED, CopyEngine
+from sparsegate.service.data.served import CountedTable
 from sparsegate.service.data.stamps import Files
 from sparsegate.tables.engine_errors import quiet
 
@@ -38,7 +39,7 @@ CONNECTIONS: Final = 16
 """Counts at once; more wait."""
 
 
-class ServedTable:
+class ServedTable(CountedTable):
     """One table whose people, or rows, are counted; may be used from many threads at once. A context manager.
 
     Everything about it but the schema is the owner's: the fingerprint, the number of people, and every count.
@@ -123,21 +124,10 @@ class ServedTable:
         name = " ".join([*(Path(file).name for file in files), *([table] if table else [])])
         return cls(name=name, user=user, files=opened, notes=notes, fingerprint=fingerprint, copy=copy, engine=engine)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Let go of the copy; whoever counts after this gets a TableError."""
         self._closed = True
         self._engine.__exit__()
-
-    @property
-    def unit_options(self) -> dict[str, Any]:
-        """The unit as ``top_items`` takes it."""
-        return {"unit": "row"} if self.user is None else {"user": self.user}
 
     def changed(self) -> bool:
         """Whether the files are no longer those that were opened: written, replaced, removed, or joined by another.

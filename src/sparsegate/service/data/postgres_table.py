@@ -22,7 +22,7 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from sqlalchemy import Connection, Engine
 
@@ -32,6 +32,7 @@ from sparsegate.conditions.tree import columns_in
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.service.data.dataset import COUNT_FAILED
 from sparsegate.service.data.postgres_speed import DatabaseSpeed, Sizes, measured_database
+from sparsegate.service.data.served import CountedTable
 from sparsegate.tables.databases.folding import found_folding
 from sparsegate.tables.databases.postgres_columns import DatabaseTable, find_table
 from sparsegate.tables.databases.snapshot import LEAST_VERSION, Snapshot, database_engine, quiet_database
@@ -44,7 +45,7 @@ _LANES: Final = range(4)
 """A SHA-256 is summed up as four numbers of 64 bits."""
 
 
-class PostgresTable:
+class PostgresTable(CountedTable):
     """One table of a database whose people, or rows, are counted there. Thread-safe; a context manager."""
 
     constant_work = False
@@ -80,21 +81,10 @@ class PostgresTable:
             found = find_table(connection, table, user=user, columns=columns, max_cell=max_cell)
         return cls(name=f"{place.database} {table}", user=user, engine=engine, table=found)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Let go of the snapshot; whoever counts after this gets a TableError."""
         self._closed = True
         self._snapshot.close()
-
-    @property
-    def unit_options(self) -> dict[str, Any]:
-        """The unit as ``top_items`` takes it."""
-        return {"unit": "row"} if self.user is None else {"user": self.user}
 
     def changed(self) -> bool:
         """Whether the snapshot is lost and the table is no longer the same. A TableError where that cannot be told."""

@@ -22,6 +22,8 @@ class CountedTable(Protocol):
     """
 
     name: str
+    user: str | None
+    """The column that names a person; None where every row is another one."""
     schema: Schema
     """The declared columns."""
     unit: str
@@ -49,13 +51,19 @@ class CountedTable(Protocol):
     @property
     def unit_options(self) -> dict[str, Any]:
         """The unit as ``top_items`` takes it."""
+        return {"unit": "row"} if self.user is None else {"user": self.user}
 
     def relation(self) -> DuckDBPyRelation:
         """The declared columns and the people, for ``tables.top_items``; a TableError where they stay in a database."""
 
-    def close(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
+    def close(self) -> None:
+        """Let go of the data; whoever counts after this gets a TableError."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def open_data(
