@@ -84,6 +84,12 @@ class ConditionError(ParameterError):
         self.end = end
         self.near = near
 
+    def about(self, parameter: str) -> ConditionError:
+        """The same error, of an expression that was given as another parameter."""
+        self.args = (parameter + str(self).removeprefix(self.parameter),)
+        self.parameter = parameter
+        return self
+
 
 class GateClosed(SparsegateError):
     """The gate answers no more: it reached its cutoff, was closed, or belongs to another process."""

@@ -104,6 +104,19 @@ def test_every_function_but_regular_expressions_has_a_cost() -> None:
             assert cost(f"{name}(s{', ' + repr('x') if function.pattern else ''}) IS NULL") > 5 * CELL
 
 
+def test_a_window_costs_what_it_takes_and_is_as_long_as_a_date_when_it_is_compared() -> None:
+    schema = Schema((Column("d", Kind.DATE),))
+    short, long = (read_condition(f"year_week(d) = '{'x' * length}'", schema).cost for length in (1, 1_000))
+    assert long - short == costs.COMPARED * (costs.SHOWN - 1)
+    with duckdb.connect() as engine:
+        engine.execute("SET threads = 1")
+        engine.execute("CREATE TABLE t AS SELECT DATE '2024-12-30' AS d FROM range(200_000)")
+        (leaf,) = read_condition("year_week(d) = '2024-W09'", schema).leaves
+        start = time.process_time()
+        engine.execute(f"SELECT sum({leaf.sql()}) FROM t").fetchall()
+        assert (time.process_time() - start) / 200_000 * 1e9 < 4 * short
+
+
 @pytest.mark.parametrize(
     "row",
     [
@@ -113,6 +126,7 @@ def test_every_function_but_regular_expressions_has_a_cost() -> None:
         f"`LIKE '%text%'` | {costs.PER_CHARACTER['contains']} for",
         f"| `LIKE` with `_` | {costs.WILDCARD} for",
         f"`trim` | {costs.PER_CHARACTER['lower']}; {costs.PER_CHARACTER['trim']} for",
+        f"`year_week` | {costs.WINDOW} |",
         f"| a cast | {costs.FAILED:,} (it may fail), to DECIMAL {costs.FAILED_DECIMAL:,};",
         "to DECIMAL {1:,} and {0};".format(*costs.FROM_TEXT["DECIMAL"]),
         "to DOUBLE or FLOAT {1:,} and {0} |".format(*costs.FROM_TEXT["DOUBLE"]),

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegate.conditions import Kind, duckdb_columns, read_condition
-from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, TYPES
+from sparsegate.conditions import Kind, duckdb_columns, read_condition, read_value
+from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, TYPES, WINDOWS
 from sparsegate.errors import ConditionError
 
 TEXTS = [
@@ -149,3 +149,19 @@ def test_any_text_is_refused_in_good_form_or_has_a_value(text: str, table: duckd
     except ConditionError as error:
         refused = error
     assert refused is None or 0 <= refused.start <= refused.end <= len(text)
+
+
+def test_a_window_is_text_that_sorts_as_time_does() -> None:
+    """Weeks are those of ISO 8601: the last days of 2024 are in the first week of 2025."""
+    schema, cells = duckdb_columns({"day": "date"})
+    days = ("0001-01-01", "2024-02-29", "2024-12-30", "9999-12-31", "10000-01-01", "infinity")
+    rows = ", ".join(f"(DATE '{day}')" for day in days)
+    values = [read_value(f"{window}(day)", schema).sql(cells=cells) for window in WINDOWS]
+    assert duckdb.sql(f"SELECT {', '.join(values)} FROM (VALUES {rows}) AS t(day)").fetchall() == [
+        ("0001-01", "0001-Q1", "0001-W01"),
+        ("2024-02", "2024-Q1", "2024-W09"),
+        ("2024-12", "2024-Q4", "2025-W01"),
+        ("9999-12", "9999-Q4", "9999-W52"),
+        (None, None, None),
+        (None, None, None),
+    ]

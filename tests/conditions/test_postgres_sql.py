@@ -18,8 +18,8 @@ from tests.conditions.test_sql import CELLS, READ, ROWS, SCHEMA, TREES, Drawn, q
 from tests.support import condition_texts as texts
 from tests.support.postgres_cluster import Cluster
 
-from sparsegate.conditions import Kind, read_condition
-from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, TYPES
+from sparsegate.conditions import Kind, read_condition, read_value
+from sparsegate.conditions.operations import CONVERTS, FUNCTIONS, TYPES, WINDOWS
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves, postgres_sql
 from sparsegate.errors import ConditionError
 
@@ -147,6 +147,13 @@ def test_every_function_has_the_value_of_the_embedded_engine(engines: Engines, n
         if function.pattern:
             for pattern in ("", "a", "/pay", "é", "x" * 299, "a\\b", "%", "ß", "{0}"):
                 engines.check(f"{name}({place}, '{pattern}')")
+        elif name in WINDOWS:
+            value = read_value(f"{name}({place})", SCHEMA).sql()
+            found = [text for (text,) in engines.embedded.execute(f"SELECT DISTINCT {value} FROM cells").fetchall()]
+            assert None in found
+            assert len(found) > 4
+            for text in filter(None, found):
+                engines.check(f"{name}({place}) = '{text}'")
         elif function.kind is Kind.TEXT:
             engines.check(f"{name}({place}) = 'a' OR {name}({place}) < 'é' OR {name}({place}) > upper({place})")
             for mark in ("ſİıß\ufb00ǅΣς", "a", "À"):

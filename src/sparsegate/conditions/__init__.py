@@ -46,7 +46,7 @@ long it took.
 """
 
 from sparsegate.conditions.condition import FALSE, TRUE, UNKNOWN, Condition, Leaf
-from sparsegate.conditions.reading import names_in, read_condition
+from sparsegate.conditions.reading import names_in, read_condition, read_value
 from sparsegate.conditions.schema import MAX_CELL, Column, Kind, Schema
 from sparsegate.conditions.sql import duckdb_columns
 from sparsegate.errors import ConditionError
@@ -65,4 +65,5 @@ __all__ = [
     "duckdb_columns",
     "names_in",
     "read_condition",
+    "read_value",
 ]

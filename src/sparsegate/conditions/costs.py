@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sparsegate.conditions.operations import REGEXPS
+from sparsegate.conditions.operations import REGEXPS, WINDOWS
 from sparsegate.conditions.schema import Column, Kind
 from sparsegate.conditions.tree import Apply, Cast, Literal, Node, children
 
@@ -27,6 +27,8 @@ SHOWN: Final = 40
 """The characters of a number, a date or a truth value as text."""
 READ, COMPARED, WILDCARD = 5, 3, 44
 """For each character: of a cell; of the shorter of two texts; of a pattern with _, at each place where it is tried."""
+WINDOW: Final = 300
+"""A window of time as text: two parts of a date are written out."""
 PER_CHARACTER: Final = {
     **dict.fromkeys(("lower", "upper"), 40),
     **dict.fromkeys(("trim", "ltrim", "rtrim"), 32),
@@ -74,6 +76,8 @@ def _applied(operation: str, lengths: list[int], others: list[Node]) -> int:
     first, *rest = lengths
     if operation in REGEXPS:
         raise Unbounded(f"must not use {operation} where the cost of every condition is public", "use LIKE")
+    if operation in WINDOWS:
+        return WINDOW
     if operation in PER_CHARACTER:
         return PER_CHARACTER[operation] * first
     if operation == "segments":
@@ -95,7 +99,7 @@ def _characters(node: Node, max_cell: int) -> int:
             return len(str(constant))
         case Column(kind=Kind.TEXT):
             return max_cell
-        case Cast(kind=Kind.TEXT) if children(node)[0].kind is not Kind.TEXT:
+        case Apply(kind=Kind.TEXT) | Cast(kind=Kind.TEXT) if children(node)[0].kind is not Kind.TEXT:
             return SHOWN
         case Apply(kind=Kind.TEXT) | Cast(kind=Kind.TEXT):
             return _characters(children(node)[0], max_cell)

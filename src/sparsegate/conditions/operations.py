@@ -23,6 +23,8 @@ MATCHES: Final = {
 """Operators between a text and a pattern; each also with a NOT or a ! before it."""
 
 PARTS: Final = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
+WINDOWS: Final = ("year_month", "year_quarter", "year_week")
+"""A window of time as text, "2024-03", "2024-Q1" or "2024-W09" (of ISO 8601); null before the year 1 and after 9999."""
 TESTS: Final = {"starts_with": "starts_with", "prefix": "starts_with", "ends_with": "ends_with", "suffix": "ends_with"}
 REGEXPS: Final = ("regexp_matches", "regexp_full_match")
 """Linear in the cell, but with a factor that only the engine knows: these have no public cost."""
@@ -48,6 +50,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         for name, operation in {**TESTS, "contains": "contains", **{each: each for each in REGEXPS}}.items()
     },
     **{part: Function(part, _MOMENT, Kind.INTEGER) for part in PARTS},
+    **{window: Function(window, _MOMENT, Kind.TEXT) for window in WINDOWS},
 }
 
 

@@ -28,7 +28,7 @@ from typing import Final
 from sparsegate.conditions.condition import Condition
 from sparsegate.conditions.operations import PARTS, TYPES
 from sparsegate.conditions.schema import Column, Kind
-from sparsegate.conditions.sql import Dialect, Writer, quoted
+from sparsegate.conditions.sql import Dialect, Writer, quoted, window_forms
 from sparsegate.conditions.tree import Cast, Literal, Node
 
 MOST_TIMESTAMP: Final = "294247-01-10 04:00:54.775806"
@@ -148,10 +148,14 @@ def _part(part: str, form: str) -> dict[tuple[str, Kind], str]:
     return {(part, kind): f"(CASE WHEN isfinite({{0}}) THEN {form} END)" for kind in (Kind.DATE, Kind.TIMESTAMP)}
 
 
+_WINDOWS: Final = {
+    name: f'({form} COLLATE "C")' for name, form in window_forms("extract({part} FROM {{0}})::bigint").items()
+}
 _PARTS: Final = {
     **{key: form for part in PARTS for key, form in _part(part, f"extract({part} FROM {{0}})::bigint").items()},
     # There is no year 0 in PostgreSQL.
     **_part("year", "extract(year FROM {0})::bigint + (extract(year FROM {0}) < 0)::int"),
+    **{(window, kind): form for window, form in _WINDOWS.items() for kind in (Kind.DATE, Kind.TIMESTAMP)},
     **_part("second", "floor(extract(second FROM {0}))::bigint"),
     **{(part, Kind.DATE): "(CASE WHEN isfinite({0}) THEN 0 END)" for part in ("hour", "minute", "second")},
 }

@@ -13,7 +13,7 @@ from sparsegate.conditions.condition import Condition
 from sparsegate.conditions.literals import WRITTEN, converted, number
 from sparsegate.conditions.operations import COMPARISONS, FUNCTIONS, MATCHES, PARTS, TYPES, Type
 from sparsegate.conditions.schema import NEAR, Column, Kind, Schema
-from sparsegate.conditions.tree import All, Either, Literal, Node, columns_in
+from sparsegate.conditions.tree import All, Either, Literal, columns_in
 from sparsegate.conditions.words import Word, read_words
 from sparsegate.errors import ConditionError
 
@@ -61,13 +61,19 @@ def read_condition(text: str, schema: Schema) -> Condition:
     sparsegate.errors.ConditionError: where must compare values of one kind (character 8), got '5'; page is
     text and 5 is integer: convert one, as CAST(page AS INTEGER), or write text in single quotes
     """
-    return Condition(text, schema, _Reader(text, schema).whole())
+    reader = _Reader(text, schema)
+    return Condition(text, schema, reader.truth(reader.whole()).node)
+
+
+def read_value(text: str, schema: Schema) -> Condition:
+    """Read an expression over the columns of a schema: a value of some kind for every row, of that row alone."""
+    return Condition(text, schema, _Reader(text, schema).whole().node)
 
 
 def names_in(text: str) -> tuple[str, ...]:
     """The columns that a condition speaks of, for a table that has the columns it is asked for; () if it is none."""
     try:
-        tree = _Reader(text, _AnyColumn(())).whole()
+        tree = _Reader(text, _AnyColumn(())).whole().node
     except ConditionError:
         return ()
     return tuple({column.name.casefold(): column.name for column in columns_in(tree)}.values())
@@ -88,7 +94,7 @@ class _Reader(Checker):
         self._at = 0
         self._open = 0
 
-    def whole(self) -> Node:
+    def whole(self) -> Piece:
         try:
             part = self._expression()
         except RecursionError:  # of a caller who is deep in the stack already
@@ -98,7 +104,7 @@ class _Reader(Checker):
         if self._word.part != "end":
             hint = _AFTER.get(self._word.upper, "")
             raise self.refusal(self._word, "must have an operator, such as = or AND, here", hint)
-        return self.truth(part).node
+        return part
 
     # --- Words ------------------------------------------------------------------------------------------------------
 

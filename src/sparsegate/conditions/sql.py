@@ -26,6 +26,23 @@ class Dialect:
     forms: Mapping[str, str] = field(default_factory=dict)
 
 
+def window_forms(part: str) -> dict[str, str]:
+    """Each of ``operations.WINDOWS`` in SQL; ``part`` is how a part of a date is asked for, as a whole number."""
+
+    def text(name: str, width: int) -> str:
+        return f"lpad(CAST({part.format(part=name)} AS VARCHAR), {width}, '0')"
+
+    def within(year: str, mark: str, window: str) -> str:
+        known = "{0} >= DATE '0001-01-01' AND {0} < DATE '10000-01-01'"
+        return f"(CASE WHEN {known} THEN {year} || '{mark}' || {window} END)"
+
+    return {
+        "year_month": within(text("year", 4), "-", text("month", 2)),
+        "year_quarter": within(text("year", 4), "-Q", text("quarter", 1)),
+        "year_week": within(text("isoyear", 4), "-W", text("week", 2)),
+    }
+
+
 _ZONED: Final = "make_timestamp(epoch_us(TRY_CAST({} AS TIMESTAMPTZ)))"
 """A cast from there to a timestamp would take the time zone of the machine."""
 
@@ -44,6 +61,7 @@ DIALECTS: Final = {
             **{part: f"date_part('{part}', {{}})" for part in PARTS},
             # It would fail on the first year that the engine knows, 5877642 before our era.
             "week": "(CASE WHEN {0} >= DATE '290300-01-01 (BC)' THEN date_part('week', {0}) END)",
+            **window_forms("date_part('{part}', {{0}})"),
             **{name: f"{name}({{}}, {{}})" for name in ("starts_with", "ends_with", *REGEXPS)},
             # At worst 2 ns for each byte of the cell; the engine's own contains takes 5.
             "contains": "regexp_matches({}, regexp_escape({}))",

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from sparsegate.conditions import Column, Condition, Kind, Schema, read_condition
 from sparsegate.conditions.costs import cost_of
-from sparsegate.conditions.operations import PARTS
+from sparsegate.conditions.operations import PARTS, WINDOWS
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import Apply, Literal, Node, children, columns_in
 from sparsegate.service.data.constant_work import fastest_of
@@ -33,7 +33,12 @@ LONG: Final = 100
 """The characters of a made-up cell: enough for what a character takes to show, and for what a cell takes, too."""
 PATTERN, TRIMMED = 6, 100
 """For each character of a cell, times those of a pattern that is tried at every place; and that may be a blank."""
-_EXTRA: Final = {**dict.fromkeys("+-", 500), **dict.fromkeys("*/", 1_000), **dict.fromkeys(PARTS, 300)}
+_EXTRA: Final = {
+    **dict.fromkeys("+-", 500),
+    **dict.fromkeys("*/", 1_000),
+    **dict.fromkeys(PARTS, 300),
+    **dict.fromkeys(WINDOWS, 1_500),
+}
 """Arithmetic that tells what would overflow (``postgres_sql``), and parts of dates, which are decimals there."""
 WIDE: Final = 200
 """For each side of a comparison with a whole number of more than 64 bits, which is a decimal there."""
