@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.support.goodness import FALSE_ALARM, chi_square_p, law_p
 from tests.support.noisy_laws import loss, noisy_law
 from tests.support.selection_laws import laplace_tail
@@ -184,15 +185,43 @@ def test_error_bars_hold_for_what_was_selected_however_scores_lie(scores: list[i
     """The share within the bar, of 400 selections of ten; a bar for fresh noise misses most of them on equal scores."""
     scale, source, grouped = Fraction(10), Seeded(2), Scores.of(scores)
     worth = Estimated(lattice=Lattice.fit(sensitivity=1), scale=scale, count=10, total=400)
-    misses, fresh = 0, 0
+    each, bar = worth.error_bar(0.95), worth.error_bar_all(0.95)
+    misses, fresh, runs_beyond, runs_beyond_less = 0, 0, 0, 0
     for _ in range(400):
         groups, noisy = noisy_groups(source, grouped, grouped.values, scale=scale, count=10)
         errors = np.abs(noisy - grouped.values[groups])
-        misses += int((errors > worth.error_bar(0.95)).sum())
+        misses += int((errors > each).sum())
         fresh += int((errors > 30).sum())
+        runs_beyond += bool((errors > bar).any())
+        runs_beyond_less += bool((errors > 0.8 * bar).any())
     assert misses / 4000 < 0.05 + 5 * math.sqrt(0.05 / 4000)
+    assert stats.binom.sf(runs_beyond - 1, 400, 0.05) > FALSE_ALARM
     if len(set(scores)) == 1:
         assert fresh / 4000 > 0.5
+        assert stats.binom.sf(runs_beyond_less - 1, 400, 0.05) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("scores", [[0] * 6, [0, 0, 1, 1, 3, 3], [9, 9, 0, 0, 0, 0]])
+def test_no_more_of_the_selected_are_beyond_their_bar_than_is_proved(scores: list[int]) -> None:
+    """The expected number on each side, by all noises of six scores on a short lattice, two selected."""
+    values = np.arange(-4, 5)
+    chance = np.exp(-np.abs(values) / 1.5)
+    chance /= chance.sum()
+    places = np.stack(np.meshgrid(*[np.arange(9)] * 6, indexing="ij"), axis=-1).reshape(-1, 6)
+    noise, weight = values[places], chance[places].prod(axis=1)
+    order = np.argsort(-(np.array(scores) + noise), axis=1, kind="stable")[:, :2]
+    selected = np.take_along_axis(noise, order, axis=1)
+    for bar in range(4):
+        above, below = chance[values > bar].sum(), chance[values < -bar].sum()
+        assert weight @ (selected > bar).sum(axis=1) <= 6 * above + 1e-9
+        assert weight @ (selected < -bar).sum(axis=1) <= 2 * below + 1e-9
+
+
+def test_a_bar_of_floats_covers_the_step_that_rounding_may_cost() -> None:
+    whole = Estimated(lattice=Lattice.fit(sensitivity=1), scale=Fraction(10), count=1, total=9)
+    lattice = Lattice.fit(sensitivity=1.0)
+    fine = Estimated(lattice=lattice, scale=Fraction(10), count=1, total=9)
+    assert fine.error_bar_all(0.95) == (whole.error_bar_all(0.95) + 1) * 2.0**lattice.exponent
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**16), Fraction(10**9)])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass
 from tests.tables.conftest import table
 
-from sparsegate.mechanisms.laplace import error_bar
+from sparsegate.mechanisms.laplace import error_bar, error_bar_all
 from sparsegate.noise import Seeded
 from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.top import top_items
@@ -57,6 +59,29 @@ def test_the_error_bar_is_the_smallest_that_keeps_its_word(scale: Fraction, conf
     within = sum(p for k, p in mass.items() if abs(k) <= bar)
     assert within >= confidence - 1e-9
     assert bar == 0 or within - mass[bar] - mass[-bar] < confidence
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(500)])
+@pytest.mark.parametrize("count", [1, 2, 50, 100_000])
+def test_the_bar_of_all_is_the_smallest_that_keeps_its_word(scale: Fraction, count: int) -> None:
+    bar = error_bar_all(scale, 0.95, count)
+    q = math.exp(-1 / scale)
+
+    def all_within(t: int) -> float:
+        return math.exp(count * math.log1p(-2 * q ** (t + 1) / (1 + q)))
+
+    assert all_within(bar) >= 0.95 - 1e-9
+    assert bar == 0 or all_within(bar - 1) < 0.95
+    assert (bar == error_bar(scale, 0.95)) == (count == 1)
+
+
+def test_all_counts_of_a_release_are_within_their_bar_together() -> None:
+    """In 95 of 100 of 1000 releases of twenty counts; a bar a fifth shorter does not keep that."""
+    source, bar = Seeded(5), error_bar_all(Fraction(30), 0.95, 20)
+    counts = np.array([noisy_counts(source, [10_000] * 20, Fraction(30)) for _ in range(1000)])
+    beyond, beyond_less = ((np.abs(counts - 10_000) > reach).any(axis=1).sum() for reach in (bar, 0.8 * bar))
+    assert stats.binom.sf(beyond - 1, 1000, 0.05) > FALSE_ALARM
+    assert stats.binom.sf(beyond_less - 1, 1000, 0.05) < FALSE_ALARM
 
 
 def test_a_count_is_cut_at_zero_after_the_noise() -> None:

@@ -160,7 +160,8 @@ def test_rows_are_people_where_the_caller_says_so(make: Maker) -> None:
     # One noise of scale 1 / (epsilon + eps3), and a bar for two selected of three: no noise of its own for the counts.
     assert release.record.answers_epsilon == 0
     assert release.record.epsilon == 2
-    assert release.error_bar == error_bar(Fraction(1, 2), 0.95, share=2 / 3) == 1
+    assert release.error_bar == error_bar(Fraction(1, 2), 0.95, share=4 / 5) == 1
+    assert release.error_bar_all == error_bar(Fraction(1, 2), 0.95, share=2 / 5) == 2
 
 
 def test_an_empty_table_answers_from_scores_of_zero(make: Maker) -> None:

@@ -100,6 +100,8 @@ def _print_table(top: PrintedTop) -> None:
         notes["error bar"] = f"± {bar:,} for " + (
             f"each count, {sure} confidence" if fresh else f"{sure} of the counts"
         )
+        if (bar_all := top.kept.get("error_bar_all")) is not None:  # what older versions stored has none
+            notes["error bar"] += f"; ± {bar_all:,} for all at once, {sure} confidence"
     print_plain(table if top.rows else "no item was selected", "", facts(notes))
 
 

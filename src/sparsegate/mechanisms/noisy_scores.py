@@ -86,9 +86,19 @@ class Estimated:
     """What noisy scores are worth: discrete Laplace noise of ``scale`` steps on ``total`` scores, ``count`` shown.
 
     Noise that helped an item to be selected is likely to be high, so a bar for noise drawn afterwards would not cover
-    it. Whatever the scores are, of all n candidates n P[abs(X) > t] are expected to have noise beyond t, and so at most
-    that many of the c selected: with n P[abs(X) > t] <= c (1 - confidence) the share of the selected expected within t
-    of the truth is at least ``confidence``.
+    it. *Theorem.* However the n scores lie, at most (n + c) P[X > t] of the c selected are expected to have noise
+    beyond t, on either side.
+
+    *Proof.* Above: of all n candidates n P[X > t] are expected to have noise above t, and so at most that many of the
+    selected. Below: fix the noise of all items but i, and what breaks ties. Whether i is selected rises with X_i, and
+    whether X_i < -t falls with it; of two such functions of one variable the mean of the product is at most the
+    product of the means (Chebyshev), so P[i selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is
+    c P[X < -t], since c are selected; and X is symmetric.
+
+    So with (n + c) P[X > t] <= c (1 - confidence) the share of the selected expected within t of the truth is at least
+    ``confidence`` (``error_bar``). With (n + c) P[X > t] <= 1 - confidence all of them are, with that probability,
+    because the chance of any is at most the number expected (``error_bar_all``). A score that is no whole number was
+    rounded down to the lattice before, by less than a step.
     """
 
     lattice: Lattice
@@ -102,5 +112,12 @@ class Estimated:
 
     def error_bar(self, confidence: float) -> int | float:
         """How far from the truth at most the given share of them is expected to be; in the units of scores."""
-        steps = error_bar(self.scale, confidence, share=self.count / self.total)
-        return steps if self.lattice.integers else math.ldexp(steps, self.lattice.exponent)
+        return self._bar(confidence, 2 * self.count / (self.total + self.count))
+
+    def error_bar_all(self, confidence: float) -> int | float:
+        """How far from the truth all of them are at most, with the given probability; in the units of scores."""
+        return self._bar(confidence, 2 / (self.total + self.count))
+
+    def _bar(self, confidence: float, share: float) -> int | float:
+        steps = error_bar(self.scale, confidence, share=share)  # of both sides together, so twice P[X > t]
+        return steps if self.lattice.integers else math.ldexp(steps + 1, self.lattice.exponent)

@@ -39,7 +39,8 @@ class Selection:
 
     ``estimates`` are the noisy scores of the selected, one for each, where they come free; else None. They are those
     that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
-    within ``error_bar`` of the true score, however the scores lie (``mechanisms.noisy_scores``).
+    within ``error_bar`` of the true score, however the scores lie, and the probability with which all of them lie
+    within ``error_bar_all`` (``mechanisms.noisy_scores``).
     """
 
     method: str
@@ -49,6 +50,7 @@ class Selection:
     items: tuple[Hashable, ...] | None = None
     estimates: NDArray[np.int64] | NDArray[np.float64] | None = None
     error_bar: int | float | None = None
+    error_bar_all: int | float | None = None
     confidence: float = CONFIDENCE
 
     def __len__(self) -> int:
@@ -236,7 +238,8 @@ def select_top(
     >>> visits = {"/home": 912, "/docs": 850, "/blog": 31, "/jobs": 12}
     >>> select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, source=Seeded(1), not_private=True)
     Selection(method='subset', budget=Budget(threshold=0, queries=0.5, answers=0), delta=Fraction(0, 1),
-        indices=None, items=('/docs', '/home'), estimates=None, error_bar=None, confidence=0.95)
+        indices=None, items=('/docs', '/home'), estimates=None, error_bar=None, error_bar_all=None,
+        confidence=0.95)
     """
     request = Request(
         count=count,
@@ -275,6 +278,7 @@ def select_top(
         items=None if items is None else tuple(items[place] for place in shown),
         estimates=estimates,
         error_bar=None if ready.estimated is None else ready.estimated.error_bar(CONFIDENCE),
+        error_bar_all=None if ready.estimated is None else ready.estimated.error_bar_all(CONFIDENCE),
     )
     kept = {"items": selection.items} if items is not None else {"indices": selection.indices}
     picks.keep({"release": "select_top", **kept, **({} if estimates is None else {"estimates": estimates})})

@@ -79,15 +79,18 @@ class TopItems:
 
     ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each lies within
     ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero; counts that came with
-    the selection (``record.answers_epsilon`` is 0) do so for at least that share of the items, on average. Where users
-    were cut to some of their items (``record.counted``), the exact count is of what is left of them: how much was cut
-    away is private, and in no error bar.
+    the selection (``record.answers_epsilon`` is 0) do so for at least that share of the items, on average. All of them
+    together lie within ``error_bar_all`` with probability ``confidence`` (``mechanisms.laplace``, and for counts that
+    came with the selection ``mechanisms.noisy_scores``). Where users were cut to some of their items
+    (``record.counted``), the exact count is of what is left of them: how much was cut away is private, and in no error
+    bar.
     """
 
     items: tuple[Hashable, ...]
     record: Record
     estimates: tuple[int, ...] | None = None
     error_bar: int | None = None
+    error_bar_all: int | None = None
     confidence: float = 0.95
 
     def __len__(self) -> int:
@@ -111,6 +114,7 @@ class TopItems:
             "items": list(self.items),
             "estimates": None if self.estimates is None else list(self.estimates),
             "error_bar": self.error_bar,
+            "error_bar_all": self.error_bar_all,
             "confidence": self.confidence,
             "record": self.record.published(),
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparsegate.budget import Number, Spender, charge
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
-from sparsegate.mechanisms.laplace import error_bar
+from sparsegate.mechanisms.laplace import error_bar, error_bar_all
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS
 from sparsegate.noise import Source
@@ -176,7 +176,7 @@ class Prepared:
 
     def draw(self, noise: Source, record: Record) -> TopItems:
         """Draw the selection, name its items, and add noise to their counts where that was asked for."""
-        question, (picks, estimates, bar) = self._question, self.select(noise)
+        question, (picks, estimates, bars) = self._question, self.select(noise)
         labels = self.name(picks)
         # A set has no order but that of its labels.
         places = list(range(len(labels)))
@@ -184,8 +184,8 @@ class Prepared:
         picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
         if self._scale is not None:
             estimates = noisy_counts(noise.stream(), [score for score, _ in picks], self._scale)
-            bar = error_bar(self._scale, CONFIDENCE)
-        if estimates is None:
+            bars = error_bar(self._scale, CONFIDENCE), error_bar_all(self._scale, CONFIDENCE, len(picks))
+        if estimates is None or bars is None:
             return TopItems(items=tuple(labels), record=record)
         if not record.ordered:  # the counts are released: to sort by them tells nothing more
             places = sorted(places, key=lambda place: -estimates[place])
@@ -193,7 +193,8 @@ class Prepared:
             items=tuple(labels[place] for place in places),
             record=record,
             estimates=tuple(estimates[place] for place in places),
-            error_bar=bar,
+            error_bar=bars[0],
+            error_bar_all=bars[1],
             confidence=CONFIDENCE,
         )
 
@@ -209,8 +210,8 @@ class Prepared:
         """Draw the selection. The score of a pick is private."""
         return self.select(noise)[0]
 
-    def select(self, noise: Source) -> tuple[list[Pick], tuple[int, ...] | None, int | None]:
-        """The same, with the counts that come with it, cut at zero, and their error bar, where any do."""
+    def select(self, noise: Source) -> tuple[list[Pick], tuple[int, ...] | None, tuple[int, int] | None]:
+        """The same, with the counts that come with it, cut at zero, and their error bars, for each and all, if any."""
         question = self._question
         if question.bar is not None:
             return pick_above(noise.stream(), self._counted.histogram, question.bar), None, None
@@ -231,7 +232,8 @@ class Prepared:
         chosen = [(scores[group], member) for group, member in zip(groups, members, strict=True)]
         if picks.noisy is None or (estimated := picks.ready.estimated) is None:
             return chosen, None, None
-        return chosen, tuple(max(0, count) for count in picks.noisy.tolist()), int(estimated.error_bar(CONFIDENCE))
+        bars = int(estimated.error_bar(CONFIDENCE)), int(estimated.error_bar_all(CONFIDENCE))
+        return chosen, tuple(max(0, count) for count in picks.noisy.tolist()), bars
 
     def record(self, *, private: bool) -> Record:
         """What may be said about the release."""

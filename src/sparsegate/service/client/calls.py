@@ -174,6 +174,7 @@ class TopAnswer:
     items: tuple[Any, ...]
     estimates: tuple[int, ...] | None
     error_bar: int | None
+    error_bar_all: int | None
     record: Mapping[str, Any]
 
 
@@ -210,7 +211,8 @@ def read_top(body: Any) -> TopAnswer:
     """A top-c; a set of items is a tuple, as in the library."""
     items = tuple(tuple(item) if isinstance(item, list) else item for item in body["items"])
     estimates = None if body["estimates"] is None else tuple(body["estimates"])
-    return TopAnswer(items=items, estimates=estimates, error_bar=body["error_bar"], record=body["record"])
+    bars = {name: body.get(name) for name in ("error_bar", "error_bar_all")}  # a stored answer may have one of them
+    return TopAnswer(items=items, estimates=estimates, **bars, record=body["record"])
 
 
 def read_served(body: Any) -> ServedData:

@@ -21,12 +21,14 @@ class Top(BaseModel):
         items=["/home", "/pay"],
         estimates=None,
         error_bar=None,
+        error_bar_all=None,
         record={"epsilon": "0.5", "delta": "0", "method": "subset", "ordered": False, "unit": "user", "count": 2},
     )
 
     items: list[str | int | list[str | int]]
     estimates: list[int] | None
     error_bar: int | None
+    error_bar_all: int | None
     record: dict[str, str | int | float | bool | None]
 
 
