@@ -243,7 +243,7 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         ({"--item": "pge"}, "did you mean 'page'"),
         ({"--user": "visiter"}, "did you mean 'visitor'"),
         ({"--user": None}, "whose row"),
-        ({"--item": None}, "give --item"),
+        ({"--item": None}, "item must name the column to rank"),
         ({"--domain": None}, "--domain observed"),
         ({"--domain": "nothing.csv"}, "no file matches"),
         ({"--domain": "pages.csv:nme"}, "page, title"),

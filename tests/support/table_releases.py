@@ -20,4 +20,4 @@ def prepared(rows: list[Row], domain: Any, **options: Any) -> Prepared:
     parameters |= {"delta": 0, "method": method, "answers_epsilon": 0, "itemset_size": 1} | options
     question = Question(item="page", user="visitor", observed=isinstance(domain, str), **parameters)
     columns = {"page": [page for page, _ in rows], "visitor": [user for _, user in rows]}
-    return prepare(open_engine(polars.DataFrame(columns)), question, domain)
+    return prepare(open_engine(polars.DataFrame(columns)), question, domain, question.user)

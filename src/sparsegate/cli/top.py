@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -27,11 +27,8 @@ from sparsegate.cli.options import (
 )
 from sparsegate.cli.printed_top import PrintedTop, draw_bars, drawable, print_top
 from sparsegate.cli.printing import ready_to_print
-from sparsegate.errors import ParameterError, TableError
+from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection_methods import AUTO, describe_methods
-
-if TYPE_CHECKING:
-    from sparsegate.tables.workspace import Workspace
 
 
 def top(
@@ -83,14 +80,9 @@ def top(
 
     sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """
-    from sparsegate.conditions import names_in
-    from sparsegate.tables.columns import read_columns
     from sparsegate.tables.domain import EXPLAINED
-    from sparsegate.tables.engine_errors import quiet
-    from sparsegate.tables.engines.engine import open_engine
     from sparsegate.tables.question import Question
-    from sparsegate.tables.top import top_items
-    from sparsegate.tables.workspace import Workspace
+    from sparsegate.tables.top import basket_names, top_items
 
     if as_json and as_csv:
         raise ParameterError("json", "and csv must not both be given", next_step="choose one")
@@ -119,8 +111,10 @@ def top(
         "dbar": dbar,
         "where": where,
     }
-    # Checked before the files are read, whose columns may have names of their own.
-    question = Question(item="an item", user=None if unit else "a user", observed=domain == "observed", **public)
+    # Checked here for the ledger and the picture, before the files are read.
+    candidates = _candidates(domain)
+    named, person = basket_names(item, user, unit)
+    question = Question(item=named, user=person, observed=candidates == "observed", **public)
     request = None if question.above else question.request
     if plot is not None:
         if not answers_epsilon and (request is None or not request.estimates):
@@ -130,39 +124,13 @@ def top(
     # The same as in the record, so that a refusal comes before the data is read.
     spending.check(question.total, question.delta if request is None else question.delta_used(request))
     ready_to_print()
-    names = [*(names_in(where) if where else ()), *(name for name in (user, item) if name is not None)]
-    asked = list({name.casefold(): name for name in names}.values())
-    with Workspace() as workspace, _busy() as stage, quiet("the files cannot be read"):
-        rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked, user=user))
-        kind = workspace.kind
-        if item is None and kind == "FIMI":
-            item, user = "item", "user" if user is None and unit is None else user
-        if item is None:
-            # What stands first in a file of text may be a row of it.
-            known = (
-                f"one of {', '.join(rows.columns[:9])}" if kind in ("Parquet", "DuckDB", "SQLite") else "give --item"
-            )
-            raise ParameterError("item", "must name the column to rank", next_step=known)
-        if user != item:
-            user = workspace.people or user
-        read_columns(open_engine(rows), item, user)  # refuses names and types before the domain is looked at
-        candidates, rows = workspace.run(lambda: _candidates(workspace, domain, files, rows, item))
-
-        def select() -> Any:
-            with _hinted(kind):
-                return top_items(
-                    rows,
-                    item=item,
-                    user=user,
-                    domain=candidates,
-                    **public,
-                    ledger=spending,
-                )
-
-        stage("counting")
+    with _busy() as stage:
+        stage("reading and counting")
         spending.when_charged = partial(stage, "drawing")
-        release = workspace.run(select)
-    printed = PrintedTop(kept={"item": item, **release.published()}, recorded=spending.recorded)
+        release = top_items(
+            files, table=table, sql=sql, item=item, user=user, domain=candidates, **public, ledger=spending
+        )
+    printed = PrintedTop(kept={"item": question.item, **release.published()}, recorded=spending.recorded)
     try:
         print_top(printed, as_json=as_json, as_csv=as_csv, again=spending.again)
     finally:  # it is paid for: a reader who left early must not cost the picture too
@@ -170,45 +138,11 @@ def top(
             draw_bars(plot, printed)
 
 
-def _candidates(workspace: Workspace, text: str, files: Sequence[str], rows: Any, item: str) -> tuple[Any, Any]:
-    """What --domain means, and the rows with their items in the type of its labels.
-
-    A number, or "observed", stands for itself. Text becomes numbers, or the other way round, where the domain asks for
-    it, by a rule that looks at types alone.
-    """
-    from sparsegate.tables.columns import identifier
-    from sparsegate.tables.domain_file import file_labels, split_column, whole_numbers
-    from sparsegate.tables.files import expand
-
-    kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
-    if text == "observed":
-        return text, rows
+def _candidates(text: str) -> str | int | Path:
+    """What --domain means: a number, or "observed", stands for itself, and all else is a file."""
     if re.fullmatch(r"\d+(_\d+)*", text, re.ASCII):
-        if kinds[item] == "VARCHAR":  # an item that is no number is no candidate, like every other outside the domain
-            rows = rows.select(f"* REPLACE ({whole_numbers(identifier(item))} AS {identifier(item)})")
-        return int(text), rows
-    public, _ = split_column(text)
-    if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in expand(files)}:
-        raise ParameterError(
-            "domain",
-            "must not be the table itself: which items are in it is private data",
-            public,
-            "give a public list, or --domain observed --delta 1e-6",
-        )
-    # The name of an enumeration is the list of its values, which an error must not hold.
-    kind = "VARCHAR" if kinds[item].startswith("ENUM") else kinds[item]
-    return file_labels(workspace, text, item=item, kind=kind), rows
-
-
-@contextmanager
-def _hinted(kind: str) -> Iterator[None]:
-    """Add the usual cause to an error of the engine, whose own message may hold data and is not shown."""
-    try:
-        yield
-    except TableError as error:
-        if kind not in ("CSV", "JSON"):
-            raise
-        raise TableError(f"{error}; in a {kind} file the usual cause is a row that does not fit the others") from None
+        return int(text)
+    return text if text == "observed" else Path(text)
 
 
 @contextmanager

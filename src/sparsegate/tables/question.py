@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
@@ -81,6 +82,11 @@ class Question:
             **(observed if self.observed else public),
         )
         return replace(request, epsilon=self.total) if request.estimates else request
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it speaks of."""
+        return [*(names_in(self.where) if self.where else ()), *([self.user] if self.user else ()), self.item]
 
     @property
     def total(self) -> Fraction:

@@ -17,6 +17,7 @@ from sparsegate.tables.columns import read_columns
 from sparsegate.tables.counting import Pick, count_items, name_picks
 from sparsegate.tables.domain import EXPLAINED, Domain, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
+from sparsegate.tables.given import Given, given
 from sparsegate.tables.itemsets import count_itemsets, decode, itemset_domain, name_itemsets
 from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
@@ -32,9 +33,12 @@ CONFIDENCE = 0.95
 
 
 def top_items(
-    table: Any,
+    data: Any,
+    /,
     *,
-    item: str,
+    table: str | None = None,
+    sql: str | None = None,
+    item: str | None = None,
     user: str | None = None,
     unit: str | None = None,
     count: int | None = None,
@@ -64,8 +68,12 @@ def top_items(
 
     Parameters
     ----------
-    table: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame.
-    item, user: names of columns. Items are whole numbers or strings; rows with a null in either column are dropped.
+    data: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame. Or files by
+        their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, FIMI, or a database of
+        DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``.
+    table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
+    item, user: names of columns; both may be left out for baskets (FIMI), whose lines are the users. Items are whole
+        numbers or strings; rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
     count: c, how many to select, at most ten million; or
     above: N, with "observed" and ``max_items_per_user`` (or rows): everything that about N people have, however many
@@ -106,9 +114,10 @@ def top_items(
     >>> top.items, top.estimates, top.error_bar
     (('/home', '/docs'), (37, 31), 6)
     """
+    named, person = basket_names(item, user, unit)
     question = Question(
-        item=item,
-        user=user,
+        item=named,
+        user=person,
         unit=unit,
         count=count,
         above=above,
@@ -126,15 +135,33 @@ def top_items(
         where=where,
     )
     noise = trusted_source(source, not_private)
-    with guarded("the engine of the table", lambda: matching_engine(open_engine(table), where)) as engine:
-        prepared = guarded(engine.name, lambda: prepare(engine, question, domain))
+    with given(data, table=table, sql=sql, columns=question.columns, user=question.user) as opened:
+        opened.check_item(item)
+        return opened.run(lambda: _released(opened, question, domain, noise, ledger))
+
+
+def basket_names(item: str | None, user: str | None, unit: str | None) -> tuple[str, str | None]:
+    """The columns of the items and users; where no item is named they are those of a file of baskets."""
+    if item is not None:
+        return item, user
+    return "item", "user" if user is None and unit is None else user
+
+
+def _released(opened: Given, question: Question, domain: Any, noise: Source, ledger: Spender | None) -> TopItems:
+    """Count, charge, draw and keep."""
+    name = "the engine of the table"
+    domain, table = guarded(name, lambda: opened.candidates(domain, question.item))
+    with guarded(name, lambda: matching_engine(open_engine(table), question.where)) as engine:
+        prepared = guarded(engine.name, lambda: prepare(engine, question, domain, opened.user))
         record = prepared.record(private=noise.private)
-        what = f"top {record.count} of {item}" if above is None else f"{item} of {record.above} or more"
+        what = f"top {record.count} of {question.item}"
+        if question.above is not None:
+            what = f"{question.item} of {record.above} or more"
         what += f", unit {record.unit}, method {record.method}, domain {record.domain}"
-        what += f", where {where}" if where else ""
+        what += f", where {question.where}" if question.where else ""
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
         release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
-        keep({"release": "top_items", "item": item, **release.published()})
+        keep({"release": "top_items", "item": question.item, **release.published()})
     return release
 
 
@@ -144,9 +171,9 @@ def _observed(domain: Any) -> bool:
     return isinstance(domain, str)
 
 
-def prepare(engine: Engine, question: Question, domain: Any) -> Prepared:
-    """Read the columns, find the candidates and count."""
-    rows, kind = read_columns(engine, question.item, question.user)
+def prepare(engine: Engine, question: Question, domain: Any, user: str | None) -> Prepared:
+    """Read the columns, find the candidates and count; ``user`` is the column that tells people apart."""
+    rows, kind = read_columns(engine, question.item, user)
     public = None if question.observed else public_domain(engine, domain, item=question.item, kind=kind)
     return Prepared(engine, question, public, rows)
 

@@ -1,0 +1,146 @@
+"""What people bring, made ready to be counted: files and databases by their paths, or a table that is open already.
+
+A path is opened in a DuckDB of its own (``tables.workspace``), which goes with the context. Python and the command line
+come through here, so a file means the same to both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import identifier, read_columns
+from sparsegate.tables.engines.engine import open_engine
+
+if TYPE_CHECKING:
+    from sparsegate.tables.workspace import Workspace
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A table that is open: what ``open_engine`` takes, and the column of it that tells people apart."""
+
+    table: Any
+    user: str | None
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Do the work on the table, in such a way that Ctrl-C stops it."""
+        return work()
+
+    def check_item(self, item: str | None) -> None:
+        """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
+        if item is None:
+            raise ParameterError("item", "must name the column to rank", next_step='pass for instance item="page"')
+
+    def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
+        """The domain, and the table with its items in the type of its labels."""
+        return domain, self.table
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenFiles(Given):
+    """Files that are open in a workspace."""
+
+    workspace: Workspace
+    files: Sequence[str]
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        return self.workspace.run(work)
+
+    def check_item(self, item: str | None) -> None:
+        if item is None and self.workspace.kind != "FIMI":
+            # What stands first in a file of text may be a row of it.
+            typed = self.workspace.kind in ("Parquet", "DuckDB", "SQLite")
+            known = f"pass item= with one of {', '.join(self.table.columns[:9])}" if typed else "pass item="
+            raise ParameterError("item", "must name the column to rank", next_step=known)
+
+    def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
+        """The same; labels of a file stay in the engine, and text becomes numbers where the domain asks for them.
+
+        By a rule that looks at types alone: an item that is no number is no candidate, like every other outside of it.
+        """
+        read_columns(open_engine(self.table), item, self.user)  # refuses names and types before the domain is read
+        from sparsegate.tables.domain_file import file_labels, split_column, whole_numbers
+        from sparsegate.tables.files import expand
+
+        kind = str(self.table.types[self.table.columns.index(item)])
+        if isinstance(domain, os.PathLike):
+            place = os.fspath(domain)
+            public, _ = split_column(place)
+            if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in self.files}:
+                raise ParameterError(
+                    "domain",
+                    "must not be the table itself: which items are in it is private data",
+                    public,
+                    'give a public list, or "observed" with delta = 1e-6',
+                )
+            # The name of an enumeration is the list of its values, which an error must not hold.
+            kind = "VARCHAR" if kind.startswith("ENUM") else kind
+            return file_labels(self.workspace, place, item=item, kind=kind), self.table
+        if isinstance(domain, int | range) and not isinstance(domain, bool) and kind == "VARCHAR":
+            cell = identifier(item)
+            return domain, self.table.select(f"* REPLACE ({whole_numbers(cell)} AS {cell})")
+        return domain, self.table
+
+
+@contextmanager
+def given(
+    data: Any,
+    *,
+    table: str | None = None,
+    sql: str | None = None,
+    columns: Sequence[str],
+    user: str | None = None,
+) -> Iterator[Given]:
+    """Open ``data``: a path or pattern, several of them, or a table that is open.
+
+    ``table`` and ``sql`` say what to read of a database, ``columns`` which names will be asked for, and ``user`` which
+    of them tells people apart: see ``Workspace.open``.
+    """
+    if (patterns := _paths(data)) is None:
+        for name, value in (("table", table), ("sql", sql)):
+            if value is not None:
+                rule = f"is for files and databases, and data is a {type(data).__name__}"
+                raise ParameterError(name, rule, value, "leave it out")
+        yield Given(table=data, user=user)
+        return
+    from sparsegate.tables.engine_errors import quiet
+    from sparsegate.tables.files import expand
+    from sparsegate.tables.workspace import Workspace
+
+    asked = list({name.casefold(): name for name in columns}.values())
+    with Workspace() as workspace:
+        with quiet("the files cannot be read"):
+            files = expand(patterns)
+            rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked, user=user))
+        with _hinted(workspace.kind):
+            yield GivenFiles(table=rows, user=workspace.people, workspace=workspace, files=files)
+
+
+def _paths(data: Any) -> list[str] | None:
+    """The paths and patterns that were given; None for anything else."""
+    several = data if isinstance(data, list | tuple) else [data]
+    if not all(isinstance(path, str | os.PathLike) for path in several):
+        return None
+    return [os.fspath(path) for path in several]
+
+
+@contextmanager
+def _hinted(kind: str) -> Iterator[None]:
+    """Add the usual cause to an error of the engine, whose own message may hold data and is not shown."""
+    try:
+        yield
+    except TableError as error:
+        if kind not in ("CSV", "JSON"):
+            raise
+        reason = f"{error}; in a {kind} file the usual cause is a row that does not fit the others"
+    else:
+        return
+    raise TableError(reason)
