@@ -77,6 +77,16 @@ def test_every_domain_meets_the_items_of_a_file(folder: Path, name: str) -> None
         assert sg.top_items(folder / name, **ASK | {"item": "number"}, domain=numbers).items == (7,)
 
 
+def test_online_answers_take_paths_too(folder: Path) -> None:
+    """A paid answer has noise of scale 1/eps3: with epsilon 3,000, another count has a probability below exp(-100)."""
+    columns = {"page": ["/home", "/pay"], "number": [7, 8]}
+    for data, options in ways(folder)[1:9:3]:
+        options = {**options, "user": "visitor", "epsilon": 3000, "tolerance": 1, "cutoff": 1, "population": 1000}
+        online = sg.OnlineAnswers(data, columns, **options)
+        answer = online.ask({"page": "/home", "number": 7})
+        assert (answer.paid, round(answer.estimate)) == (True, 1000), (data, options)
+
+
 def test_baskets_need_no_names(folder: Path) -> None:
     assert sg.top_items(folder / "baskets.dat", count=1, epsilon=30, domain=1000).items == (7,)
     by_row = sg.top_items(folder / "baskets.dat", unit="row", count=1, epsilon=30, domain=1000)

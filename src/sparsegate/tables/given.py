@@ -43,6 +43,13 @@ class Given:
         """The domain, and the table with its items in the type of its labels."""
         return domain, self.table
 
+    def numbers(self, columns: Sequence[str]) -> Any:
+        """The table with whole numbers in these columns, where they hold text because their source has no types.
+
+        By a rule that looks at types alone: a cell that is no whole number becomes null, and its row is dropped.
+        """
+        return self.table
+
 
 @dataclass(frozen=True, kw_only=True)
 class GivenFiles(Given):
@@ -62,12 +69,9 @@ class GivenFiles(Given):
             raise ParameterError("item", "must name the column to rank", next_step=known)
 
     def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
-        """The same; labels of a file stay in the engine, and text becomes numbers where the domain asks for them.
-
-        By a rule that looks at types alone: an item that is no number is no candidate, like every other outside of it.
-        """
+        """The same; labels of a file stay in the engine, and text becomes numbers where the domain asks for them."""
         read_columns(open_engine(self.table), item, self.user)  # refuses names and types before the domain is read
-        from sparsegate.tables.domain_file import file_labels, split_column, whole_numbers
+        from sparsegate.tables.domain_file import file_labels, split_column
         from sparsegate.tables.files import expand
 
         kind = str(self.table.types[self.table.columns.index(item)])
@@ -84,10 +88,16 @@ class GivenFiles(Given):
             # The name of an enumeration is the list of its values, which an error must not hold.
             kind = "VARCHAR" if kind.startswith("ENUM") else kind
             return file_labels(self.workspace, place, item=item, kind=kind), self.table
-        if isinstance(domain, int | range) and not isinstance(domain, bool) and kind == "VARCHAR":
-            cell = identifier(item)
-            return domain, self.table.select(f"* REPLACE ({whole_numbers(cell)} AS {cell})")
-        return domain, self.table
+        numbers = isinstance(domain, int | range) and not isinstance(domain, bool)
+        return domain, self.numbers([item]) if numbers else self.table
+
+    def numbers(self, columns: Sequence[str]) -> Any:
+        from sparsegate.tables.domain_file import whole_numbers
+
+        types = dict(zip(self.table.columns, map(str, self.table.types), strict=True))
+        cells = [identifier(name) for name in columns if types.get(name) == "VARCHAR"]
+        replaced = ", ".join(f"{whole_numbers(cell)} AS {cell}" for cell in cells)
+        return self.table.select(f"* REPLACE ({replaced})") if cells else self.table
 
 
 @contextmanager

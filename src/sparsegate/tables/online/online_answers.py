@@ -19,7 +19,9 @@ from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.laplace import error_bar, laplace
 from sparsegate.mechanisms.variants import VARIANTS, Noise, Released
 from sparsegate.noise import Source
+from sparsegate.tables.columns import INTEGER
 from sparsegate.tables.engines.engine import guarded, open_engine
+from sparsegate.tables.given import Given, given
 from sparsegate.tables.online.accuracy import STEP
 from sparsegate.tables.online.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.online.cell_counts import count_cells
@@ -81,7 +83,8 @@ class OnlineAnswers:
 
     Parameters
     ----------
-    table: a pandas, Polars or PyArrow table, a DuckDB relation, or a PySpark DataFrame; counted once, here.
+    data: a table, or files by their paths, as ``top_items`` takes them; counted once, here.
+    table, sql: what to read of a database, as there.
     columns: name of a column -> its PUBLIC list of categories, whole numbers or strings; their product is the domain,
         of at most 2**22 cells. Rows with another value or a null are in no cell: no query counts them.
     user: the column that says whose row it is. A person with rows in several cells is in the first of them by the order
@@ -124,9 +127,12 @@ class OnlineAnswers:
 
     def __init__(
         self,
-        table: Any,
+        data: Any,
+        /,
         columns: Any,
         *,
+        table: str | None = None,
+        sql: str | None = None,
         tolerance: Number,
         user: str | None = None,
         unit: str | None = None,
@@ -155,8 +161,9 @@ class OnlineAnswers:
             not_private=not_private,
         )
         noise = trusted_source(source, not_private)
-        with guarded("the engine of the table", lambda: open_engine(table)) as engine:
-            counts = guarded(engine.name, lambda: count_cells(engine, cells, user))
+        names = [*cells.names, *([] if user is None else [user])]
+        with given(data, table=table, sql=sql, columns=names, user=user) as opened:
+            counts = opened.run(lambda: _counted(opened, cells))
         scales = terms.calibration.scales
         assert scales.answer is not None
         below = STEP * (1 + terms.calibration.margin(CONFIDENCE))
@@ -293,6 +300,12 @@ class OnlineAnswers:
         state = "closed" if self.closed else "open"
         paid = f"{self._gate.positives} of {self.cutoff} answers paid for"
         return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {state}>"
+
+
+def _counted(opened: Given, cells: Cells) -> Integers:
+    numbers = [name for place, name in enumerate(cells.names) if cells.kind(place) == INTEGER]
+    with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
+        return guarded(engine.name, lambda: count_cells(engine, cells, opened.user))
 
 
 def _noisy_population(counts: Integers, epsilon: Fraction, noise: Source, not_private: bool) -> int:
