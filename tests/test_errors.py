@@ -15,7 +15,11 @@ import pytest
 from sparsegate import errors
 from sparsegate.errors import ParameterError, SparsegateError
 
-TREE = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+TREE = [
+    kind
+    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(kind, Exception) and not issubclass(kind, Warning)
+]
 ROOT = Path(__file__).parents[1]
 
 

@@ -15,6 +15,7 @@ from sparsegate.errors import (
     ParameterError,
     ServiceError,
     SparsegateError,
+    SparsegateWarning,
     TableError,
 )
 from sparsegate.mechanisms.batch import Outcomes, run_many
@@ -60,6 +61,7 @@ __all__ = [
     "ServiceError",
     "SparseVector",
     "SparsegateError",
+    "SparsegateWarning",
     "TableError",
     "TopItems",
     "Variant",

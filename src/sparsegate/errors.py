@@ -17,6 +17,8 @@
         ├── UnknownGate       there is no gate of that name
         └── GateBusy          too many questions wait at a gate
 
+    SparsegateWarning         done as asked, but what was asked looks like a mistake (a UserWarning, no error)
+
 A refused call spends nothing and changes nothing. A message names the parameter, the rule, the value given
 and the next step; it never holds private data, noise or a noisy value. What needs a package that is not installed is
 refused in one wording, that of ``load_extra``.
@@ -33,6 +35,10 @@ _ABSENT: Final = object()
 
 class SparsegateError(Exception):
     """Anything this library refuses to do; catch it to catch every error below."""
+
+
+class SparsegateWarning(UserWarning):
+    """What was asked looks like a mistake, told from public values alone: a warning never depends on private data."""
 
 
 class ParameterError(SparsegateError, ValueError):

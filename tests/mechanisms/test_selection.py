@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +14,7 @@ from tests.support.untouchable import Untouchable
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request, Selection, select_top
+from sparsegate.mechanisms.selection import Request, Selection, by_label, select_top
 from sparsegate.mechanisms.selection_methods import METHODS
 from sparsegate.noise import Secure, Seeded
 
@@ -135,12 +137,38 @@ class Entries:
         assert entry is None
 
 
-@pytest.mark.parametrize("labels", [["b", "a", "c"], [3, 1, 2], [(2, "x"), "x", frozenset({1})], [2.5, 1, "z"]])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(["b", "a", "c"], [3, 1, 2], [(2, "x"), "x", frozenset({1})], [2.5, 1, "z"], [2.5, 10, float("nan")]),
+        *([date(2024, 1, 2), date(2023, 12, 31), date(2024, 1, 1)], [Decimal(10), Decimal(9), Decimal("sNaN")]),
+        [datetime(2024, 1, 1), datetime(2024, 1, 2), datetime(2024, 1, 1, tzinfo=UTC)],
+    ],
+)
 def test_a_set_is_shown_in_an_order_that_its_labels_give(labels) -> None:
     ordered, as_set = (Request(count=3, epsilon=1, sensitivity=1, ordered=order) for order in (True, False))
     assert ordered.shown_order(labels) == [0, 1, 2]  # in the order selected
     shown = [[order[place] for place in as_set.shown_order(order)] for order in itertools.permutations(labels)]
     assert all(order == shown[0] for order in shown)
+
+
+def test_dates_decimals_and_pairs_are_sorted_by_their_values() -> None:
+    for rising in ([date(999, 1, 1), date(2024, 1, 1)], [Decimal(9), Decimal(10)], [(2, 9), (2, 10)], [2.5, 10]):
+        assert by_label(rising[::-1]) == [1, 0]
+
+
+def test_a_series_keeps_the_labels_of_its_index() -> None:
+    pandas = pytest.importorskip("pandas")
+    counts = pandas.Series([900, 3, 800, 5], index=pandas.Index(["/home", "/jobs", "/docs", "/blog"]))
+    assert select(counts, epsilon=50).items == ("/docs", "/home")
+    assert select(counts.sort_values(), epsilon=50).items == ("/docs", "/home")
+    plain = select(counts.reset_index(drop=True), epsilon=50)
+    assert (plain.items, sorted(plain.indices)) == (None, [0, 2])
+    assert select(counts.reset_index(drop=True)[2:], epsilon=50, count=1).items == (2,)
+    pairs = pandas.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", 2)])
+    assert select(counts.set_axis(pairs), epsilon=50).items == (("a", 1), ("b", 1))
+    with pytest.raises(ParameterError, match="each label once"):
+        select(counts.set_axis(list("aabc")), source=Untouchable(1))
 
 
 SVT = {"method": "sparse-vector", "threshold": 5}

@@ -37,7 +37,7 @@ class Scores:
     values: the score of each group; whole numbers stay int64, everything else is float64.
     multiplicities: how many items each group holds, n_g >= 1; they sum to at most 2**62.
     order: the numbers of all items, group by group; None where group g is item g, or items have no numbers.
-    items: the name of each item by its number; None where items have no names.
+    items: the name of each item by its number, such as the labels of a pandas series; None where items have no names.
 
     >>> scores = Scores.of([7, 3, 7, 7])
     >>> scores.values.tolist(), scores.multiplicities.tolist(), scores.total
@@ -79,7 +79,7 @@ class Scores:
         """Take every item of an array or a mapping as a group of its own; a ``Scores`` is returned as it is."""
         if isinstance(scores, Scores):
             return scores
-        items = tuple(scores) if isinstance(scores, Mapping) else None
+        items = tuple(scores) if isinstance(scores, Mapping) else _index(scores)
         values = _numbers(list(scores.values()) if isinstance(scores, Mapping) else scores)
         # One number repeated by a stride of zero: a million ones cost eight bytes.
         return cls(
@@ -141,6 +141,18 @@ class Scores:
 
     def __repr__(self) -> str:
         return f"Scores({self.values.size} groups, {self.total} items)"  # the scores themselves are private
+
+
+def _index(scores: object) -> tuple[Hashable, ...] | None:
+    """The labels of a series of pandas; None for what has no labels, or only its positions 0, 1, 2, ..."""
+    index = getattr(scores, "index", None)
+    if index is None or not hasattr(index, "is_unique"):
+        return None
+    if getattr(index, "start", None) == 0 and index.step == 1:
+        return None
+    if not index.is_unique:
+        raise ParameterError("scores", "must have each label once in its index", next_step="add up what is one item")
+    return tuple(index.tolist())
 
 
 def _numbers(values: object) -> Values:

@@ -8,11 +8,15 @@ better however that is chosen.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
+from datetime import date, datetime, time
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +37,9 @@ CONFIDENCE = 0.95
 class Selection:
     """What was selected. This, and nothing else of the run, may be released.
 
-    ``indices`` are positions in the array that was given; ``items`` the keys of the mapping. The other is
-    None. They are in the order selected, or sorted where ``method`` selects a set. Methods with a threshold may select
-    fewer than asked for. ``delta`` is what was used of the delta given: 0 unless ``method`` is "gumbel".
+    ``indices`` are positions in the array that was given; ``items`` the keys of the mapping, or the labels of
+    the series. The other is None. They are in the order selected, or sorted where ``method`` selects a set. Methods
+    with a threshold may select fewer than asked for. ``delta`` is what was used of the delta given: 0 unless ``method`` is "gumbel".
 
     ``estimates`` are the noisy scores of the selected, one for each, where they come free; else None. They are those
     that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
@@ -153,19 +157,8 @@ class Request:
         return METHODS[self.method].prepare(self, scores)
 
     def shown_order(self, labels: Sequence[Any]) -> list[int]:
-        """The places of the selected in an order that may be released: as selected, or by label for a set.
-
-        The order in which a mapping has its items is no such order: it may be that of their scores. Labels that cannot
-        be compared, or not with all others, are sorted by type and by how they read; those that read alike by a coin.
-        """
-        places = range(len(labels))
-        if METHODS[self.method].ordered:
-            return list(places)
-        kinds = set(map(type, labels))
-        if kinds <= {str} or kinds <= {int}:
-            return sorted(places, key=labels.__getitem__)
-        coins = random.SystemRandom().sample(places, len(places))
-        return sorted(coins, key=lambda place: (type(labels[place]).__qualname__, _reading(labels[place])))
+        """The places of the selected in an order that may be released: as selected, or by label for a set."""
+        return list(range(len(labels))) if METHODS[self.method].ordered else by_label(labels)
 
     def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:
         """Draw the selection as members of groups, for a caller who names the items of a histogram.
@@ -214,8 +207,9 @@ def select_top(
 
     Parameters
     ----------
-    scores: a one-dimensional array, a mapping from items to scores, or ``Scores``. Every candidate counts,
-        also those with score 0: leaving out items because nobody has them would tell that nobody has them.
+    scores: a one-dimensional array, a mapping from items to scores, a pandas series, whose index has the items, or
+        ``Scores``. (A series with the plain index 0, 1, 2, ... is an array.) Every candidate counts, also those with
+        score 0: leaving out items because nobody has them would tell that nobody has them.
     count: c, how many to select, from 1 to the number of scores.
     epsilon: the privacy loss of the whole selection, > 0; a float is read as the decimal it prints as.
     delta: what "gumbel" needs, such as 1e-8: the probability with which the guarantee may fail. A method that does
@@ -283,6 +277,29 @@ def select_top(
     kept = {"items": selection.items} if items is not None else {"indices": selection.indices}
     picks.keep({"release": "select_top", **kept, **({} if estimates is None else {"estimates": estimates})})
     return selection
+
+
+def by_label(labels: Sequence[Any]) -> list[int]:
+    """The places of labels in an order that depends on the labels alone.
+
+    The order in which a mapping has its items is no such order: it may be that of their scores. Labels that cannot
+    be compared, or not with all others, are sorted by type and by how they read; those that read alike by a coin.
+
+    >>> by_label(["b", "a"]), by_label([(2, 10), (2, 9)]), by_label(["b", 1])
+    ([1, 0], [1, 0], [1, 0])
+    """
+    places = range(len(labels))
+    parts = [part for label in labels for part in (label if type(label) is tuple else [label])]
+    kinds = set(map(type, parts))
+    with contextlib.suppress(TypeError, ArithmeticError):  # instants with and without a time zone, signalling NaN
+        if any(kinds <= family for family in _COMPARED) and all(part == part for part in parts):
+            return sorted(places, key=labels.__getitem__)
+    coins = random.SystemRandom().sample(places, len(places))
+    return sorted(coins, key=lambda place: (type(labels[place]).__qualname__, _reading(labels[place])))
+
+
+_COMPARED: Final = ({str}, {int, float}, {bool}, {Decimal}, {date}, {datetime}, {time}, {bytes}, {UUID})
+"""Types whose values, but for not-a-number, have one order."""
 
 
 def _reading(label: Any) -> str:

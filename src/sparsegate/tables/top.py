@@ -11,6 +11,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.laplace import error_bar, error_bar_all
 from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import by_label
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS
 from sparsegate.noise import Source
 from sparsegate.tables.columns import read_columns
@@ -207,7 +208,7 @@ class Prepared:
         labels = self.name(picks)
         # A set has no order but that of its labels.
         places = list(range(len(labels)))
-        shown = question.request.shown_order(labels) if question.bar is None else sorted(places, key=labels.__getitem__)
+        shown = question.request.shown_order(labels) if question.bar is None else by_label(labels)
         picks, labels = [picks[place] for place in shown], [labels[place] for place in shown]
         if self._scale is not None:
             estimates = noisy_counts(noise.stream(), [score for score, _ in picks], self._scale)
