@@ -39,7 +39,8 @@ class Selection:
 
     ``indices`` are positions in the array that was given; ``items`` the keys of the mapping, or the labels of
     the series. The other is None. They are in the order selected, or sorted where ``method`` selects a set. Methods
-    with a threshold may select fewer than asked for. ``delta`` is what was used of the delta given: 0 unless ``method`` is "gumbel".
+    with a threshold may select fewer than asked for. ``delta`` is what was used of the delta given: 0
+    unless ``method`` is "gumbel".
 
     ``estimates`` are the noisy scores of the selected, one for each, where they come free; else None. They are those
     that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
