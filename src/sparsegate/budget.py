@@ -45,7 +45,7 @@ def exact_epsilon(value: object, parameter: str = "epsilon", *, zero: bool = Fal
     >>> 20 * exact_epsilon(0.1)
     Fraction(2, 1)
     """
-    exact = _decimal(value)
+    exact = exact_decimal(value)
     if exact is None or exact < 0 or (exact == 0 and not zero):
         rule = "must be a finite number of at least 0" if zero else "must be a positive finite number"
         raise ParameterError(parameter, rule, value, f"pass for instance {parameter}=0.5")
@@ -54,14 +54,14 @@ def exact_epsilon(value: object, parameter: str = "epsilon", *, zero: bool = Fal
 
 def exact_delta(value: object, *, zero: bool = False) -> Fraction:
     """A delta strictly between 0 and 1, or 0 where that may be, read as an epsilon is."""
-    exact = _decimal(value)
+    exact = exact_decimal(value)
     if exact is None or not 0 <= exact < 1 or (exact == 0 and not zero):
         rule = "must be at least 0 and less than 1" if zero else "must lie strictly between 0 and 1"
         raise ParameterError("delta", rule, value, "pass for instance delta=1e-6")
     return exact
 
 
-def _decimal(value: object) -> Fraction | None:
+def exact_decimal(value: object) -> Fraction | None:
     """A finite number as an exact rational, a float as the decimal it prints as; None for anything else."""
     if isinstance(value, np.generic):
         value = value.item()

@@ -30,7 +30,7 @@ def counts(native: Any, user: str = "visitor") -> dict[Any, int]:
         not_private=True,
     )
     assert release.estimates is not None
-    return dict(zip(release.items, release.estimates, strict=True))
+    return dict(zip(release.items, map(int, release.estimates), strict=True))
 
 
 def check_counts(

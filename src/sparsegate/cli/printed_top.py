@@ -6,6 +6,7 @@ Everything here was released by the mechanism or is a public parameter. What was
 from __future__ import annotations
 
 import csv
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -45,6 +46,12 @@ class PrintedTop:
         return self.kept["estimates"] is not None
 
     @property
+    def measure(self) -> str:
+        """What the estimates are numbers of: people, rows, or the column that was summed."""
+        record = self.kept["record"]
+        return printable(record["value"]) if "value" in record else f"{record['unit']}s"
+
+    @property
     def headings(self) -> list[str]:
         """One heading for each part of an item: a set of two has two."""
         size = self.kept["record"]["itemset_size"]
@@ -57,7 +64,7 @@ class PrintedTop:
         return bool(record.get("ordered", "above" not in record))
 
     @property
-    def rows(self) -> list[tuple[tuple[Any, ...], int | None]]:
+    def rows(self) -> list[tuple[tuple[Any, ...], float | None]]:
         """The parts of each item, and its noisy count where there is one, in the order selected."""
         single = self.kept["record"]["itemset_size"] == 1
         parts = [(item,) if single else tuple(item) for item in self.kept["items"]]
@@ -84,11 +91,11 @@ def _print_table(top: PrintedTop) -> None:
     for heading in top.headings:
         table.add_column(printable(heading), overflow="fold")
     if top.estimated:
-        table.add_column(f"{top.record['unit']}s ± {bar:,}", justify="right", no_wrap=True)
+        table.add_column(f"{top.measure} ± {_rounded(bar, bar)}", justify="right", no_wrap=True)
     for rank, (parts, estimate) in enumerate(top.rows, start=1):
         cells = [Text(printable(part)) for part in parts]
         place = [str(rank)] if top.ranked else []
-        table.add_row(*place, *cells, *([] if estimate is None else [f"{estimate:,}"]))
+        table.add_row(*place, *cells, *([] if estimate is None else [_rounded(estimate, bar)]))
     notes = {
         name.replace("_", " "): printable(_number(value))
         for name, value in top.record.items()
@@ -97,8 +104,9 @@ def _print_table(top: PrintedTop) -> None:
     if top.estimated:
         sure = f"{100 * top.kept['confidence']:g} %"
         fresh = top.record["answers_epsilon"] != "0"
-        notes["error bar"] = f"± {bar:,} for " + (
-            f"each count, {sure} confidence" if fresh else f"{sure} of the counts"
+        what = "sum" if "value" in top.record else "count"
+        notes["error bar"] = f"± {_rounded(bar, bar)} for " + (
+            f"each {what}, {sure} confidence" if fresh else f"{sure} of the {what}s"
         )
         if (bar_all := top.kept.get("error_bar_all")) is not None:  # what older versions stored has none
             notes["error bar"] += f"; ± {bar_all:,} for all at once, {sure} confidence"
@@ -136,6 +144,13 @@ def _print_csv(top: PrintedTop) -> None:
                 *top.record.values(),
             ]
         )
+
+
+def _rounded(estimate: float, bar: float) -> str:
+    """A noisy count, or a noisy sum to two digits of its error bar: more of them would be noise."""
+    if isinstance(estimate, int) and isinstance(bar, int):
+        return f"{estimate:,}"
+    return f"{estimate:,.{max(0, 1 - math.floor(math.log10(bar))) if bar else 6}f}"
 
 
 def _number(value: object) -> str:
@@ -180,11 +195,11 @@ def draw_bars(file: str, top: PrintedTop) -> None:
     axes.set_yticks(places, names, fontsize=8, parse_math=False)
     axes.invert_yaxis()
     axes.margins(y=0.01)
-    axes.set_xlim(left=0)
+    axes.set_xlim(left=min(0, *counts) if counts else 0)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
     record = top.record
-    noise = f"{record['unit']}s, noisy; bars are {100 * top.kept['confidence']:g} % error bars"
+    noise = f"{_short(top.measure)}, noisy; bars are {100 * top.kept['confidence']:g} % error bars"
     axes.set_xlabel("\n".join([noise, *([record["counted"]] if record.get("counted") else [])]))
     delta = "" if record["delta"] == "0" else f", δ = {record['delta']}"
     asked = f"about {record['above']:,} {record['unit']}s or more" if "above" in record else f"top {len(top.rows)}"

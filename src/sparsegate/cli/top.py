@@ -30,6 +30,9 @@ from sparsegate.cli.printing import ready_to_print
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection_methods import AUTO, describe_methods
 
+SUMS = "Groups and sums"
+CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
+
 
 def top(
     files: Files,
@@ -62,6 +65,22 @@ def top(
     max_items: Annotated[int | None, typer.Option(help="The same with --itemset-size; 100, or 40.")] = None,
     where: Annotated[
         str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Rank sums of this column, not people; with --clip.", rich_help_panel=SUMS),
+    ] = None,
+    clip: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW,HIGH", help="What one user has of an item counts as 0,100, say.", rich_help_panel=SUMS
+        ),
+    ] = None,
+    granularity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STEP", help="Values are rounded to it; a power of ten, about --clip / 1e6.", rich_help_panel=SUMS
+        ),
     ] = None,
     dbar: Annotated[int | None, typer.Option(help="With --domain observed: how many items take part; 10 c.")] = None,
     table: Table = None,
@@ -110,6 +129,9 @@ def top(
         "max_items": max_items,
         "dbar": dbar,
         "where": where,
+        "value": value,
+        "clip": None if clip is None else tuple(read_number(end, "clip", *CLIP) for end in clip.split(",")),
+        "granularity": None if granularity is None else read_number(granularity, "granularity"),
     }
     # Checked here for the ledger and the picture, before the files are read.
     candidates = _candidates(domain)

@@ -20,10 +20,14 @@ MOST_LABEL: Final = 2**63 - 1
 INTEGER, STRING = "whole numbers", "strings"
 
 
-def read_columns(engine: Engine, item: str, user: str | None) -> tuple[Frame, str]:
-    """The rows as (item, user), or (item) alone, without nulls; and whether the items are INTEGER or STRING."""
-    check_columns(engine.frame.collect_schema().names(), [item] if user is None else [item, user])
-    chosen = engine.columns(item, user)
+def read_columns(engine: Engine, item: str, user: str | None, value: str | None = None) -> tuple[Frame, str]:
+    """The rows as (item, user), or (item) alone, without nulls; and whether the items are INTEGER or STRING.
+
+    With ``value`` the rows have that column, too, as it is: ``tables.sums`` reads it.
+    """
+    named = {alias: name for alias, name in (("item", item), ("user", user), ("value", value)) if name is not None}
+    check_columns(engine.frame.collect_schema().names(), list(named.values()))
+    chosen = engine.select(named)
     types = chosen.collect_schema()
     kind = label_kind(types["item"], item)
     if user is not None:

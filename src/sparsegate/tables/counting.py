@@ -30,7 +30,7 @@ Pick: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Counted:
-    """What a table says about items: ``counts`` are rows (item, score >= 1), kept in the engine.
+    """What a table says about items: ``counts`` are rows (item, score), no score 0, kept in the engine.
 
     ``histogram`` holds how many items have each score, by rising score. Both are private. ``label`` are the columns
     that name an item, and by which items of one score are ordered.
@@ -105,7 +105,7 @@ def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: S
         assert domain is not None
         for rank, label in zip(absent, domain.absent(engine, counted.counts, absent), strict=True):
             names[0, rank] = label
-    present = [pick for pick in picks if pick[0] > 0]
+    present = [pick for pick in picks if pick[0] != 0]
     alone = [score for score, _ in present if counted.histogram[score] == 1]
     among = [pick for pick in present if counted.histogram[pick[0]] > 1]
     for named in (_alone(engine, counted, alone), _among(engine, counted, among)):

@@ -31,6 +31,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import functools
+import math
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
@@ -64,6 +65,27 @@ def labels(cells: Iterable[Any]) -> list[str | None]:
     ['17', '17', '2.5', '1', None, '/home']
     """
     return [None if (known := _read(cell)) is None else known[1] for cell in cells]
+
+
+def numbers(cells: Iterable[Any]) -> list[float | None]:
+    """The nearest doubles of value cells that have no declared type; None for what is no number, also for True.
+
+    >>> numbers([17, decimal.Decimal("2.50"), True, "17", float("nan"), np.float32(0.5), 10**400])
+    [17.0, 2.5, None, None, None, 0.5, inf]
+    """
+    return [_double(cell) for cell in cells]
+
+
+def _double(cell: Any) -> float | None:
+    if isinstance(cell, bool | np.bool_) or not isinstance(cell, int | float | np.number | decimal.Decimal):
+        return None
+    try:
+        number = float(cell)
+    except OverflowError:
+        return math.copysign(math.inf, cell)
+    except Exception:  # a class of its own, say: it must not fail the release
+        return None
+    return None if number != number else number
 
 
 def _read(cell: Any) -> Known:

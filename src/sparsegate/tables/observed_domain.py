@@ -48,6 +48,9 @@ The better one is chosen, from public numbers alone.
 Ties broken by whatever order an engine returns would void step 1. Rounding t up keeps B a whole number, so that it
 moves by exactly 0 or 1, costs less than one count, and can only make delta smaller. The order of the items is part of
 what is released, under both.
+
+*Sums.* Where one person raises a score by up to S (``tables.sums``), read all scores, and B, in units of S: weights are
+exp(e h / S), every h_(j) / S rises by 0 to 1, and the proof is the same, word for word. B = h_(dbar+1) + S (1 + t).
 """
 
 from __future__ import annotations
@@ -150,16 +153,18 @@ def candidates(histogram: Mapping[int, int], dbar: int) -> tuple[dict[int, int],
     return largest, 0
 
 
-def pick_observed(source: Source, histogram: Mapping[int, int], *, dbar: int, accounting: Accounting) -> list[Pick]:
+def pick_observed(
+    source: Source, histogram: Mapping[int, int], *, dbar: int, accounting: Accounting, sensitivity: int = 1
+) -> list[Pick]:
     """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies."""
     largest, following = candidates(histogram, dbar)
     scores = Scores(
-        values=np.array([*largest, following + 1 + accounting.margin], dtype=np.int64),
+        values=np.array([*largest, following + sensitivity * (1 + accounting.margin)], dtype=np.int64),
         multiplicities=np.array([*largest.values(), 1], dtype=np.int64),
     )
     # What c rounds at this rate would cost by themselves; the theorem above says what they cost here.
     count, epsilon = accounting.count, accounting.rate * accounting.count
-    request = Request(count=count, epsilon=epsilon, sensitivity=1, monotonic=True, method="exponential")
+    request = Request(count=count, epsilon=epsilon, sensitivity=sensitivity, monotonic=True, method="exponential")
     picks = request.pick(scores, source.stream())
     bottom = len(largest)
     chosen: list[Pick] = []

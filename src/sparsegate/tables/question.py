@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.budget import Number, exact_count, exact_decimal, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
@@ -18,6 +18,7 @@ from sparsegate.tables.columns import check_unit
 from sparsegate.tables.domain import MOST_CANDIDATES
 from sparsegate.tables.observed_domain import Accounting, best_accounting
 from sparsegate.tables.partition_selection import CountBar, bar_at
+from sparsegate.tables.sums import Clip
 
 BASKET: Final = {1: None, 2: 100, 3: 40}
 """Items that a user's basket keeps unless told otherwise, for each size of an itemset."""
@@ -51,12 +52,16 @@ class Question:
     where: str | None = None
     ordered: bool = False
     above: int | None = None
+    value: str | None = None
+    clip: tuple[Number, Number] | None = None
+    granularity: Number | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
         object.__setattr__(self, "answers_epsilon", exact_epsilon(self.answers_epsilon, "answers_epsilon", zero=True))
         self._check_unit()
         self._check_itemsets()
+        self._check_sums()
         if self.above is None:
             request = self.request  # checks count, method, delta and threshold
             request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
@@ -67,26 +72,54 @@ class Question:
 
     @property
     def request(self) -> Request:
-        """The selection, for counts: one person moves each by at most one, and all of them in one direction."""
+        """The selection, for counts: one person moves each by at most one, and all of them in one direction.
+
+        For sums see ``tables.sums``; scores, and a threshold, are then in steps of its lattice.
+        """
         if self.count is None:
             raise ParameterError("count", "must be given", next_step="pass count=, or above= for all that many have")
         observed = {"method": "exponential" if self.method == AUTO else self.method}
         public = {"method": self.method, "delta": self.delta, "ordered": self.ordered}
+        sums, threshold = self.sums, self.threshold
+        if sums is not None and (exact := exact_decimal(threshold)) is not None:
+            threshold = sums.place(exact)
         request = Request(
             count=self.count,
             epsilon=self.epsilon,
-            sensitivity=1,
-            monotonic=True,
+            sensitivity=self.sensitivity,
+            monotonic=sums is None or sums.monotonic,
             touched=self.touched,
-            threshold=self.threshold,
+            threshold=threshold,
             **(observed if self.observed else public),
         )
         return replace(request, epsilon=self.total) if request.estimates else request
 
+    @cached_property
+    def sums(self) -> Clip | None:
+        """How values are clipped and summed; None where people are counted."""
+        if self.value is not None:
+            return Clip.of(self.clip, self.granularity)
+        for name in ("clip", "granularity"):
+            if (given := getattr(self, name)) is not None:
+                raise ParameterError(name, "must not be given without value", given, 'pass for instance value="amount"')
+        return None
+
+    @property
+    def sensitivity(self) -> int:
+        """The most that one unit moves one score: 1, or the steps of the larger side of the clip."""
+        return 1 if self.sums is None else self.sums.sensitivity
+
+    def shown(self, score: int) -> int | float:
+        """A noisy score in its own units; cut at zero, which reveals nothing more, where scores are never negative."""
+        if self.sums is None:
+            return max(0, score)
+        return self.sums.values(score if self.sums.low < 0 else max(0, score))
+
     @property
     def columns(self) -> list[str]:
         """The columns that it speaks of."""
-        return [*(names_in(self.where) if self.where else ()), *([self.user] if self.user else ()), self.item]
+        named = (self.user, self.value, self.item)
+        return [*(names_in(self.where) if self.where else ()), *(name for name in named if name is not None)]
 
     @property
     def total(self) -> Fraction:
@@ -146,12 +179,20 @@ class Question:
 
     @property
     def counted(self) -> str | None:
-        """Of what the counts are, for whoever reads them, where users are cut; None where all items count."""
-        most = self.max_items or self.max_items_per_user
-        if most is None:
-            return None
-        items = "item" if most == 1 else "items"
-        return f"at most {most} {items} of each user, chosen by a hash; counts and error bars leave out the others"
+        """Of what the counts are, for whoever reads them, where something is cut away; None where all counts."""
+        most, parts = self.max_items or self.max_items_per_user, []
+        if most is not None:
+            items = "item" if most == 1 else "items"
+            parts.append(
+                f"at most {most} {items} of each user, chosen by a hash; counts and error bars leave out the others"
+            )
+        if self.sums is not None:
+            low, high = self.sums.ends
+            of = "of each row" if self.user is None else "that each user has of an item"
+            parts.append(
+                f"{self.value} {of}, clipped to {low} and {high}; sums and error bars leave out what is beyond"
+            )
+        return "; ".join(parts) or None
 
     def _check_unit(self) -> None:
         if not isinstance(self.item, str):
@@ -187,6 +228,21 @@ class Question:
         if self.max_items_per_user is not None:
             rule = "must not be given for itemsets"
             raise ParameterError("max_items_per_user", rule, self.max_items_per_user, "pass max_items=")
+
+    def _check_sums(self) -> None:
+        if self.sums is None:
+            return
+        if not isinstance(self.value, str):
+            raise ParameterError(
+                "value", "must be the name of a column", self.value, 'pass for instance value="amount"'
+            )
+        if self.above is not None or self.itemset_size > 1:
+            name = "itemset_size" if self.above is None else "above"
+            rule = "must not be given with value: it counts people, and has no meaning for sums"
+            raise ParameterError(name, rule, getattr(self, name), "leave one of them out")
+        if self.observed and self.sums.low < 0:
+            rule = 'must not reach below 0 for domain="observed", whose proof is for scores that one person only raises'
+            raise ParameterError("clip", rule, self.clip, "pass a low of 0 or more, or a public domain")
 
     def _needs_user(self, name: str, value: object) -> None:
         if self.user is None:

@@ -28,7 +28,9 @@ class Record:
     ``accounting`` how an observed domain spent epsilon and delta: by which theorem of ``tables.observed_domain``. Where
     all items that about ``above`` units have were asked for, those of fewer than ``never_below`` are never among them
     and those of ``always_from`` or more always are. ``ordered`` says whether items are in the
-    order selected, and ``touched`` how many of them one unit can have. Options that the release did not use are None.
+    order selected, and ``touched`` how many of them one unit can have. Where sums of the column ``value`` were
+    ranked, clipped to ``clip``, one unit moves each by at most ``sensitivity``, and all of them together by at most
+    ``touched`` times that; ``granularity`` is the step of their lattice. Options that the release did not use are None.
     ``private`` is False where the noise came from a seed.
     """
 
@@ -53,19 +55,24 @@ class Record:
     never_below: int | None
     always_from: int | None
     where: str | None
+    value: str | None
+    clip: tuple[int | float, int | float] | None
+    granularity: int | float | None
+    sensitivity: int | float | None
     private: bool
     version: str
 
-    def as_dict(self) -> dict[str, str | int | float | bool | None]:
+    def as_dict(self) -> dict[str, Any]:
         """The record as JSON takes it; a fraction becomes the nearest float, and what was not used is left out."""
         entries = {field.name: getattr(self, field.name) for field in fields(self)}
+        entries["clip"] = None if self.clip is None else list(self.clip)
         return {
             name: float(value) if isinstance(value, Fraction | Decimal | np.generic) else value
             for name, value in entries.items()
             if value is not None
         }
 
-    def published(self) -> dict[str, str | int | float | bool | None]:
+    def published(self) -> dict[str, Any]:
         """The same with epsilon and delta as exact decimals, in text: what is printed, served and stored."""
         exact = {name: exact_text(getattr(self, name)) for name in ("epsilon", "delta", "answers_epsilon")}
         return {**self.as_dict(), **exact}
@@ -77,7 +84,8 @@ class TopItems:
 
     What was selected as a set (``record.ordered`` is False) is sorted by label, or the largest estimates come first.
 
-    ``estimates`` are the noisy counts of the items, in their order, or None where none were paid for. Each lies within
+    ``estimates`` are the noisy counts of the items, or sums where those were ranked, in their order; None where none
+    were paid for. Each lies within
     ``error_bar`` of the exact count with probability ``confidence``, before it was cut at zero; counts that came with
     the selection (``record.answers_epsilon`` is 0) do so for at least that share of the items, on average. All of them
     together lie within ``error_bar_all`` with probability ``confidence`` (``mechanisms.laplace``, and for counts that
@@ -88,9 +96,9 @@ class TopItems:
 
     items: tuple[Hashable, ...]
     record: Record
-    estimates: tuple[int, ...] | None = None
-    error_bar: int | None = None
-    error_bar_all: int | None = None
+    estimates: tuple[int | float, ...] | None = None
+    error_bar: int | float | None = None
+    error_bar_all: int | float | None = None
     confidence: float = 0.95
 
     def __len__(self) -> int:

@@ -26,6 +26,7 @@ from sparsegate.tables.observed_domain import pick_observed
 from sparsegate.tables.partition_selection import pick_above
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import Record, TopItems, installed_version
+from sparsegate.tables.sums import as_values, plain, sum_items
 
 if TYPE_CHECKING:
     from sparsegate.tables.engines.engine import Frame
@@ -55,6 +56,9 @@ def top_items(
     itemset_size: int = 1,
     max_items: int | None = None,
     dbar: int | None = None,
+    value: str | None = None,
+    clip: tuple[Number, Number] | None = None,
+    granularity: Number | None = None,
     where: str | None = None,
     ledger: Spender | None = None,
     source: Source | None = None,
@@ -65,7 +69,8 @@ def top_items(
     *Theorem.* The score of an item is its number of different users. Adding or removing one user, with all their rows,
     moves each score by at most one and all in one direction, so each method of ``select_top`` is epsilon-DP at
     sensitivity 1, monotonic, over a public domain; without one see ``tables.observed_domain``. The counts are made in
-    the table's own engine. How long that takes depends on the data: publish the result, not the time.
+    the table's own engine. How long that takes depends on the data: publish the result, not the time. Sums in place of
+    counts have the sensitivity of their clip: see ``tables.sums``.
 
     Parameters
     ----------
@@ -101,6 +106,11 @@ def top_items(
     max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given. Others are cut
         away, as above.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
+    value, clip: rank by sums instead of counts: what each person has of an item in the column ``value``, their rows
+        added up, and then clipped to ``clip`` = (low, high). One person moves each sum by at most the larger side of
+        the clip; what lies beyond is left out of sums and error bars. See ``tables.sums``.
+    granularity: the step of the lattice that values are rounded to: a power of ten, about a millionth of the clip,
+        unless given.
     where: a condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that meet it
         count. It must be public, and may speak of every column of the table. Not on Spark.
     ledger: an open ``sparsegate.Ledger``: charged when everything is checked and counted and nothing is drawn yet; it
@@ -133,6 +143,9 @@ def top_items(
         itemset_size=itemset_size,
         max_items=max_items,
         dbar=dbar,
+        value=value,
+        clip=clip,
+        granularity=granularity,
         where=where,
     )
     noise = trusted_source(source, not_private)
@@ -159,6 +172,7 @@ def _released(opened: Given, question: Question, domain: Any, noise: Source, led
         if question.above is not None:
             what = f"{question.item} of {record.above} or more"
         what += f", unit {record.unit}, method {record.method}, domain {record.domain}"
+        what += f", sums of {question.value} clipped to {record.clip}" if question.value else ""
         what += f", where {question.where}" if question.where else ""
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
         release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
@@ -174,7 +188,9 @@ def _observed(domain: Any) -> bool:
 
 def prepare(engine: Engine, question: Question, domain: Any, user: str | None) -> Prepared:
     """Read the columns, find the candidates and count; ``user`` is the column that tells people apart."""
-    rows, kind = read_columns(engine, question.item, user)
+    rows, kind = read_columns(engine, question.item, user, question.value)
+    if question.value is not None:
+        rows = as_values(rows, question.value)
     public = None if question.observed else public_domain(engine, domain, item=question.item, kind=kind)
     return Prepared(engine, question, public, rows)
 
@@ -190,13 +206,17 @@ class Prepared:
         size, answers = question.itemset_size, question.extra_answers
         self._scale: Fraction | None = None
         if answers:
-            self._scale = answer_scale(count=question.count, touched=question.touched, epsilon=answers)
+            self._scale = answer_scale(
+                count=question.count, touched=question.touched, epsilon=answers, sensitivity=question.sensitivity
+            )
         if domain is not None and size > 1:
             self._domain = itemset_domain(domain, size)
         if self._domain is not None and question.count is not None and question.count > self._domain.size:
             rule = f"must not exceed the size of the public domain, {self._domain.size}"
             raise ParameterError("count", rule, question.count, "ask for fewer")
-        if question.max_items is not None:
+        if question.sums is not None:
+            self._counted = sum_items(engine, rows, domain, question.sums, question.max_items_per_user)
+        elif question.max_items is not None:
             most = question.max_items
             self._counted, self._numbers = count_itemsets(engine, rows, domain, size=size, most=most)
         else:
@@ -215,14 +235,15 @@ class Prepared:
             bars = error_bar(self._scale, CONFIDENCE), error_bar_all(self._scale, CONFIDENCE, len(picks))
         if estimates is None or bars is None:
             return TopItems(items=tuple(labels), record=record)
+        counts = [question.shown(estimate) for estimate in estimates]
         if not record.ordered:  # the counts are released: to sort by them tells nothing more
-            places = sorted(places, key=lambda place: -estimates[place])
+            places = sorted(places, key=lambda place: -counts[place])
         return TopItems(
             items=tuple(labels[place] for place in places),
             record=record,
-            estimates=tuple(estimates[place] for place in places),
-            error_bar=bars[0],
-            error_bar_all=bars[1],
+            estimates=tuple(counts[place] for place in places),
+            error_bar=question.shown(bars[0]),
+            error_bar_all=question.shown(bars[1]),
             confidence=CONFIDENCE,
         )
 
@@ -239,7 +260,7 @@ class Prepared:
         return self.select(noise)[0]
 
     def select(self, noise: Source) -> tuple[list[Pick], tuple[int, ...] | None, tuple[int, int] | None]:
-        """The same, with the counts that come with it, cut at zero, and their error bars, for each and all, if any."""
+        """The same, with the noisy scores that come with it, and their error bars, where any do: for each, for all."""
         question = self._question
         if question.bar is not None:
             return pick_above(noise.stream(), self._counted.histogram, question.bar), None, None
@@ -250,6 +271,7 @@ class Prepared:
                 self._counted.histogram,
                 dbar=question.dbar,
                 accounting=question.accounting,
+                sensitivity=question.sensitivity,
             )
             return picked, None, None
         absent = self._domain.size - self._counted.total
@@ -261,7 +283,7 @@ class Prepared:
         if picks.noisy is None or (estimated := picks.ready.estimated) is None:
             return chosen, None, None
         bars = int(estimated.error_bar(CONFIDENCE)), int(estimated.error_bar_all(CONFIDENCE))
-        return chosen, tuple(max(0, count) for count in picks.noisy.tolist()), bars
+        return chosen, tuple(picks.noisy.tolist()), bars
 
     def record(self, *, private: bool) -> Record:
         """What may be said about the release."""
@@ -290,6 +312,10 @@ class Prepared:
             never_below=None if bar is None else bar.never_below,
             always_from=None if bar is None else bar.always_from,
             where=question.where,
+            value=question.value,
+            clip=None if question.sums is None else question.sums.ends,
+            granularity=None if question.sums is None else plain(question.sums.granularity),
+            sensitivity=None if question.sums is None else question.sums.values(question.sensitivity),
             private=private,
             version=installed_version(),
         )

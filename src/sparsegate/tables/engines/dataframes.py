@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsegate.tables.columns import MOST_LABEL, unlike
 from sparsegate.tables.engines.engine import Engine, Frame, digest, framed
-from sparsegate.tables.identity import labels, people
+from sparsegate.tables.identity import labels, numbers, people
 
 if TYPE_CHECKING:
     import pandas
@@ -91,6 +91,8 @@ def _typed(column: pandas.Series) -> Any:
         column = column.astype(object)
     if column.dtype == object:
         cells = column.to_numpy().tolist()
+        if column.name == "value":
+            return pd.array(numbers(cells), dtype="Float64")
         return pd.array(people(cells) if column.name == "user" else labels(cells), dtype="string")
     kind = getattr(column.dtype, "pyarrow_dtype", None)
     if kind is not None and pa.types.is_dictionary(kind):  # which may hold a value twice, under two codes
@@ -121,7 +123,7 @@ def _fitting(table: pyarrow.Table) -> pyarrow.Table:
     import pyarrow.compute as pc
 
     for place, field in enumerate(table.schema):
-        if field.name != "user" and pa.types.is_uint64(field.type):
+        if field.name not in ("user", "value") and pa.types.is_uint64(field.type):
             column = table.column(place)
             fits = pc.less_equal(column, pa.scalar(MOST_LABEL, pa.uint64()))
             column = pc.if_else(fits, column, pa.scalar(None, pa.uint64())).cast(pa.int64())

@@ -68,7 +68,7 @@ class Relation(Engine):
 
     def select(self, named: Mapping[str, str]) -> Frame:
         kinds = _schema(self._relation)
-        chosen = (_exact(name, kinds[name], user=alias == "user").alias(alias) for alias, name in named.items())
+        chosen = (_exact(name, kinds[name], alias).alias(alias) for alias, name in named.items())
         return framed(self._relation.select(*chosen))
 
     def users_per_item(self, rows: Frame) -> Frame:
@@ -89,16 +89,19 @@ def _schema(relation: duckdb.DuckDBPyRelation) -> dict[str, Any]:
     return dict(zip(relation.columns, relation.types, strict=True))
 
 
-def _exact(name: str, dtype: Any, *, user: bool = False) -> Expression:
+def _exact(name: str, dtype: Any, alias: str = "item") -> Expression:
     """A column in which two labels are one only where they are written alike, and people where DuckDB calls them equal.
 
     A collation, of the column or of the session, would make one group of 'Secret' and 'secret', and then show the
     spelling of one person under the count of many. Of people nothing is shown: they are compared as their column says.
+    Values in text, as all columns of a CSV file are, are read as numbers, and are null where they are none.
     """
     from duckdb import ColumnExpression, SQLExpression
 
     kind = str(dtype.id)
     # narwhals has no UUID; the text of one is as good
-    if kind in ("enum", "uuid") or (kind == "varchar" and not user):
+    if kind == "varchar" and alias == "value":
+        return SQLExpression(f"TRY_CAST({identifier(name)} AS DOUBLE)")
+    if kind in ("enum", "uuid") or (kind == "varchar" and alias != "user"):
         return SQLExpression(f'CAST({identifier(name)} AS VARCHAR) COLLATE "binary"').alias(name)
     return ColumnExpression(name)

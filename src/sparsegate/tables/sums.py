@@ -1,0 +1,154 @@
+"""Clipped sums in place of counts: what a person spent on an item, where one person can move a sum only so far.
+
+The *worth* of an item to a person is the sum of the values in their rows of that item, clipped to [low, high]; where
+every row is another person, the value of the row, clipped. The worth of an item of which a person has no row is 0,
+also where [low, high] does not hold 0. The score of an item is the sum of its worths.
+
+*Theorem.* Let B = max(abs(low), abs(high)). Adding or removing one person, with all their rows, moves each score by at
+most B, and at most m scores where the person has at most m items, so all of them together by at most m B. If low >= 0
+all rise when a person comes, and if high <= 0 all fall: the scores are monotonic. Otherwise they are not: one person
+may raise some and lower others. *Proof.* A worth depends on the rows of one person alone, so the scores of all others
+stay as they are and each score moves by the worth of the person who comes or goes, which is 0 or lies in [low, high]:
+its size is at most B, and its sign is that of the interval.
+
+**Whole numbers.** A sum of floats depends on the order of the rows, which is everybody's, so the theorem would fail in
+its last digits. Every cell therefore becomes a whole number of steps g first, g public, and only whole numbers are
+added; low and high are steps, too. The place of a cell, floor(x / g + 1/2) in double precision after a clip to CAP
+steps, depends on that cell alone, which is all that the proof needs. g is the largest power of ten of at most B / 10**6
+unless it is given: decimals with as many digits, and whole numbers if g <= 1, are exact. The noise is of such steps.
+
+**Overflow** there is none, whatever the cells hold. A cell has at most 2**28 steps, so that 2**34 rows of one person
+about one item fit 62 bits; a worth has at most 10**7 steps, so that 2**37 persons fit 61.
+
+**Cells** are never refused. A null, not-a-number, and text that is no number drop their row; an infinity is clipped.
+
+**Zero.** An item whose score is 0 is one with a candidate that nobody has, and is told apart from it nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import narwhals as nw
+
+from sparsegate.budget import Number, exact_decimal, exact_epsilon
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.counting import Counted, cut_users
+from sparsegate.tables.domain import Domain
+from sparsegate.tables.engines.engine import Engine, Frame
+
+FINENESS: Final = 10**6
+"""Steps that the larger side of a clip has at least; ten times as many at most."""
+
+CAP: Final = 2**28
+"""Steps that a cell has at most: more than 26 times the larger side of the clip."""
+
+MOST: Final = 10**20
+"""Larger than the larger side of a clip; its inverse is smaller."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clip:
+    """The interval that a worth is clipped to, and the step g of the lattice; all three public.
+
+    >>> clip = Clip.of((0, 100))
+    >>> clip.granularity, clip.steps, clip.sensitivity, clip.monotonic
+    (Fraction(1, 10000), (0, 1000000), 1000000, True)
+    >>> Clip.of((-50, 20.5), granularity=0.5).steps
+    (-100, 41)
+    """
+
+    low: Fraction
+    high: Fraction
+    granularity: Fraction
+
+    @classmethod
+    def of(cls, clip: Any, granularity: Number | None = None) -> Clip:
+        """Read and check what was given; numbers are read as the decimals they print as."""
+        pair = clip if isinstance(clip, tuple | list) and len(clip) == 2 else (None, None)
+        low, high = map(exact_decimal, pair)
+        if low is None or high is None or low >= high:
+            step = "pass the least and the most that one person may count for, such as clip=(0, 100)"
+            raise ParameterError("clip", "must be two finite numbers, low < high", clip, step)
+        most = max(abs(low), abs(high))
+        if not 1 < most * MOST < MOST**2:
+            raise ParameterError("clip", "must have a larger side between 1e-20 and 1e20", clip, "rescale the values")
+        if granularity is not None:
+            given = exact_epsilon(granularity, "granularity")
+            if not most / (10 * FINENESS) <= given <= most:
+                rule = f"must be between {float(most / (10 * FINENESS)):g} and {float(most):g}, for this clip"
+                raise ParameterError("granularity", rule, granularity, "leave it out for about a millionth of the clip")
+            return cls(low=low, high=high, granularity=given)
+        power = Fraction(MOST)
+        while power * FINENESS > most:
+            power /= 10
+        return cls(low=low, high=high, granularity=power)
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """The interval on the lattice, rounded towards zero."""
+        return int(self.low / self.granularity), int(self.high / self.granularity)
+
+    @property
+    def sensitivity(self) -> int:
+        """The most that one person moves one score, in steps."""
+        return max(map(abs, self.steps))
+
+    @property
+    def monotonic(self) -> bool:
+        """Whether one person moves all scores in one direction."""
+        return self.low >= 0 or self.high <= 0
+
+    @property
+    def ends(self) -> tuple[int | float, int | float]:
+        """low and high, to be shown."""
+        return plain(self.low), plain(self.high)
+
+    def values(self, steps: int) -> int | float:
+        """A number of steps in the units of the values."""
+        return plain(steps * self.granularity)
+
+    def place(self, threshold: Fraction) -> int:
+        """The steps of a public number, rounded down."""
+        return threshold // self.granularity
+
+
+def plain(number: Fraction) -> int | float:
+    """A rational as an int where it is whole, else as the nearest float."""
+    return number.numerator if number.denominator == 1 else float(number)
+
+
+def as_values(rows: Frame, column: str) -> Frame:
+    """The rows with their column "value" in double precision, and without those that have none.
+
+    What is refused, is refused by the type of the column.
+    """
+    dtype = rows.collect_schema()["value"]
+    if not dtype.is_numeric():
+        raise TableError(f"the values in column {column!r} must be numbers, not {dtype}; cast the column first")
+    known = rows.with_columns(nw.col("value").cast(nw.Float64)).drop_nulls()
+    return known.filter(~nw.col("value").is_nan())
+
+
+def sum_items(engine: Engine, rows: Frame, domain: Domain | None, clip: Clip, most: int | None) -> Counted:
+    """Sum rows (item, user, value), or (item, value), for the candidates of the domain; None: for all items.
+
+    With ``most``, each user is first cut to that many candidates, by ``cut_users``, which looks at items alone.
+    """
+    step = clip.granularity
+    cap = float(CAP * step)
+    place = nw.col("value").clip(-cap, cap) * float(step.denominator) / float(step.numerator) + 0.5
+    placed = rows.with_columns(place.floor().cast(nw.Int64).alias("value"))
+    if "user" in placed.collect_schema().names():
+        if most is not None:
+            placed = engine.keep(placed if domain is None else domain.restrict(placed))
+            placed = placed.join(cut_users(engine, placed.select("item", "user"), most), on=["item", "user"])
+        placed = placed.group_by("item", "user").agg(nw.col("value").sum())
+    low, high = clip.steps
+    # The sum of one person is back in 64 bits before the next one; where an engine made it longer it fits again.
+    worths = placed.select("item", nw.col("value").clip(low, high).cast(nw.Int64))
+    sums = worths.group_by("item").agg(nw.col("value").sum().alias("score"))
+    sums = sums.with_columns(nw.col("score").cast(nw.Int64)).filter(nw.col("score") != 0)
+    return Counted.of(engine, sums if domain is None else domain.restrict(sums))
