@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Budget, exact_count, exact_epsilon
+from sparsegate.budget import Budget, Number, exact_count, exact_epsilon
 from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.mechanisms.calibration import calibrate
 from sparsegate.mechanisms.exponential import exponential_groups, selection_rate
@@ -23,6 +23,7 @@ from sparsegate.mechanisms.noisy_scores import Estimated, noisy_groups, noisy_sc
 from sparsegate.mechanisms.one_shot import one_shot_groups
 from sparsegate.mechanisms.retraversal import plan_traversal, traversal_groups
 from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection_accuracy import WorstCase, noisy_case, one_shot_case, peeled_case, subset_case
 from sparsegate.mechanisms.subset import subset_groups
 from sparsegate.noise import Source
 
@@ -64,6 +65,9 @@ class SelectionMethod:
 
     An ``ordered`` method selects one item after the other, and its proof covers the order. Of others the order of
     drawing is private: what they select is released sorted by label.
+
+    ``worst_case`` says, for a number of candidates, how far below the c-th score a selected item can be; None where
+    nothing bounds that.
     """
 
     says: str
@@ -71,54 +75,68 @@ class SelectionMethod:
     why_not: str
     ordered: bool = True
     prepare: Callable[[Request, Scores], Ready]
+    worst_case: Callable[[Request, int], WorstCase] | None = None
+
+
+def _rate(request: Request, epsilon: Number, rounds: int) -> Fraction:
+    """The factor of a score in its log-weight."""
+    return selection_rate(epsilon=epsilon, count=rounds, sensitivity=request.sensitivity, monotonic=request.monotonic)
+
+
+def _even_rate(request: Request) -> Fraction:
+    return _rate(request, request.epsilon, request.count)
+
+
+def _gumbel_rate(request: Request) -> Fraction:
+    round_ = round_epsilon(epsilon=request.epsilon, delta=request.delta, count=request.count)
+    return _rate(request, round_, 1)
+
+
+def _subset_rate(request: Request) -> Fraction:
+    # The loss of a set moves by at most twice what a score moves, for monotonic scores by as much: as two rounds would.
+    return _rate(request, request.epsilon, 2)
 
 
 def _exponential(request: Request, scores: Scores) -> Ready:
-    return _peeled(request, scores, Fraction(request.epsilon) / request.count)
+    return _weighed(request, scores, _even_rate(request), exponential_groups)
 
 
 def _gumbel(request: Request, scores: Scores) -> Ready:
-    round_ = round_epsilon(epsilon=request.epsilon, delta=request.delta, count=request.count)
-    pure = round_ * request.count == request.epsilon
-    return _peeled(request, scores, round_, Fraction(0) if pure else Fraction(request.delta))
+    rate = _gumbel_rate(request)
+    delta = Fraction(0) if rate == _even_rate(request) else Fraction(request.delta)
+    return _weighed(request, scores, rate, exponential_groups, delta)
 
 
-def _peeled(request: Request, scores: Scores, round_: Fraction, delta: Fraction = Fraction(0)) -> Ready:
-    """The exponential mechanism, peeled, at ``round_`` a round."""
-    rate = selection_rate(
-        epsilon=round_ * request.count,
-        count=request.count,
-        sensitivity=request.sensitivity,
-        monotonic=request.monotonic,
-    )
+def _subset(request: Request, scores: Scores) -> Ready:
+    return _weighed(request, scores, _subset_rate(request), subset_groups)
+
+
+def _one_shot(request: Request, scores: Scores) -> Ready:
+    return _weighed(request, scores, _even_rate(request), one_shot_groups)
+
+
+def _weighed(
+    request: Request,
+    scores: Scores,
+    rate: Fraction,
+    groups: Callable[..., NDArray[np.int64]],
+    delta: Fraction = Fraction(0),
+) -> Ready:
+    """A method that reads nothing of the request but the rate and the count."""
     return Ready(
         budget=Budget(threshold=0, queries=request.epsilon, delta=delta),
-        draw=lambda source: Drawn(exponential_groups(source, scores, rate=rate, count=request.count)),
+        draw=lambda source: Drawn(groups(source, scores, rate=rate, count=request.count)),
         delta=delta,
     )
 
 
-def _subset(request: Request, scores: Scores) -> Ready:
-    # The loss of a set moves by at most twice what a score moves, for monotonic scores by as much: as two rounds would.
-    rate = selection_rate(
-        epsilon=request.epsilon, count=2, sensitivity=request.sensitivity, monotonic=request.monotonic
-    )
-    return Ready(
-        budget=Budget(threshold=0, queries=request.epsilon),
-        draw=lambda source: Drawn(subset_groups(source, scores, rate=rate, count=request.count)),
-    )
-
-
-def _one_shot(request: Request, scores: Scores) -> Ready:
-    rate = selection_rate(
-        epsilon=request.epsilon,
+def _noisy_scale(request: Request, lattice: Lattice) -> Fraction:
+    return noisy_scale(
+        epsilon=Fraction(request.epsilon),
         count=request.count,
-        sensitivity=request.sensitivity,
+        steps=lattice.sensitivity,
         monotonic=request.monotonic,
-    )
-    return Ready(
-        budget=Budget(threshold=0, queries=request.epsilon),
-        draw=lambda source: Drawn(one_shot_groups(source, scores, rate=rate, count=request.count)),
+        touched=request.touched,
     )
 
 
@@ -127,14 +145,7 @@ def _noisy_scores(request: Request, scores: Scores) -> Ready:
     whole = 0 if scores.values.dtype.kind == "i" else 0.0
     lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=whole, granularity=request.granularity)
     steps = lattice.private_steps_many(scores.values, "scores")
-    count, touched = request.count, request.touched
-    scale = noisy_scale(
-        epsilon=Fraction(request.epsilon),
-        count=count,
-        steps=lattice.sensitivity,
-        monotonic=request.monotonic,
-        touched=touched,
-    )
+    count, touched, scale = request.count, request.touched, _noisy_scale(request, lattice)
     free = touched is not None and touched <= selected_share(count, request.monotonic)
 
     def draw(source: Source) -> Drawn:
@@ -146,6 +157,15 @@ def _noisy_scores(request: Request, scores: Scores) -> Ready:
         draw=draw,
         estimated=Estimated(lattice=lattice, scale=scale, count=count, total=scores.total) if free else None,
     )
+
+
+def _noisy_case(request: Request, total: int) -> WorstCase:
+    lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=0)
+    return noisy_case(scale=_noisy_scale(request, lattice), count=request.count, total=total)
+
+
+def _case(case: Callable[..., WorstCase], rate: Callable[[Request], Fraction]) -> Callable[[Request, int], WorstCase]:
+    return lambda request, total: case(rate=rate(request), count=request.count, total=total)
 
 
 def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
@@ -178,29 +198,34 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
             says="the exponential mechanism, peeled",
             why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
             prepare=_exponential,
+            worst_case=_case(peeled_case, _even_rate),
         ),
         "subset": SelectionMethod(
             says="the exponential mechanism over sets: noise that does not grow with the count, no order",
             why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
             ordered=False,
             prepare=_subset,
+            worst_case=_case(subset_case, _subset_rate),
         ),
         "gumbel": SelectionMethod(
             says="the exponential mechanism with a delta: far less noise for many items",
             options=frozenset({"delta"}),
             why_not="weighs scores directly, without threshold, passes, split or lattice",
             prepare=_gumbel,
+            worst_case=_case(peeled_case, _gumbel_rate),
         ),
         "one-shot": SelectionMethod(
             says="exponential noise once, the largest in order",
             why_not="adds noise to scores, without delta, threshold, passes, split or lattice",
             prepare=_one_shot,
+            worst_case=_case(one_shot_case, _even_rate),
         ),
         "noisy-scores": SelectionMethod(
             says="Laplace noise on every score, little where a person touches few; counts come free there",
             options=frozenset({"granularity"}),
             why_not="adds noise to scores, without delta, threshold, passes or split",
             prepare=_noisy_scores,
+            worst_case=_noisy_case,
         ),
         "sparse-vector": SelectionMethod(
             says="one pass at a PUBLIC threshold, which may select fewer",
