@@ -19,7 +19,7 @@ from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.mechanisms.selection_accuracy import (
     GRID,
-    WorstCase,
+    Promise,
     noisy_case,
     one_shot_case,
     peeled_case,
@@ -129,7 +129,7 @@ def lowest(asked: Request, scores: Scores, seed: int, runs: int = 2_000) -> NDAr
 @pytest.mark.parametrize("method", BOUNDED)
 def test_the_promise_is_kept_where_it_is_hardest_and_a_smaller_one_is_not(method: str) -> None:
     asked, total = request(method), 200
-    case = asked.worst_case(total)
+    case = asked.promise(total)
     assert case is not None
     within = case.within(0.95)
     assert within is not None
@@ -147,7 +147,7 @@ def test_the_promise_is_kept_where_it_is_hardest_and_a_smaller_one_is_not(method
 def test_every_item_far_above_the_cth_is_selected(method: str) -> None:
     """The mirrored promise, where it is hardest: c - 1 items far up, all others on one level."""
     asked, total = request(method), 200
-    case = asked.worst_case(total)
+    case = asked.promise(total)
     assert case is not None
     within = case.within(0.95)
     assert within is not None
@@ -159,7 +159,7 @@ def test_every_item_far_above_the_cth_is_selected(method: str) -> None:
 @pytest.mark.parametrize("method", BOUNDED)
 def test_no_table_of_n_people_selects_a_set_more_often_than_the_best_one(method: str) -> None:
     asked, people = request(method, count=2, epsilon=0.5), 12
-    case = asked.worst_case(8)
+    case = asked.promise(8)
     assert case is not None
     selected = lowest(asked, Scores.histogram({0: 6, people: 2}), 13)
     wrong = int((selected == 0).sum())
@@ -170,26 +170,26 @@ def test_no_table_of_n_people_selects_a_set_more_often_than_the_best_one(method:
 
 @pytest.mark.parametrize("method", BOUNDED)
 def test_the_promise_is_the_least_whole_number_and_shrinks_with_epsilon(method: str) -> None:
-    case = request(method).worst_case(1_000)
+    case = request(method).promise(1_000)
     assert case is not None
     within = case.within(0.95)
     assert within is not None
     assert case.beyond(within + 1) <= 0.05 < case.beyond(within)
-    better = request(method, epsilon=2).worst_case(1_000)
+    better = request(method, epsilon=2).promise(1_000)
     assert better is not None
     assert (better.within(0.95) or 0) < within < (case.within(0.99) or 0)
 
 
 @pytest.mark.parametrize("method", BOUNDED)
 def test_who_selects_all_selects_nothing_wrong(method: str) -> None:
-    case = request(method).worst_case(5)
+    case = request(method).promise(5)
     assert case is not None
     assert (case.within(0.95), case.least_wrong(1)) == (0, 0)
 
 
 def test_a_threshold_promises_nothing() -> None:
     asked = Request(count=5, epsilon=1, sensitivity=1, method="sparse-vector", threshold=10)
-    assert asked.worst_case(100) is None
+    assert asked.promise(100) is None
 
 
 def test_noise_beyond_every_count_is_no_promise() -> None:
@@ -198,6 +198,6 @@ def test_noise_beyond_every_count_is_no_promise() -> None:
 
 @pytest.mark.parametrize("confidence", [0.49, 1.0, float("nan"), -1])
 def test_a_confidence_that_nothing_can_be_promised_for_is_refused(confidence: float) -> None:
-    case = WorstCase(beyond=lambda gap: 0.0, least_wrong=lambda people: 0.0)
+    case = Promise(beyond=lambda gap: 0.0, least_wrong=lambda people: 0.0)
     with pytest.raises(ParameterError, match="confidence must lie between"):
         case.within(confidence)

@@ -27,7 +27,7 @@ from sparsegate.mechanisms.accounting import Accountant, selection_event
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.choice import choose
 from sparsegate.mechanisms.scores import Scores, ScoresLike
-from sparsegate.mechanisms.selection_accuracy import WorstCase
+from sparsegate.mechanisms.selection_accuracy import Promise
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS, OPTIONS, Ready
 from sparsegate.noise import Source
 
@@ -154,9 +154,9 @@ class Request:
         """Whether noisy scores come with the selection, at no further cost."""
         return self.prepare(Scores.histogram({0: 1})).estimated is not None
 
-    def worst_case(self, total: int) -> WorstCase | None:
+    def promise(self, total: int) -> Promise | None:
         """How far below the c-th of ``total`` whole scores a selected one can be; None where nothing bounds that."""
-        case = METHODS[self.method].worst_case
+        case = METHODS[self.method].promise
         return None if case is None else case(self, total)
 
     def prepare(self, scores: Scores) -> Ready:

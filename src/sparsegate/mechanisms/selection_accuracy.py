@@ -83,7 +83,7 @@ _MOST: Final = 2**62  # a depth beyond every count
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstCase:
+class Promise:
     """``beyond(g)`` is B(g); ``least_wrong(N)`` bounds the probability of a wrong set from below, for N people."""
 
     beyond: Callable[[int], float]
@@ -115,7 +115,7 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
-def peeled_case(*, rate: Fraction, count: int, total: int) -> WorstCase:
+def peeled_case(*, rate: Fraction, count: int, total: int) -> Promise:
     """Gumbel noise; ``rate`` is a."""
     factor, first = float(rate), np.arange(1, min(count, _SUMMED) + 1)
     rest = math.log(max(count, _SUMMED) / _SUMMED)  # the sum of 1/k over the other factors, or more
@@ -126,10 +126,10 @@ def peeled_case(*, rate: Fraction, count: int, total: int) -> WorstCase:
         rivals = math.exp(math.log(total - count) - factor * gap)
         return -math.expm1(-float(np.log1p(rivals / first).sum()) - rivals * rest)
 
-    return WorstCase(beyond=beyond, least_wrong=beyond)
+    return Promise(beyond=beyond, least_wrong=beyond)
 
 
-def one_shot_case(*, rate: Fraction, count: int, total: int) -> WorstCase:
+def one_shot_case(*, rate: Fraction, count: int, total: int) -> Promise:
     """Exponential noise of scale 1/rate."""
     factor = float(rate)
 
@@ -139,7 +139,7 @@ def one_shot_case(*, rate: Fraction, count: int, total: int) -> WorstCase:
     return _noise_case(count, total, exceeded=lambda tail: -np.log(tail) / factor, below=below)
 
 
-def noisy_case(*, scale: Fraction, count: int, total: int) -> WorstCase:
+def noisy_case(*, scale: Fraction, count: int, total: int) -> Promise:
     """Discrete Laplace noise X, and a coin u, uniform on (0, 1), for ties: the noise is X + u.
 
     With q = exp(-1/scale), Pr[X + u > k + s] = q**k (1 - s (1 - q)) / (1 + q) for k = 0, 1, ... and 0 <= s <= 1, and
@@ -168,7 +168,7 @@ def noisy_case(*, scale: Fraction, count: int, total: int) -> WorstCase:
 
 def _noise_case(
     count: int, total: int, *, exceeded: Callable[[Floats], Floats], below: Callable[[Floats], Floats]
-) -> WorstCase:
+) -> Promise:
     """From the number that one noise exceeds with a given probability, and the probability that it is below one."""
     ends = np.arange(GRID, _DEEP - math.log(1e-9), GRID)
     weights = np.diff(-np.expm1(-ends), prepend=0.0)
@@ -182,10 +182,10 @@ def _noise_case(
             passed = -np.expm1(count * np.log1p(-below(highest - float(gap))))
         return float(passed @ weights) + math.exp(-float(ends[-1]))
 
-    return WorstCase(beyond=beyond, least_wrong=beyond)
+    return Promise(beyond=beyond, least_wrong=beyond)
 
 
-def subset_case(*, rate: Fraction, count: int, total: int) -> WorstCase:
+def subset_case(*, rate: Fraction, count: int, total: int) -> Promise:
     """The exponential mechanism over sets; ``rate`` is a."""
     factor = float(rate)
     sets = float(log_binomials(np.array([total]), np.array([count]))[0])
@@ -207,7 +207,7 @@ def subset_case(*, rate: Fraction, count: int, total: int) -> WorstCase:
         good = min(factor * t + math.log1p(count * math.exp(-2 * factor * t)) for t in steps)
         return max(clear(gap), _odds(others(count + 1) - factor * gap - good))
 
-    return WorstCase(beyond=beyond, least_wrong=clear)
+    return Promise(beyond=beyond, least_wrong=clear)
 
 
 def _odds(log_ratio: float) -> float:

@@ -23,7 +23,7 @@ from sparsegate.mechanisms.noisy_scores import Estimated, noisy_groups, noisy_sc
 from sparsegate.mechanisms.one_shot import one_shot_groups
 from sparsegate.mechanisms.retraversal import plan_traversal, traversal_groups
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection_accuracy import WorstCase, noisy_case, one_shot_case, peeled_case, subset_case
+from sparsegate.mechanisms.selection_accuracy import Promise, noisy_case, one_shot_case, peeled_case, subset_case
 from sparsegate.mechanisms.subset import subset_groups
 from sparsegate.noise import Source
 
@@ -66,7 +66,7 @@ class SelectionMethod:
     An ``ordered`` method selects one item after the other, and its proof covers the order. Of others the order of
     drawing is private: what they select is released sorted by label.
 
-    ``worst_case`` says, for a number of candidates, how far below the c-th score a selected item can be; None where
+    ``promise`` says, for a number of candidates, how far below the c-th score a selected item can be; None where
     nothing bounds that.
     """
 
@@ -75,7 +75,7 @@ class SelectionMethod:
     why_not: str
     ordered: bool = True
     prepare: Callable[[Request, Scores], Ready]
-    worst_case: Callable[[Request, int], WorstCase] | None = None
+    promise: Callable[[Request, int], Promise] | None = None
 
 
 def _rate(request: Request, epsilon: Number, rounds: int) -> Fraction:
@@ -159,12 +159,12 @@ def _noisy_scores(request: Request, scores: Scores) -> Ready:
     )
 
 
-def _noisy_case(request: Request, total: int) -> WorstCase:
+def _noisy_case(request: Request, total: int) -> Promise:
     lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=0)
     return noisy_case(scale=_noisy_scale(request, lattice), count=request.count, total=total)
 
 
-def _case(case: Callable[..., WorstCase], rate: Callable[[Request], Fraction]) -> Callable[[Request, int], WorstCase]:
+def _case(case: Callable[..., Promise], rate: Callable[[Request], Fraction]) -> Callable[[Request, int], Promise]:
     return lambda request, total: case(rate=rate(request), count=request.count, total=total)
 
 
@@ -198,34 +198,34 @@ METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
             says="the exponential mechanism, peeled",
             why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
             prepare=_exponential,
-            worst_case=_case(peeled_case, _even_rate),
+            promise=_case(peeled_case, _even_rate),
         ),
         "subset": SelectionMethod(
             says="the exponential mechanism over sets: noise that does not grow with the count, no order",
             why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
             ordered=False,
             prepare=_subset,
-            worst_case=_case(subset_case, _subset_rate),
+            promise=_case(subset_case, _subset_rate),
         ),
         "gumbel": SelectionMethod(
             says="the exponential mechanism with a delta: far less noise for many items",
             options=frozenset({"delta"}),
             why_not="weighs scores directly, without threshold, passes, split or lattice",
             prepare=_gumbel,
-            worst_case=_case(peeled_case, _gumbel_rate),
+            promise=_case(peeled_case, _gumbel_rate),
         ),
         "one-shot": SelectionMethod(
             says="exponential noise once, the largest in order",
             why_not="adds noise to scores, without delta, threshold, passes, split or lattice",
             prepare=_one_shot,
-            worst_case=_case(one_shot_case, _even_rate),
+            promise=_case(one_shot_case, _even_rate),
         ),
         "noisy-scores": SelectionMethod(
             says="Laplace noise on every score, little where a person touches few; counts come free there",
             options=frozenset({"granularity"}),
             why_not="adds noise to scores, without delta, threshold, passes or split",
             prepare=_noisy_scores,
-            worst_case=_noisy_case,
+            promise=_noisy_case,
         ),
         "sparse-vector": SelectionMethod(
             says="one pass at a PUBLIC threshold, which may select fewer",
