@@ -25,12 +25,12 @@ def test_version_prints_the_version(command) -> None:
 
 
 @pytest.mark.parametrize("place", ["sparsegate.cli.app.app", "sparsegate.cli.variants.print_plain"])
-def test_ctrl_c_is_quiet_and_exits_130(command, monkeypatch, place: str) -> None:
+def test_ctrl_c_is_one_line_and_exits_130(command, monkeypatch, place: str) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(place, interrupt)
-    assert command("variants") == (130, "", "")
+    assert command("variants") == (130, "", "sparsegate: interrupted\n")
 
 
 def loaded_by(*arguments: str) -> set[str]:

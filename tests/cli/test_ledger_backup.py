@@ -33,5 +33,5 @@ def test_whoever_restores_says_what_was_spent_since(command, place, options):
     command("ledger", "backup", "visits.ledger", "visits.backup")
     code, out, err = command("ledger", "restore", "again.ledger", "--from", "visits.backup", *options)
     assert (code, out) == (2, "")
-    assert "spent_since or write_off must be given, and not both" in err
+    assert "--spent-since or --write-off must be given, and not both" in err
     assert not (place / "again.ledger").exists()

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sparsegate.cli.app import app
-from sparsegate.errors import ParameterError
+from sparsegate.errors import SparsegateError
 from sparsegate.mechanisms.variants import VARIANTS
 
 
@@ -83,21 +83,21 @@ def test_output_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "parameter"),
     [
         (["nobody"], "row"),
-        (["standard", "--answers", "1"], "answers"),
-        (["standard", "--answers", "1,x", "--neighbour", "1,1", "--outcome", "A,A"], "answers"),
-        (["standard", "--answers", "0", "--neighbour", "nan", "--outcome", "A"], "neighbour"),
-        (["standard", "--answers", "0", "--neighbour", "5", "--outcome", "A"], "neighbour"),
-        (["standard", "--answers", "0", "--neighbour", "1", "--outcome", "maybe"], "outcome"),
-        (["standard", "--epsilon", "-1"], "epsilon"),
-        (["standard", "--cutoff", "0"], "cutoff"),
-        (["standard", "--threshold", "5"], "threshold"),
-        (["standard", "--queries", "1", "--answers", "0,0", "--neighbour", "1,1", "--outcome", "B,B"], "outcome"),
-        (["standard", "--plot", "/nowhere/at/all.png"], "plot"),
-        (["standard", "--plot", "picture.nonsense"], "plot"),
+        (["standard", "--answers", "1"], "--answers"),
+        (["standard", "--answers", "1,x", "--neighbour", "1,1", "--outcome", "A,A"], "--answers"),
+        (["standard", "--answers", "0", "--neighbour", "nan", "--outcome", "A"], "--neighbour"),
+        (["standard", "--answers", "0", "--neighbour", "5", "--outcome", "A"], "--neighbour"),
+        (["standard", "--answers", "0", "--neighbour", "1", "--outcome", "maybe"], "--outcome"),
+        (["standard", "--epsilon", "-1"], "--epsilon"),
+        (["standard", "--cutoff", "0"], "--cutoff"),
+        (["standard", "--threshold", "5"], "--threshold"),
+        (["standard", "--queries", "1", "--answers", "0,0", "--neighbour", "1,1", "--outcome", "B,B"], "--outcome"),
+        (["standard", "--plot", "/nowhere/at/all.png"], "--plot"),
+        (["standard", "--plot", "picture.nonsense"], "--plot"),
     ],
 )
 def test_a_bad_argument_is_named(arguments: list[str], parameter: str) -> None:
-    with pytest.raises(ParameterError, match=f"^{parameter} "):
+    with pytest.raises(SparsegateError, match=f"^{parameter} "):
         CliRunner().invoke(app, ["loss", *arguments], catch_exceptions=False)
 
 

@@ -101,7 +101,7 @@ def test_ctrl_c_stops_the_engine_at_once_and_spends_nothing(folder: Path) -> Non
             time.sleep(0.02)
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        assert running.communicate(timeout=30) == (b"", b"")
+        assert running.communicate(timeout=30) == (b"", b"sparsegate: interrupted, nothing was spent\n")
         assert running.returncode == 130
     assert list(folder.glob("sparsegate-*")) == []
     assert len(ledger.entries()) == 1

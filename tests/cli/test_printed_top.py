@@ -125,7 +125,10 @@ def test_json_answers_whatever_keys_its_records_have(command: Command, folder: P
         assert len(json.loads(out)["items"]) == 3
 
 
-def test_sigterm_leaves_no_data_behind_and_ends_the_process_as_ever(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_data_behind_and_ends_the_process_as_ever(
+    folder: Path, tmp_path: Path, ending: signal.Signals
+) -> None:
     spill = tmp_path / "spill"
     spill.mkdir()
     gate = ["--threshold", "5", "--cutoff", "9", "--epsilon", "1", "--unit", "row", "--conditions", "-"]
@@ -136,7 +139,13 @@ def test_sigterm_leaves_no_data_behind_and_ends_the_process_as_ever(folder: Path
         assert process.stderr is not None
         assert process.stdout.readline()
         assert len(list(spill.glob("sparsegate-*"))) == 1
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == -signal.SIGTERM
+        process.send_signal(ending)
+        assert process.wait(timeout=30) == -ending
         assert process.stderr.read() == ""
     assert list(spill.iterdir()) == []
+
+
+def test_nohup_is_heard(folder: Path) -> None:
+    script = "import os, signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); from sparsegate.cli import app; "
+    script += "app.app = lambda **_: os.kill(os.getpid(), signal.SIGHUP); from sparsegate.cli import main; main()"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -82,7 +82,7 @@ def test_the_report_is_written_where_there_is_one(reproduce, tmp_path: Path, mon
         (("--epsilon", "x"), "--epsilon must be numbers"),
         (("--data", "kosarak"), "--data must look like kosarak=FILE"),
         (("--methods", "svt"), "method must be one of"),
-        (("--datasets", "kosarak", "--data", "kosarak=nowhere.dat"), "data must name a file that can be read"),
+        (("--datasets", "kosarak", "--data", "kosarak=nowhere.dat"), "--data must name a file that can be read"),
     ],
 )
 def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[str, ...], message: str) -> None:

@@ -104,14 +104,14 @@ def test_the_first_token_goes_to_a_file_and_not_to_standard_output(command, visi
     assert "sg_" not in out + err
     assert file.stat().st_mode & 0o777 == 0o600
     assert re.fullmatch(r"sg_[\w-]{43}\n", file.read_text())
-    assert "token_file is for the first token" in refused(command, visits, "--user", "visitor", "--token-file", "x")
+    assert "--token-file is for the first token" in refused(command, visits, "--user", "visitor", "--token-file", "x")
 
 
 def test_a_token_file_that_is_there_stops_the_start_before_a_ledger_is_made(command, visits, tmp_path):
     file = tmp_path / "owner.token"
     file.write_text("mine")
     err = refused(command, visits, "--user", "visitor", "--new-ledger", "--budget", 2, "--token-file", file)
-    assert "token_file must be a new file: file exists" in err
+    assert "--token-file must be a new file: file exists" in err
     assert {path.name for path in tmp_path.iterdir()} == {"visits.csv", "owner.token"}
 
 
@@ -168,7 +168,7 @@ def test_a_new_ledger_does_not_replace_one_that_is_there(command, visits):
         (["--ledger", "mysql://x/y", "--key", "k"], "a ledger must be the path of a file, or postgresql://"),
         (["--delay", "soon"], "delay must be a number of seconds"),
         (["--delay", "0"], "delay must be a number of seconds"),
-        (["--unit", "row"], 'or unit="row" must be given, and not both'),
+        (["--unit", "row"], "or --unit row must be given, and not both"),
         (["--columns", "cuntry"], "no column 'cuntry'; did you mean 'country'?"),
         (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid port 0"),
     ],

@@ -98,11 +98,11 @@ def test_a_certificate_that_cannot_be_served_is_refused_at_the_start(command, vi
     (tmp_path / "junk").write_text("junk")
     start = ("serve", visits, "--user", "visitor", "--tls-cert")
     for arguments, says in [
-        ((cert,), "tls_cert and --tls-key must be given together"),
-        ((tmp_path / "none", "--tls-key", key), "tls_cert must be a file in PEM that can be read"),
-        ((cert, "--tls-key", tmp_path / "none"), "tls_key must be a file in PEM that can be read"),
-        ((tmp_path / "junk", "--tls-key", key), "tls_cert must be a certificate, and --tls-key its key"),
-        ((key, "--tls-key", key), "tls_cert must be a certificate, and --tls-key its key"),
+        ((cert,), "--tls-cert and --tls-key must be given together"),
+        ((tmp_path / "none", "--tls-key", key), "--tls-cert must be a file in PEM that can be read"),
+        ((cert, "--tls-key", tmp_path / "none"), "--tls-key must be a file in PEM that can be read"),
+        ((tmp_path / "junk", "--tls-key", key), "--tls-cert must be a certificate, and --tls-key its key"),
+        ((key, "--tls-key", key), "--tls-cert must be a certificate, and --tls-key its key"),
         ((cert, "--tls-key", key.with_name("sealed.pem")), "without a password"),
     ]:
         code, _, err = command(*start, *arguments)

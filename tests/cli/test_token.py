@@ -52,7 +52,7 @@ def test_the_list_shows_who_and_since_when_and_no_token(command, ledger):
     [
         (["add", "olga", "--role", "admin"], "role must be owner or analyst, got 'admin'"),
         (["add", "olga", "--expires", "soon"], "expires must be a moment to come"),
-        (["add", "olga", "--most-epsilon", "1"], "most_epsilon is for an owner"),
+        (["add", "olga", "--most-epsilon", "1"], "--most-epsilon is for an owner"),
         (["add", ""], "name must be 1 to 100 printable characters"),
         (["revoke", "olga"], "name must be that of a token, got 'olga'; see `sparsegate token list`"),
     ],
@@ -97,7 +97,7 @@ def test_a_token_file_that_is_there_is_refused_before_a_token_is_made(command, l
     file.write_text("mine")
     code, out, err = command("token", "add", "olga", "--ledger", ledger, "--token-file", file)
     assert (code, out) == (2, "")
-    assert "token_file must be a new file: file exists" in err
+    assert "--token-file must be a new file: file exists" in err
     assert file.read_text() == "mine"
     assert json.loads(command("token", "list", "--json", "--ledger", ledger)[1]) == []
 

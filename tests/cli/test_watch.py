@@ -208,7 +208,9 @@ def test_wrong_options_are_explained_in_one_line(command, visits: Path, options:
     assert hint in err
 
 
-def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_is_quiet(visits: Path, tmp_path: Path) -> None:
+def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_names_the_cost(
+    visits: Path, tmp_path: Path
+) -> None:
     """A line that is no UTF-8 is refused on the way, in a locale that would not take it."""
     program = [sys.executable, "-c", "from sparsegate.cli import main; main()", "watch", str(visits), *GATE]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -225,6 +227,21 @@ def test_answers_leave_before_the_next_condition_is_read_and_ctrl_c_is_quiet(vis
         assert watch.wait(timeout=30) == 130
         assert watch.stdout.read() == ""
         assert watch.stderr.read() == (
-            "sparsegate: where must be UTF-8 text without a zero byte (character 9), got '\\udcff'\n"
+            "sparsegate: line 1: where must be UTF-8 text without a zero byte (character 9), got '\\udcff'\n"
+            "sparsegate: interrupted after epsilon 10 was paid: count it as spent; the answers above are paid for, and "
+            "kept nowhere: with --ledger they would be\n"
         )
     assert list(tmp_path.glob("sparsegate-*")) == []
+
+
+def test_a_file_of_conditions_has_each_bad_line_named_before_anything_is_paid(command, visits: Path, tmp_path) -> None:
+    listed = tmp_path / "questions.txt"
+    listed.write_text("# of the shop\ncountry = 'DE'\n\ncountry =\nnowhere = 1\npage = '/pay'\n")
+    ledger = Ledger.create(tmp_path / "x.ledger", dataset="visits", budget=30)
+    code, out, err = command("watch", visits, *GATE, "--conditions", listed, "--ledger", tmp_path / "x.ledger")
+    first, second, last = err.splitlines()
+    assert (code, out) == (2, "")
+    assert first.startswith(f"sparsegate: {listed}:4: where ")
+    assert second.startswith(f"sparsegate: {listed}:5: where ")
+    assert "2 of 4 conditions are refused, nothing was spent" in last
+    assert len(ledger.entries()) == 1

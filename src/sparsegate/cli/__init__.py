@@ -6,22 +6,25 @@ import signal
 import sys
 import threading
 import warnings
+from contextlib import suppress
 from typing import NoReturn
 
+from sparsegate.cli.wording import Interrupted
 from sparsegate.errors import SparsegateError
 
 
-class _Terminated(SystemExit):
-    """SIGTERM, as an exception: folders of temporary data go on the way out."""
+class _Ended(SystemExit):
+    """A signal that ends the process, as an exception: folders of temporary data go on the way out."""
 
 
 def main() -> None:
-    """Run the command line: a refusal is one line and exit code 2, Ctrl-C is silent and exit code 130.
+    """Run the command line: a refusal is one line and exit code 2, Ctrl-C is one line and exit code 130.
 
-    SIGTERM ends the process as it would have, after what is open was closed.
+    SIGTERM, and SIGHUP where it was not ignored before, end the process as they would have, after what is open was
+    closed.
     """
     alone = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, _terminate) if alone else None
+    before = {number: signal.signal(number, _end) for number in _ENDING if alone and _heard(number)}
     shown, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
         # Here, not above: typer and rich are heavy, and Ctrl-C may come while they load.
@@ -29,23 +32,37 @@ def main() -> None:
 
         app(prog_name="sparsegate")
     except SparsegateError as error:
-        sys.stderr.write(f"sparsegate: {' '.join(str(error).split())}\n")
+        _say(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted) as stopped:
+        _say(str(stopped) or "interrupted")
         sys.exit(130)
-    except _Terminated:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTERM)
+    except _Ended as ended:
+        number = int(ended.code or 0)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
     finally:
         warnings.formatwarning = shown
-        if alone:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _heard(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is not signal.SIG_IGN  # nohup ignores SIGHUP
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # the terminal may be gone
+        sys.stderr.write(f"sparsegate: {' '.join(text.split())}\n")
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
     return f"sparsegate: {message}\n"
 
 
-def _terminate(number: int, _: object) -> NoReturn:
+def _end(number: int, _: object) -> NoReturn:
     signal.signal(number, signal.SIG_IGN)  # a second one must not cut the cleaning short
-    raise _Terminated(128 + number)
+    raise _Ended(number)
+
+
+_ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]

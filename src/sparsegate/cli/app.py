@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from sparsegate import __version__
+from sparsegate.cli.wording import speak
 
 COMMANDS = (
     "variants",
@@ -48,10 +49,13 @@ class Commands(TyperGroup):
             found = alone
         command = typer.main.get_command(found)
         command.name = cmd_name
+        speak(command)
         return command
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, **_OPTIONS)
+app = typer.Typer(
+    cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}, **_OPTIONS
+)
 
 
 def _print_version(wanted: bool) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import typer
 
 import sparsegate as sg  # sg.Ledger is loaded when it is first used: SQLAlchemy is slow to load
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
-from sparsegate.ledger.account import Entry, exact_amount
+from sparsegate.ledger.account import Amount, Entry, exact_amount
 
 NOT_RECORDED = "not recorded"
 
@@ -57,7 +57,10 @@ class Spending:
     dataset: str | None
     recorded: str = NOT_RECORDED
     again: str = "the result is lost: with --ledger it would be kept"
-    when_charged: Callable[[], object] = field(default=lambda: None)
+    stage: Callable[[str], object] = field(default=lambda stage: None)
+    charged: Amount | None = None
+    gave: Mapping[str, Any] | None = None
+    """The release, once it is made: whatever stops the command later, it can be printed."""
     _opened: sg.Ledger | None = None
 
     def __post_init__(self) -> None:
@@ -66,6 +69,22 @@ class Spending:
                 raise ParameterError(name, "needs a ledger to belong to", next_step="give --ledger FILE too")
         if self.budget_delta is not None and self.budget is None:
             raise ParameterError("budget_delta", "needs a budget beside it", next_step="give --budget too")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, stopped: object, trace: object) -> None:
+        """Ctrl-C says what was spent."""
+        if isinstance(stopped, KeyboardInterrupt):
+            raise KeyboardInterrupt(self.interrupted) from None
+
+    @property
+    def interrupted(self) -> str:
+        """What is said to whoever stopped the command: what it has cost."""
+        if self.charged is None:
+            return "interrupted, nothing was spent"
+        where = "count it as spent" if self.ledger is None else f"charged as {self.recorded}"
+        return f"interrupted after {self.charged} was paid: {where}; {self.again}"
 
     def check(self, epsilon: Number, delta: Number = 0) -> None:
         """Refuse early, before the data is read, what ``spend`` would refuse; write nothing."""
@@ -82,18 +101,20 @@ class Spending:
 
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry | None:
         """Charge the ledger, and note for the record where."""
-        entry = None
+        amount, entry = exact_amount(epsilon, delta), None
         if self.ledger is not None:
             self._opened = self._opened or self._made(self.ledger)
             entry = self._opened.spend(epsilon=epsilon, delta=delta, what=what)
             self.recorded = recorded(entry.number, self._opened.dataset)
             place = self._opened.database.shown
             self.again = f"print it again: sparsegate ledger show {place} --release {entry.number}"
-        self.when_charged()
+        self.charged = amount
+        self.stage("drawing")
         return entry
 
     def keep(self, entry: Entry | None, gave: Mapping[str, Any]) -> None:
         """Store what was released."""
+        self.gave = gave
         if entry is not None and self._opened is not None:
             self._opened.keep(entry, gave)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sparsegate.cli.busy import busy
 from sparsegate.cli.options import (
     AsJson,
     Dataset,
@@ -146,16 +143,19 @@ def top(
     # The same as in the record, so that a refusal comes before the data is read.
     spending.check(question.total, question.delta if request is None else question.delta_used(request))
     ready_to_print()
-    with _busy() as stage:
-        stage("reading and counting")
-        spending.when_charged = partial(stage, "drawing")
-        release = top_items(
-            files, table=table, sql=sql, item=item, user=user, domain=candidates, **public, ledger=spending
-        )
-    printed = PrintedTop(kept={"item": question.item, **release.published()}, recorded=spending.recorded)
     try:
-        print_top(printed, as_json=as_json, as_csv=as_csv, again=spending.again)
-    finally:  # it is paid for: a reader who left early must not cost the picture too
+        with spending, busy("reading and counting") as spending.stage:
+            top_items(files, table=table, sql=sql, item=item, user=user, domain=candidates, **public, ledger=spending)
+    finally:  # after Ctrl-C, too: it is paid for
+        if spending.gave is not None:
+            with spending:
+                _show(PrintedTop(kept=spending.gave, recorded=spending.recorded), spending.again, plot, as_json, as_csv)
+
+
+def _show(printed: PrintedTop, again: str, plot: str | None, as_json: bool, as_csv: bool) -> None:
+    try:
+        print_top(printed, as_json=as_json, as_csv=as_csv, again=again)
+    finally:  # a reader who left early must not cost the picture too
         if plot is not None:
             draw_bars(plot, printed)
 
@@ -165,15 +165,3 @@ def _candidates(text: str) -> str | int | Path:
     if re.fullmatch(r"\d+(_\d+)*", text, re.ASCII):
         return int(text)
     return text if text == "observed" else Path(text)
-
-
-@contextmanager
-def _busy() -> Iterator[Any]:
-    """A sign of life on a terminal: which stage, never how much of it, because that would tell how many rows."""
-    if not sys.stderr.isatty():
-        yield lambda stage: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("reading") as status:
-        yield status.update

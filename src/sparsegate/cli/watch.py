@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,11 @@ from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.sparse_vector import SparseVector, gate_calibration
+
+if TYPE_CHECKING:
+    from sparsegate.tables.matching import MatchingUsers
+
+KEPT = "the answers above are paid for, and kept nowhere: with --ledger they would be"
 
 
 def watch(
@@ -71,7 +76,7 @@ def watch(
         raise ParameterError(
             "user", 'or unit="row" must be given, and not both', next_step="say whom the rows belong to"
         )
-    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
+    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=KEPT)
     public: dict[str, Any] = {
         "threshold": threshold,
         "cutoff": cutoff,
@@ -82,11 +87,12 @@ def watch(
     prepared = gate_calibration(**public)
     prepared.lattice.steps(threshold, "threshold")
     spending.check(epsilon)
-    listed = where if where is not None else None if conditions == "-" else _lines(conditions or "")
+    numbered = None if conditions == "-" else _lines(conditions) if conditions else [*enumerate(where or (), start=1)]
+    listed = None if numbered is None else [text for _, text in numbered]
     names = [*([] if user is None else [user]), *(name for text in listed or () for name in names_in(text))]
     asked = list({name.casefold(): name for name in reversed(names)}.values())
     ready_to_print()
-    with Workspace() as workspace, quiet("the files cannot be read"):
+    with spending, Workspace() as workspace, quiet("the files cannot be read"):
         # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
         # once, not once for each condition.
         opened = workspace.run(lambda: workspace.open(files, table=table, sql=sql, copy=True, columns=asked, user=user))
@@ -98,8 +104,7 @@ def watch(
                 "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
             )
         counts = MatchingUsers(opened, user=workspace.people)
-        for condition in listed or ():
-            counts.check(condition)
+        _check(counts, numbered or (), file=conditions)
         unit_text = "row" if user is None else "user"
         what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
         paid = charge(spending, epsilon=epsilon, what=what)
@@ -119,11 +124,11 @@ def watch(
                     "recorded": spending.recorded,
                 }
             )
-            for condition in listed if listed is not None else _standard_input():
+            for line, condition in numbered if numbered is not None else _standard_input():
                 try:
                     count = workspace.run(partial(counts.count, condition))
                 except ParameterError as error:
-                    report.refuse(error)
+                    report.refuse(error, line)
                     continue
                 except TableError as error:
                     raise TableError(f"{error}; the answers above are paid for") from None
@@ -161,9 +166,9 @@ class WatchReport:
     def close(self) -> None:
         self._tell({"closed": True})
 
-    def refuse(self, error: ParameterError) -> None:
+    def refuse(self, error: ParameterError, line: int) -> None:
         self.refused = True
-        typer.echo(f"sparsegate: {' '.join(str(error).split())}", err=True)
+        typer.echo(f"sparsegate: line {line}: {' '.join(str(error).split())}", err=True)
 
     def repeat(self, kept: Iterable[Mapping[str, Any]]) -> None:
         for part in kept:
@@ -208,20 +213,37 @@ def _estimate(part: Mapping[str, Any]) -> str:
     return f"  (about {part['estimate']:,}, standard error {part['standard_error']:,})" if "estimate" in part else ""
 
 
-def _lines(file: str) -> list[str]:
+def _check(counts: MatchingUsers, numbered: Sequence[tuple[int, str]], *, file: str | None) -> None:
+    """Refuse all conditions if one is wrong, before anything is paid; of a file say of each bad line what is wrong."""
+    refused = []
+    for line, condition in numbered:
+        try:
+            counts.check(condition)
+        except ParameterError as error:
+            if file is None:
+                raise
+            refused.append(f"sparsegate: {file}:{line}: {' '.join(str(error).split())}")
+    if refused:
+        typer.echo("\n".join(refused), err=True)
+        bad = f"{len(refused)} of {len(numbered)} conditions are refused, nothing was spent"
+        raise ParameterError("conditions", f"must all be right: {bad}", file, "mend the lines named above")
+
+
+def _lines(file: str) -> list[tuple[int, str]]:
     try:
         return list(_stream(Path(file).read_text(encoding="utf-8").splitlines()))
     except (OSError, UnicodeDecodeError):
         raise ParameterError("conditions", "must be a readable text file, or -", file, "check the path") from None
 
 
-def _standard_input() -> Iterator[str]:
+def _standard_input() -> Iterator[tuple[int, str]]:
     if isinstance(sys.stdin, io.TextIOWrapper):
         # A byte that is no UTF-8 is then a condition to refuse like any other, not the end of the stream.
         sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
     return _stream(sys.stdin)
 
 
-def _stream(lines: Iterable[str]) -> Iterator[str]:
-    """Conditions without blank lines and comments."""
-    return (line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "--")))
+def _stream(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Conditions and their lines, without blank lines and comments."""
+    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    return ((number, line) for number, line in stripped if line and not line.startswith(("#", "--")))

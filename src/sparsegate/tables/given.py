@@ -34,6 +34,9 @@ class Given:
         """Do the work on the table, in such a way that Ctrl-C stops it."""
         return work()
 
+    def pay(self) -> None:
+        """To be called by the work before it is charged: if it was to stop it stops here, and later it cannot."""
+
     def check_item(self, item: str | None) -> None:
         """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
         if item is None:
@@ -60,6 +63,9 @@ class GivenFiles(Given):
 
     def run(self, work: Callable[[], Result]) -> Result:
         return self.workspace.run(work)
+
+    def pay(self) -> None:
+        self.workspace.pay()
 
     def check_item(self, item: str | None) -> None:
         if item is None and self.workspace.kind != "FIMI":

@@ -174,6 +174,7 @@ def _released(opened: Given, question: Question, domain: Any, noise: Source, led
         what += f", unit {record.unit}, method {record.method}, domain {record.domain}"
         what += f", sums of {question.value} clipped to {record.clip}" if question.value else ""
         what += f", where {question.where}" if question.where else ""
+        opened.pay()
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
         release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
         keep({"release": "top_items", "item": question.item, **release.published()})

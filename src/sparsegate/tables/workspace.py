@@ -15,7 +15,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError
@@ -43,6 +43,10 @@ class Workspace:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
+        self._turn = threading.Lock()
+        self._stopped: BaseException | None = None
+        self._paying = False
+        self._done = threading.Event()
 
     def __enter__(self) -> Self:
         import duckdb
@@ -62,14 +66,22 @@ class Workspace:
         self._connection.execute("SET enable_progress_bar = false")
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: object = None, *_: object) -> None:
+        while self._paying and not self._done.is_set():  # a second signal came: what is paid for is kept all the same
+            with suppress(KeyboardInterrupt, SystemExit):
+                self._done.wait()
         self._stack.close()
+        if self._stopped is not None and kind is None:
+            raise self._stopped
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Do ``work`` while this thread waits, so that a signal stops the engine at once instead of after its query."""
+        """Do ``work`` while this thread waits, so that a signal stops the engine at once instead of after its query.
+
+        Work that has called ``pay`` is finished all the same, and the signal waits until the workspace is left.
+        """
         outcome: list[Result] = []
         trouble: list[BaseException] = []
-        done = threading.Event()
+        self._done = done = threading.Event()
 
         def body() -> None:
             try:
@@ -80,16 +92,28 @@ class Workspace:
                 done.set()
 
         threading.Thread(target=body, daemon=True).start()
-        try:
-            done.wait()
-        except (KeyboardInterrupt, SystemExit):
-            # Again and again: between two queries there is nothing to interrupt, and the second would run to its end.
-            while not done.wait(0.05):
-                self._connection.interrupt()
-            raise
+        while not done.is_set():
+            try:
+                done.wait()
+            except (KeyboardInterrupt, SystemExit) as signal:
+                with self._turn:
+                    self._stopped = self._stopped or signal
+                    paying = self._paying
+                # Again and again: between two queries nothing is interrupted, and the second would run to its end.
+                while not paying and not done.wait(0.05):
+                    self._connection.interrupt()
+        if self._stopped is not None and not self._paying:
+            raise self._stopped
         if trouble:
             raise trouble[0]
         return outcome[0]
+
+    def pay(self) -> None:
+        """Called by ``work`` before it is charged: after a signal it stops here, and then no signal stops it."""
+        with self._turn:
+            if self._stopped is not None:
+                raise self._stopped
+            self._paying = True
 
     def open(
         self,
