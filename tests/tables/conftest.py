@@ -6,6 +6,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture(params=[*ENGINES, "spark"])
 def make(request: pytest.FixtureRequest) -> Maker:
-    """A function that makes a table of one engine from columns of whole numbers or strings, None for null."""
+    """A function that makes a table of one engine from columns of one type each, None for null."""
     name = request.param
     if name == "spark":
         session = request.getfixturevalue("spark")
@@ -65,7 +66,12 @@ def table(name: str, columns: Mapping[str, list[Any]]) -> Any:
     """A table of an engine that needs no session."""
     import pyarrow
 
-    kinds = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
+    kinds = {
+        "string": pyarrow.string(),
+        "bigint": pyarrow.int64(),
+        "double": pyarrow.float64(),
+        "decimal(9,2)": pyarrow.decimal128(9, 2),
+    }
     arrow = pyarrow.table({c: pyarrow.array(v, kinds[_sql(v)]) for c, v in columns.items()})
     match name:
         case "pandas":
@@ -93,4 +99,5 @@ def table(name: str, columns: Mapping[str, list[Any]]) -> Any:
 
 
 def _sql(values: list[Any]) -> str:
-    return "string" if any(isinstance(value, str) for value in values) else "bigint"
+    kinds = {str: "string", float: "double", Decimal: "decimal(9,2)"}
+    return next((sql for kind, sql in kinds.items() if any(isinstance(value, kind) for value in values)), "bigint")

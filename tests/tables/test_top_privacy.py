@@ -41,7 +41,8 @@ class Drawn(NamedTuple):
 
 def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Drawn, float]]:
     """Every ordered selection of members, and its probability when scores are peeled at rate epsilon / count."""
-    rate = float(Fraction(request.epsilon) / request.count)
+    moves = request.sensitivity * (1 if request.monotonic else 2)
+    rate = float(Fraction(request.epsilon) / request.count / moves)
     sizes = scores.multiplicities.tolist()
     members = [(group, member) for group, size in enumerate(sizes) for member in range(size)]
     weight = [math.exp(rate * (score - int(scores.values.max()))) for score in scores.values.tolist()]

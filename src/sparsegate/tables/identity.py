@@ -82,7 +82,7 @@ def _double(cell: Any) -> float | None:
     try:
         number = float(cell)
     except OverflowError:
-        return math.copysign(math.inf, cell)
+        return math.inf if cell > 0 else -math.inf
     except Exception:  # a class of its own, say: it must not fail the release
         return None
     return None if number != number else number

@@ -97,6 +97,8 @@ def _typed(column: pandas.Series) -> Any:
     kind = getattr(column.dtype, "pyarrow_dtype", None)
     if kind is not None and pa.types.is_dictionary(kind):  # which may hold a value twice, under two codes
         return column.astype(pd.ArrowDtype(kind.value_type))
+    if kind is not None and pa.types.is_integer(kind) and column.name == "value":  # see ``_plain``
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return column
 
 
@@ -110,6 +112,9 @@ def _plain(table: pyarrow.Table) -> pyarrow.Table:
             dtype = pa.large_string()  # the others hold 2 GB at most, or cannot be grouped
         if dtype != field.type:
             table = table.set_column(place, field.name, table.column(place).cast(dtype))
+        # Values will be doubles, and PyArrow's own cast would raise where one is rounded, and so tell of it.
+        if field.name == "value" and pa.types.is_integer(dtype):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.float64(), safe=False))
     return table
 
 

@@ -1,0 +1,192 @@
+"""Clipped sums: the same whole numbers from every engine, whatever the order of the rows and whatever a cell holds."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.tables.conftest import Maker, table
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.mechanisms.lattice import LIMIT
+from sparsegate.noise import Seeded
+from sparsegate.tables.columns import read_columns
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.sums import CAP, Clip, as_values, sum_items
+from sparsegate.tables.top import top_items
+
+NAN, INF = math.nan, math.inf
+ODD = [0.1, -0.1, 19.99, 0.005, -7.25, 1e16, -1e16, 1e300, INF, -INF, NAN, None, 5e-324, 99.99996]
+
+
+def purchases(cells: list[Any]) -> dict[str, list[Any]]:
+    """Seven buyers and five things, and every cell comes at several of them; nulls among buyers and things."""
+    rows = [(f"i{n % 5}", n % 7, cell) for n, cell in enumerate(cells * 3)]
+    rows += [(None, 1, cells[0]), ("i1", None, cells[0])]
+    random.Random(1).shuffle(rows)
+    return {name: [row[place] for row in rows] for place, name in enumerate(("item", "user", "amount"))}
+
+
+def by_hand(columns: dict[str, list[Any]], clip: Clip, *, users: bool) -> dict[Any, int]:
+    """The scores by the definition, in rationals; only the place of a cell is in double precision, as the page says."""
+    worths: dict[Any, int] = defaultdict(int)
+    step, cap = clip.granularity, float(CAP * clip.granularity)
+    for place, (item, user, cell) in enumerate(zip(*columns.values(), strict=True)):
+        if item is None or (users and user is None) or cell is None or (number := float(cell)) != number:
+            continue
+        scaled = min(max(number, -cap), cap) * float(step.denominator) / float(step.numerator)
+        worths[item, user if users else place] += math.floor(scaled + 0.5)
+    low, high = clip.steps
+    scores: dict[Any, int] = defaultdict(int)
+    for (item, _), worth in worths.items():
+        scores[item] += min(max(worth, low), high)
+    return {item: score for item, score in scores.items() if score != 0}
+
+
+def summed(native: Any, clip: Clip, *, users: bool = True) -> dict[Any, int]:
+    with open_engine(native) as engine:
+        rows, _ = read_columns(engine, "item", "user" if users else None, "amount")
+        counted = sum_items(engine, as_values(rows, "amount"), None, clip, None)
+        found = dict(engine.rows(counted.counts.select("item", "score")))
+    assert sum(counted.histogram.values()) == len(found)
+    return found
+
+
+WHOLE = [7, -3, 2**53 + 1, -(2**63), 2**63 - 1, None, 0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "clip", "users"),
+    [
+        (ODD, (0, 100), False),
+        (ODD, (-30, 12.5), True),
+        (WHOLE, (2, 10**9), True),
+        ([Decimal("0.29"), Decimal("-12.50"), None, Decimal(9)], (-5, 1), True),
+    ],
+    ids=["floats-of-rows", "floats", "whole", "decimals"],
+)
+def test_every_engine_gives_the_sums_of_the_definition(make: Maker, cells: list[Any], clip: Any, users: bool) -> None:
+    columns = purchases(cells)
+    assert summed(make(columns), Clip.of(clip), users=users) == by_hand(columns, Clip.of(clip), users=users)
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars-lazy", "pyarrow", "duckdb"])
+def test_the_order_of_the_rows_moves_no_sum(engine: str) -> None:
+    """Floats would: 0.1 + 1e16 - 1e16 is 0 in one order and 0.1 in another, and other people's rows decide which."""
+    rows = [("a", 1, cell) for cell in (0.1, 3e3, -3e3, 0.7, 1e16, -1e16, 2.2)]
+    found = set()
+    for seed in range(3):
+        random.Random(seed).shuffle(rows)
+        columns = {name: [row[place] for row in rows] for place, name in enumerate(("item", "user", "amount"))}
+        found.add(summed(table(engine, columns), Clip.of((0, 100)))["a"])
+    assert found == {30_000}  # 0.1 + 0.7 + 2.2, in steps of 0.0001
+
+
+def test_a_column_of_objects_or_of_text_is_read_cell_by_cell() -> None:
+    import duckdb
+    import pandas
+
+    cells = [1, Decimal("2.5"), np.float32(0.5), 10**400, -(10**400), True, "7", None, NAN, object()]
+    frame = pandas.DataFrame({"item": [f"i{n}" for n in range(len(cells))], "user": 1})
+    frame["amount"] = pandas.Series(cells, dtype=object)
+    clip = Clip.of((-4, 100), granularity=0.5)
+    assert summed(frame, clip) == {"i0": 2, "i1": 5, "i2": 1, "i3": 200, "i4": -8}
+    text = duckdb.connect().sql(
+        "SELECT * FROM (VALUES ('a', 1, '2.5'), ('b', 1, 'x'), ('c', 1, 'inf')) t(item, \"user\", amount)"
+    )
+    assert summed(text, clip) == {"a": 5, "c": 200}
+    large = table("pyarrow", {"item": ["a"], "user": [1], "amount": [1]})
+    large = large.set_column(2, "amount", [np.array([2**64 - 1], dtype=np.uint64)])
+    assert summed(large, clip) == {"a": 200}
+    assert summed(large.to_pandas(types_mapper=pandas.ArrowDtype), clip) == {"a": 200}
+
+
+numbers = st.decimals(-(10**12), 10**12, places=6).filter(bool)
+
+
+@given(st.tuples(numbers, numbers).filter(lambda ends: ends[0] != ends[1]).map(sorted))
+def test_the_lattice_is_fine_and_leaves_room_for_everybody(ends: list[Decimal]) -> None:
+    clip = Clip.of(ends)
+    assert 10**6 <= Fraction(max(map(abs, ends))) / clip.granularity < 10**7
+    assert clip.sensitivity <= 10**7
+    assert clip.sensitivity * 2**37 <= LIMIT
+    assert CAP * 2**34 <= 2**62
+    assert clip.sensitivity * 26 < CAP
+    assert clip.sensitivity * clip.granularity <= max(map(abs, ends))
+    low, high = clip.steps
+    assert low <= high
+
+
+def ask(native: Any = None, **changes: Any) -> Any:
+    columns = {"item": ["a", "a", "b"], "user": [1, 1, 2], "amount": [60.5, 70.0, 20.25]}
+    asked = {"item": "item", "user": "user", "value": "amount", "clip": (0, 100), "domain": ["a", "b", "c"]}
+    fixed = {"count": 2, "epsilon": 10**4, "source": Seeded(1), "not_private": True}
+    return top_items(table("polars", columns) if native is None else native, **asked | fixed | changes)
+
+
+def test_estimates_and_bars_are_in_the_units_of_the_values() -> None:
+    release = ask(answers_epsilon=10**4)
+    assert release.items == ("a", "b")
+    assert release.estimates == pytest.approx((100, 20.25), abs=0.5)
+    assert release.error_bar == pytest.approx(math.log(20) * 2 * 100 / 10**4, rel=0.01)
+    assert release.error_bar < release.error_bar_all < 1
+    free = ask(max_items_per_user=1)
+    assert free.estimates == pytest.approx((100, 20.25), abs=0.5)
+    assert free.record.answers_epsilon == 0
+    whole = ask(granularity=1, answers_epsilon=1)
+    assert all(isinstance(number, int) for number in (*whole.estimates, whole.error_bar))
+
+
+def test_the_record_states_what_one_person_moves() -> None:
+    record = ask(max_items_per_user=3, clip=(-250, 100.5)).record
+    assert (record.value, record.clip, record.sensitivity, record.touched) == ("amount", (-250, 100.5), 250, 3)
+    assert record.granularity == 0.0001
+    assert "clipped to -250 and 100.5" in record.counted
+    assert record.as_dict()["clip"] == [-250, 100.5]
+    assert ask(value=None, clip=None).record.sensitivity is None
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changes"),
+    [
+        *(
+            ("clip", {"clip": bad})
+            for bad in (None, 5, (1,), (1, 2, 3), (2, 2), (5, 1), (0, INF), (NAN, 1), ("0", "1"))
+        ),
+        *(("clip", {"clip": bad}) for bad in ((0, 1e21), (0, 1e-21), "01")),
+        *(("granularity", {"granularity": bad}) for bad in (0, -1, 101, 1e-6, "x", NAN)),
+        ("clip", {"value": None}),
+        ("granularity", {"value": None, "clip": None, "granularity": 1}),
+        ("value", {"value": 7}),
+        ("clip", {"domain": "observed", "delta": 1e-6, "clip": (-1, 1)}),
+        ("itemset_size", {"itemset_size": 2}),
+        ("above", {"above": 10**6, "count": None, "domain": "observed", "delta": 1e-6, "max_items_per_user": 1}),
+        ("scale", {"epsilon": 1e-9, "max_items_per_user": 1}),
+    ],
+)
+def test_a_bad_parameter_is_named(parameter: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        ask(**changes)
+    assert caught.value.parameter == parameter
+
+
+def test_a_column_that_is_no_number_or_not_there_is_refused_by_its_type() -> None:
+    with pytest.raises(TableError, match="'item' must be numbers, not String"):
+        ask(value="item")
+    with pytest.raises(TableError, match="no column 'amounts'; did you mean 'amount'"):
+        ask(value="amounts")
+
+
+def test_a_threshold_is_in_the_units_of_the_values() -> None:
+    asked = {"method": "sparse-vector", "count": 1, "epsilon": 10**6}
+    assert ask(**asked, threshold=99.5).items == ("a",)
+    assert ask(**asked, threshold=100.5).items == ()
+    assert ask(**asked, threshold=Fraction(201, 10), clip=(0, 20.25), domain=["b"]).items == ("b",)
