@@ -21,20 +21,21 @@ FILES = sorted((SOURCE / "sparsegate").rglob("*.py"))
 
 # A room may import itself and the rooms of its row. The root is `sparsegate/__init__.py`: it gathers the
 # public names, so a room that imported it would import everything.
-_CORE = {"errors", "budget", "noise", "mechanisms"}
+_CORE = {"errors", "display", "budget", "noise", "mechanisms"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "display": {"errors"},
     "budget": {"errors"},
     "noise": {"errors"},
-    "mechanisms": {"errors", "budget", "noise"},
+    "mechanisms": {"errors", "display", "budget", "noise"},
     "privacy": _CORE,
     "evaluation": _CORE,
-    "ledger": {"errors", "budget"},
+    "ledger": {"errors", "display", "budget"},
     "conditions": {"errors"},
     "tables": _CORE | {"ledger", "conditions"},
     "service": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions"},
     "cli": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions", "service", "auditor", "testing", "root"},
-    "auditor": {"errors"},
+    "auditor": {"errors", "display"},
     "testing": {"errors", "auditor"},
     "root": _CORE | {"privacy", "evaluation", "tables", "ledger", "service", "auditor", "testing"},
 }

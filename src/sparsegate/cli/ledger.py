@@ -17,9 +17,11 @@ from rich.table import Table
 
 import sparsegate as sg
 from sparsegate.cli.options import LedgerDelta, recorded
-from sparsegate.cli.printed_top import PrintedTop, print_top
-from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, printable, ready_to_print
+from sparsegate.cli.printed_top import print_top
+from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, ready_to_print
 from sparsegate.cli.watch import WatchReport
+from sparsegate.display.plain import printable
+from sparsegate.display.published_top import PrintedTop
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_text
 

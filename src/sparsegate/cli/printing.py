@@ -76,8 +76,3 @@ def ready_to_print() -> None:
 def takes_unicode() -> bool:
     """Whether standard output can encode all characters; if not, JSON escapes them."""
     return (sys.stdout.encoding or "").lower().startswith("utf")
-
-
-def printable(value: object) -> str:
-    """A cell as text without control characters: an item's name must not steer the terminal it is shown on."""
-    return "".join(mark if mark.isprintable() else "�" for mark in str(value))

@@ -53,18 +53,17 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
+from sparsegate.display.plain import exact_text as exact_text
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
 _DIGITS = 400
 _PLACES = 12
-_LONGEST_BITS = 12_000  # Python turns integers of up to 4,300 digits into text, and 14,000 bits are those
 _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGITS - 1}}})?", re.ASCII)
 
 
@@ -237,29 +236,6 @@ def rounded_down(epsilon: Fraction) -> Fraction:
     '0.666666666666'
     """
     return Fraction(math.floor(epsilon * 10**_PLACES), 10**_PLACES)
-
-
-def exact_text(value: Fraction) -> str:
-    """The exact value as text: a decimal where one ends, else p/q; a sum that no text can hold, to 15 digits.
-
-    >>> exact_text(Fraction(1, 8)), exact_text(Fraction(1, 3)), exact_text(Fraction(20))
-    ('0.125', '1/3', '20')
-    """
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
-        with localcontext() as context:  # no amount, but a sum of amounts of hundreds of digits may be as long as this
-            context.prec = 15
-            return f"about {Decimal(value.numerator) / Decimal(value.denominator)}"
-    rest, digits = value.denominator, 0
-    for prime in (2, 5):
-        power = 0
-        while rest % prime == 0:
-            rest, power = rest // prime, power + 1
-        digits = max(digits, power)
-    if rest != 1:
-        return str(value)
-    with localcontext() as context:
-        context.prec = digits + len(str(value.numerator)) + 1
-        return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
 
 
 @lru_cache(maxsize=4096)  # a ledger of many entries holds few different amounts

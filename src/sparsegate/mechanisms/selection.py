@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -21,52 +21,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.budget import Allocation, Keep, Number, Spender, charge, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.accounting import Accountant, selection_event
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.choice import choose
 from sparsegate.mechanisms.scores import Scores, ScoresLike
+from sparsegate.mechanisms.selected import CONFIDENCE, Selection
 from sparsegate.mechanisms.selection_accuracy import Promise
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS, OPTIONS, Ready
 from sparsegate.noise import Source
-
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Selection:
-    """What was selected. This, and nothing else of the run, may be released.
-
-    ``indices`` are positions in the array that was given; ``items`` the keys of the mapping, or the labels of
-    the series. The other is None. They are in the order selected, or sorted where ``method`` selects a set. Methods
-    with a threshold may select fewer than asked for. ``delta`` is what was used of the delta given: 0
-    unless ``method`` is "gumbel".
-
-    ``estimates`` are the noisy scores of the selected, one for each, where they come free; else None. They are those
-    that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
-    within ``error_bar`` of the true score, however the scores lie, and the probability with which all of them lie
-    within ``error_bar_all`` (``mechanisms.noisy_scores``).
-    """
-
-    method: str
-    budget: Budget
-    delta: Fraction = Fraction(0)
-    indices: NDArray[np.int64] | None = None
-    items: tuple[Hashable, ...] | None = None
-    estimates: NDArray[np.int64] | NDArray[np.float64] | None = None
-    error_bar: int | float | None = None
-    error_bar_all: int | float | None = None
-    confidence: float = CONFIDENCE
-
-    def __len__(self) -> int:
-        chosen = self.items if self.indices is None else self.indices
-        return 0 if chosen is None else len(chosen)
-
-    def dp_event(self, accountant: Accountant = "rdp") -> Any:
-        """This selection as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld"."""
-        spent = {"epsilon": self.budget.total, "delta": self.delta, "count": len(self)}
-        return selection_event(self.method, **spent, accountant=accountant)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

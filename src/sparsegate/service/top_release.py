@@ -33,9 +33,8 @@ def release_top(store: GateStore, dataset: CountedTable, request: KeyedRequest, 
         found = top_items(dataset.relation(), **dataset.unit_options, ledger=paid, **question)
     except _Given as given:
         return given.response
-    view = {name: value for name, value in found.published().items() if name != "confidence"}
-    gave = {"release": "top_items", "item": question["item"], **found.published()}
-    store.finish(request, TOP, response := json.dumps(view), gave)
+    given = found.published()
+    store.finish(request, TOP, response := json.dumps(given), {"release": "top_items", **given})
     return response
 
 

@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from sparsegate.budget import Number
+from sparsegate.display.chosen import published_items
+from sparsegate.display.plain import exact_text
+from sparsegate.display.published_top import SCHEMA, TopTable
 from sparsegate.errors import ParameterError
-from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.accounting import Accountant, composed, pure_event, selection_event
+
+AMOUNTS = ("epsilon", "delta", "answers_epsilon")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +32,10 @@ class Record:
     ``accounting`` how an observed domain spent epsilon and delta: by which theorem of ``tables.observed_domain``. Where
     all items that about ``above`` units have were asked for, those of fewer than ``never_below`` are never among them
     and those of ``always_from`` or more always are. ``ordered`` says whether items are in the
-    order selected, and ``touched`` how many of them one unit can have. Where sums of the column ``value`` were
-    ranked, clipped to ``clip``, one unit moves each by at most ``sensitivity``, and all of them together by at most
-    ``touched`` times that; ``granularity`` is the step of their lattice. Options that the release did not use are None.
+    order selected, ``item`` is the column that was ranked, and ``touched`` says how many of them one unit can have.
+    Where sums of the column ``value`` were ranked, clipped to ``clip``, one unit moves each by at most ``sensitivity``,
+    and all of them together by at most ``touched`` times that; ``granularity`` is the step of their lattice. Options
+    that the release did not use are None.
     ``private`` is False where the noise came from a seed.
     """
 
@@ -61,28 +66,28 @@ class Record:
     sensitivity: int | float | None
     private: bool
     version: str
+    item: str = "item"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The record as JSON takes it; a fraction becomes the nearest float, and what was not used is left out."""
+    def published(self) -> dict[str, Any]:
+        """The record as JSON takes it: epsilon and delta exact, in text; what was not used is left out."""
         entries = {field.name: getattr(self, field.name) for field in fields(self)}
         entries["clip"] = None if self.clip is None else list(self.clip)
-        return {
+        exact = {name: exact_text(getattr(self, name)) for name in AMOUNTS}
+        shown = {
             name: float(value) if isinstance(value, Fraction | Decimal | np.generic) else value
             for name, value in entries.items()
             if value is not None
         }
-
-    def published(self) -> dict[str, Any]:
-        """The same with epsilon and delta as exact decimals, in text: what is printed, served and stored."""
-        exact = {name: exact_text(getattr(self, name)) for name in ("epsilon", "delta", "answers_epsilon")}
-        return {**self.as_dict(), **exact}
+        return {**shown, **exact}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopItems:
+class TopItems(TopTable):
     """The chosen items in the order selected, which is part of what may be released; an itemset is a tuple of items.
 
     What was selected as a set (``record.ordered`` is False) is sorted by label, or the largest estimates come first.
+    ``for item, estimate in top`` goes through them, ``top[0]`` is the first; ``to_pandas``, ``to_polars``, ``to_arrow``
+    and ``to_dict`` convert them, ``plot`` draws them, and a notebook shows a table.
 
     ``estimates`` are the noisy counts of the items, or sums where those were ranked, in their order; None where none
     were paid for. Each lies within
@@ -101,9 +106,6 @@ class TopItems:
     error_bar_all: int | float | None = None
     confidence: float = 0.95
 
-    def __len__(self) -> int:
-        return len(self.items)
-
     def dp_event(self, accountant: Accountant = "rdp") -> Any:
         """This release as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld"."""
         record = self.record
@@ -116,15 +118,21 @@ class TopItems:
         )
         return composed([selected, pure_event(answers, accountant)]) if answers else selected
 
+    def to_dict(self) -> dict[str, Any]:
+        """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/json.md."""
+        return self.published()
+
     def published(self) -> dict[str, Any]:
-        """The release as JSON takes it."""
+        """The same: what is printed, served and stored."""
+        record = self.record
         return {
-            "items": list(self.items),
-            "estimates": None if self.estimates is None else list(self.estimates),
+            "schema": SCHEMA,
+            "item": record.item,
+            "items": published_items(self, ranked=record.ordered),
             "error_bar": self.error_bar,
             "error_bar_all": self.error_bar_all,
             "confidence": self.confidence,
-            "record": self.record.published(),
+            "record": record.published(),
         }
 
 

@@ -177,7 +177,7 @@ def _released(opened: Given, question: Question, domain: Any, noise: Source, led
         opened.pay()
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
         release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
-        keep({"release": "top_items", "item": question.item, **release.published()})
+        keep({"release": "top_items", **release.published()})
     return release
 
 
@@ -319,4 +319,5 @@ class Prepared:
             sensitivity=None if question.sums is None else question.sums.values(question.sensitivity),
             private=private,
             version=installed_version(),
+            item=question.item,
         )

@@ -1,0 +1,73 @@
+"""Values as JSON takes them: amounts of privacy are exact decimals in text, and nothing is beyond JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from decimal import Decimal, localcontext
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+_LONGEST_BITS = 12_000  # Python turns integers of up to 4,300 digits into text, and 14,000 bits are those
+
+
+def exact_text(value: Fraction) -> str:
+    """The exact value as text: a decimal where one ends, else p/q; a sum that no text can hold, to 15 digits.
+
+    >>> exact_text(Fraction(1, 8)), exact_text(Fraction(1, 3)), exact_text(Fraction(20))
+    ('0.125', '1/3', '20')
+    """
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
+        with localcontext() as context:  # no amount, but a sum of amounts of hundreds of digits may be as long as this
+            context.prec = 15
+            return f"about {Decimal(value.numerator) / Decimal(value.denominator)}"
+    rest, digits = value.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        digits = max(digits, power)
+    if rest != 1:
+        return str(value)
+    with localcontext() as context:
+        context.prec = digits + len(str(value.numerator)) + 1
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+
+
+def amount_text(value: float | Fraction) -> str:
+    """An epsilon or a delta; a float stands for the decimal that it prints as.
+
+    >>> amount_text(1e-8), amount_text(0.1), amount_text(Fraction(1, 2))
+    ('0.00000001', '0.1', '0.5')
+    """
+    return exact_text(value if isinstance(value, Fraction) else Fraction(str(value)))
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON takes it: a number that is none there, and anything else that JSON lacks, as text.
+
+    >>> plain({"loss": math.inf, "epsilon": Fraction(1, 10), "answers": (1, 2)})
+    {'loss': 'inf', 'epsilon': '0.1', 'answers': [1, 2]}
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "tolist"):  # an array of numpy, or one of its numbers
+        return plain(value.tolist())
+    return [plain(part) for part in value] if isinstance(value, Sequence) else str(value)
+
+
+def printable(value: object) -> str:
+    """A cell as text without control characters: an item's name must not steer what it is shown on."""
+    return "".join(mark if mark.isprintable() else "�" for mark in str(value))

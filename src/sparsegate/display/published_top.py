@@ -1,0 +1,188 @@
+"""A private top-c as it is published: one form for JSON, ledgers, HTTP and Python, and what is shown of it.
+
+Everything here was released by a mechanism or is a public parameter. What was read, dropped or ignored is nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sparsegate.display.bar_chart import bar_chart
+from sparsegate.display.chosen import Chosen, ChosenTable, published_items
+from sparsegate.display.sheet import Sheet
+from sparsegate.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA: Final = "sparsegate/top/1"
+
+UNREMARKABLE = (("itemset_size", 1), ("ordered", True), ("private", True), ("answers_epsilon", "0"))
+"""Entries of a record that are not shown beside a table, because they are what one expects."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedTop:
+    """A release of top items as it was published, now or by an older version, to be shown.
+
+    Fresh, from a ledger or from a service, it is shown the same. ``recorded`` says where it is recorded.
+    """
+
+    kept: Mapping[str, Any]
+    recorded: str = ""
+
+    @property
+    def item(self) -> str:
+        """The column that was ranked."""
+        return str(self.kept.get("item", "item"))
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the items have noisy counts."""
+        return self.kept["error_bar"] is not None
+
+    @property
+    def headings(self) -> list[str]:
+        """One heading for each part of an item: a set of two has two."""
+        size = self.kept["record"]["itemset_size"]
+        name = "item" if self.item in ("rank", "estimate") else self.item
+        return [name] if size == 1 else [f"{name} {part}" for part in range(1, size + 1)]
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the place of an item means something: what was selected as a set is in the order of its labels."""
+        record = self.kept["record"]
+        return bool(record.get("ordered", "above" not in record))
+
+    @property
+    def chosen(self) -> list[Chosen]:
+        """The items in their order, a set of them as a tuple. Before there was a schema, items were bare labels."""
+        old = self.kept.get("estimates") or [None] * len(self.kept["items"])
+        rows = self.kept["items"] if "schema" in self.kept else map(_old_row, self.kept["items"], old)
+        size = self.kept["record"]["itemset_size"]
+        return [Chosen(row["item"] if size == 1 else tuple(row["item"]), row.get("estimate")) for row in rows]
+
+    @property
+    def rows(self) -> list[tuple[tuple[Any, ...], Any]]:
+        """The parts of each item, and its noisy count where there is one."""
+        single = self.kept["record"]["itemset_size"] == 1
+        return [((item,) if single else item, estimate) for item, estimate in self.chosen]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What may be published beside the items: public parameters, epsilon and delta as exact decimals."""
+        return {**self.kept["record"], **({"recorded": self.recorded} if self.recorded else {})}
+
+    @property
+    def bars(self) -> dict[str, Any]:
+        """The error bars and their confidence, where there are counts; older releases lack the one of all."""
+        names = ("error_bar", "error_bar_all", "confidence")
+        return {name: self.kept[name] for name in names if self.kept.get(name) is not None} if self.estimated else {}
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The release by the schema, whichever version stored it."""
+        bars = {name: self.kept.get(name) for name in ("error_bar", "error_bar_all")}
+        items = published_items(self.chosen, ranked=self.ranked)
+        sure = {"confidence": self.kept["confidence"]}
+        return {"schema": SCHEMA, "item": self.item, "items": items, **bars, **sure, "record": self.record}
+
+    @property
+    def asked(self) -> str:
+        """What was asked for, in a few words."""
+        record = self.record
+        return (
+            f"about {record['above']:,} {record['unit']}s or more" if "above" in record else f"top {len(self.chosen)}"
+        )
+
+    @property
+    def cost(self) -> str:
+        """Epsilon and delta, for a title."""
+        record = self.record
+        return f"ε = {record['epsilon']}" + ("" if record["delta"] == "0" else f", δ = {record['delta']}")
+
+    @property
+    def bars_said(self) -> str:
+        """What the error bars say; nothing where there are no counts."""
+        if not self.estimated:
+            return ""
+        sure = f"{100 * self.kept['confidence']:g} %"
+        fresh = self.record["answers_epsilon"] != "0"
+        each = f"each count, {sure} confidence" if fresh else f"{sure} of the counts"
+        said = f"± {self.kept['error_bar']:,} for {each}"
+        if (bar := self.kept.get("error_bar_all")) is not None:
+            said += f"; ± {bar:,} for all at once, {sure} confidence"
+        return said
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What is worth saying beside a table."""
+        shown = {
+            name.replace("_", " "): _said(value)
+            for name, value in self.record.items()
+            if (name, value) not in UNREMARKABLE
+        }
+        return {**shown, **({"error bar": self.bars_said} if self.estimated else {})}
+
+    def sheet(self) -> Sheet:
+        """The release as a table."""
+        rows = self.rows
+        columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))} if self.ranked else {}
+        columns |= {heading: [parts[place] for parts, _ in rows] for place, heading in enumerate(self.headings)}
+        if self.estimated:
+            columns["estimate"] = [estimate for _, estimate in rows]
+        return Sheet(
+            title=f"{self.item}: {self.asked}, {self.cost}",
+            brief=self.bars_said,
+            columns=columns,
+            numbers=frozenset({"rank", "estimate"} & set(columns)),
+            bars="estimate" if self.estimated else None,
+            about=self.notes,
+        )
+
+    def plot(self) -> Figure:
+        """One bar for each item in the order of the release, with the error bars of each and of all."""
+        if not self.estimated:
+            raise ParameterError("plot", "needs noisy counts to draw", next_step="pay for them with answers_epsilon")
+        record, rows = self.record, self.rows
+        sure = f"{100 * self.kept['confidence']:g} %"
+        thick = f"bars hold for {'all at once (thin) and for each (thick)' if 'error_bar_all' in self.bars else 'each'}"
+        said = [f"{record['unit']}s, noisy; {thick}, {sure}", *([record["counted"]] if record.get("counted") else [])]
+        return bar_chart(
+            [" + ".join(map(str, parts)) for parts, _ in rows],
+            [estimate for _, estimate in rows],
+            error_bar=self.kept["error_bar"],
+            error_bar_all=self.kept.get("error_bar_all"),
+            title=(self.item, ", ".join([self.asked, self.cost, *([self.recorded] if self.recorded else [])])),
+            caption="\n".join(said),
+        )
+
+
+class TopTable(ChosenTable):
+    """Top items as a result of rows: what it shows is what ``to_dict`` publishes."""
+
+    __slots__ = ()
+
+    @property
+    def _published(self) -> PrintedTop:
+        return PrintedTop(kept=self.to_dict())
+
+    def sheet(self) -> Sheet:
+        """The release as a table."""
+        return self._published.sheet()
+
+    def plot(self) -> Figure:
+        """One bar for each item in the order of the release, with the error bars of each and of all."""
+        return self._published.plot()
+
+
+def _old_row(item: Any, estimate: Any) -> dict[str, Any]:
+    return {"item": item, **({} if estimate is None else {"estimate": estimate})}
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.15g}"

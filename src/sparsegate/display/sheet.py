@@ -1,0 +1,139 @@
+"""A result as a table, and the table as HTML, Markdown or CSV. Labels are data: they are escaped wherever they go."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from sparsegate.display.plain import printable
+
+_MARKED = re.compile(r"([\\`*_\[\]<>|~&$#]|:(?=//))")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+# Colours are those of the text around it, so that it looks right on light and on dark.
+STYLE = """<style>
+.sparsegate{font:13px/1.5 system-ui,sans-serif;color:inherit;overflow-x:auto}
+.sparsegate p{margin:.3em 0}
+.sparsegate .title{font-weight:600;font-size:14px}
+.sparsegate .brief,.sparsegate summary{opacity:.75}
+.sparsegate table{border-collapse:collapse;margin:.4em 0;background:transparent;color:inherit;font-size:inherit}
+.sparsegate tr,.sparsegate tr:nth-child(even),.sparsegate tr:hover{background:transparent}
+.sparsegate th,.sparsegate td{padding:.2em .9em .2em 0;text-align:left;vertical-align:top;border:0;
+border-bottom:1px solid rgba(128,128,128,.25);white-space:pre-wrap;overflow-wrap:anywhere;max-width:34em}
+.sparsegate th{font-weight:600;border-bottom-color:rgba(128,128,128,.7)}
+.sparsegate .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.sparsegate .bar{min-width:9em;padding-left:.6em}
+.sparsegate details{margin:.4em 0}
+</style>"""
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><title>{title}</title>
+<style>body{{margin:2em auto;max-width:60em;padding:0 1em}}</style></head><body>
+{body}
+</body></html>
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """Named columns of one length, and what there is to say about all rows.
+
+    ``numbers`` are the columns that hold quantities, which labels do not, also where they are whole numbers; ``bars``
+    is the one whose size HTML shows behind its numbers.
+    """
+
+    title: str
+    brief: str = ""
+    columns: Mapping[str, Sequence[Any]]
+    numbers: frozenset[str] = frozenset()
+    bars: str | None = None
+    about: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> Iterable[tuple[Any, ...]]:
+        """The cells of each row."""
+        return zip(*self.columns.values(), strict=True)
+
+    def html(self, *, most: int | None = None) -> str:
+        """A piece of HTML with its own style, for a notebook; of long results the first ``most`` rows."""
+        total = len(next(iter(self.columns.values()), ()))
+        shown = list(self.rows)[:most]
+        left = f'<p class="brief">and {total - len(shown):,} more</p>' if total > len(shown) else ""
+        largest = max((row[list(self.columns).index(self.bars)] for row in shown), default=0) if self.bars else 0
+        head = "".join(f"<th{self._class(name)}>{_html(name)}</th>" for name in self.columns)
+        body = "".join(f"<tr>{''.join(self._cells(row, largest))}</tr>" for row in shown)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if total else "<p>nothing</p>"
+        facts = "".join(f"<tr><th>{_html(name)}</th><td>{_html(said)}</td></tr>" for name, said in self.about.items())
+        about = f"<details><summary>how it was made</summary><table>{facts}</table></details>" if facts else ""
+        brief = f'<p class="brief">{_html(self.brief)}</p>' if self.brief else ""
+        title = f'<p class="title">{_html(self.title)}</p>'
+        return f'{STYLE}<div class="sparsegate">{title}{table}{left}{brief}{about}</div>'
+
+    def page(self) -> str:
+        """A whole page of HTML."""
+        return _PAGE.format(title=_html(self.title), body=self.html().replace("<details>", "<details open>"))
+
+    def markdown(self) -> str:
+        """A table and a list, as GitHub and most others read them."""
+        lines = [" | ".join(map(_markdown, self.columns))]
+        lines += [" | ".join("---:" if name in self.numbers else "---" for name in self.columns)]
+        lines += [" | ".join(_markdown(text) for text in self._texts(row)) for row in self.rows]
+        table = "\n".join(f"| {line} |" for line in lines)
+        brief = [_markdown(self.brief)] if self.brief else []
+        about = "\n".join(f"- {_markdown(name)}: {_markdown(said)}" for name, said in self.about.items())
+        return "\n\n".join([f"**{_markdown(self.title)}**", table, *brief, *([about] if about else [])]) + "\n"
+
+    def csv(self, constant: Mapping[str, object] | None = None) -> str:
+        """Exactly what there is, for programs; ``constant`` columns are the same in every row.
+
+        A label stays as it is: a reader must be able to join it with the labels it came from. Where a spreadsheet could
+        take one for a formula, there is a warning.
+        """
+        fixed = constant or {}
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*self.columns, *fixed])
+        writer.writerows([*row, *fixed.values()] for row in self.rows)
+        texts = {cell for row in self.rows for cell in row if isinstance(cell, str)}
+        if risky := sum(text.startswith(_FORMULA) for text in texts):
+            said = f"{risky} of the labels begin with {', '.join(_FORMULA[:4])} or a tab"
+            warnings.warn(f"{said}: a spreadsheet may run them as formulas, import them as text", stacklevel=2)
+        return out.getvalue()
+
+    def _class(self, name: str) -> str:
+        return ' class="n"' if name in self.numbers else ""
+
+    def _texts(self, row: Sequence[Any]) -> list[str]:
+        return [
+            _number(cell) if name in self.numbers else str(cell) for name, cell in zip(self.columns, row, strict=True)
+        ]
+
+    def _cells(self, row: Sequence[Any], largest: float) -> Iterable[str]:
+        for name, text, cell in zip(self.columns, self._texts(row), row, strict=True):
+            if name == self.bars and largest > 0:
+                share = 100 * cell / largest
+                colour = f"linear-gradient(90deg,rgba(76,120,168,.35) {share:.1f}%,transparent {share:.1f}%)"
+                yield f'<td class="n bar" style="background:{colour}">{_html(text)}</td>'
+            else:
+                yield f"<td{self._class(name)}>{_html(text)}</td>"
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def _html(value: object) -> str:
+    return escape(printable(value))
+
+
+def _markdown(value: object) -> str:
+    return _MARKED.sub(r"\\\1", printable(value))

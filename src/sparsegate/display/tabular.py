@@ -1,0 +1,105 @@
+"""What every result can do: become a dataframe or JSON, show itself in a notebook, be drawn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.display.sheet import Sheet
+from sparsegate.errors import load_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+_EXTRA = "frames"
+_SHOWN_ROWS = 100
+_LABELS = (str, int, float)
+
+
+class Tabular:
+    """A result with rows. What a class adds: ``sheet``, ``to_dict`` and ``plot``."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sheet(self) -> Sheet:
+        """The result as named columns, with what there is to say about them."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON takes it, by the schema that it names; see docs/json.md."""
+
+    @abstractmethod
+    def plot(self) -> Figure:
+        """A picture: a Matplotlib figure of its own, that no global state knows."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A pandas dataframe; ``attrs`` hold the rest of ``to_dict``."""
+        frame = load_extra("pandas", extra=_EXTRA).DataFrame(self._columns())
+        frame.attrs.update(self._rest())
+        return frame  # type: ignore[no-any-return]
+
+    def to_polars(self) -> pl.DataFrame:
+        """A Polars dataframe."""
+        polars = load_extra("polars", extra=_EXTRA)
+        kinds = {name: polars.String for name, values in self._columns().items() if not len(values)}
+        numbers = {name: polars.Int64 for name in kinds if name in self.sheet().numbers}
+        return polars.DataFrame(self._columns(), schema_overrides={**kinds, **numbers})  # type: ignore[no-any-return]
+
+    def to_arrow(self) -> pa.Table:
+        """A PyArrow table; its metadata hold the rest of ``to_dict``, as JSON under "sparsegate"."""
+        import json
+
+        arrow = load_extra("pyarrow", extra=_EXTRA)
+        empty = {name: arrow.int64() if name in self.sheet().numbers else arrow.string() for name in self._columns()}
+        arrays = {
+            name: arrow.array(values, type=None if len(values) else empty[name])
+            for name, values in self._columns().items()
+        }
+        return arrow.table(arrays, metadata={"sparsegate": json.dumps(self._rest())})  # type: ignore[no-any-return]
+
+    def _repr_html_(self) -> str:
+        return self.sheet().html(most=_SHOWN_ROWS)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        sheet = self.sheet()
+        return {
+            name: list(values) if name in sheet.numbers else labels(values) for name, values in sheet.columns.items()
+        }
+
+    def _rest(self) -> dict[str, Any]:
+        return {name: value for name, value in self.to_dict().items() if name != "items"}
+
+
+class Single(Tabular):
+    """A result of one row: its fields are read by name, as from a mapping."""
+
+    __slots__ = ()
+
+    def keys(self) -> Sequence[str]:
+        """The names of the fields; ``dict(result)`` has them with their values."""
+        return [field.name for field in fields(self)]  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+def labels(values: Sequence[Any]) -> list[Any]:
+    """Labels that every dataframe takes: of one type that they all know; others become text.
+
+    >>> labels(["a", "b"]), labels([1, 2**70]), labels([1, "a"])
+    (['a', 'b'], ['1', '1180591620717411303424'], ['1', 'a'])
+    """
+    kinds = set(map(type, values))
+    fits = all(not isinstance(value, int) or abs(value) < 2**63 for value in values)
+    return list(values) if len(kinds) <= 1 and kinds <= {*_LABELS, bool} and fits else [str(value) for value in values]
