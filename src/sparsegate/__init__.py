@@ -23,7 +23,8 @@ from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
 from sparsegate.mechanisms.laplace import laplace
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Selection, select_top
+from sparsegate.mechanisms.selected import Selection
+from sparsegate.mechanisms.selection import select_top
 from sparsegate.mechanisms.sparse_vector import SparseVector, run
 from sparsegate.mechanisms.variants import VARIANTS, Variant
 from sparsegate.noise import Secure, Seeded

@@ -149,10 +149,10 @@ def test_what_a_release_returns_is_what_is_kept() -> None:
     seeded = {"source": sg.Seeded(1), "not_private": True}
     account = Noted()
     assert number(ledger=account, **seeded) == account.kept[-1]["value"]
-    assert positions(ledger=account, **seeded) == account.kept[-1]["indices"].tolist()
-    assert names(ledger=account, **seeded) == account.kept[-1]["items"]
+    assert positions(ledger=account, **seeded) == [row["item"] for row in account.kept[-1]["items"]]
+    assert names(ledger=account, **seeded) == tuple(row["item"] for row in account.kept[-1]["items"])
     found = items(ledger=account, **seeded)
-    assert {"release": "top_items", "item": "page", **found.published()} == account.kept[-1]
+    assert {"release": "top_items", **found.published()} == account.kept[-1]
     assert [gave["release"] for gave in account.kept] == ["laplace", "select_top", "select_top", "top_items"]
 
 

@@ -14,7 +14,8 @@ from tests.support.untouchable import Untouchable
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request, Selection, by_label, select_top
+from sparsegate.mechanisms.selected import Selection
+from sparsegate.mechanisms.selection import Request, by_label, select_top
 from sparsegate.mechanisms.selection_methods import METHODS
 from sparsegate.noise import Secure, Seeded
 

@@ -16,8 +16,9 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
+from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
 from sparsegate.cli.options import LedgerDelta, recorded
-from sparsegate.cli.printed_top import print_top
+from sparsegate.cli.printed_top import draw_bars, drawable, print_top
 from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, ready_to_print
 from sparsegate.cli.watch import WatchReport
 from sparsegate.display.plain import printable
@@ -44,14 +45,23 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every entry.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="With --release of a `top`: print CSV.")] = False,
+    formats: Formats = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --release of a `top` that has counts: draw them.")
+    ] = None,
 ) -> None:
     """The budget, what is spent, what remains, and every entry; or what one release gave."""
+    form = chosen_formats(formats, as_json=as_json, as_csv=as_csv)[OUTPUT]
+    if plot is not None:
+        drawable(plot)
     if release is not None:
         with sg.Ledger(file) as ledger:
-            _print_release(ledger.release(release), ledger.dataset, as_json=as_json, as_csv=as_csv)
+            _print_release(ledger.release(release), ledger.dataset, form, plot)
         return
-    if as_csv:
-        raise ParameterError("csv", "needs a release to print", next_step="give --release, or use `ledger export`")
+    if plot is not None or form not in ("table", "json"):
+        given = form if plot is None else "plot"
+        raise ParameterError(given, "needs a release to show", next_step="give --release, or use `ledger export`")
+    as_json = form == "json"
     statement = sg.Ledger(file).statement()
     if as_json:
         print_json(_statement(statement))
@@ -252,16 +262,20 @@ def rotate_key(
     )
 
 
-def _print_release(release: Release, dataset: str, *, as_json: bool, as_csv: bool) -> None:
+def _print_release(release: Release, dataset: str, form: str, plot: str | None) -> None:
     """What `top` and `watch` gave is printed as they printed it; anything else as the entry and its parts."""
     ready_to_print()
     # What was kept by hand may use the same word for something else.
     kind = release.gave[0].get("release") if release.gave and "record" in release.gave[0] else None
-    if as_csv and (kind != "top_items" or as_json):
-        raise ParameterError("csv", "must be alone, and is for what `top` gave", next_step="leave it out")
+    if kind != "top_items" and (plot is not None or form not in ("table", "json")):
+        given = form if plot is None else "plot"
+        raise ParameterError(given, "is for what `top` gave", next_step="leave it out")
+    as_json = form == "json"
     if kind == "top_items":
-        where = recorded(release.entry.number, dataset)
-        print_top(PrintedTop(kept=release.gave[0], recorded=where), as_json=as_json, as_csv=as_csv)
+        top = PrintedTop(kept=release.gave[0], recorded=recorded(release.entry.number, dataset))
+        print_top(top, form)
+        if plot is not None:
+            draw_bars(plot, top)
     elif kind == "watch":
         WatchReport(as_json=as_json).repeat(release.gave)
     elif as_json:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from sparsegate.cli.busy import busy
+from sparsegate.cli.formats import OUTPUT, PRINTED, Formats, chosen_formats
 from sparsegate.cli.options import (
-    AsJson,
     Dataset,
     Files,
     LedgerBudget,
@@ -22,8 +22,9 @@ from sparsegate.cli.options import (
     User,
     read_number,
 )
-from sparsegate.cli.printed_top import PrintedTop, draw_bars, drawable, print_top
+from sparsegate.cli.printed_top import draw_bars, drawable, print_top
 from sparsegate.cli.printing import ready_to_print
+from sparsegate.display.published_top import PrintedTop
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection_methods import AUTO, describe_methods
 
@@ -86,9 +87,13 @@ def top(
     budget: LedgerBudget = None,
     budget_delta: LedgerDelta = None,
     dataset: Dataset = None,
-    as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.")] = None,
+    formats: Formats = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.", rich_help_panel=PRINTED)] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.", rich_help_panel=PRINTED)] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.", rich_help_panel=PRINTED),
+    ] = None,
 ) -> None:
     """The --count items that most users touched, or all that about --above users did, without exposing a user.
 
@@ -100,8 +105,7 @@ def top(
     from sparsegate.tables.question import Question
     from sparsegate.tables.top import basket_names, top_items
 
-    if as_json and as_csv:
-        raise ParameterError("json", "and csv must not both be given", next_step="choose one")
+    form = chosen_formats(formats, as_json=as_json, as_csv=as_csv)[OUTPUT]
     if (count is None) == (above is None):
         raise ParameterError("count", "or above must be given, and not both", next_step="give -c 50, or --above 500")
     if domain is None:
@@ -149,15 +153,15 @@ def top(
     finally:  # after Ctrl-C, too: it is paid for
         if spending.gave is not None:
             with spending:
-                _show(PrintedTop(kept=spending.gave, recorded=spending.recorded), spending.again, plot, as_json, as_csv)
+                _show(PrintedTop(kept=spending.gave, recorded=spending.recorded), form, plot, spending)
 
 
-def _show(printed: PrintedTop, again: str, plot: str | None, as_json: bool, as_csv: bool) -> None:
+def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) -> None:
     try:
-        print_top(printed, as_json=as_json, as_csv=as_csv, again=again)
+        print_top(printed, form, again=spending.again)
     finally:  # a reader who left early must not cost the picture too
         if plot is not None:
-            draw_bars(plot, printed)
+            draw_bars(plot, printed, "" if spending.ledger is None else f"{spending.again} --plot {plot}")
 
 
 def _candidates(text: str) -> str | int | Path:

@@ -68,6 +68,17 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, Sequence) else str(value)
 
 
+def rounded(estimate: float, bar: float) -> str:
+    """A noisy count, or a noisy sum to two digits of its error bar: more of them would be noise.
+
+    >>> rounded(1234, 9), rounded(1234.5678, 0.25)
+    ('1,234', '1,234.57')
+    """
+    if isinstance(estimate, int) and isinstance(bar, int):
+        return f"{estimate:,}"
+    return f"{estimate:,.{max(0, 1 - math.floor(math.log10(bar))) if bar else 6}f}"
+
+
 def printable(value: object) -> str:
     """A cell as text without control characters: an item's name must not steer what it is shown on."""
     return "".join(mark if mark.isprintable() else "�" for mark in str(value))

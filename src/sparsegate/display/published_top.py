@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.display.bar_chart import bar_chart
 from sparsegate.display.chosen import Chosen, ChosenTable, published_items
+from sparsegate.display.plain import printable, rounded
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import ParameterError
 
@@ -41,7 +42,13 @@ class PrintedTop:
     @property
     def estimated(self) -> bool:
         """Whether the items have noisy counts."""
-        return self.kept["error_bar"] is not None
+        return self.kept.get("error_bar") is not None
+
+    @property
+    def measure(self) -> str:
+        """What the estimates are numbers of: people, rows, or the column that was summed."""
+        record = self.kept["record"]
+        return printable(record["value"]) if "value" in record else f"{record['unit']}s"
 
     @property
     def headings(self) -> list[str]:
@@ -86,7 +93,7 @@ class PrintedTop:
         """The release by the schema, whichever version stored it."""
         bars = {name: self.kept.get(name) for name in ("error_bar", "error_bar_all")}
         items = published_items(self.chosen, ranked=self.ranked)
-        sure = {"confidence": self.kept["confidence"]}
+        sure = {"confidence": self.kept.get("confidence", 0.95)}  # an old answer of a service does not repeat it
         return {"schema": SCHEMA, "item": self.item, "items": items, **bars, **sure, "record": self.record}
 
     @property
@@ -108,12 +115,13 @@ class PrintedTop:
         """What the error bars say; nothing where there are no counts."""
         if not self.estimated:
             return ""
-        sure = f"{100 * self.kept['confidence']:g} %"
+        sure = f"{100 * self.kept.get('confidence', 0.95):g} %"
         fresh = self.record["answers_epsilon"] != "0"
-        each = f"each count, {sure} confidence" if fresh else f"{sure} of the counts"
-        said = f"± {self.kept['error_bar']:,} for {each}"
-        if (bar := self.kept.get("error_bar_all")) is not None:
-            said += f"; ± {bar:,} for all at once, {sure} confidence"
+        what, bar = "sum" if "value" in self.record else "count", self.kept["error_bar"]
+        each = f"each {what}, {sure} confidence" if fresh else f"{sure} of the {what}s"
+        said = f"± {rounded(bar, bar)} for {each}"
+        if (wider := self.kept.get("error_bar_all")) is not None:
+            said += f"; ± {rounded(wider, bar)} for all at once, {sure} confidence"
         return said
 
     @property
@@ -122,7 +130,7 @@ class PrintedTop:
         shown = {
             name.replace("_", " "): _said(value)
             for name, value in self.record.items()
-            if (name, value) not in UNREMARKABLE
+            if (name, value) not in UNREMARKABLE and name != "item"
         }
         return {**shown, **({"error bar": self.bars_said} if self.estimated else {})}
 
@@ -139,6 +147,7 @@ class PrintedTop:
             columns=columns,
             numbers=frozenset({"rank", "estimate"} & set(columns)),
             bars="estimate" if self.estimated else None,
+            precision=self.kept["error_bar"],
             about=self.notes,
         )
 
@@ -147,9 +156,9 @@ class PrintedTop:
         if not self.estimated:
             raise ParameterError("plot", "needs noisy counts to draw", next_step="pay for them with answers_epsilon")
         record, rows = self.record, self.rows
-        sure = f"{100 * self.kept['confidence']:g} %"
+        sure = f"{100 * self.kept.get('confidence', 0.95):g} %"
         thick = f"bars hold for {'all at once (thin) and for each (thick)' if 'error_bar_all' in self.bars else 'each'}"
-        said = [f"{record['unit']}s, noisy; {thick}, {sure}", *([record["counted"]] if record.get("counted") else [])]
+        said = [f"{self.measure}, noisy; {thick}, {sure}", *([record["counted"]] if record.get("counted") else [])]
         return bar_chart(
             [" + ".join(map(str, parts)) for parts, _ in rows],
             [estimate for _, estimate in rows],

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from sparsegate.display.plain import printable
+from sparsegate.display.plain import printable, rounded
 
 _MARKED = re.compile(r"([\\`*_\[\]<>|~&$#]|:(?=//))")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -46,7 +46,7 @@ class Sheet:
     """Named columns of one length, and what there is to say about all rows.
 
     ``numbers`` are the columns that hold quantities, which labels do not, also where they are whole numbers; ``bars``
-    is the one whose size HTML shows behind its numbers.
+    is the one whose size HTML shows behind its numbers, to two digits of ``precision``.
     """
 
     title: str
@@ -54,6 +54,7 @@ class Sheet:
     columns: Mapping[str, Sequence[Any]]
     numbers: frozenset[str] = frozenset()
     bars: str | None = None
+    precision: float | None = None
     about: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -111,14 +112,17 @@ class Sheet:
         return ' class="n"' if name in self.numbers else ""
 
     def _texts(self, row: Sequence[Any]) -> list[str]:
-        return [
-            _number(cell) if name in self.numbers else str(cell) for name, cell in zip(self.columns, row, strict=True)
-        ]
+        return [self._text(name, cell) for name, cell in zip(self.columns, row, strict=True)]
+
+    def _text(self, name: str, cell: Any) -> str:
+        if name == self.bars and self.precision is not None:
+            return rounded(cell, self.precision)
+        return _number(cell) if name in self.numbers else str(cell)
 
     def _cells(self, row: Sequence[Any], largest: float) -> Iterable[str]:
         for name, text, cell in zip(self.columns, self._texts(row), row, strict=True):
             if name == self.bars and largest > 0:
-                share = 100 * cell / largest
+                share = max(0.0, 100 * cell / largest)
                 colour = f"linear-gradient(90deg,rgba(76,120,168,.35) {share:.1f}%,transparent {share:.1f}%)"
                 yield f'<td class="n bar" style="background:{colour}">{_html(text)}</td>'
             else:

@@ -42,7 +42,7 @@ class Tabular:
         """A pandas dataframe; ``attrs`` hold the rest of ``to_dict``."""
         frame = load_extra("pandas", extra=_EXTRA).DataFrame(self._columns())
         frame.attrs.update(self._rest())
-        return frame  # type: ignore[no-any-return]
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """A Polars dataframe."""
@@ -61,7 +61,7 @@ class Tabular:
             name: arrow.array(values, type=None if len(values) else empty[name])
             for name, values in self._columns().items()
         }
-        return arrow.table(arrays, metadata={"sparsegate": json.dumps(self._rest())})  # type: ignore[no-any-return]
+        return arrow.table(arrays, metadata={"sparsegate": json.dumps(self._rest())})
 
     def _repr_html_(self) -> str:
         return self.sheet().html(most=_SHOWN_ROWS)

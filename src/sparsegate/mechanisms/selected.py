@@ -80,18 +80,14 @@ class Selection(ChosenTable):
         columns[self._kind] = list(self._labels())
         if self.estimates is not None:
             columns["estimate"] = self.estimates.tolist()
-        hidden = {
-            "schema",
-            "items",
-            "labels",
-            "ordered",
-            *(() if estimated else ("error_bar", "error_bar_all", "confidence")),
-        }
+        hidden = {"schema", "items", "labels", "ordered"}
+        hidden |= set() if estimated else {"error_bar", "error_bar_all", "confidence"}
         return Sheet(
             title=f"top {len(self)}, ε = {found['epsilon']}",
             columns=columns,
             numbers=frozenset({"rank", "estimate"} & set(columns)),
             bars="estimate" if estimated else None,
+            precision=self.error_bar,
             about={name.replace("_", " "): said for name, said in found.items() if name not in hidden},
         )
 

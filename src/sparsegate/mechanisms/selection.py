@@ -244,8 +244,7 @@ def select_top(
         error_bar=None if ready.estimated is None else ready.estimated.error_bar(CONFIDENCE),
         error_bar_all=None if ready.estimated is None else ready.estimated.error_bar_all(CONFIDENCE),
     )
-    kept = {"items": selection.items} if items is not None else {"indices": selection.indices}
-    picks.keep({"release": "select_top", **kept, **({} if estimates is None else {"estimates": estimates})})
+    picks.keep({"release": "select_top", **selection.to_dict()})
     return selection
 
 

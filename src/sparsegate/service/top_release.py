@@ -33,8 +33,8 @@ def release_top(store: GateStore, dataset: CountedTable, request: KeyedRequest, 
         found = top_items(dataset.relation(), **dataset.unit_options, ledger=paid, **question)
     except _Given as given:
         return given.response
-    given = found.published()
-    store.finish(request, TOP, response := json.dumps(given), {"release": "top_items", **given})
+    gave = found.published()
+    store.finish(request, TOP, response := json.dumps(gave), {"release": "top_items", **gave})
     return response
 
 

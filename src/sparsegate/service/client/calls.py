@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 from sparsegate.budget import exact_epsilon
 from sparsegate.conditions import Column, Schema
 from sparsegate.conditions import Kind as ColumnKind
+from sparsegate.display.published_top import PrintedTop, TopTable
 from sparsegate.errors import (
     BudgetExceeded,
     ConditionError,
@@ -168,14 +169,22 @@ def _error(heard: Heard | None) -> SparsegateError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopAnswer:
-    """A private top-c: the items in the order selected, or as a set, and their noisy counts where there are any."""
+class TopAnswer(TopTable):
+    """A private top-c: the items in the order selected, or as a set, and their noisy counts where there are any.
+
+    It converts, shows and draws itself as ``sparsegate.TopItems`` does.
+    """
 
     items: tuple[Any, ...]
-    estimates: tuple[int, ...] | None
-    error_bar: int | None
-    error_bar_all: int | None
+    estimates: tuple[float, ...] | None
+    error_bar: float | None
+    error_bar_all: float | None
     record: Mapping[str, Any]
+    body: Mapping[str, Any] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the service answered, by the schema "sparsegate/top/1"."""
+        return PrintedTop(kept=self.body).json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,11 +217,13 @@ def read_statement(body: Any) -> Statement:
 
 
 def read_top(body: Any) -> TopAnswer:
-    """A top-c; a set of items is a tuple, as in the library."""
-    items = tuple(tuple(item) if isinstance(item, list) else item for item in body["items"])
-    estimates = None if body["estimates"] is None else tuple(body["estimates"])
-    bars = {name: body.get(name) for name in ("error_bar", "error_bar_all")}  # a stored answer may have one of them
-    return TopAnswer(items=items, estimates=estimates, **bars, record=body["record"])
+    """A top-c; a set of items is a tuple, as in the library. An older service may have stored the answer."""
+    top = PrintedTop(kept=body)
+    items, estimates = tuple(one.item for one in top.chosen), tuple(one.estimate for one in top.chosen)
+    bars = {name: body.get(name) for name in ("error_bar", "error_bar_all")}
+    return TopAnswer(
+        items=items, estimates=estimates if top.estimated else None, **bars, record=body["record"], body=body
+    )
 
 
 def read_served(body: Any) -> ServedData:

@@ -14,21 +14,33 @@ from sparsegate.service.web.gate_models import AskGate, OpenGate
 from sparsegate.service.web.token_models import AddToken
 
 
+class TopRow(BaseModel):
+    """A chosen item; an itemset is a list of items."""
+
+    rank: Annotated[int | None, Field(description="Only where the order means something.")] = None
+    item: str | int | list[str | int]
+    estimate: Annotated[int | None, Field(description="Its noisy count, where there is one.")] = None
+
+
 class Top(BaseModel):
-    """The chosen items in the order selected, or as a set; an itemset is a list of items."""
+    """The chosen items in the order selected, or as a set: the schema of `sparsegate top --json`, see docs/json.md."""
 
     model_config = example(
-        items=["/home", "/pay"],
-        estimates=None,
+        schema="sparsegate/top/1",
+        item="page",
+        items=[{"item": "/home"}, {"item": "/pay"}],
         error_bar=None,
         error_bar_all=None,
+        confidence=0.95,
         record={"epsilon": "0.5", "delta": "0", "method": "subset", "ordered": False, "unit": "user", "count": 2},
     )
 
-    items: list[str | int | list[str | int]]
-    estimates: list[int] | None
-    error_bar: int | None
-    error_bar_all: int | None
+    layout: Annotated[Literal["sparsegate/top/1"], Field(alias="schema")]
+    item: Annotated[str, Field(description="The column that was ranked.")]
+    items: list[TopRow]
+    error_bar: Annotated[int | None, Field(description="For each count.")]
+    error_bar_all: Annotated[int | None, Field(description="For all counts at once.")]
+    confidence: float
     record: dict[str, str | int | float | bool | None]
 
 

@@ -1,0 +1,53 @@
+"""What --format may say: one option for how the result is printed, and for how the files are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+import typer
+
+from sparsegate.errors import ParameterError
+
+PRINTED: Final = "Output"
+"""The heading of such options in --help."""
+
+INPUT, OUTPUT = "how the files are written", "how the result is printed"
+
+WORDS: Final = {
+    "table": OUTPUT,
+    "json": OUTPUT,
+    "csv": OUTPUT,
+    "html": OUTPUT,
+    "markdown": OUTPUT,
+}
+"""Every word, and what it is about."""
+
+Formats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="WORD",
+        help=f"How to print the result: {', '.join(word for word, about in WORDS.items() if about == OUTPUT)}.",
+        rich_help_panel=PRINTED,
+    ),
+]
+
+
+def chosen_formats(
+    words: Sequence[str] | None, *, as_json: bool = False, as_csv: bool = False, allowed: Sequence[str] = tuple(WORDS)
+) -> dict[str, str]:
+    """The word given for each subject; --json and --csv are short forms.
+
+    >>> chosen_formats(["markdown"])[OUTPUT], chosen_formats(None, as_json=True)[OUTPUT], chosen_formats(None)[OUTPUT]
+    ('markdown', 'json', 'table')
+    """
+    given = [*(words or ()), *(["json"] if as_json else []), *(["csv"] if as_csv else [])]
+    found: dict[str, str] = {}
+    for word in given:
+        if word not in allowed:
+            raise ParameterError("format", f"must be one of {', '.join(allowed)}", word)
+        if found.setdefault(WORDS[word], word) != word:
+            said = f"{found[WORDS[word]]}, {word}"
+            raise ParameterError("format", f"must be given once for {WORDS[word]}", said, "choose one")
+    return {OUTPUT: "table", **found}
