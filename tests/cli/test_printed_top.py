@@ -52,7 +52,7 @@ def test_a_picture_that_cannot_be_written_is_one_line_after_the_result(command: 
     code, out, err = command(*question)
     assert (code, err.count("\n")) == (2, 1)
     assert "/home" in out
-    assert "plot could not be written, and the result above is complete" in err
+    assert "--plot could not be written (No space left on device), and the result above is complete" in err
 
 
 def test_counts_of_cut_users_say_so_wherever_they_are_shown(

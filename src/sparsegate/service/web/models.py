@@ -17,6 +17,8 @@ from sparsegate.service.web.token_models import AddToken
 class TopRow(BaseModel):
     """A chosen item; an itemset is a list of items."""
 
+    model_config = example(item="/home")
+
     rank: Annotated[int | None, Field(description="Only where the order means something.")] = None
     item: str | int | list[str | int]
     estimate: Annotated[int | None, Field(description="Its noisy count, where there is one.")] = None
