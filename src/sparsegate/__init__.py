@@ -22,11 +22,12 @@ from sparsegate.mechanisms.batch import Outcomes, run_many
 from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
 from sparsegate.mechanisms.laplace import laplace
+from sparsegate.mechanisms.running import gate, run
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selected import Selection
 from sparsegate.mechanisms.selection import select_top
-from sparsegate.mechanisms.sparse_vector import SparseVector, run
-from sparsegate.mechanisms.variants import VARIANTS, Variant
+from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Released, Scale, Variant
 from sparsegate.noise import Secure, Seeded
 
 if TYPE_CHECKING:
@@ -47,14 +48,19 @@ __all__ = [
     "Answer",
     "Budget",
     "BudgetExceeded",
+    "Closes",
+    "Compared",
     "ConditionError",
     "GateClosed",
     "Ledger",
     "LedgerError",
+    "Noise",
     "OnlineAnswer",
     "OnlineAnswers",
     "Outcomes",
     "ParameterError",
+    "Released",
+    "Scale",
     "Scores",
     "Secure",
     "Seeded",
@@ -71,6 +77,7 @@ __all__ = [
     "audit",
     "connect",
     "connect_async",
+    "gate",
     "laplace",
     "run",
     "run_many",

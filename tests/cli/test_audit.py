@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsegate.cli.audit import LEGEND, row_mechanism
+from sparsegate.cli.audit import LEGEND
+from sparsegate.mechanisms.running import row_mechanism
 from sparsegate.mechanisms.variants import VARIANTS
 from sparsegate.noise import Seeded
 

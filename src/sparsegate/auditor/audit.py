@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -40,6 +40,13 @@ _LEAST_TRIALS: Final = 10
 _STREAM: Final = 0x6E67
 _FLAGRANT: Final = 1.5
 _MOST_SHOWN: Final = 120
+
+
+class Auditable(Protocol):
+    """An object that knows how it is to be audited, as a row of ``sparsegate.VARIANTS`` does."""
+
+    def for_audit(self, *, epsilon: float, sensitivity: float, monotonic: bool, centre: float) -> Callable[..., Any]:
+        """The mechanism to run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +107,7 @@ class Verdict:
 
 
 def audit(
-    mechanism: Callable[..., Any],
+    mechanism: Callable[..., Any] | Auditable,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -134,7 +141,9 @@ def audit(
     ----------
     mechanism: ``mechanism(answers)`` returns one outcome, or ``mechanism(answers, n)`` a batch of n: a list, an array
         with n rows, or a tuple of such arrays side by side; arrays for one input must have one kind and one width. It
-        is a batch one if it has exactly two positional parameters without a default; ``batch=`` overrides that.
+        is a batch one if it has exactly two positional parameters without a default; ``batch=`` overrides that. Or an
+        object with a method ``for_audit(epsilon=, sensitivity=, monotonic=, centre=)`` that returns one, as a row of
+        ``sparsegate.VARIANTS`` or a ``Variant`` of your own (of cutoff 1; for another, pass what its method returns).
         Answers arrive as a numpy array of its own, int64 if ``sensitivity`` and ``centre`` are whole (1, not 1.0),
         float64 otherwise.
     epsilon, delta: the claim; epsilon > 0, 0 <= delta < 1.
@@ -155,6 +164,9 @@ def audit(
     >>> verdict = audit(lambda answers: answers[0] + noise.laplace(), epsilon=0.5, queries=1, samples=20_000, seed=1)
     >>> verdict.violates, 0.5 < verdict.epsilon_lower <= 1
     (True, True)
+    >>> import sparsegate as sg
+    >>> print(audit(sg.VARIANTS["stoddard-2014"], epsilon=1.0, queries=2, samples=20_000, seed=1).violates)
+    True
     """
     _check(epsilon, delta, confidence, call_timeout, seed)
     space = Space.of(queries=queries, sensitivity=sensitivity, epsilon=epsilon, centre=centre, monotonic=monotonic)
@@ -166,7 +178,10 @@ def audit(
     # A stream of its own: callers like to give the same seed to their mechanism.
     rng = np.random.default_rng(None if seed is None else [seed, _STREAM])
     pace = RunBudget(samples, budget_seconds)
-    box = pace.box(mechanism, batch=batch, call_timeout=call_timeout)
+    target: Any = mechanism
+    if hasattr(target, "for_audit"):  # by its name alone: nothing is known here of what a row is
+        target = target.for_audit(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic, centre=centre)
+    box = pace.box(target, batch=batch, call_timeout=call_timeout)
     encoder = Encoder(box.name)
     alpha = 1 - confidence
     with box, Bar(progress) as bar:

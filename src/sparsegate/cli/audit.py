@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -20,12 +19,8 @@ from sparsegate.auditor import audit as audit_mechanism
 from sparsegate.cli.options import Claimed, Monotonic, read_number
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.batch import run_many
 from sparsegate.mechanisms.bounds import tight_epsilon
-from sparsegate.mechanisms.variants import VARIANTS, Compared, Variant
-from sparsegate.noise import Source
-
-_FAR = 1000  # noise units: an estimate that far below makes |estimate - answer| have one sign
+from sparsegate.mechanisms.variants import VARIANTS, Variant
 
 LEGEND = """
 true      the tight ε for this many questions (`sparsegate loss`)
@@ -99,45 +94,6 @@ def audit(
     raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in found.items())))
 
 
-def row_mechanism(
-    row: Variant,
-    *,
-    epsilon: float,
-    cutoff: int = 1,
-    sensitivity: float = 1,
-    monotonic: bool = False,
-    source: Source | None = None,
-) -> Callable[[Any, int], Any]:
-    """A row as a batch mechanism with threshold 0: what was ABOVE, and beside it the numbers that a positive released.
-
-    A row that compares errors gets public estimates far below the answers and a threshold as far above 0: then
-    |estimate - answer| >= threshold + rho says answer >= rho, and the same inputs tell as much about every row.
-    """
-    far = _FAR * max(1, round(sensitivity / epsilon)) if row.compared is not Compared.ANSWER else 0
-
-    def mechanism(answers: Any, n: int) -> Any:
-        given = {} if row.compared is Compared.ANSWER else {"estimates": np.full_like(answers, -far)}
-        out = run_many(
-            row,
-            answers,
-            runs=n,
-            threshold=far if answers.dtype.kind == "i" else float(far),
-            cutoff=cutoff,
-            sensitivity=sensitivity,
-            epsilon=epsilon,
-            monotonic=monotonic,
-            not_private=True,
-            source=source,
-            **given,
-        )
-        if out.values is None:
-            return out.above
-        return out.above, out.values.sum(axis=1) if cutoff == 1 else out.values
-
-    mechanism.__module__, mechanism.__qualname__ = "sparsegate", row.key
-    return mechanism
-
-
 def record(verdict: Verdict) -> dict[str, Any]:
     """A verdict as plain data."""
     return asdict(verdict) | {"sentence": verdict.sentence}
@@ -145,11 +101,8 @@ def record(verdict: Verdict) -> dict[str, Any]:
 
 def _audited(options: dict[str, Any]) -> Iterator[tuple[Variant, Verdict]]:
     for row in VARIANTS.values():
-        mechanism = row_mechanism(
-            row, epsilon=options["epsilon"], sensitivity=options["sensitivity"], monotonic=options["monotonic"]
-        )
         # An error |estimate - answer| is not monotonic, but answers that move one way are still neighbours.
-        yield row, audit_mechanism(mechanism, **options | {"centre": 0})
+        yield row, audit_mechanism(row, **options)
 
 
 def _overview(found: dict[str, Verdict], *, queries: int, monotonic: bool) -> Table:

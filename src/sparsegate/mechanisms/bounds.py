@@ -44,8 +44,9 @@ below (D = 0**(m+k), D' = 1**m (-1)**k: on D' rho must be 1 larger, and every ta
 every row that draws rho once, e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3): **the gap is free** there,
 though a transcript of few questions may cost more with it. For Laplace noise without numbers L(m,k) <= e1 + s r
 min(m,k), s = 2 or, if monotonic, 1: a **two-sided** gate may go on until both answers were given c times. With
-exponential noise, with a gap or with answers a two-sided gate has no bound. All rounds of a row that redraws rho move
-in one direction where the queries are monotonic.
+exponential noise, with a gap, with answers, with the noise inside |e - q + nu| (no shift downward) or with a redrawn
+rho (there may be any number of positives) a two-sided gate has no bound. All rounds of a row that redraws rho move in
+one direction where the queries are monotonic.
 """
 
 from __future__ import annotations
@@ -222,18 +223,25 @@ def tight_epsilon(
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
     """The supremum of the loss over all outcomes of a row with the given scales."""
     if scales.query is None:
-        return 1 / scales.threshold if queries == 1 and scales.threshold else math.inf
+        # One question tells no more than rho hides: two-sided noise, and nothing of q itself.
+        hidden = row.noise is Noise.LAPLACE and row.released is not Released.NOISY_ANSWER
+        if queries != 1 or not scales.threshold or not hidden:
+            return math.inf
+        return 1 / scales.threshold + (1 / scales.answer if scales.answer else 0)
     if row.released is Released.NOISY_ANSWER:
         # The released value pins the threshold from one side, so no shift helps: every query costs r.
         return math.inf if queries is None else queries / scales.query
     either = row.closes is Closes.RARER
-    boundless = either and (row.gap or row.noise is not Noise.LAPLACE or scales.answer is not None)
+    # What makes a shift of rho by -Delta impossible or dear, or any number of positives draw a rho of their own.
+    odd = row.gap or row.noise is not Noise.LAPLACE or row.compared is Compared.ERROR_NOISE_INSIDE
+    boundless = either and (odd or row.redraws_threshold or scales.answer is not None)
     if queries is None and (not row.stops or scales.threshold is None or boundless):
         return math.inf
     if row.redraws_threshold and scales.threshold is not None:
         # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
         rates = Rates.of(scales, row)
-        return max(_redrawn(rates, way, cutoff=cutoff, queries=queries) for way in _directions(row, monotonic))
+        rounds = cutoff if row.closes is Closes.ABOVE or queries is None else queries
+        return max(_redrawn(rates, way, cutoff=rounds, queries=queries) for way in _directions(row, monotonic))
     if row.stops and scales.threshold is not None and not boundless:
         # Beyond m = k + e1/r another BELOW costs nothing: where n leaves room for these, it is no limit.
         enough = cutoff + math.ceil(scales.query / scales.threshold)

@@ -150,8 +150,12 @@ def calibrate(
         queries=setting.queries,
         shift=_shift(row, in_steps),
     )
-    if row.private and calibration.loss > budget.total:
-        raise ParameterError("budget", "must cover the tight loss of the scales", float(budget.total), "pass epsilon=")
+    if not not_private or row.private:
+        loss = calibration.loss
+        if row.private and loss > budget.total:
+            rule = "must cover the tight loss of the scales"
+            raise ParameterError("budget", rule, float(budget.total), "pass epsilon=")
+        row.require_private(not_private, loss=loss, paid=budget.total)
     return calibration
 
 

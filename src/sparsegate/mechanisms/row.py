@@ -1,14 +1,17 @@
-"""What one published algorithm is, as data: the columns of the paper's table of differences, and of the rows since."""
+"""What one algorithm is, as data: the columns of the paper's table of differences, and of the rows since."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparsegate.budget import Allocation, Budget
 from sparsegate.errors import ParameterError
+
+UNKNOWN = "not known"
 
 
 class Compared(enum.Enum):
@@ -44,12 +47,20 @@ class Closes(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A noise scale: factor * Delta / share, times the cutoff c where ``per_cutoff``. Factor 0 means no noise."""
+    """A noise scale: factor * Delta / share, times the cutoff c where ``per_cutoff``. Factor 0 means no noise.
 
-    factor: int
+    >>> Scale(factor=2, per_cutoff=True).formula("ε₂"), Scale(factor=Fraction(1, 2)).formula("ε₁")
+    ('2cΔ/ε₂', '1/2 Δ/ε₁')
+    """
+
+    factor: int | Fraction
     per_cutoff: bool = False
 
-    def multiple(self, cutoff: int) -> int:
+    def __post_init__(self) -> None:
+        if isinstance(self.factor, bool) or not isinstance(self.factor, int | Fraction) or self.factor < 0:
+            raise ParameterError("factor", "must be an int or a Fraction, at least 0", self.factor, "0 is no noise")
+
+    def multiple(self, cutoff: int) -> int | Fraction:
         """The scale in units of Delta / share."""
         return self.factor * cutoff if self.per_cutoff else self.factor
 
@@ -57,7 +68,7 @@ class Scale:
         """The scale as text: "2cΔ/ε₂"."""
         if not self.factor:
             return "0"
-        factor = str(self.factor) if self.factor > 1 else ""
+        factor = "" if self.factor == 1 else f"{self.factor} " if self.factor % 1 else str(self.factor)
         return f"{factor}{'c' if self.per_cutoff else ''}Δ/{share}"
 
 
@@ -71,37 +82,56 @@ class Scales(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One published algorithm. ``private`` says whether the claim of epsilon-DP is true.
+    """One algorithm, published or your own: ``key`` and its noise define it, everything else has a default.
 
     ABOVE iff what is compared >= T + rho + kappa. kappa is public: 0 for Laplace noise, and where noise is one-sided
     what centres the comparison (``margin.central_shift``). Where ``gap``, an ABOVE also releases by how much.
+
+    ``private`` says whether the claim of epsilon-DP is true; None: nobody knows yet. Nothing is taken on faith: a run
+    is called private only where its tight loss, computed for its own cutoff and shares (``tight_epsilon``), is no more
+    than it is charged; any other needs ``not_private=True``. ``query_noise_monotonic`` is that of ``query_noise``
+    unless given.
+
+    >>> import sparsegate as sg
+    >>> mine = sg.Variant(key="mine", threshold_noise=sg.Scale(factor=1), query_noise=sg.Scale(factor=1))
+    >>> [sg.tight_epsilon(mine, cutoff=c, epsilon=1, allocation="1:1") for c in (1, 2)]
+    [1.5, 2.5]
     """
 
     key: str
-    algorithm: str
-    title: str
-    citation: str
-    allocation: Allocation
+    algorithm: str = "-"
+    title: str = UNKNOWN
+    citation: str = UNKNOWN
+    allocation: Allocation = "optimal"
     threshold_noise: Scale
     redraws_threshold: bool = False
     query_noise: Scale
-    query_noise_monotonic: Scale
+    query_noise_monotonic: Scale = None  # type: ignore[assignment]  # set below: that of query_noise
     compared: Compared = Compared.ANSWER
     released: Released = Released.NOTHING
     gap: bool = False
     noise: Noise = Noise.LAPLACE
     closes: Closes = Closes.ABOVE
-    claimed: str
-    truth: str
-    private: bool
+    claimed: str = UNKNOWN
+    truth: str = UNKNOWN
+    private: bool | None = None
     flaw: str = ""
 
     def __post_init__(self) -> None:
-        if self.private == bool(self.flaw):
+        if self.query_noise_monotonic is None:
+            object.__setattr__(self, "query_noise_monotonic", self.query_noise)
+        for name, kind in _KINDS.items():
+            if not isinstance(value := getattr(self, name), kind):
+                rule = f"must be {'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+                raise ParameterError(name, rule, value, f"see sparsegate.{kind.__name__}")
+        if (self.private is False) != bool(self.flaw):
             raise ParameterError("flaw", "must be given exactly where the row is not private", self.key)
         inside = self.compared is Compared.ERROR_NOISE_INSIDE
         odd = self.redraws_threshold or inside or self.released is Released.NOISY_ANSWER
         signless = self.gap and self.compared is not Compared.ANSWER  # a gap to |e - q| is no estimate of q
+        if self.compared is Compared.ERROR_NOISE_OUTSIDE and self.released is Released.NOISY_ANSWER:
+            rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"
+            raise ParameterError("released", rule, self.key, "the loss of such a row is not known")
         if signless or (odd and (self.gap or self.noise is not Noise.LAPLACE)):
             rule = "must be that of a row with the noise outside, that draws rho once and releases no compared answer"
             raise ParameterError("gap or noise", rule, self.key, "the loss of any other row is not known")
@@ -126,16 +156,38 @@ class Variant:
                 'use VARIANTS["standard"] for numeric answers',
             )
         query = self.query_noise_monotonic if monotonic else self.query_noise
-        multiple = query.multiple(cutoff)
+        multiple, bar = query.multiple(cutoff), self.threshold_noise.multiple(cutoff)
         return Scales(
-            threshold=self.threshold_noise.multiple(cutoff) / budget.threshold if budget.threshold else None,
+            threshold=bar / budget.threshold if bar and budget.threshold else None,
             query=multiple / budget.queries if multiple else None,
             answer=cutoff / budget.answers if budget.answers else None,
         )
 
-    def require_private(self, not_private: bool) -> None:
-        """Refuse to run a flawed row unless the caller has said that privacy is not wanted."""
-        if not self.private and not not_private:
-            raise ParameterError(
-                "not_private", f"must be True to run {self.key}: {self.flaw}", next_step='use VARIANTS["standard"]'
-            )
+    def for_audit(
+        self, *, epsilon: float, cutoff: int = 1, sensitivity: float = 1, monotonic: bool = False, centre: float = 0
+    ) -> Callable[[Any, int], Any]:
+        """What ``sparsegate.audit`` runs for this row: a batch mechanism with its threshold at ``centre``."""
+        from sparsegate.mechanisms.running import row_mechanism
+
+        numbers: dict[str, Any] = {"cutoff": cutoff, "sensitivity": sensitivity, "monotonic": monotonic}
+        return row_mechanism(self, epsilon=epsilon, centre=centre, **numbers)
+
+    def require_private(self, not_private: bool, *, loss: Fraction | float = 0, paid: Fraction = Fraction(0)) -> None:
+        """Refuse a flawed row, and a run whose tight ``loss`` is more than is ``paid``, unless privacy is waived."""
+        if not_private or (self.private is not False and loss <= paid):
+            return
+        why = self.flaw or f"its tight loss here is {float(loss):g}, and only {float(paid):g} is paid for it"
+        rule = f"must be True to run {self.key}: {why}"
+        raise ParameterError("not_private", rule, next_step='use VARIANTS["standard"]')
+
+
+_KINDS = {
+    **dict.fromkeys(("key", "algorithm", "title", "citation", "claimed", "truth", "flaw"), str),
+    **dict.fromkeys(("threshold_noise", "query_noise", "query_noise_monotonic"), Scale),
+    **dict.fromkeys(("redraws_threshold", "gap"), bool),
+    "compared": Compared,
+    "released": Released,
+    "noise": Noise,
+    "closes": Closes,
+}
+"""What the fields of a row must be: one that is mistyped would be run as another row, and believed to be this one."""

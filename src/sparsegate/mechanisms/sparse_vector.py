@@ -5,17 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, Unpack
 
-import numpy as np
-
 from sparsegate.budget import Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.accounting import Accountant, gate_event
 from sparsegate.mechanisms.approximate import or_approximate
 from sparsegate.mechanisms.calibration import Calibration, calibrate
-from sparsegate.mechanisms.gate import Answer, Gate
+from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.plan import NoiseName, Plan, plan
-from sparsegate.mechanisms.setting import RunOptions, Split, check_one_of, only
-from sparsegate.mechanisms.variants import Variant
+from sparsegate.mechanisms.setting import Split, check_one_of, only
 from sparsegate.noise import Source
 
 _ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace": "ding-2019"}
@@ -219,46 +216,3 @@ def _planned(cutoff: int, queries: int, noise: NoiseName, options: Split) -> tup
         noise=noise,
     )
     return planned, Budget(threshold=0, queries=total - share, answers=share)
-
-
-def run(
-    row: Variant | str,
-    answers: Any,
-    *,
-    threshold: Any = 0,
-    estimates: Any = None,
-    source: Source | None = None,
-    not_private: bool = False,
-    **options: Unpack[RunOptions],
-) -> tuple[Answer, ...]:
-    """Run any row once over the given answers; the tuple ends where the row stopped.
-
-    ``threshold`` is one public number or one for each answer; ``estimates`` are the public guesses of a row that
-    compares errors.
-
-    >>> import sparsegate as sg
-    >>> [a.above for a in run("chen-2015", [9, -9, 9], epsilon=5, source=sg.Seeded(1), not_private=True)]
-    [True, False, True]
-    """
-    only("run", RunOptions, options)
-    answers = list(answers)
-    bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
-    # One float: a float lattice.
-    first = next((bar for bar in bars if isinstance(bar, float | np.floating)), bars[0] if bars else 0)
-    calibration = calibrate(row, threshold=first, not_private=not_private, **options)
-    gate = Gate(calibration, threshold=first, source=source, not_private=not_private)
-    transcript = []
-    for answer, bar, guess in zip(answers, bars, guesses, strict=True):
-        transcript.append(gate.ask(answer, threshold=bar, estimate=guess))
-        if gate.closed:
-            break
-    return tuple(transcript)
-
-
-def _each(values: Any, count: int, parameter: str) -> list[Any]:
-    listed = [values] * count if values is None or np.ndim(values) == 0 else list(values)
-    if len(listed) != count:
-        raise ParameterError(
-            parameter, f"must be one number or {count} of them", len(listed), "pass one for each answer"
-        )
-    return listed
