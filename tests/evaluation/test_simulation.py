@@ -21,7 +21,7 @@ from sparsegate.mechanisms.scores import Scores
 SCORES = [30] * 3 + [12] * 5 + [6] * 12 + [0] * 20
 LADDER = Ladder.of(SCORES)
 COUNT, EPSILON = 6, 2.0
-REAL_RUNS, SIMULATED_RUNS = 2500, 40_000
+REAL_RUNS, SIMULATED_RUNS = 1500, 40_000
 
 
 def short(key: str) -> Method:
@@ -38,7 +38,7 @@ def budget(key: str) -> float:
 def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome]:
     """Dividing all scores, and so the threshold, is multiplying all noise."""
     ladder = Ladder.of(LADDER.highest(LADDER.total) / noise)
-    runs = SIMULATED_RUNS // (8 if key == "subset" else 1)
+    runs = SIMULATED_RUNS // (16 if key == "subset" else 1)
     return outcomes(simulate(short(key), ladder, count=COUNT, epsilon=budget(key), runs=runs, rng=seed), ladder)
 
 
@@ -54,7 +54,7 @@ def test_simulated_sets_follow_the_law_of_sets(epsilon: float, right: bool) -> N
     scores, law = [5, 3, 3, 1, 0], Counter[tuple[int, ...]]()
     for chosen, chance in subsets(scores, 2, 0.8 / 2).items():
         law[tuple(sorted(Ladder.of(scores).rungs(np.array(chosen)).tolist()))] += chance
-    rungs = simulate("subset", scores, count=2, epsilon=epsilon, runs=8000, rng=1)
+    rungs = simulate("subset", scores, count=2, epsilon=epsilon, runs=5000, rng=1)
     assert (law_p(Counter(map(tuple, np.sort(rungs).tolist())), law) > FALSE_ALARM) == right
 
 
