@@ -1,7 +1,9 @@
 """Which files are meant, and of what kind they are: told from their names, their first bytes and a header line.
 
-The first bytes tell a database; everything else goes by the ending of its name. The header of a CSV file is public, and
-the only line of it that is read to find out how to read it.
+The first bytes tell a database; everything else goes by what the owner says (``tables.text_files``), or else by the
+ending of its name. The header of a CSV file is public, and the only line of it that is read to find out how to read it.
+But a first line may be a row all the same. So nothing of it is shown or suggested unless all of it looks like names,
+and of another only the columns that the owner asks for by name are given theirs.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from sparsegate.errors import TableError
+from sparsegate.tables.columns import unlike
+from sparsegate.tables.text_files import FORMATS, NO_TEXT, PLAIN, TextForm
 
 KINDS: Final = {
     "parquet": "Parquet",
@@ -56,8 +60,8 @@ def without_password(place: str) -> str:
     return re.sub(r"^(\w[\w+.-]*://[^:/@]*):.*@", r"\1:***@", place)
 
 
-def kind_of(file: str) -> str:
-    """ "Parquet", "CSV", "JSON", "FIMI", "lines", "DuckDB" or "SQLite"."""
+def kind_of(file: str, form: TextForm = PLAIN) -> str:
+    """ "Parquet", "CSV", "JSON", "FIMI", "baskets", "lines", "DuckDB" or "SQLite"."""
     path = Path(file)
     if path.is_dir():
         raise TableError(f"{file} is a folder; name its files, for instance {file.rstrip('/')}/*.parquet")
@@ -66,30 +70,73 @@ def kind_of(file: str) -> str:
             start = stream.read(16)
     except OSError:
         raise TableError(f"{file} cannot be opened; check its permissions") from None
+    kind = _kind(file, start, form)
+    form.check(file, kind)
+    packed = path.suffix.lstrip(".").lower() in _PACKED
+    if kind not in ("Parquet", *DATABASES) and b"\0" in start and not packed and form.encoding is None:
+        raise TableError(f"{file} is not UTF-8 text; {NO_TEXT}")
+    return kind
+
+
+def _kind(file: str, start: bytes, form: TextForm) -> str:
     if start.startswith(b"SQLite format 3\0"):
         return "SQLite"
     if start[8:12] == b"DUCK":
         return "DuckDB"
-    endings = [ending.lstrip(".").lower() for ending in path.suffixes]
+    if form.format is not None:
+        return "Parquet" if start.startswith(b"PAR1") else FORMATS[form.format]
+    endings = [ending.lstrip(".").lower() for ending in Path(file).suffixes]
     if endings and endings[-1] in _PACKED:
         endings.pop()
     if not endings or endings[-1] not in KINDS:
         known = ", ".join(f".{ending}" for ending in KINDS)
         raise TableError(
-            f"{file} is of no known kind; it must be a DuckDB or SQLite database, or end in {known} (or .gz)"
+            f"{file} is of no known kind; it must be a DuckDB or SQLite database, or end in {known} (or .gz); of "
+            "baskets under another name say their format, fimi or baskets"
         )
-    return KINDS[endings[-1]]
+    kind = KINDS[endings[-1]]
+    return "CSV" if kind == "lines" and form.separator else kind
 
 
-def header_of(file: str, line: str) -> tuple[str, tuple[str, ...]]:
-    """The delimiter and the names in a header line, which is public; a first line of data is refused unquoted."""
-    delimiter = max(",\t;|", key=line.count)
-    names = tuple(next(csv.reader([line], delimiter=delimiter), []))
-    if not names or not all(map(_NAME.fullmatch, names)) or len({name.lower() for name in names}) < len(names):
+def header_of(
+    file: str, line: str, *, separator: str | None = None, asked: Sequence[str] | None = None, query: str | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The delimiter and the names in a header line.
+
+    ``asked`` are the columns that will be needed, None where nobody can say; with a ``query`` they may be its own. A
+    line that does not look like names is taken for a header only where it has each of them once, or for a query; its
+    other columns, and those of a query that does not speak of them, are then called by their places.
+    """
+    delimiter = separator or max(",\t;|", key=line.count)
+    names = [name.strip() for name in _split(line, delimiter)]
+    folded = [name.casefold() for name in names]
+    once = {name for name in folded if name and folded.count(name) == 1}
+    if names and all(map(_NAME.fullmatch, names)) and len(once) == len(names):
+        return delimiter, tuple(names)
+    if asked is None and query is None:
         raise TableError(
             f"the first line of {file} must hold its column names: different ones, each beginning with a letter"
         )
-    return delimiter, names
+    wanted = {name.casefold() for name in asked or ()}
+    if query is None:
+        for name in asked or ():
+            if name.casefold() not in once:
+                raise TableError(
+                    f"the first line of {file} must name the column {name!r} once, and does not; check that it holds "
+                    "the names of the columns"
+                )
+    else:
+        wanted |= {name for name in once if name in query.casefold()}
+    return delimiter, tuple(
+        name if name.casefold() in wanted & once else unlike(f"column {place}", [*names, *wanted])
+        for place, name in enumerate(names, 1)
+    )
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    if len(delimiter) > 1:  # Python's reader takes one character
+        return line.split(delimiter)
+    return next(csv.reader([line], delimiter=delimiter), [])
 
 
 def listed(files: Sequence[str]) -> str:

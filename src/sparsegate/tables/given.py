@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sparsegate.errors import ParameterError, TableError
+from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import identifier, read_columns
 from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.text_files import PLAIN, TextForm
 
 if TYPE_CHECKING:
     from sparsegate.tables.workspace import Workspace
@@ -36,6 +37,10 @@ class Given:
 
     def pay(self) -> None:
         """To be called by the work before it is charged: if it was to stop it stops here, and later it cannot."""
+
+    def explained(self) -> AbstractContextManager[None]:
+        """In which an error of the engine is given its usual cause."""
+        return nullcontext()
 
     def check_item(self, item: str | None) -> None:
         """Raise a ParameterError where no column to rank was named, and the table has not one that everybody knows."""
@@ -59,7 +64,6 @@ class GivenFiles(Given):
     """Files that are open in a workspace."""
 
     workspace: Workspace
-    files: Sequence[str]
 
     def run(self, work: Callable[[], Result]) -> Result:
         return self.workspace.run(work)
@@ -67,8 +71,14 @@ class GivenFiles(Given):
     def pay(self) -> None:
         self.workspace.pay()
 
+    def explained(self) -> AbstractContextManager[None]:
+        return self.workspace.explained("in a {kind} file the usual cause is a row that does not fit the others")
+
     def check_item(self, item: str | None) -> None:
-        if item is None and self.workspace.kind != "FIMI":
+        if self.workspace.kind == "lines" and self.user is not None:
+            rule = "must say how the lines of text are baskets: without it each line is one item, and nobody's"
+            raise ParameterError("format", rule, next_step='pass "fimi" or "baskets", or unit="row"')
+        if item is None and self.workspace.kind not in ("FIMI", "baskets", "lines"):
             # What stands first in a file of text may be a row of it.
             typed = self.workspace.kind in ("Parquet", "DuckDB", "SQLite")
             known = f"pass item= with one of {', '.join(self.table.columns[:9])}" if typed else "pass item="
@@ -84,7 +94,9 @@ class GivenFiles(Given):
         if isinstance(domain, os.PathLike):
             place = os.fspath(domain)
             public, _ = split_column(place)
-            if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in self.files}:
+            if {Path(file).resolve() for file in expand([public])} & {
+                Path(file).resolve() for file in self.workspace.files
+            }:
                 raise ParameterError(
                     "domain",
                     "must not be the table itself: which items are in it is private data",
@@ -114,30 +126,28 @@ def given(
     sql: str | None = None,
     columns: Sequence[str],
     user: str | None = None,
+    form: TextForm = PLAIN,
 ) -> Iterator[Given]:
-    """Open ``data``: a path or pattern, several of them, or a table that is open.
+    """Open ``data``: a path or pattern, several of them, "-" for standard input, or a table that is open.
 
     ``table`` and ``sql`` say what to read of a database, ``columns`` which names will be asked for, and ``user`` which
-    of them tells people apart: see ``Workspace.open``.
+    of them tells people apart: see ``Workspace.open``. ``form`` is how text is written.
     """
     if (patterns := _paths(data)) is None:
-        for name, value in (("table", table), ("sql", sql)):
+        for name, value in {"table": table, "sql": sql, **vars(form)}.items():
             if value is not None:
                 rule = f"is for files and databases, and data is a {type(data).__name__}"
                 raise ParameterError(name, rule, value, "leave it out")
         yield Given(table=data, user=user)
         return
     from sparsegate.tables.engine_errors import quiet
-    from sparsegate.tables.files import expand
     from sparsegate.tables.workspace import Workspace
 
     asked = list({name.casefold(): name for name in columns}.values())
     with Workspace() as workspace:
         with quiet("the files cannot be read"):
-            files = expand(patterns)
-            rows = workspace.run(lambda: workspace.open(files, table=table, sql=sql, columns=asked, user=user))
-        with _hinted(workspace.kind):
-            yield GivenFiles(table=rows, user=workspace.people, workspace=workspace, files=files)
+            rows = workspace.read(patterns, form=form, table=table, sql=sql, columns=asked, user=user)
+        yield GivenFiles(table=rows, user=workspace.people, workspace=workspace)
 
 
 def _paths(data: Any) -> list[str] | None:
@@ -146,17 +156,3 @@ def _paths(data: Any) -> list[str] | None:
     if not all(isinstance(path, str | os.PathLike) for path in several):
         return None
     return [os.fspath(path) for path in several]
-
-
-@contextmanager
-def _hinted(kind: str) -> Iterator[None]:
-    """Add the usual cause to an error of the engine, whose own message may hold data and is not shown."""
-    try:
-        yield
-    except TableError as error:
-        if kind not in ("CSV", "JSON"):
-            raise
-        reason = f"{error}; in a {kind} file the usual cause is a row that does not fit the others"
-    else:
-        return
-    raise TableError(reason)

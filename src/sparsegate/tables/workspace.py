@@ -1,7 +1,7 @@
-"""Opening the owner's files through DuckDB, and nothing else: Parquet, CSV, JSON, FIMI, and databases.
+"""Opening the owner's files through DuckDB, and nothing else: Parquet, CSV, JSON, baskets, and databases.
 
 How a file is read must not depend on what people did in it, so nothing is guessed from rows. Every column of a CSV,
-JSON, FIMI or SQLite source is text (a guessed type would change with one person's row), the columns of JSON are those
+JSON, basket or SQLite source is text (a guessed type would change with one person's row), the columns of JSON are those
 that are asked for (the keys of its records would change with one person's record), the delimiter is read from the
 header line alone, and a row that does not fit is an error for the owner, never skipped. Parquet files and DuckDB
 databases keep the types of their schema.
@@ -12,23 +12,27 @@ No error from an engine leaves this module with its own words: see ``tables.engi
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_table, identifier, unlike
-from sparsegate.tables.engine_errors import quiet, refused
+from sparsegate.tables.engine_errors import quiet, raise_alone, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of, listed
 from sparsegate.tables.identity import json_label, json_person
 from sparsegate.tables.sqlite_rows import SqliteRows, sqlite_file
+from sparsegate.tables.text_files import NO_TEXT, PLAIN, TEXT, STANDARD_INPUT, TextForm, is_utf8, keep_stream, rewritten
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 LINE = "delim='\x01', quote='', escape='', header=false, auto_detect=false, columns={'line': 'VARCHAR'}"
+ONE_TABLE = 'pass table="NAME", or sql="SELECT ..."'
 Result = TypeVar("Result")
 
 
@@ -36,7 +40,7 @@ class Workspace:
     """A DuckDB of its own, in memory, that spills to a private folder which goes when the engine is closed."""
 
     kind: str = ""
-    """What was opened last: "Parquet", "CSV", "JSON", "FIMI", "lines", "DuckDB" or "SQLite"."""
+    """What was opened last: "Parquet", "CSV", "JSON", "FIMI", "baskets", "lines", "DuckDB" or "SQLite"."""
 
     people: str | None = None
     """The column of what was opened last that tells people apart: that of the users, or one of keys beside it."""
@@ -47,6 +51,8 @@ class Workspace:
         self._stopped: BaseException | None = None
         self._paying = False
         self._done = threading.Event()
+        self.files: list[str] = []
+        self._shown: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         import duckdb
@@ -54,6 +60,7 @@ class Workspace:
         folder = self._stack.enter_context(
             tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
         )
+        self._folder = Path(folder)
         settings: dict[str, Any] = {
             "temp_directory": folder,
             "preserve_insertion_order": False,
@@ -115,6 +122,37 @@ class Workspace:
                 raise self._stopped
             self._paying = True
 
+    def read(self, patterns: Sequence[str], *, form: TextForm = PLAIN, **options: Any) -> DuckDBPyRelation:
+        """``receive`` in this thread, where Ctrl-C ends a wait for standard input, and then ``open``."""
+        files = self.receive(patterns, form)
+        return self.run(lambda: self.open(files, form=form, **options))
+
+    def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
+        """The files that are meant, in UTF-8; what has to be written for that is in the private folder."""
+        files: list[str] = []
+        for pattern in patterns:
+            if pattern == STANDARD_INPUT:
+                if "standard input" in self._shown.values():
+                    raise TableError("standard input can be read only once; give - once")
+                with quiet("standard input cannot be read"):
+                    kept = str(keep_stream(sys.stdin.buffer, self._folder))
+                self._shown[kept] = "standard input"
+                files.append(kept)
+            else:
+                files += expand([pattern])
+        if not files:
+            raise TableError("no file was given; name at least one")
+        return files if form.foreign is None else [self._rewritten(file, form) for file in files]
+
+    def _rewritten(self, file: str, form: TextForm) -> str:
+        kind_of(file, form)  # refuses what is no text
+        place = self._folder / str(len(self._shown))
+        place.mkdir()
+        target, shown = place / Path(file).name.removesuffix(".gz"), self._shown.get(file, file)
+        rewritten(file, form.foreign or "", target, shown)
+        self._shown[str(target)] = shown
+        return str(target)
+
     def open(
         self,
         patterns: Sequence[str],
@@ -124,6 +162,7 @@ class Workspace:
         copy: bool = False,
         columns: Sequence[str] | None = None,
         user: str | None = None,
+        form: TextForm = PLAIN,
     ) -> DuckDBPyRelation:
         """One relation over all the files, which must be of one kind.
 
@@ -135,33 +174,49 @@ class Workspace:
         ``tables.identity``), and its name is then ``people``.
         """
         files = expand(patterns)
-        kinds = {kind_of(file) for file in files}
+        kinds = {kind_of(file, form) for file in files}
         if len(kinds) > 1:
             raise TableError(f"the files must be of one kind, and these are {', '.join(sorted(kinds))}; read one kind")
         (kind,) = kinds
-        self.kind, self.people = kind, user
-        with quiet(f"{listed(files)} cannot be read as {kind}"):
+        self.kind, self.people, self.files = kind, user, files
+        named = listed([self._shown.get(file, file) for file in files])
+        with self.explained(), quiet(f"{named} cannot be read as {kind}"):
             if kind in DATABASES:
                 if len(files) > 1 or (table is None) == (sql is None):
-                    raise TableError(
-                        "a database is read alone, with the name of a table or with a query: give --table or --sql"
+                    raise ParameterError(
+                        "table", "or sql must say what to read of a database, which is read alone", next_step=ONE_TABLE
                     )
                 if kind == "SQLite":
                     return self._sqlite(files[0], table, sql, user)
                 opened = self._duckdb(files[0], table, sql)
                 return self._copied(opened) if copy else opened
             if table is not None:
-                raise TableError(
-                    f"--table is for a database, and {listed(files)} is {kind}; leave it out, or give --sql"
-                )
+                raise ParameterError("table", f"is for a database, and {named} is {kind}", table, "leave it out")
             if kind == "JSON":
                 asked, user = (columns, user) if sql is None else (_names_in(self._connection, sql), None)
                 opened = self._json(files, asked, user)
+            elif kind == "CSV":
+                opened = self._csv(files, columns, sql, form.separator)
             else:
-                readers = {"CSV": self._csv, "FIMI": self._fimi, "lines": self._lines, "Parquet": self._parquet}
-                opened = readers[kind](files)
+                readers = {"FIMI": self._fimi, "lines": self._lines, "Parquet": self._parquet}
+                opened = self._baskets(files, form) if kind == "baskets" else readers[kind](files)
             chosen = opened if sql is None else self._select(sql, opened)
             return self._copied(chosen) if copy else chosen
+
+    @contextmanager
+    def explained(self, otherwise: str = "") -> Iterator[None]:
+        """Add the cause to an error of the engine, whose own message may hold data and is not shown.
+
+        What is no UTF-8 says so; for other trouble in files with rows that must fit, ``otherwise`` may name a cause.
+        """
+        try:
+            yield
+            return
+        except TableError as error:
+            reason, cause = str(error), otherwise.format(kind=self.kind) if self.kind in ("CSV", "JSON") else ""
+        if self.kind in TEXT and (odd := next((file for file in self.files if not is_utf8(file)), None)):
+            cause = f"{self._shown.get(odd, odd)} is not UTF-8 text: {NO_TEXT}"
+        raise_alone(TableError("; ".join(filter(None, (reason, cause)))))
 
     def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
         relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")
@@ -170,12 +225,16 @@ class Workspace:
     def _parquet(self, files: Sequence[str]) -> DuckDBPyRelation:
         return self._connection.sql("SELECT * FROM read_parquet($files, union_by_name=true)", params={"files": files})
 
-    def _csv(self, files: Sequence[str]) -> DuckDBPyRelation:
+    def _csv(
+        self, files: Sequence[str], asked: Sequence[str] | None, sql: str | None, separator: str | None
+    ) -> DuckDBPyRelation:
         """One reader for each header, so that files whose columns differ in order or number are matched by name."""
         groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for file in files:
             first = self._connection.sql(f"FROM read_csv({_quoted(file)}, {LINE}) LIMIT 1").fetchall()
-            groups.setdefault(header_of(file, first[0][0] if first else ""), []).append(file)
+            shown, line = self._shown.get(file, file), first[0][0] if first else ""
+            found = header_of(shown, line or "", separator=separator, asked=asked, query=sql)
+            groups.setdefault(found, []).append(file)
         parts = [
             f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', "
             f"escape='\"', delim={_quoted(delimiter)}, columns={{{_text_columns(names)}}})"
@@ -198,12 +257,18 @@ class Workspace:
         cells = ", ".join(f"{_quoted(name)}: 'JSON'" for name in names)
         return self._connection.sql(f"SELECT {', '.join(chosen)} FROM {records}, columns={{{cells}}})")
 
-    def _fimi(self, files: Sequence[str]) -> DuckDBPyRelation:
-        """One transaction a line: ``user`` is a number for the line, ``item`` each token on it."""
+    def _fimi(self, files: Sequence[str], cells: str = r"(\S+)") -> DuckDBPyRelation:
+        """One basket a line: ``user`` is a number for the line, ``item`` each cell on it."""
         return self._connection.sql(
-            rf"""SELECT "user", unnest(regexp_extract_all(line, '\S+')) AS item
+            f"""SELECT "user", unnest(regexp_extract_all(line, {_quoted(cells)}, 1)) AS item
             FROM (SELECT row_number() OVER () AS "user", line FROM read_csv({_quoted_list(files)}, {LINE}))"""
         )
+
+    def _baskets(self, files: Sequence[str], form: TextForm) -> DuckDBPyRelation:
+        """The same, where cells may be quoted; empty ones are left out."""
+        cell = """CASE WHEN regexp_full_match(item, '".*"')
+            THEN replace(substr(item, 2, length(item) - 2), '""', '"') ELSE item END"""
+        return self._fimi(files, form.cells).select(f'"user", {cell} AS item').filter("item <> ''")
 
     def _lines(self, files: Sequence[str]) -> DuckDBPyRelation:
         return self._connection.sql(f"SELECT line AS item FROM read_csv({_quoted_list(files)}, {LINE})")
