@@ -190,8 +190,8 @@ def test_a_file_in_another_encoding_is_an_error_that_quotes_nothing(tmp_path: Pa
         ("missing.csv", {}, "no file matches"),
         ("*.nothing", {}, "no file matches"),
         ("", {}, "is a folder"),
-        ("base.duckdb", {}, "--table or --sql"),
-        ("base.sqlite", {"table": "visits", "sql": "SELECT 1"}, "--table or --sql"),
+        ("base.duckdb", {}, "table or sql must say"),
+        ("base.sqlite", {"table": "visits", "sql": "SELECT 1"}, "table or sql must say"),
         ("base.duckdb", {"table": "visit"}, "there are: visits"),
         ("base.sqlite", {"table": "visit"}, "there are: visits"),
         ("base.duckdb", {"sql": "SELECT pag FROM visits"}, 'column "pag" not found'),
@@ -199,7 +199,7 @@ def test_a_file_in_another_encoding_is_an_error_that_quotes_nothing(tmp_path: Pa
         ("base.duckdb", {"sql": "DROP TABLE visits"}, "one SELECT"),
         ("base.duckdb", {"sql": "SELECT 1; SELECT 2"}, "one SELECT"),
         ("comma.csv", {"sql": "COPY data TO 'stolen.csv'"}, "one SELECT"),
-        ("comma.csv", {"table": "visits"}, "--table is for a database"),
+        ("comma.csv", {"table": "visits"}, "table is for a database"),
     ],
 )
 def test_a_wrong_request_is_explained(folder: Path, name: str, options: dict[str, str], hint: str) -> None:

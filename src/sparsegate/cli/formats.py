@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -15,6 +15,8 @@ PRINTED: Final = "Output"
 INPUT, OUTPUT = "how the files are written", "how the result is printed"
 
 WORDS: Final = {
+    "fimi": INPUT,
+    "baskets": INPUT,
     "table": OUTPUT,
     "json": OUTPUT,
     "csv": OUTPUT,
@@ -23,15 +25,18 @@ WORDS: Final = {
 }
 """Every word, and what it is about."""
 
+OF_RESULTS: Final = tuple(word for word, about in WORDS.items() if about == OUTPUT)
+
+
+def _option(help: str) -> Any:
+    return typer.Option("--format", metavar="WORD", help=help, rich_help_panel=PRINTED)
+
+
 Formats = Annotated[
     list[str] | None,
-    typer.Option(
-        "--format",
-        metavar="WORD",
-        help=f"How to print the result: {', '.join(word for word, about in WORDS.items() if about == OUTPUT)}.",
-        rich_help_panel=PRINTED,
-    ),
+    _option(f"How to print the result: {', '.join(OF_RESULTS)}; also, of files that hold baskets: fimi, baskets."),
 ]
+ResultFormats = Annotated[list[str] | None, _option(f"How to print the result: {', '.join(OF_RESULTS)}.")]
 
 
 def chosen_formats(

@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
+from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import LedgerDelta, recorded
 from sparsegate.cli.printed_top import draw_bars, drawable, print_top
 from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, ready_to_print
@@ -45,13 +45,13 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every entry.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="With --release of a `top`: print CSV.")] = False,
-    formats: Formats = None,
+    formats: ResultFormats = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --release of a `top` that has counts: draw them.")
     ] = None,
 ) -> None:
     """The budget, what is spent, what remains, and every entry; or what one release gave."""
-    form = chosen_formats(formats, as_json=as_json, as_csv=as_csv)[OUTPUT]
+    form = chosen_formats(formats, as_json=as_json, as_csv=as_csv, allowed=OF_RESULTS)[OUTPUT]
     if plot is not None:
         drawable(plot)
     if release is not None:

@@ -21,12 +21,43 @@ AsJsonArray = Annotated[bool, typer.Option("--json", help="Print a JSON array, w
 Monotonic = Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")]
 Claimed = Annotated[float, typer.Option("--epsilon", help="The epsilon it claims.")]
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Parquet, CSV, JSON, .dat, or a database.")]
+INPUT = "Input"
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE...|-", help="Parquet, CSV, JSON, baskets, a database; - standard input.")
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="fimi|baskets",
+        help="Each line is a basket of items.",
+        rich_help_panel=INPUT,
+        show_default=False,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT", help="Between columns or items: , or \\\\t.", rich_help_panel=INPUT, show_default=False
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of text that is not UTF-8: latin-1.", rich_help_panel=INPUT, show_default=False),
+]
 User = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="Whose rows belong together.")]
-Table = Annotated[str | None, typer.Option(metavar="NAME", help="The table to read of a database.", show_default=False)]
+Table = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The table to read of a database.", show_default=False, rich_help_panel=INPUT),
+]
 Sql = Annotated[
     str | None,
-    typer.Option(metavar="QUERY", help="Read this SELECT instead; files are the table `data`.", show_default=False),
+    typer.Option(
+        metavar="QUERY",
+        help="Read this SELECT instead; files are the table `data`.",
+        show_default=False,
+        rich_help_panel=INPUT,
+    ),
 ]
 LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge this ledger before anything is drawn.")

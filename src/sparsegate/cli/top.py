@@ -9,13 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from sparsegate.cli.busy import busy
-from sparsegate.cli.formats import OUTPUT, PRINTED, Formats, chosen_formats
+from sparsegate.cli.formats import INPUT, OUTPUT, PRINTED, Formats, chosen_formats
 from sparsegate.cli.options import (
     Dataset,
+    Encoding,
     Files,
     LedgerBudget,
     LedgerDelta,
     LedgerFile,
+    Separator,
     Spending,
     Sql,
     Table,
@@ -40,7 +42,7 @@ def top(
         int | None,
         typer.Option(metavar="N", help="Instead of --count: all that about N people have; with --domain observed."),
     ] = None,
-    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for .dat.")] = None,
+    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for baskets.")] = None,
     user: User = None,
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
     domain: Annotated[
@@ -83,6 +85,8 @@ def top(
     dbar: Annotated[int | None, typer.Option(help="With --domain observed: how many items take part; 10 c.")] = None,
     table: Table = None,
     sql: Sql = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     budget: LedgerBudget = None,
     budget_delta: LedgerDelta = None,
@@ -103,9 +107,10 @@ def top(
     """
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.question import Question
+    from sparsegate.tables.text_files import TextForm
     from sparsegate.tables.top import basket_names, top_items
 
-    form = chosen_formats(formats, as_json=as_json, as_csv=as_csv)[OUTPUT]
+    said = chosen_formats(formats, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
         raise ParameterError("count", "or above must be given, and not both", next_step="give -c 50, or --above 500")
     if domain is None:
@@ -115,6 +120,8 @@ def top(
             next_step="give --domain FILE[:COLUMN], --domain N for labels 0 to N-1, or --domain observed --delta 1e-6",
         )
 
+    written = {"format": said.get(INPUT), "separator": separator, "encoding": encoding}
+    TextForm(**written)
     public: dict[str, Any] = {
         "unit": unit,
         "count": count,
@@ -149,11 +156,12 @@ def top(
     ready_to_print()
     try:
         with spending, busy("reading and counting") as spending.stage:
-            top_items(files, table=table, sql=sql, item=item, user=user, domain=candidates, **public, ledger=spending)
+            source: dict[str, Any] = {"table": table, "sql": sql, **written}
+            top_items(files, **source, item=item, user=user, domain=candidates, **public, ledger=spending)
     finally:  # after Ctrl-C, too: it is paid for
         if spending.gave is not None:
             with spending:
-                _show(PrintedTop(kept=spending.gave, recorded=spending.recorded), form, plot, spending)
+                _show(PrintedTop(kept=spending.gave, recorded=spending.recorded), said[OUTPUT], plot, spending)
 
 
 def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) -> None:

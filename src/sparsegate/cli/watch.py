@@ -14,11 +14,14 @@ import typer
 from sparsegate.budget import Keep, Prepaid, charge
 from sparsegate.cli.options import (
     Dataset,
+    Encoding,
     Files,
+    Format,
     LedgerBudget,
     LedgerDelta,
     LedgerFile,
     NoRefund,
+    Separator,
     Spending,
     Sql,
     Table,
@@ -51,6 +54,9 @@ def watch(
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people, and count rows.')] = None,
     table: Table = None,
     sql: Sql = None,
+    format: Format = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: LedgerFile = None,
     budget: LedgerBudget = None,
     budget_delta: LedgerDelta = None,
@@ -65,7 +71,9 @@ def watch(
     """
     from sparsegate.conditions import names_in
     from sparsegate.tables.engine_errors import quiet
+    from sparsegate.tables.files import expand, kind_of
     from sparsegate.tables.matching import MatchingUsers
+    from sparsegate.tables.text_files import TextForm
     from sparsegate.tables.workspace import Workspace
 
     if (where is None) == (conditions is None):
@@ -76,6 +84,9 @@ def watch(
         raise ParameterError(
             "user", 'or unit="row" must be given, and not both', next_step="say whom the rows belong to"
         )
+    if conditions == "-" and "-" in files:
+        raise ParameterError("conditions", "must not be standard input where the data is", "-", "list them in a file")
+    form = TextForm(format=format, separator=separator, encoding=encoding)
     spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=KEPT)
     public: dict[str, Any] = {
         "threshold": threshold,
@@ -90,19 +101,20 @@ def watch(
     numbered = None if conditions == "-" else _lines(conditions) if conditions else [*enumerate(where or (), start=1)]
     listed = None if numbered is None else [text for _, text in numbered]
     names = [*([] if user is None else [user]), *(name for text in listed or () for name in names_in(text))]
-    asked = list({name.casefold(): name for name in reversed(names)}.values())
+    # Where conditions are still to come, so are the names of their columns.
+    asked = None if listed is None else list({name.casefold(): name for name in reversed(names)}.values())
+    if listed is None and sql is None and "JSON" in {kind_of(file, form) for file in expand(files)}:
+        raise ParameterError(
+            "conditions",
+            "must be listed for JSON, whose columns are those that are asked for",
+            "-",
+            "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
+        )
     ready_to_print()
     with spending, Workspace() as workspace, quiet("the files cannot be read"):
         # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
         # once, not once for each condition.
-        opened = workspace.run(lambda: workspace.open(files, table=table, sql=sql, copy=True, columns=asked, user=user))
-        if workspace.kind == "JSON" and listed is None and sql is None:
-            raise ParameterError(
-                "conditions",
-                "must be listed for JSON, whose columns are those that are asked for",
-                "-",
-                "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
-            )
+        opened = workspace.read(files, form=form, table=table, sql=sql, copy=True, columns=asked, user=user)
         counts = MatchingUsers(opened, user=workspace.people)
         _check(counts, numbered or (), file=conditions)
         unit_text = "row" if user is None else "user"

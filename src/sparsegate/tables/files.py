@@ -91,8 +91,8 @@ def _kind(file: str, start: bytes, form: TextForm) -> str:
     if not endings or endings[-1] not in KINDS:
         known = ", ".join(f".{ending}" for ending in KINDS)
         raise TableError(
-            f"{file} is of no known kind; it must be a DuckDB or SQLite database, or end in {known} (or .gz); of "
-            "baskets under another name say their format, fimi or baskets"
+            f"{file} is of no known kind; it must be a DuckDB or SQLite database, or end in {known} (or .gz); "
+            'for baskets under another name pass format="fimi" or format="baskets"'
         )
     kind = KINDS[endings[-1]]
     return "CSV" if kind == "lines" and form.separator else kind

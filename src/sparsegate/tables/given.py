@@ -64,6 +64,8 @@ class GivenFiles(Given):
     """Files that are open in a workspace."""
 
     workspace: Workspace
+    files: Sequence[str]
+    kind: str
 
     def run(self, work: Callable[[], Result]) -> Result:
         return self.workspace.run(work)
@@ -72,15 +74,16 @@ class GivenFiles(Given):
         self.workspace.pay()
 
     def explained(self) -> AbstractContextManager[None]:
-        return self.workspace.explained("in a {kind} file the usual cause is a row that does not fit the others")
+        cause = f"in a {self.kind} file the usual cause is a row that does not fit the others"
+        return self.workspace.explained(self.files, self.kind, cause)
 
     def check_item(self, item: str | None) -> None:
-        if self.workspace.kind == "lines" and self.user is not None:
+        if self.kind == "lines" and self.user is not None:
             rule = "must say how the lines of text are baskets: without it each line is one item, and nobody's"
             raise ParameterError("format", rule, next_step='pass "fimi" or "baskets", or unit="row"')
-        if item is None and self.workspace.kind not in ("FIMI", "baskets", "lines"):
+        if item is None and self.kind not in ("FIMI", "baskets", "lines"):
             # What stands first in a file of text may be a row of it.
-            typed = self.workspace.kind in ("Parquet", "DuckDB", "SQLite")
+            typed = self.kind in ("Parquet", "DuckDB", "SQLite")
             known = f"pass item= with one of {', '.join(self.table.columns[:9])}" if typed else "pass item="
             raise ParameterError("item", "must name the column to rank", next_step=known)
 
@@ -94,9 +97,7 @@ class GivenFiles(Given):
         if isinstance(domain, os.PathLike):
             place = os.fspath(domain)
             public, _ = split_column(place)
-            if {Path(file).resolve() for file in expand([public])} & {
-                Path(file).resolve() for file in self.workspace.files
-            }:
+            if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in self.files}:
                 raise ParameterError(
                     "domain",
                     "must not be the table itself: which items are in it is private data",
@@ -147,7 +148,9 @@ def given(
     with Workspace() as workspace:
         with quiet("the files cannot be read"):
             rows = workspace.read(patterns, form=form, table=table, sql=sql, columns=asked, user=user)
-        yield GivenFiles(table=rows, user=workspace.people, workspace=workspace)
+        yield GivenFiles(
+            table=rows, user=workspace.people, workspace=workspace, files=workspace.files, kind=workspace.kind
+        )
 
 
 def _paths(data: Any) -> list[str] | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.engine_errors import raise_alone
@@ -23,9 +23,7 @@ from sparsegate.tables.engine_errors import raise_alone
 FORMATS: Final = {"fimi": "FIMI", "baskets": "baskets"}
 """What ``format`` may say, and the kind of file that it is. Without it the ending of a name tells the kind."""
 
-STANDARD_INPUT: Final = "-"
-
-NOTEXT: Final = 'pass encoding=, for instance "utf-16" or "latin-1"'
+NO_TEXT: Final = 'pass encoding=, for instance "utf-16" or "latin-1"'
 
 _CHUNK: Final = 1 << 20
 
@@ -56,7 +54,7 @@ class TextForm:
             self._check_separator(self.separator)
         if self.encoding is not None:
             try:
-                b"".decode(self.encoding)
+                io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
             except (LookupError, ValueError, TypeError):
                 rule, step = "must be an encoding of text that Python knows", 'pass for instance "latin-1" or "utf-16"'
                 raise ParameterError("encoding", rule, self.encoding, step) from None
@@ -118,8 +116,12 @@ def _ending(start: bytes) -> str:
 def rewritten(file: str, encoding: str, target: Path, shown: str) -> None:
     """Write a text file anew, in UTF-8, as Python decodes it."""
     try:
-        with _unpacked(file) as raw, target.open("x", encoding="utf-8", newline="") as kept:
-            shutil.copyfileobj(io.TextIOWrapper(raw, encoding=encoding, newline=""), kept, _CHUNK)
+        with (
+            _unpacked(file) as raw,
+            io.TextIOWrapper(raw, encoding=encoding, newline="") as text,
+            target.open("x", encoding="utf-8", newline="") as kept,
+        ):
+            shutil.copyfileobj(text, kept, _CHUNK)
         return
     except UnicodeError:
         reason = f"{shown} is not written in {encoding}; {NO_TEXT}"
@@ -149,5 +151,9 @@ def is_utf8(file: str) -> bool:
 def _unpacked(file: str) -> Iterator[IO[bytes]]:
     if file.endswith(".zst"):
         raise TableError(f"{file} is compressed in a way that is read as UTF-8 alone; unpack it first")
-    with gzip.open(file) if file.endswith(".gz") else Path(file).open("rb") as raw:
-        yield raw
+    if file.endswith(".gz"):
+        with gzip.open(file) as raw:
+            yield cast("IO[bytes]", raw)
+    else:
+        with Path(file).open("rb") as plain:
+            yield plain

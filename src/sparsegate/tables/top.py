@@ -27,6 +27,7 @@ from sparsegate.tables.partition_selection import pick_above
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import Record, TopItems, installed_version
 from sparsegate.tables.sums import as_values, plain, sum_items
+from sparsegate.tables.text_files import TextForm
 
 if TYPE_CHECKING:
     from sparsegate.tables.engines.engine import Frame
@@ -40,6 +41,9 @@ def top_items(
     *,
     table: str | None = None,
     sql: str | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
     item: str | None = None,
     user: str | None = None,
     unit: str | None = None,
@@ -75,10 +79,14 @@ def top_items(
     Parameters
     ----------
     data: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame. Or files by
-        their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, FIMI, or a database of
+        their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, baskets, or a database of
         DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``.
     table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
-    item, user: names of columns; both may be left out for baskets (FIMI), whose lines are the users. Items are whole
+    format: "fimi" for files of baskets, one a line, whose items stand apart by white space; "baskets" where they stand
+        apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
+    separator: also of the columns of a CSV file, which its header line tells otherwise.
+    encoding: of text files, where it is not UTF-8.
+    item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are whole
         numbers or strings; rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
     count: c, how many to select, at most ten million; or
@@ -125,6 +133,7 @@ def top_items(
     >>> top.items, top.estimates, top.error_bar
     (('/home', '/docs'), (37, 31), 6)
     """
+    form = TextForm(format=format, separator=separator, encoding=encoding)
     named, person = basket_names(item, user, unit)
     question = Question(
         item=named,
@@ -149,7 +158,7 @@ def top_items(
         where=where,
     )
     noise = trusted_source(source, not_private)
-    with given(data, table=table, sql=sql, columns=question.columns, user=question.user) as opened:
+    with given(data, table=table, sql=sql, form=form, columns=question.columns, user=question.user) as opened:
         opened.check_item(item)
         return opened.run(lambda: _released(opened, question, domain, noise, ledger))
 
@@ -166,7 +175,8 @@ def _released(opened: Given, question: Question, domain: Any, noise: Source, led
     name = "the engine of the table"
     domain, table = guarded(name, lambda: opened.candidates(domain, question.item))
     with guarded(name, lambda: matching_engine(open_engine(table), question.where)) as engine:
-        prepared = guarded(engine.name, lambda: prepare(engine, question, domain, opened.user))
+        with opened.explained():
+            prepared = guarded(engine.name, lambda: prepare(engine, question, domain, opened.user))
         record = prepared.record(private=noise.private)
         what = f"top {record.count} of {question.item}"
         if question.above is not None:
@@ -176,7 +186,8 @@ def _released(opened: Given, question: Question, domain: Any, noise: Source, led
         what += f", where {question.where}" if question.where else ""
         opened.pay()
         keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
-        release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
+        with opened.explained():
+            release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
         keep({"release": "top_items", **release.published()})
     return release
 

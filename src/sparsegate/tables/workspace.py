@@ -12,7 +12,6 @@ No error from an engine leaves this module with its own words: see ``tables.engi
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_table, identifier, unlike
 from sparsegate.tables.engine_errors import quiet, raise_alone, refused
-from sparsegate.tables.files import DATABASES, expand, header_of, kind_of, listed
+from sparsegate.tables.files import DATABASES, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person
+from sparsegate.tables.inbox import Inbox
 from sparsegate.tables.sqlite_rows import SqliteRows, sqlite_file
-from sparsegate.tables.text_files import NO_TEXT, PLAIN, TEXT, STANDARD_INPUT, TextForm, is_utf8, keep_stream, rewritten
+from sparsegate.tables.text_files import NO_TEXT, PLAIN, TEXT, TextForm
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -52,7 +52,6 @@ class Workspace:
         self._paying = False
         self._done = threading.Event()
         self.files: list[str] = []
-        self._shown: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         import duckdb
@@ -60,7 +59,7 @@ class Workspace:
         folder = self._stack.enter_context(
             tempfile.TemporaryDirectory(prefix="sparsegate-", ignore_cleanup_errors=True)
         )
-        self._folder = Path(folder)
+        self._inbox = Inbox(Path(folder))
         settings: dict[str, Any] = {
             "temp_directory": folder,
             "preserve_insertion_order": False,
@@ -123,35 +122,9 @@ class Workspace:
             self._paying = True
 
     def read(self, patterns: Sequence[str], *, form: TextForm = PLAIN, **options: Any) -> DuckDBPyRelation:
-        """``receive`` in this thread, where Ctrl-C ends a wait for standard input, and then ``open``."""
-        files = self.receive(patterns, form)
+        """Receive the files in this thread, where Ctrl-C ends a wait for standard input, and then ``open`` them."""
+        files = self._inbox.receive(patterns, form)
         return self.run(lambda: self.open(files, form=form, **options))
-
-    def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
-        """The files that are meant, in UTF-8; what has to be written for that is in the private folder."""
-        files: list[str] = []
-        for pattern in patterns:
-            if pattern == STANDARD_INPUT:
-                if "standard input" in self._shown.values():
-                    raise TableError("standard input can be read only once; give - once")
-                with quiet("standard input cannot be read"):
-                    kept = str(keep_stream(sys.stdin.buffer, self._folder))
-                self._shown[kept] = "standard input"
-                files.append(kept)
-            else:
-                files += expand([pattern])
-        if not files:
-            raise TableError("no file was given; name at least one")
-        return files if form.foreign is None else [self._rewritten(file, form) for file in files]
-
-    def _rewritten(self, file: str, form: TextForm) -> str:
-        kind_of(file, form)  # refuses what is no text
-        place = self._folder / str(len(self._shown))
-        place.mkdir()
-        target, shown = place / Path(file).name.removesuffix(".gz"), self._shown.get(file, file)
-        rewritten(file, form.foreign or "", target, shown)
-        self._shown[str(target)] = shown
-        return str(target)
 
     def open(
         self,
@@ -179,8 +152,8 @@ class Workspace:
             raise TableError(f"the files must be of one kind, and these are {', '.join(sorted(kinds))}; read one kind")
         (kind,) = kinds
         self.kind, self.people, self.files = kind, user, files
-        named = listed([self._shown.get(file, file) for file in files])
-        with self.explained(), quiet(f"{named} cannot be read as {kind}"):
+        named = self._inbox.shown(*files)
+        with self.explained(files, kind), quiet(f"{named} cannot be read as {kind}"):
             if kind in DATABASES:
                 if len(files) > 1 or (table is None) == (sql is None):
                     raise ParameterError(
@@ -204,18 +177,18 @@ class Workspace:
             return self._copied(chosen) if copy else chosen
 
     @contextmanager
-    def explained(self, otherwise: str = "") -> Iterator[None]:
+    def explained(self, files: Sequence[str], kind: str, otherwise: str = "") -> Iterator[None]:
         """Add the cause to an error of the engine, whose own message may hold data and is not shown.
 
-        What is no UTF-8 says so; for other trouble in files with rows that must fit, ``otherwise`` may name a cause.
+        Text that is not UTF-8 is named; other trouble in files whose rows must fit has the cause ``otherwise``.
         """
         try:
             yield
             return
         except TableError as error:
-            reason, cause = str(error), otherwise.format(kind=self.kind) if self.kind in ("CSV", "JSON") else ""
-        if self.kind in TEXT and (odd := next((file for file in self.files if not is_utf8(file)), None)):
-            cause = f"{self._shown.get(odd, odd)} is not UTF-8 text: {NO_TEXT}"
+            reason, cause = str(error), otherwise if kind in ("CSV", "JSON") else ""
+        if kind in TEXT and (odd := self._inbox.no_text(files)):
+            cause = f"{odd} is not UTF-8 text: {NO_TEXT}"
         raise_alone(TableError("; ".join(filter(None, (reason, cause)))))
 
     def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
@@ -232,8 +205,8 @@ class Workspace:
         groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for file in files:
             first = self._connection.sql(f"FROM read_csv({_quoted(file)}, {LINE}) LIMIT 1").fetchall()
-            shown, line = self._shown.get(file, file), first[0][0] if first else ""
-            found = header_of(shown, line or "", separator=separator, asked=asked, query=sql)
+            line = first[0][0] if first else ""
+            found = header_of(self._inbox.shown(file), line or "", separator=separator, asked=asked, query=sql)
             groups.setdefault(found, []).append(file)
         parts = [
             f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', "

@@ -19,7 +19,7 @@ from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.laplace import error_bar, laplace
 from sparsegate.mechanisms.variants import VARIANTS, Noise, Released
 from sparsegate.noise import Source
-from sparsegate.tables.columns import INTEGER
+from sparsegate.tables.columns import INTEGER, check_columns
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.given import Given, given
 from sparsegate.tables.online.accuracy import STEP
@@ -27,6 +27,7 @@ from sparsegate.tables.online.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.online.cell_counts import count_cells
 from sparsegate.tables.online.histogram import Histogram, Lesson
 from sparsegate.tables.online.terms import Terms
+from sparsegate.tables.text_files import TextForm
 
 ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
 """The gate: |estimate - truth| + nu >= T + rho + kappa, where a positive also carries a fresh noisy answer."""
@@ -84,7 +85,7 @@ class OnlineAnswers:
     Parameters
     ----------
     data: a table, or files by their paths, as ``top_items`` takes them; counted once, here.
-    table, sql: what to read of a database, as there.
+    table, sql, format, separator, encoding: what to read of a database, and how text is written, as there.
     columns: name of a column -> its PUBLIC list of categories, whole numbers or strings; their product is the domain,
         of at most 2**22 cells. Rows with another value or a null are in no cell: no query counts them.
     user: the column that says whose row it is. A person with rows in several cells is in the first of them by the order
@@ -133,6 +134,9 @@ class OnlineAnswers:
         *,
         table: str | None = None,
         sql: str | None = None,
+        format: str | None = None,
+        separator: str | None = None,
+        encoding: str | None = None,
         tolerance: Number,
         user: str | None = None,
         unit: str | None = None,
@@ -162,7 +166,8 @@ class OnlineAnswers:
         )
         noise = trusted_source(source, not_private)
         names = [*cells.names, *([] if user is None else [user])]
-        with given(data, table=table, sql=sql, columns=names, user=user) as opened:
+        form = TextForm(format=format, separator=separator, encoding=encoding)
+        with given(data, table=table, sql=sql, form=form, columns=names, user=user) as opened:
             counts = opened.run(lambda: _counted(opened, cells))
         scales = terms.calibration.scales
         assert scales.answer is not None
@@ -305,7 +310,9 @@ class OnlineAnswers:
 def _counted(opened: Given, cells: Cells) -> Integers:
     numbers = [name for place, name in enumerate(cells.names) if cells.kind(place) == INTEGER]
     with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
-        return guarded(engine.name, lambda: count_cells(engine, cells, opened.user))
+        check_columns(engine.frame.collect_schema().names(), cells.names)
+        with opened.explained():
+            return guarded(engine.name, lambda: count_cells(engine, cells, opened.user))
 
 
 def _noisy_population(counts: Integers, epsilon: Fraction, noise: Source, not_private: bool) -> int:
