@@ -55,6 +55,7 @@ class Question:
     value: str | None = None
     clip: tuple[Number, Number] | None = None
     granularity: Number | None = None
+    people: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))

@@ -36,6 +36,8 @@ class Record:
     Where sums of the column ``value`` were ranked, clipped to ``clip``, one unit moves each by at most ``sensitivity``,
     and all of them together by at most ``touched`` times that; ``granularity`` is the step of their lattice. Options
     that the release did not use are None.
+    ``within`` says, from the other entries alone, how good the selection is: with 95 % probability every item selected
+    has a score of at least the ``count``-th largest less this much (``mechanisms.selection_accuracy``).
     ``private`` is False where the noise came from a seed.
     """
 
@@ -49,6 +51,7 @@ class Record:
     count: int | None
     domain: str
     domain_size: int | None
+    within: int | float | None
     threshold: Number | None
     itemset_size: int
     max_items: int | None

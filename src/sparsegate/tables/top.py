@@ -24,6 +24,7 @@ from sparsegate.tables.matching import matching_engine
 from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
 from sparsegate.tables.partition_selection import pick_above
+from sparsegate.tables.promised import refuse_hopeless, within
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import Record, TopItems, installed_version
 from sparsegate.tables.sums import as_values, plain, sum_items
@@ -64,6 +65,7 @@ def top_items(
     clip: tuple[Number, Number] | None = None,
     granularity: Number | None = None,
     where: str | None = None,
+    people: int | None = None,
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
@@ -121,6 +123,8 @@ def top_items(
         unless given.
     where: a condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that meet it
         count. It must be public, and may speak of every column of the table. Not on Spark.
+    people: N, a PUBLIC number: how many people, or rows, there are in all. Where that makes the release hopeless (see
+        ``tables.promised``) it is refused before anything is charged.
     ledger: an open ``sparsegate.Ledger``: charged when everything is checked and counted and nothing is drawn yet; it
         keeps the release with its record.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
@@ -156,6 +160,7 @@ def top_items(
         clip=clip,
         granularity=granularity,
         where=where,
+        people=people,
     )
     noise = trusted_source(source, not_private)
     with given(data, table=table, sql=sql, form=form, columns=question.columns, user=question.user) as opened:
@@ -226,6 +231,8 @@ class Prepared:
         if self._domain is not None and question.count is not None and question.count > self._domain.size:
             rule = f"must not exceed the size of the public domain, {self._domain.size}"
             raise ParameterError("count", rule, question.count, "ask for fewer")
+        if question.people is not None:
+            refuse_hopeless(question, None if self._domain is None else self._domain.size, question.people)
         if question.sums is not None:
             self._counted = sum_items(engine, rows, domain, question.sums, question.max_items_per_user)
         elif question.max_items is not None:
@@ -313,6 +320,7 @@ class Prepared:
             count=question.count,
             domain="observed" if self._domain is None else "public",
             domain_size=None if self._domain is None else self._domain.size,
+            within=within(question, None if self._domain is None else self._domain.size),
             threshold=question.threshold,
             itemset_size=question.itemset_size,
             max_items=question.max_items,
