@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
@@ -35,7 +35,7 @@ _POWERS: Final = range(-9, 7)
 
 
 def promise_of(question: Question, total: int | None) -> Promise | None:
-    """The promise for so many candidates, None for an observed domain; in steps of a score."""
+    """The promise for this many candidates, None for an observed domain; in steps of a score."""
     if question.above is not None:
         return None
     if not question.observed:
@@ -73,7 +73,7 @@ def error_bars(question: Question, total: int | None, confidence: float = CONFID
 
 
 def hopeless(question: Question, total: int | None, people: int) -> tuple[str, str] | None:
-    """Why a release for so many people in all is hopeless, as the parameter to change and the rule; None if it is not.
+    """Why a release for this many people in all is hopeless, as the parameter to change and the rule; None if it is not.
 
     >>> asked = Question(item="page", user="visitor", unit=None, count=50, epsilon=0.1, observed=False, delta=0,
     ...     method="auto", threshold=None, answers_epsilon=0, max_items_per_user=None, itemset_size=1, max_items=None,
@@ -106,7 +106,12 @@ def refuse_hopeless(question: Question, total: int | None, people: int) -> None:
     name, rule = found
     hint = "leave people out to release it all the same"
     if name != "above":
-        needed = least_epsilon(lambda amount: hopeless(replace(question, **{name: amount}), total, people) is None)
+
+        def enough(amount: Fraction) -> bool:
+            changed: dict[str, Any] = {name: amount}
+            return hopeless(replace(question, **changed), total, people) is None
+
+        needed = least_epsilon(enough)
         hint = hint if needed is None else f"pass {float(needed):g} or more, or {hint}"
     given = getattr(question, name)
     raise ParameterError(name, rule, float(given) if isinstance(given, Fraction) else given, hint)
