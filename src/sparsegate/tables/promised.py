@@ -73,7 +73,7 @@ def error_bars(question: Question, total: int | None, confidence: float = CONFID
 
 
 def hopeless(question: Question, total: int | None, people: int) -> tuple[str, str] | None:
-    """Why a release for this many people in all is hopeless, as the parameter to change and the rule; None if it is not.
+    """Why a release for this many people is hopeless, as the parameter to change and the rule; None if it is not.
 
     >>> asked = Question(item="page", user="visitor", unit=None, count=50, epsilon=0.1, observed=False, delta=0,
     ...     method="auto", threshold=None, answers_epsilon=0, max_items_per_user=None, itemset_size=1, max_items=None,
