@@ -133,7 +133,9 @@ class PrintedTop:
             if (name, value) not in UNREMARKABLE and name != "item"
         }
         if "within" in shown:
-            shown["within"] += f" {self.measure} of the true number {self.record['count']:,}, 95 % confidence, all items"
+            shown["within"] += (
+                f" {self.measure} of the true number {self.record['count']:,}, 95 % confidence, all items"
+            )
         return {**shown, **({"error bar": self.bars_said} if self.estimated else {})}
 
     def sheet(self) -> Sheet:
