@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": _CORE,
     "ledger": {"errors", "display", "budget"},
     "conditions": {"errors"},
-    "tables": _CORE | {"ledger", "conditions"},
+    "tables": _CORE | {"evaluation", "ledger", "conditions"},
     "service": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions"},
     "cli": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions", "service", "auditor", "testing", "root"},
     "auditor": {"errors", "display"},

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
     from sparsegate.tables.online.online_answers import OnlineAnswer, OnlineAnswers
+    from sparsegate.tables.preview import Preview, preview
     from sparsegate.tables.release import TopItems
     from sparsegate.tables.top import top_items
 
@@ -59,6 +60,7 @@ __all__ = [
     "OnlineAnswers",
     "Outcomes",
     "ParameterError",
+    "Preview",
     "Released",
     "Scale",
     "Scores",
@@ -79,6 +81,7 @@ __all__ = [
     "connect_async",
     "gate",
     "laplace",
+    "preview",
     "run",
     "run_many",
     "select_top",
@@ -92,11 +95,13 @@ _NAMES = {
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answers",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
+    "Preview": "sparsegate.tables.preview",
     "TopItems": "sparsegate.tables.release",
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
     "connect_async": "sparsegate.service.client.async_client",
+    "preview": "sparsegate.tables.preview",
     "top_items": "sparsegate.tables.top",
 }
 

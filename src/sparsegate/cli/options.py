@@ -22,9 +22,11 @@ Monotonic = Annotated[bool, typer.Option("--monotonic", help="One person moves a
 Claimed = Annotated[float, typer.Option("--epsilon", help="The epsilon it claims.")]
 
 INPUT = "Input"
-Files = Annotated[
-    list[str], typer.Argument(metavar="FILE...|-", help="Parquet, CSV, JSON, baskets, a database; - standard input.")
-]
+_FILES = typer.Argument(
+    metavar="FILE...|-", help="Parquet, CSV, JSON, baskets, a database; - standard input.", show_default=False
+)
+Files = Annotated[list[str], _FILES]
+FilesOrNone = Annotated[list[str] | None, _FILES]
 Format = Annotated[
     str | None,
     typer.Option(

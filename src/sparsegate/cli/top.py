@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from sparsegate.cli.formats import INPUT, OUTPUT, PRINTED, Formats, chosen_forma
 from sparsegate.cli.options import (
     Dataset,
     Encoding,
-    Files,
+    FilesOrNone,
     LedgerBudget,
     LedgerDelta,
     LedgerFile,
@@ -31,12 +32,13 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection_methods import AUTO, describe_methods
 
 SUMS = "Groups and sums"
+BEFORE = "Before you pay"
 CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
 
 
 def top(
-    files: Files,
-    epsilon: Annotated[float, typer.Option(help="The privacy loss of the selection.")],
+    files: FilesOrNone = None,
+    epsilon: Annotated[float | None, typer.Option(help="The privacy loss of the selection.")] = None,
     count: Annotated[int | None, typer.Option("--count", "-c", help="How many items to select.")] = None,
     above: Annotated[
         int | None,
@@ -91,6 +93,26 @@ def top(
     budget: LedgerBudget = None,
     budget_delta: LedgerDelta = None,
     dataset: Dataset = None,
+    preview: Annotated[
+        bool,
+        typer.Option("--preview", help="Say how good it will be; the data is not opened.", rich_help_panel=BEFORE),
+    ] = False,
+    within: Annotated[
+        int | None,
+        typer.Option(metavar="W", help="With --preview: the epsilon for W people at most.", rich_help_panel=BEFORE),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|zipf", help="With --preview: simulate on PUBLIC data like yours.", rich_help_panel=BEFORE
+        ),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="How many people there are, PUBLIC: refuse the hopeless.", rich_help_panel=BEFORE
+        ),
+    ] = None,
     formats: Formats = None,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.", rich_help_panel=PRINTED)] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.", rich_help_panel=PRINTED)] = False,
@@ -113,6 +135,7 @@ def top(
     said = chosen_formats(formats, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
         raise ParameterError("count", "or above must be given, and not both", next_step="give -c 50, or --above 500")
+    _check_given(files, epsilon, preview=preview, within=within, like=like)
     if domain is None:
         raise ParameterError(
             "domain",
@@ -126,7 +149,7 @@ def top(
         "unit": unit,
         "count": count,
         "above": above,
-        "epsilon": epsilon,
+        "epsilon": 1 if epsilon is None else epsilon,
         "delta": delta,
         "method": method,
         "ordered": ordered,
@@ -137,6 +160,7 @@ def top(
         "max_items": max_items,
         "dbar": dbar,
         "where": where,
+        "people": people,
         "value": value,
         "clip": None if clip is None else tuple(read_number(end, "clip", *CLIP) for end in clip.split(",")),
         "granularity": None if granularity is None else read_number(granularity, "granularity"),
@@ -145,6 +169,11 @@ def top(
     candidates = _candidates(domain)
     named, person = basket_names(item, user, unit)
     question = Question(item=named, user=person, observed=candidates == "observed", **public)
+    if preview:
+        from sparsegate.cli.preview import show_preview
+
+        fixed = epsilon is not None
+        return show_preview(question, candidates, fixed=fixed, within=within, like=like, plot=plot, form=said[OUTPUT])
     request = None if question.above else question.request
     if plot is not None:
         if not answers_epsilon and (request is None or not request.estimates):
@@ -162,6 +191,19 @@ def top(
         if spending.gave is not None:
             with spending:
                 _show(PrintedTop(kept=spending.gave, recorded=spending.recorded), said[OUTPUT], plot, spending)
+
+
+def _check_given(
+    files: Sequence[str] | None, epsilon: float | None, *, preview: bool, within: int | None, like: str | None
+) -> None:
+    """What only one of a release and a preview can do without."""
+    if not preview and not files:
+        raise ParameterError("file", "must be given", next_step="name the files, or give --preview")
+    if epsilon is None and not (preview and within is not None):
+        raise ParameterError("epsilon", "must be given", next_step="give --epsilon 0.5, or --preview --within 100")
+    for name, value in (("within", within), ("like", like)):
+        if value is not None and not preview:
+            raise ParameterError(name, "is for --preview", value, "give --preview too")
 
 
 def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) -> None:

@@ -1,0 +1,99 @@
+"""What to expect of a selection on data like these: PUBLIC counts that stand in for the private ones, and many runs.
+
+The promise of ``mechanisms.selection_accuracy`` holds for all data. On data that are not the worst it is kept by far,
+and a stand-in shows by how much: last year's published counts, a table that everybody may see, or a law. Never pass the
+private counts themselves: what is shown here is not private.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation.datasets import PUBLISHED, load
+from sparsegate.evaluation.methods import Method
+from sparsegate.evaluation.ranked import Ladder, measure
+from sparsegate.evaluation.readers import read_counts
+from sparsegate.evaluation.simulation import simulate
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import Request
+
+StandIn: TypeAlias = "str | os.PathLike[str] | Mapping[int, int] | Ladder | Any"
+
+RUNS: Final = 400
+_PEOPLE: Final = 1_000_000  # of the paper's Zipf law
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnStandIn:
+    """Of many simulated runs: the mean share of the selected that are right, and how far below the c-th the lowest is.
+
+    ``within`` is the quantile of the runs at the confidence asked for, in the units of the scores.
+    """
+
+    recall: float
+    within: float
+
+
+def stand_in(like: StandIn, *, total: int | None, people: int | None = None) -> Ladder:
+    """The counts of ``total`` candidates: those of the stand-in, then candidates that nobody has.
+
+    ``like`` is "zipf" (counts proportional to 1/rank that sum to ``people``, or a million), the name of a dataset of
+    the paper (its stand-in), a file in a form of ``evaluation.readers``, a histogram {count: items} or scores.
+
+    >>> stand_in({5: 2, 1: 3}, total=10).highest(6).tolist()
+    [5.0, 5.0, 1.0, 1.0, 1.0, 0.0]
+    """
+    if isinstance(like, str) and like == "zipf":
+        size = PUBLISHED["zipf"].items if total is None else total
+        shares = 1 / np.arange(1.0, min(size, 10**6) + 1)  # beyond a million items nobody has one
+        counts: Any = np.rint(shares * ((_PEOPLE if people is None else people) / shares.sum()))
+        ladder = Ladder.of(counts)
+    elif isinstance(like, str) and like in PUBLISHED:
+        ladder = load(like).ladder
+    elif isinstance(like, str | os.PathLike):
+        ladder = Ladder.of(read_counts(os.fspath(like)).counts)
+    else:
+        ladder = Ladder.of(Scores.histogram(like) if isinstance(like, Mapping) else like)
+    if total is None or total == ladder.total:
+        return ladder
+    if total < ladder.total:
+        rule = f"must not have more items than there are candidates, {total:,}"
+        raise ParameterError("like", rule, ladder.total, "leave the domain out, or pass its size")
+    values, sizes = ladder.values, ladder.sizes
+    if values[-1] == 0:
+        sizes = sizes + np.where(np.arange(sizes.size) == sizes.size - 1, total - ladder.total, 0)
+    else:
+        values, sizes = np.append(values, 0.0), np.append(sizes, total - ladder.total)
+    return Ladder(values=values, sizes=sizes, starts=np.cumsum(sizes) - sizes)
+
+
+def on_stand_in(
+    request: Request, ladder: Ladder, *, confidence: float, runs: int = RUNS, seed: int = 1
+) -> OnStandIn | None:
+    """Simulate a request for counts; None for methods with a threshold, where only an oracle's is simulated."""
+    if request.method not in ("exponential", "gumbel", "one-shot", "noisy-scores", "subset"):
+        return None
+    if request.count == ladder.total:
+        return OnStandIn(recall=1.0, within=0.0)
+    method = Method(
+        key=request.method,
+        title=request.method,
+        row=None,
+        interactive=False,
+        selection=request.method,
+        touched=request.touched,
+        delta=request.delta,
+    )
+    rungs = simulate(method, ladder, count=request.count, epsilon=request.epsilon, runs=runs, rng=seed)
+    depths = ladder.score(request.count) - ladder.values[rungs.max(axis=1)]
+    wrong = measure(ladder, rungs, count=request.count).fnr
+    return OnStandIn(
+        recall=float(1 - wrong.mean()),
+        within=float(np.quantile(np.maximum(depths, 0), confidence, method="higher")),
+    )
