@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
     from sparsegate.tables.online.online_answers import OnlineAnswer, OnlineAnswers
-    from sparsegate.tables.preview import Preview, preview
+    from sparsegate.tables.preview import preview
+    from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
     from sparsegate.tables.top import top_items
 
@@ -60,7 +61,6 @@ __all__ = [
     "OnlineAnswers",
     "Outcomes",
     "ParameterError",
-    "Preview",
     "Released",
     "Scale",
     "Scores",
@@ -73,6 +73,7 @@ __all__ = [
     "SparsegateWarning",
     "TableError",
     "TopItems",
+    "TopPreview",
     "Variant",
     "Verdict",
     "__version__",
@@ -95,7 +96,7 @@ _NAMES = {
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answers",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
-    "Preview": "sparsegate.tables.preview",
+    "TopPreview": "sparsegate.tables.previewed_methods",
     "TopItems": "sparsegate.tables.release",
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",

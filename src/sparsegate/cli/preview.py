@@ -13,7 +13,8 @@ from sparsegate.cli.printed_top import drawable
 from sparsegate.cli.printing import grid, print_json, print_plain, ready_to_print, to_standard_output
 from sparsegate.display.plain import printable
 from sparsegate.errors import ParameterError
-from sparsegate.tables.preview import Preview, previewed
+from sparsegate.tables.preview import previewed
+from sparsegate.tables.previewed_methods import TopPreview
 from sparsegate.tables.question import Question
 
 
@@ -56,7 +57,7 @@ def _cell(cell: object) -> str:
     return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
 
 
-def _print_table(found: Preview) -> None:
+def _print_table(found: TopPreview) -> None:
     sheet = found.sheet()
     if found.rows:
         table = grid(*sheet.columns, right=sheet.numbers, unbroken=sheet.columns, gap=2)
@@ -76,7 +77,7 @@ def _print_table(found: Preview) -> None:
     print_plain(*(printable(line) for line in lines), "Nothing was read and nothing was charged.")
 
 
-_PRINTED: Final[dict[str, Callable[[Preview], None]]] = {
+_PRINTED: Final[dict[str, Callable[[TopPreview], None]]] = {
     "table": _print_table,
     "json": lambda found: print_json(found.to_dict()),
     "csv": lambda found: typer.echo(found.sheet().csv(), nl=False),
@@ -85,7 +86,7 @@ _PRINTED: Final[dict[str, Callable[[Preview], None]]] = {
 }
 
 
-def _draw(found: Preview, plot: str) -> None:
+def _draw(found: TopPreview, plot: str) -> None:
     if not found.rows:
         raise ParameterError("plot", "needs a count: what is above a bar has no curve", plot, "leave it out")
     try:

@@ -9,7 +9,7 @@ from sparsegate.errors import load_extra
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sparsegate.tables.preview import Preview
+    from sparsegate.tables.previewed_methods import TopPreview
 
 # The colours of Okabe and Ito; a marker of its own tells each line apart without colour vision and in print.
 _LINES: Final = {
@@ -21,7 +21,7 @@ _LINES: Final = {
 }
 
 
-def draw_preview(preview: Preview) -> Figure:
+def draw_preview(preview: TopPreview) -> Figure:
     """A line for each method that promises something, a filled ring where it stands, and what a stand-in showed."""
     figure: Figure = load_extra("matplotlib.figure", extra="plots").Figure(figsize=(7, 4.4), layout="constrained")
     load_extra("matplotlib.backends.backend_agg", extra="plots").FigureCanvasAgg(figure)
@@ -33,15 +33,21 @@ def draw_preview(preview: Preview) -> Figure:
         colour, marker = _LINES[row.method]
         label = f"{row.method}, would run" if row.chosen else row.method
         width = 2.2 if row.chosen else 1.2
-        points = [(float(epsilon), max(distance, 0.5)) for epsilon, distance in curve]
+        points = [(float(epsilon), distance) for epsilon, distance in curve]
         axes.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=3.5, linewidth=width, label=label)
         if row.like_within is not None:
-            seen = max(row.like_within, 0.5)
             axes.plot(
-                [float(row.epsilon)], [seen], color=colour, marker=marker, markersize=9, fillstyle="none", linestyle=""
+                [float(row.epsilon)],
+                [row.like_within],
+                color=colour,
+                marker=marker,
+                markersize=9,
+                fillstyle="none",
+                linestyle="",
             )
     axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set_yscale("symlog", linthresh=1)  # nobody too low is 0, and has its place, too
+    axes.set_ylim(bottom=-0.1)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     if (people := preview.question.people) is not None:

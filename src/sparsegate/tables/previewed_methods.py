@@ -1,0 +1,190 @@
+"""What a preview says: a row for each method, one sentence, and whether it is hopeless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from sparsegate.budget import Number
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Tabular
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.selection_methods import METHODS
+from sparsegate.tables.promised import within as promised
+from sparsegate.tables.question import Question
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA: Final = "sparsegate/preview/1"
+_CURVE: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodPreview:
+    """What one method will be good for at ``epsilon``, in people; what is not known or not asked for is None.
+
+    ``within``: with the confidence asked for every selected item is at most this far below the c-th. ``error_bar`` is
+    for each count, ``error_bar_all`` for all at once. ``needed`` is the smallest epsilon, to three digits, that keeps
+    the promise that was asked for. ``recall`` and ``like_within`` are what was seen on the stand-in.
+    """
+
+    method: str
+    chosen: bool
+    epsilon: Fraction
+    within: int | float | None
+    error_bar: int | float | None
+    error_bar_all: int | float | None
+    needed: Fraction | None
+    recall: float | None
+    like_within: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopPreview(Tabular):
+    """The accuracy to expect of a release; ``chosen`` is the row of the method that would run.
+
+    ``verdict`` says why the release is hopeless for the number of people given, and is None where it is not.
+    """
+
+    question: Question
+    total: int | None
+    confidence: float
+    asked: int | None
+    fixed: bool
+    rows: tuple[MethodPreview, ...]
+    verdict: str | None
+
+    @cached_property
+    def chosen(self) -> MethodPreview | None:
+        """The row of the method that would run: the one named, or the one that "auto" takes."""
+        return next((row for row in self.rows if row.chosen), None)
+
+    def __iter__(self) -> Iterator[MethodPreview]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def statement(self) -> str:
+        """One honest sentence."""
+        question, sure = self.question, f"{100 * self.confidence:g} %"
+        if (bar := question.bar) is not None:
+            kept = f"What fewer than {bar.never_below:,} people have is never among the items,"
+            return f"{kept} what {bar.always_from:,} or more have always is."
+        row = self.chosen
+        if row is None or row.within is None:
+            return "A public threshold promises nothing about the largest counts: it may lie anywhere among them."
+        said = (
+            f"With {sure} confidence each of the {question.count:,} items has at most {row.within:,} fewer "
+            f"{self.measure} than the item that is truly number {question.count:,}, whatever the data are."
+        )
+        if (most := self.largest) is not None and row.within >= most:
+            said += f" With {question.people:,} people that item has at most {most:,}: this promises nothing."
+        if question.observed:
+            bottom = question.shown((1 + question.accounting.margin) * question.sensitivity)
+            said += f" Fewer may be released: items of less than about {bottom:,} are left out."
+        return said
+
+    @property
+    def largest(self) -> int | float | None:
+        """The most that the c-th score can be for the number of people given, who have ``touched`` items each."""
+        question = self.question
+        if question.people is None or question.count is None:
+            return None
+        shared = question.people if question.touched is None else question.people * question.touched // question.count
+        return question.shown(min(question.people, shared) * question.sensitivity)
+
+    @property
+    def measure(self) -> str:
+        """What counts are numbers of."""
+        return "people" if self.question.value is None else f"of {self.question.value}"
+
+    def sheet(self) -> Sheet:
+        """A row for each method; columns without an entry are left out."""
+        columns = {
+            "method": [row.method + (" *" if row.chosen else "") for row in self.rows],
+            "epsilon": [float(row.epsilon) for row in self.rows] if not self.fixed else [None],
+            "within": [row.within for row in self.rows],
+            "± each": [row.error_bar for row in self.rows],
+            "± all": [row.error_bar_all for row in self.rows],
+            "ε needed": [None if row.needed is None else float(row.needed) for row in self.rows]
+            if self.fixed
+            else [None],
+            "like: recall": [None if row.recall is None else round(row.recall, 3) for row in self.rows],
+            "like: within": [row.like_within for row in self.rows],
+        }
+        kept = {
+            name: ["-" if cell is None else cell for cell in cells]
+            for name, cells in columns.items()
+            if any(cell is not None for cell in cells)
+        }
+        return Sheet(
+            title=f"{self.question.count or 'all'} of {self.total or 'the observed'} candidates",
+            brief=self.statement,
+            columns=kept,
+            numbers=frozenset(kept) - {"method"},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, with amounts of privacy as exact decimals in text."""
+        from sparsegate.ledger.account import exact_text
+
+        def cell(value: object) -> object:
+            return exact_text(value) if isinstance(value, Fraction) else value
+
+        bar = self.question.bar
+        return {
+            "schema": SCHEMA,
+            "count": self.question.count,
+            "above": self.question.above,
+            "epsilon": exact_text(Fraction(self.question.epsilon)) if self.fixed else None,
+            "delta": exact_text(Fraction(self.question.delta)),
+            "answers_epsilon": exact_text(Fraction(self.question.answers_epsilon)),
+            "domain": "observed" if self.question.observed else "public",
+            "domain_size": self.total,
+            "confidence": self.confidence,
+            "asked_within": self.asked,
+            "never_below": None if bar is None else bar.never_below,
+            "always_from": None if bar is None else bar.always_from,
+            "people": self.question.people,
+            "hopeless": self.verdict,
+            "statement": self.statement,
+            "items": [{name: cell(value) for name, value in vars(row).items()} for row in self.rows],
+        }
+
+    def plot(self) -> Figure:
+        """What is promised against epsilon, a line for each method; on a stand-in what is seen there, dashed."""
+        from sparsegate.tables.preview_plot import draw_preview
+
+        return draw_preview(self)
+
+    def curve(self, row: MethodPreview) -> list[tuple[Fraction, int | float]]:
+        """(epsilon, within) of a method, from a tenth of its epsilon to ten times."""
+        found = []
+        for factor in _CURVE:
+            try:
+                question = by_method(self.question, row.method, row.epsilon * factor)
+                distance = promised(question, self.total, self.confidence)
+            except ParameterError:
+                continue
+            if distance is not None:
+                found.append((row.epsilon * factor, distance))
+        return found
+
+
+def by_method(question: Question, method: str, epsilon: Number) -> Question:
+    """The same question for this method; one that it cannot meet raises a ParameterError."""
+    row = METHODS[method]
+    return replace(
+        question,
+        method=method,
+        epsilon=epsilon,
+        delta=question.delta if question.observed or "delta" in row.options else 0,
+        threshold=question.threshold if "threshold" in row.options else None,
+        dbar=question.dbar if question.observed else None,
+    )
