@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sparsegate.ledger.ledger import Ledger
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
+    from sparsegate.tables.grouped_release import GroupedTopItems
     from sparsegate.tables.online.online_answers import OnlineAnswer, OnlineAnswers
     from sparsegate.tables.preview import preview
     from sparsegate.tables.previewed_methods import TopPreview
@@ -54,6 +55,7 @@ __all__ = [
     "Compared",
     "ConditionError",
     "GateClosed",
+    "GroupedTopItems",
     "Ledger",
     "LedgerError",
     "Noise",
@@ -93,6 +95,7 @@ __all__ = [
 # Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
 _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
 _NAMES = {
+    "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answers",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",

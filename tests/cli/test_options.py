@@ -18,7 +18,7 @@ from tests.cli.conftest import ASK, Command
 
 from sparsegate.ledger.account import exact_amount
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.tables import top as drawing
+from sparsegate.tables import prepared as drawing
 from sparsegate.tables.workspace import Workspace
 
 

@@ -7,18 +7,36 @@ from typing import Any
 from tests.support.table_reference import Row
 
 from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.groups import PreparedGroups
+from sparsegate.tables.prepared import Prepared
 from sparsegate.tables.question import Question
-from sparsegate.tables.top import Prepared, prepare
+from sparsegate.tables.top import prepare
 
 
 def prepared(rows: list[Row], domain: Any, **options: Any) -> Prepared:
     """A release from rows (page, visitor) in Polars; with a ``value``, from rows (page, visitor, value)."""
+    names = ("page", "visitor", *([options["value"]] if options.get("value") else []))
+    release = _prepare({name: [row[place] for row in rows] for place, name in enumerate(names)}, domain, options)
+    assert isinstance(release, Prepared)
+    return release
+
+
+def prepared_groups(rows: list[tuple[str, Any, Any]], domain: Any, groups: Any, **options: Any) -> PreparedGroups:
+    """Releases for each of the groups, from rows (country, page, visitor)."""
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(("country", "page", "visitor"))}
+    release = _prepare(columns, domain, {"per": "country", **options}, groups)
+    assert isinstance(release, PreparedGroups)
+    return release
+
+
+def _prepare(
+    columns: dict[str, list[Any]], domain: Any, options: dict[str, Any], groups: Any = None
+) -> Prepared | PreparedGroups:
     import polars
 
     parameters: dict[str, Any] = dict.fromkeys(("unit", "threshold", "max_items_per_user", "max_items", "dbar"))
     method = "auto" if options.get("above") else "exponential"
     parameters |= {"delta": 0, "method": method, "answers_epsilon": 0, "itemset_size": 1} | options
-    question = Question(item="page", user="visitor", observed=isinstance(domain, str), **parameters)
-    names = ("page", "visitor", *([question.value] if question.value else []))
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    return prepare(open_engine(polars.DataFrame(columns)), question, domain, question.user)
+    user = None if parameters["unit"] else "visitor"
+    question = Question(item="page", user=user, observed=isinstance(domain, str), **parameters)
+    return prepare(open_engine(polars.DataFrame(columns)), question, domain, user, groups)

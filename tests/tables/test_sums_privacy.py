@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from tests.support.goodness import excess
+from tests.support.release_laws import law
 from tests.support.selection_laws import peeled
 from tests.support.table_releases import prepared
-from tests.tables.test_top_privacy import law
 
 from sparsegate.noise import Seeded
-from sparsegate.tables import top
+from sparsegate.tables import prepared as drawing
 from sparsegate.tables.sums import Clip
 
 Purchase = tuple[str, str, float]
@@ -91,7 +91,7 @@ def test_an_observed_domain_keeps_delta(person: dict[str, float], count: int) ->
 
 def test_a_bottom_for_counts_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same check sees a bottom that stands one, and not one clip, above the rest."""
-    picked = top.pick_observed
+    picked = drawing.pick_observed
 
     def low(*args: Any, accounting: Any, sensitivity: int, **rest: Any) -> Any:
         from dataclasses import replace
@@ -99,7 +99,7 @@ def test_a_bottom_for_counts_breaks_it(monkeypatch: pytest.MonkeyPatch) -> None:
         lower = replace(accounting, margin=0)
         return picked(*args, accounting=lower, sensitivity=sensitivity, **rest)
 
-    monkeypatch.setattr(top, "pick_observed", low)
+    monkeypatch.setattr(drawing, "pick_observed", low)
     options = {"clip": (0, 5), "delta": 0.01, "dbar": 4, "count": 1, "epsilon": 4.7}
     assert worst(SHOP, {"g": 5.0}, "observed", at=4.7, **options) > 0.02
 
@@ -109,7 +109,7 @@ def test_the_noise_of_the_answers_covers_what_one_person_can_move(
     options: dict[str, Any], moved: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scales: list[Fraction] = []
-    monkeypatch.setattr(top, "noisy_counts", lambda _, scores, scale: scales.append(scale) or tuple(scores))
+    monkeypatch.setattr(drawing, "noisy_counts", lambda _, scores, scale: scales.append(scale) or tuple(scores))
     given = {"value": "amount", "clip": (0, 5), "count": 6, "epsilon": 1, "answers_epsilon": Fraction(1, 2), **options}
 
     def total(rows: list[Purchase]) -> int:

@@ -16,7 +16,7 @@ from tests.support.table_releases import prepared
 
 from sparsegate.budget import exact_epsilon
 from sparsegate.noise import Seeded
-from sparsegate.tables.top import Prepared
+from sparsegate.tables.prepared import Prepared
 
 DRAWS = 2_500
 

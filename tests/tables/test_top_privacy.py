@@ -1,77 +1,28 @@
 """The exact (epsilon, delta) of a release, from the rows to the names: every line of production but the draw itself.
 
-A selection draws once, in ``Request.pick``. Here that draw is replaced by each of its possible outcomes in turn, with
-the probability that the exponential mechanism gives it for the scores that production handed over. What production
-makes of the outcome is the release, so the law of a whole release comes out exactly, and neighbours are compared.
+``tests.support.release_laws`` has the law of a whole release exactly; here neighbours are compared.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.support.goodness import excess
+from tests.support.release_laws import law
 from tests.support.table_reference import Row
 from tests.support.table_releases import prepared
 
-from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request
-from sparsegate.mechanisms.selection_methods import Ready
 from sparsegate.noise import Seeded
-from sparsegate.tables import partition_selection, top
+from sparsegate.tables import partition_selection
+from sparsegate.tables import prepared as drawing
 from sparsegate.tables.question import Question
-from sparsegate.tables.top import Prepared
-
-
-class Drawn(NamedTuple):
-    """What production reads off a draw."""
-
-    groups: NDArray[np.int64]
-    members: NDArray[np.int64]
-    ready: Ready
-    noisy: None = None
-
-
-def outcomes(scores: Scores, request: Request) -> Iterator[tuple[Drawn, float]]:
-    """Every ordered selection of members, and its probability when scores are peeled at rate epsilon / count."""
-    moves = request.sensitivity * (1 if request.monotonic else 2)
-    rate = float(Fraction(request.epsilon) / request.count / moves)
-    sizes = scores.multiplicities.tolist()
-    members = [(group, member) for group, size in enumerate(sizes) for member in range(size)]
-    weight = [math.exp(rate * (score - int(scores.values.max()))) for score in scores.values.tolist()]
-    for order in itertools.permutations(members, request.count):
-        left, probability = sum(weight[group] for group, _ in members), 1.0
-        for group, _ in order:
-            probability *= weight[group] / left
-            left -= weight[group]
-        groups, ranks = np.array(order, dtype=np.int64).T
-        yield Drawn(groups, ranks, request.prepare(scores)), probability
-
-
-def law(release: Prepared) -> dict[Hashable, float]:
-    """The probability of every list of names that the release may give."""
-    seen: list[tuple[Scores, Request]] = []
-    drawn: list[Drawn] = []
-
-    def pick(request: Request, scores: Scores, *_: Any) -> Drawn:
-        seen.append((scores, request))
-        return drawn[-1] if drawn else next(outcomes(scores, request))[0]
-
-    claimed: Counter[Hashable] = Counter()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Request, "pick", pick)
-        release.pick(Seeded(1))  # to see the scores
-        for outcome, probability in outcomes(*seen[0]):
-            drawn.append(outcome)
-            claimed[tuple(release.name(release.pick(Seeded(1))))] += probability
-    return claimed
 
 
 def worst_excess(rows: list[Row], has: Iterable[str], domain: Any, *, at: float, **options: Any) -> float:
@@ -205,6 +156,6 @@ def test_the_noise_of_the_answers_covers_exactly_what_one_person_can_move(
         release.draw(Seeded(1), release.record(private=False))
         return sum(score * items for score, items in release._counted.histogram.items())
 
-    monkeypatch.setattr(top, "noisy_counts", spy)
+    monkeypatch.setattr(drawing, "noisy_counts", spy)
     assert counted([*TIED, *((item, "new") for item in "abcdefgh")]) - counted(TIED) == moved
     assert scales == [2 * moved] * 2

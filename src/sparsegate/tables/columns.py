@@ -20,19 +20,25 @@ MOST_LABEL: Final = 2**63 - 1
 INTEGER, STRING = "whole numbers", "strings"
 
 
-def read_columns(engine: Engine, item: str, user: str | None, value: str | None = None) -> tuple[Frame, str]:
+def read_columns(
+    engine: Engine, item: str, user: str | None, value: str | None = None, group: str | None = None
+) -> tuple[Frame, str]:
     """The rows as (item, user), or (item) alone, without nulls; and whether the items are INTEGER or STRING.
 
-    With ``value`` the rows have that column, too, as it is: ``tables.sums`` reads it.
+    With ``value`` the rows have that column, too, as it is: ``tables.sums`` reads it. With ``group``, as labels.
     """
-    named = {alias: name for alias, name in (("item", item), ("user", user), ("value", value)) if name is not None}
+    given = {"item": item, "user": user, "value": value, "group": group}
+    named = {alias: name for alias, name in given.items() if name is not None}
     check_columns(engine.frame.collect_schema().names(), list(named.values()))
     chosen = engine.select(named)
     types = chosen.collect_schema()
     kind = label_kind(types["item"], item)
     if user is not None:
         check_user(types["user"], user)
-    return as_labels(chosen.drop_nulls(), kind), kind
+    rows = as_labels(chosen.drop_nulls(), kind)
+    if group is not None:
+        rows = as_labels(rows, label_kind(types["group"], group, "groups"), "group")
+    return rows, kind
 
 
 def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
@@ -94,29 +100,29 @@ def unlike(name: str, there: Sequence[str]) -> str:
     return name
 
 
-def label_kind(dtype: Any, column: str) -> str:
+def label_kind(dtype: Any, column: str, what: str = "items") -> str:
     """INTEGER or STRING, by the type of the column alone."""
     if dtype.is_integer():
         return INTEGER
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return STRING
     raise TableError(
-        f"the items in column {column!r} must be whole numbers or strings, not {_shown(dtype)}; {_cast(dtype)}"
+        f"the {what} in column {column!r} must be whole numbers or strings, not {_shown(dtype)}; {_cast(dtype)}"
     )
 
 
-def as_labels(rows: Frame, kind: str) -> Frame:
-    """Bring the column "item" to Int64 or String; a whole number that does not fit is dropped."""
-    dtype = rows.collect_schema()["item"]
+def as_labels(rows: Frame, kind: str, column: str = "item") -> Frame:
+    """Bring a column to Int64 or String; a whole number that does not fit is dropped."""
+    dtype, label = rows.collect_schema()[column], nw.col(column)
     if kind == STRING:
-        return rows if dtype == nw.String else rows.with_columns(nw.col("item").cast(nw.String))
+        return rows if dtype == nw.String else rows.with_columns(label.cast(nw.String))
     if dtype == nw.Int64:
         return rows
     if dtype in (nw.UInt64, nw.UInt128):
-        rows = rows.filter(nw.col("item") <= MOST_LABEL)
+        rows = rows.filter(label <= MOST_LABEL)
     elif dtype == nw.Int128:
-        rows = rows.filter(nw.col("item").is_between(-MOST_LABEL - 1, MOST_LABEL))
-    return rows.with_columns(nw.col("item").cast(nw.Int64))
+        rows = rows.filter(label.is_between(-MOST_LABEL - 1, MOST_LABEL))
+    return rows.with_columns(label.cast(nw.Int64))
 
 
 def check_user(dtype: Any, column: str) -> None:

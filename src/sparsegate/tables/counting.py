@@ -69,24 +69,27 @@ def count_items(engine: Engine, rows: Frame, domain: Domain | None, most: int | 
     return Counted.of(engine, counts)
 
 
-def cut_users(engine: Engine, rows: Frame, most: int) -> Frame:
+def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = None) -> Frame:
     """Keep at most ``most`` different items of each user, as rows (item, user).
 
     A user with more has a *seed*, the sum of a hash of each of their items, and keeps the items whose hash, taken
     together with the seed, comes first. Users with different items have different seeds, so that no item is lost for
     all of them alike: a count of cut baskets is about as large a part of the whole count for one item as for another.
+    Where few sets of items are possible, ``told_by`` has rows (user, ...) whose hashes make the seed instead.
 
     *Theorem.* What is kept of a user depends on that user's rows alone, so a person who comes or goes changes at most
     ``most`` scores, each by one, all in one direction. *Proof.* The seed, the hashes and their order are functions of
-    the set of the user's items. The user's own key is not looked at: where people are numbered, as the lines of a file
-    are, a person who goes changes the numbers of others. Nor are other people's rows: a rule such as keeping the
-    commonest items would let one person change what is kept of another.
+    the user's items, and of their rows in ``told_by``. The user's own key is not looked at: where people are numbered,
+    as the lines of a file are, a person who goes changes the numbers of others. Nor are other people's rows: a rule
+    such as keeping the commonest items would let one person change what is kept of another.
     """
     pairs = engine.keep(different(rows, "user", "item"))
     sized = pairs.join(pairs.group_by("user").agg(nw.len().alias("size")), on="user", how="inner")
     small = sized.filter(nw.col("size") <= most).select("item", "user")
     large = engine.keep(sized.filter(nw.col("size") > most).select("user", "item"))
-    hashed = large.join(engine.digests(different(large, "item"), ["item"]), on="item", how="inner")
+    own = large if told_by is None else told_by.join(different(large, "user"), on="user", how="semi")
+    known = [name for name in own.collect_schema().names() if name != "user"]
+    hashed = own.join(engine.digests(different(own, *known), known), on=known, how="inner")
     parts = hashed.select("user", (nw.col("digest") // SEED_PART).alias("seed"))
     seeds = parts.group_by("user").agg(nw.col("seed").sum())
     mixed = engine.digests(large.join(seeds, on="user", how="inner"), ["seed", "item"])

@@ -20,34 +20,37 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 
-def read_labels(domain: os.PathLike[str], *, item: str, whole: bool) -> list[Any]:
-    """The labels in a file, as whole numbers or as strings."""
-    with Workspace() as workspace, quiet("the domain cannot be read"):
-        labels = file_labels(workspace, os.fspath(domain), item=item, kind="BIGINT" if whole else "VARCHAR")
+def read_labels(domain: os.PathLike[str], *, item: str, whole: bool, parameter: str = "domain") -> list[Any]:
+    """The labels in a file, as whole numbers or as strings; errors name the ``parameter``."""
+    with Workspace() as workspace, quiet(f"the {parameter} cannot be read"):
+        kind = "BIGINT" if whole else "VARCHAR"
+        labels = file_labels(workspace, os.fspath(domain), item=item, kind=kind, parameter=parameter)
         return [label for (label,) in labels.fetchall()]
 
 
-def file_labels(workspace: Workspace, domain: str, *, item: str, kind: str) -> DuckDBPyRelation:
+def file_labels(
+    workspace: Workspace, domain: str, *, item: str, kind: str, parameter: str = "domain"
+) -> DuckDBPyRelation:
     """The labels as a relation of one column in the workspace, of the SQL type ``kind`` that the items have.
 
     The column is the one named behind a colon, the only one of the file, or the one called like the item.
     """
     file, column = split_column(domain)
     if any(kind_of(name) in DATABASES for name in expand([file])):
-        raise ParameterError("domain", "must be a file of labels, not a database", file, "export the column first")
+        raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
     public = workspace.open([file])
     there = public.columns
     column = column or (there[0] if len(there) == 1 else item)
     if column not in there:
         hint = f"write {file}:COLUMN with one of {', '.join(there[:9])}"
-        raise ParameterError("domain", f"must name a column of {file}", column, hint)
+        raise ParameterError(parameter, f"must name a column of {file}", column, hint)
     converted = (
         whole_numbers("held", kind) if kind.endswith("INT") or kind == "INTEGER" else f"TRY_CAST(held AS {kind})"
     )
     held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
     ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()
     if lost:
-        raise ParameterError("domain", f"must hold values of the item's type, {kind}", next_step="convert them")
+        raise ParameterError(parameter, f"must hold values of the item's type, {kind}", next_step="convert them")
     return held.select("label")
 
 

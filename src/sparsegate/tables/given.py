@@ -58,6 +58,10 @@ class Given:
         """
         return self.table
 
+    def groups(self, groups: Any) -> Any:
+        """The public groups, which are not those of the table itself."""
+        return groups
+
 
 @dataclass(frozen=True, kw_only=True)
 class GivenFiles(Given):
@@ -90,20 +94,13 @@ class GivenFiles(Given):
     def candidates(self, domain: Any, item: str) -> tuple[Any, Any]:
         """The same; labels of a file stay in the engine, and text becomes numbers where the domain asks for them."""
         read_columns(open_engine(self.table), item, self.user)  # refuses names and types before the domain is read
-        from sparsegate.tables.domain_file import file_labels, split_column
-        from sparsegate.tables.files import expand
+        from sparsegate.tables.domain_file import file_labels
 
         kind = str(self.table.types[self.table.columns.index(item)])
         if isinstance(domain, os.PathLike):
             place = os.fspath(domain)
-            public, _ = split_column(place)
-            if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in self.files}:
-                raise ParameterError(
-                    "domain",
-                    "must not be the table itself: which items are in it is private data",
-                    public,
-                    'give a public list, or "observed" with delta = 1e-6',
-                )
+            step = 'give a public list, or "observed" with delta = 1e-6'
+            self._refuse_itself(place, "domain", "items", step)
             # The name of an enumeration is the list of its values, which an error must not hold.
             kind = "VARCHAR" if kind.startswith("ENUM") else kind
             return file_labels(self.workspace, place, item=item, kind=kind), self.table
@@ -117,6 +114,20 @@ class GivenFiles(Given):
         cells = [identifier(name) for name in columns if types.get(name) == "VARCHAR"]
         replaced = ", ".join(f"{whole_numbers(cell)} AS {cell}" for cell in cells)
         return self.table.select(f"* REPLACE ({replaced})") if cells else self.table
+
+    def groups(self, groups: Any) -> Any:
+        if isinstance(groups, os.PathLike):
+            self._refuse_itself(os.fspath(groups), "groups", "groups", "give a public list")
+        return groups
+
+    def _refuse_itself(self, place: str, parameter: str, labels: str, next_step: str) -> None:
+        from sparsegate.tables.domain_file import split_column
+        from sparsegate.tables.files import expand
+
+        public, _ = split_column(place)
+        if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in self.files}:
+            rule = f"must not be the table itself: which {labels} are in it is private data"
+            raise ParameterError(parameter, rule, public, next_step)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sparsegate.conditions import duckdb_columns, read_condition
+from sparsegate.conditions import Kind, duckdb_columns, read_condition, read_value
 from sparsegate.errors import ConditionError, ParameterError
 from sparsegate.tables.columns import check_columns, check_user, identifier
 from sparsegate.tables.engine_errors import quiet
@@ -56,6 +56,26 @@ class Matching:
             return guarded
         raise ConditionError("must be a condition that the engine takes", where, 0, len(where), next_step=reason)
 
+    def text(self, per: str) -> str:
+        """Read an expression without the data, or raise ``ConditionError``; returns how a row's group is written."""
+        import duckdb
+
+        try:
+            read = read_value(per, self._schema)
+            if read.tree.kind not in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE):
+                step = "use for instance year_month(day), or CAST it"
+                raise read.refusal("must be text, a whole number, true or false, or a date", step)
+        except ConditionError as error:
+            raise error.about("per") from None
+        guarded = f"TRY(CAST({read.sql(cells=self._cells)} AS VARCHAR))"
+        try:
+            self._row.project(guarded).fetchall()
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+        else:
+            return guarded
+        raise read.refusal("must be an expression that the engine takes", reason).about("per")
+
     def rows(self, where: str) -> DuckDBPyRelation:
         """The rows that match, with all their columns."""
         return self._relation.filter(self.check(where))
@@ -74,6 +94,24 @@ def matching_engine(engine: Engine, where: str | None) -> Engine:
         step = "filter the DataFrame before you pass it, by a test of each row alone"
         raise ParameterError("where", f"must not be given for a table of {engine.name}", next_step=step)
     return Relation(framed(Matching(engine.frame.to_native()).rows(where)))
+
+
+def grouping_engine(engine: Engine, per: str | None) -> Engine:
+    """The engine of a table in which ``per`` is the name of a column: an expression becomes a column, as text."""
+    from sparsegate.tables.engines.dataframes import InMemory
+    from sparsegate.tables.engines.duckdb import Relation
+
+    if per is None or per in (names := engine.frame.collect_schema().names()):
+        return engine
+    if per.lower() in map(str.lower, names):
+        check_columns(names, [per])
+    if isinstance(engine, InMemory):
+        return engine.with_text(per, lambda relation: Matching(relation).text(per))
+    if not isinstance(engine, Relation):
+        step = "compute the column before you pass the DataFrame, from each row alone"
+        raise ParameterError("per", f"must be the name of a column for a table of {engine.name}", per, step)
+    relation = engine.frame.to_native()
+    return Relation(framed(relation.project(f"*, {Matching(relation).text(per)} AS {identifier(per)}")))
 
 
 class MatchingUsers(Matching):

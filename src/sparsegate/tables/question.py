@@ -56,6 +56,8 @@ class Question:
     clip: tuple[Number, Number] | None = None
     granularity: Number | None = None
     people: int | None = None
+    per: str | None = None
+    groups_per_user: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
@@ -70,6 +72,22 @@ class Question:
             object.__setattr__(self, "count", request.count)
         self._check_observed()
         self._check_above()
+        self._check_groups()
+
+    @property
+    def share(self) -> Question:
+        """What is asked of each group: the same for a ``groups_per_user``-th of the price. Without groups, itself."""
+        if self.per is None:
+            return self
+        parts = self.groups_per_user or 1
+        return replace(
+            self,
+            per=None,
+            groups_per_user=None,
+            epsilon=Fraction(self.epsilon) / parts,
+            delta=Fraction(self.delta) / parts,
+            answers_epsilon=Fraction(self.answers_epsilon) / parts,
+        )
 
     @property
     def request(self) -> Request:
@@ -119,8 +137,8 @@ class Question:
     @property
     def columns(self) -> list[str]:
         """The columns that it speaks of."""
-        named = (self.user, self.value, self.item)
-        return [*(names_in(self.where) if self.where else ()), *(name for name in named if name is not None)]
+        read = [name for text in (self.where, self.per) if text for name in names_in(text)]
+        return [*read, *(name for name in (self.user, self.value, self.item) if name is not None)]
 
     @property
     def total(self) -> Fraction:
@@ -136,6 +154,12 @@ class Question:
         """
         free = self.above is None and self.request.estimates
         return Fraction(0) if free else Fraction(self.answers_epsilon)
+
+    @property
+    def total_delta(self) -> Fraction:
+        """What is spent of delta: all of it for ``above``, else what each group's selection needs."""
+        share, parts = self.share, self.groups_per_user or 1
+        return parts * (Fraction(share.delta) if share.above is not None else share.delta_used(share.request))
 
     def delta_used(self, request: Request) -> Fraction:
         """What a selection costs of delta: all of it for an observed domain, else what its method needs."""
@@ -293,6 +317,23 @@ class Question:
             raise ParameterError("above", rule, self.above, 'pass method="sparse-vector" with a threshold and a count')
         object.__setattr__(self, "above", exact_count(self.above, "above"))
         _ = self.bar  # a bar that is too low is refused here
+
+    def _check_groups(self) -> None:
+        if self.per is None:
+            if self.groups_per_user is not None:
+                rule = "must not be given without per: it says in how many groups a person may be"
+                raise ParameterError("groups_per_user", rule, self.groups_per_user, "leave it out")
+            return
+        if not isinstance(self.per, str) or not self.per:
+            rule = "must be the name of a column, or an expression of a row"
+            raise ParameterError("per", rule, self.per, 'pass for instance per="country" or per="year_month(day)"')
+        if self.groups_per_user is not None:
+            self._needs_user("groups_per_user", self.groups_per_user)
+        elif self.user is not None:
+            object.__setattr__(self, "groups_per_user", 1)
+        if self.groups_per_user is not None:
+            object.__setattr__(self, "groups_per_user", exact_count(self.groups_per_user, "groups_per_user"))
+        _ = self.share  # what a part of epsilon and delta cannot pay for is refused here
 
 
 def _at_most(most: int, name: str, given: int) -> None:

@@ -34,8 +34,10 @@ class Record:
     and those of ``always_from`` or more always are. ``ordered`` says whether items are in the
     order selected, ``item`` is the column that was ranked, and ``touched`` says how many of them one unit can have.
     Where sums of the column ``value`` were ranked, clipped to ``clip``, one unit moves each by at most ``sensitivity``,
-    and all of them together by at most ``touched`` times that; ``granularity`` is the step of their lattice. Options
-    that the release did not use are None.
+    and all of them together by at most ``touched`` times that; ``granularity`` is the step of their lattice. Of a
+    release for several ``groups``, ``per`` says which group a row is in, ``groups_per_user`` in how many of them a
+    person counts, and ``composition`` why epsilon is paid once; ``count``, ``touched`` and the like are then for each
+    group. Options that the release did not use are None.
     ``within`` says, from the other entries alone, how good the selection is: with 95 % probability every item selected
     has a score of at least the ``count``-th largest less this much (``mechanisms.selection_accuracy``).
     ``private`` is False where the noise came from a seed.
@@ -67,6 +69,10 @@ class Record:
     clip: tuple[int | float, int | float] | None
     granularity: int | float | None
     sensitivity: int | float | None
+    per: str | None = None
+    groups: int | None = None
+    groups_per_user: int | None = None
+    composition: str | None = None
     private: bool
     version: str
     item: str = "item"

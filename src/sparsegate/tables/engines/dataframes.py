@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from sparsegate.tables.columns import MOST_LABEL, unlike
+from sparsegate.tables.columns import MOST_LABEL, identifier, unlike
 from sparsegate.tables.engines.engine import Engine, Frame, digest, framed
 from sparsegate.tables.identity import labels, numbers, people
 
@@ -45,6 +45,21 @@ class InMemory(Engine):
 
     def matching(self, match: Callable[[DuckDBPyRelation], DuckDBPyRelation]) -> InMemory:
         """The rows that are left of a copy in DuckDB, as rows of this engine: people stay who they were."""
+        frame, copied, place = self._in_duckdb()
+        left = match(copied).project(identifier(place))
+        matches = np.zeros(len(frame), dtype=np.bool_)
+        matches[left.fetchnumpy()[place]] = True
+        return InMemory(frame.filter(matches.tolist()).lazy())
+
+    def with_text(self, name: str, written: Callable[[DuckDBPyRelation], str]) -> InMemory:
+        """The same rows with one more column, of text, that DuckDB works out by an expression on a copy of them."""
+        frame, copied, place = self._in_duckdb()
+        found = copied.project(f"{identifier(place)}, {written(copied)}").order(identifier(place)).fetchall()
+        texts = nw.new_series(name, [text for _, text in found], nw.String, backend=self.kind)
+        return InMemory(frame.with_columns(texts).lazy())
+
+    def _in_duckdb(self) -> tuple[nw.DataFrame[Any], DuckDBPyRelation, str]:
+        """The rows, a copy of them in DuckDB, and the column of the copy that has the number of each row."""
         import duckdb
 
         frame = self.frame.collect()
@@ -53,10 +68,7 @@ class InMemory(Engine):
         place = unlike("row", frame.columns)
         named = {f"c{number}": name for number, name in enumerate(frame.columns)}
         copied = self.select(named).rename(named).collect().with_row_index(place).to_arrow()
-        left = match(duckdb.connect().from_arrow(copied)).select(duckdb.ColumnExpression(place))
-        matches = np.zeros(len(frame), dtype=np.bool_)
-        matches[left.fetchnumpy()[place]] = True
-        return InMemory(frame.filter(matches.tolist()).lazy())
+        return frame, duckdb.connect().from_arrow(copied), place
 
     def select(self, named: Mapping[str, str]) -> Frame:
         chosen = super().select(named)

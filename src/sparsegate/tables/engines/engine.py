@@ -82,9 +82,12 @@ class Engine(ABC):
         """Columns by their aliases, in types that narwhals knows and in which labels are told apart exactly."""
         return self.frame.select(*(nw.col(name).alias(alias) for alias, name in named.items()))
 
-    def users_per_item(self, rows: Frame) -> Frame:
-        """From rows (item, user) without nulls to (item, score): how many different users each item has, exactly."""
-        return rows.group_by("item").agg(nw.col("user").n_unique().alias("score"))
+    def users_per_item(self, rows: Frame, *within: str) -> Frame:
+        """From rows (item, user) without nulls to (item, score): how many different users each item has, exactly.
+
+        With other columns to count ``within``, each of their values by itself.
+        """
+        return rows.group_by(*within, "item").agg(nw.col("user").n_unique().alias("score"))
 
     def numbered(self, frame: Frame, order: Sequence[str]) -> Frame:
         """The rows with a column "index": 0, 1, 2, ... by ``order``, whose columns tell all rows apart."""

@@ -58,11 +58,11 @@ class Cluster(Engine):
                 chosen = chosen.withColumn(field.name, sql.collate(field.name, PLAIN))
         return framed(chosen)
 
-    def users_per_item(self, rows: Frame) -> Frame:
+    def users_per_item(self, rows: Frame, *within: str) -> Frame:
         from pyspark.sql import functions as sql
 
         # narwhals adds a term for nulls, of which there are none here, and that would mean another shuffle.
-        return framed(rows.to_native().groupBy("item").agg(sql.count_distinct("user").alias("score")))
+        return framed(rows.to_native().groupBy(*within, "item").agg(sql.count_distinct("user").alias("score")))
 
     def numbered(self, frame: Frame, order: Sequence[str]) -> Frame:
         """Number the rows where they are: a window over all of them would be one task on one executor.

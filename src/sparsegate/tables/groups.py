@@ -1,0 +1,250 @@
+"""A top-c for every group of a public list, one accounting: ``--per country``, ``--per "year_month(day)"``.
+
+The groups are public, like the domain: those that the table lacks get a release of empty counts, and rows of other
+groups are left out. A person with candidates in more than k = ``groups_per_user`` listed groups is cut to k of them, by
+``counting.cut_users`` with groups for items: what is kept depends on that person's rows alone. (Few sets of groups are
+possible, and people with one and the same set must not all lose the same group: so their items are hashed, too.) Then
+each group is a table of its own, and its release is that of ``top_items`` for this table, at (epsilon / k, delta / k).
+
+*Theorem* (parallel composition). If the release M_g of one table is (epsilon / k, delta / k)-differentially private for
+neighbours that differ by one person, then all of them together, each of its own group and with coins of its own, are
+(epsilon, delta)-DP for neighbours that differ by one person. *Proof.*
+
+1. Let D' be D with one person p more, x_g(D) the rows of group g after the cut. Which group a row is in is a function
+   of that row, and what is kept of a person one of that person's rows. So x_g(D') is x_g(D) and the rows of p that are
+   kept in g. The rows of p are kept in at most k groups G, which are the same whoever else is there; for the others
+   x_g(D') = x_g(D), and for g in G the two are neighbours.
+2. The list of groups is fixed before, so what is released has one part for each, on both sides. For g not in G the
+   parts have the same law, and are independent of the others.
+3. For g in G they are at most k releases of neighbours, each (epsilon / k, delta / k)-DP, with independent coins: by
+   basic composition they are together (epsilon, delta)-DP. An independent part of equal law adds nothing. With D and D'
+   exchanged the same holds. QED
+
+Where each row is a person, a row is in one group by itself: k = 1, and nothing is cut. The theorem asks of M_g only
+what its own theorem says, so it holds for a public and for an observed domain, for everything ``above`` a number, for
+itemsets, noisy counts and sums alike. Bounds on a person (``max_items_per_user``, ``max_items``) are for each group:
+M_g has the table of the group, and cuts people there. Each of k groups has a k-th of epsilon, so k is 1 unless more is
+asked for.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import os
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.noise import Source
+from sparsegate.tables.columns import MOST_LABEL
+from sparsegate.tables.counting import Counted, cut_users
+from sparsegate.tables.domain import Domain
+from sparsegate.tables.engines.engine import Engine, Frame
+from sparsegate.tables.grouped_release import GroupedTopItems
+from sparsegate.tables.prepared import Prepared
+from sparsegate.tables.question import MOST_SELECTED, Question
+from sparsegate.tables.release import Record
+
+MOST_GROUPS: Final = 10_000
+"""Each is named by queries of its own."""
+
+EXPLAINED: Final = (
+    "must list the groups, because which groups the table has is private data",
+    'pass a public list such as groups=["DE", "FR"], a pathlib.Path, or a range of months "2024-01..2024-12"',
+)
+
+
+def check_groups(question: Question, groups: Any) -> None:
+    """Raise a ParameterError where the groups of a question are not listed, or are listed for none."""
+    if question.per is not None and groups is None:
+        raise ParameterError("groups", EXPLAINED[0], next_step=EXPLAINED[1])
+    if question.per is None and groups is not None:
+        rule = "must not be given without per, which says in which group a row is"
+        raise ParameterError("groups", rule, next_step='pass for instance per="country"')
+    if question.per is not None and not isinstance(groups, os.PathLike):
+        public_groups(groups, question.per, whole=False)
+
+
+def public_groups(groups: Any, per: str, *, whole: bool) -> dict[Any, Hashable]:
+    """The groups as they were given, by what a row has for its group: a whole number, or text. Twice counts once.
+
+    >>> public_groups([3, "x", 3, True], "ward", whole=False), public_groups("3, 7..9", "ward", whole=True)
+    ({'3': 3, 'x': 'x', 'true': True}, {3: 3, 7: 7, 8: 8, 9: 9})
+    """
+    if isinstance(groups, os.PathLike):
+        groups = _labels_in_file(groups, per)
+    if isinstance(groups, str):
+        groups = list(itertools.chain(*(_expanded(part.strip()) for part in groups.split(","))))
+    try:
+        listed: dict[Any, Hashable] = {_text(label): label for label in map(_plain, groups)}
+    except TypeError:
+        raise ParameterError("groups", EXPLAINED[0], groups, EXPLAINED[1]) from None
+    if whole:
+        listed = {number: number for number in map(_whole, listed)}
+    if not 1 <= len(listed) <= MOST_GROUPS:
+        raise ParameterError("groups", f"must be from 1 to {MOST_GROUPS:,} public groups, got {len(listed):,}")
+    return listed
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _text(label: Any) -> str:
+    """The label as the conditions language writes it as text."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    if isinstance(label, str | int) or type(label) is datetime.date:
+        return str(label)
+    raise ParameterError("groups", "must be texts, whole numbers, truth values or dates", label)
+
+
+def _whole(text: int | str) -> int:
+    if re.fullmatch(r"0|-?[1-9]\d{0,18}", str(text), re.ASCII) and -MOST_LABEL <= int(text) <= MOST_LABEL:
+        return int(text)
+    raise ParameterError("groups", "must be whole numbers, as the column has", text, "convert one of the two")
+
+
+def _labels_in_file(groups: os.PathLike[str], per: str) -> list[Any]:
+    from sparsegate.tables.domain_file import read_labels
+
+    try:
+        return read_labels(groups, item=per, whole=False, parameter="groups")
+    except TableError as error:
+        rule = f"must be a public file that can be read: {error}"
+    raise ParameterError("groups", rule, os.fspath(groups))
+
+
+def _expanded(text: str) -> list[str]:
+    """A group, or a range of numbers, months, quarters or days, both ends included.
+
+    >>> _expanded("2023-Q4..2024-Q2"), _expanded("9..12"), _expanded("2024-02-28..2024-03-01"), _expanded("DE")
+    (['2023-Q4', '2024-Q1', '2024-Q2'], ['9', '10', '11', '12'], ['2024-02-28', '2024-02-29', '2024-03-01'], ['DE'])
+    """
+    first, dots, last = text.partition("..")
+    if not dots:
+        return [text]
+    for read, write in _RANGES:
+        try:
+            low, high = read(first), read(last)
+        except ValueError:
+            continue
+        if (write(low), write(high)) == (first, last) and low <= high < low + MOST_GROUPS:
+            return [write(place) for place in range(low, high + 1)]
+    rule = f'must have ranges such as "2024-01..2024-12" or "1..12", with at most {MOST_GROUPS:,} groups'
+    raise ParameterError("groups", rule, text, "write both ends alike, the earlier one first")
+
+
+def _in_year(mark: str, parts: int, width: int) -> tuple[Callable[[str], int], Callable[[int], str]]:
+    def read(text: str) -> int:
+        year, _, part = text.partition(mark)
+        return parts * int(year) + int(part) - 1
+
+    return read, lambda place: f"{place // parts:04}{mark}{place % parts + 1:0{width}}"
+
+
+_RANGES: Final = (
+    (int, str),
+    _in_year("-Q", 4, 1),
+    _in_year("-", 12, 2),
+    (lambda text: datetime.date.fromisoformat(text).toordinal(), lambda day: str(datetime.date.fromordinal(day))),
+)
+"""How the ends of a range are read as numbers, and how numbers are written again."""
+
+
+def listed_rows(
+    engine: Engine, rows: Frame, domain: Domain | None, question: Question, groups: Mapping[Any, Hashable]
+) -> Frame:
+    """The rows (group, item, ...) of the listed groups, of at most ``groups_per_user`` of them for each person."""
+    most = question.groups_per_user
+    if most is not None and most > len(groups):
+        raise ParameterError("groups_per_user", f"must be at most the number of groups, {len(groups)}", most)
+    if question.count is not None and question.count * len(groups) > MOST_SELECTED:
+        rule = f"times the number of groups, {len(groups):,}, must be at most {MOST_SELECTED:,}"
+        raise ParameterError("count", rule, question.count, "ask for fewer")
+    listed = rows.join(engine.bring({"group": list(groups)}), on="group", how="semi")
+    if question.user is None:
+        return listed
+    # A person's groups are those in which they have a candidate.
+    listed = engine.keep(listed if domain is None else domain.restrict(listed))
+    person = listed.select("user", "group", "item")
+    pairs = cut_users(engine, person.select(nw.col("group").alias("item"), "user"), most or 1, told_by=person)
+    return listed.join(pairs.rename({"item": "group"}), on=["group", "user"], how="semi")
+
+
+def counted_groups(
+    engine: Engine, rows: Frame, domain: Domain | None, question: Question, public: Any
+) -> Iterator[tuple[Hashable, Frame, Counted | None]]:
+    """Each group with its rows, and with its counts where one query makes those of all groups.
+
+    Where people are cut in each group, or sets or sums are counted, that is left to whoever gets the rows.
+    """
+    groups = public_groups(public, question.per or "", whole=rows.collect_schema()["group"] == nw.Int64)
+    listed = listed_rows(engine, rows, domain, question, groups)
+    if question.sums is not None or question.max_items is not None or question.max_items_per_user is not None:
+        listed = engine.keep(listed)
+        for key, label in groups.items():
+            yield label, _of(listed, key), None
+        return
+    if question.user is None:
+        counts = listed.group_by("group", "item").agg(nw.len().alias("score"))
+        counts = counts if domain is None else domain.restrict(counts)
+    else:
+        counts = engine.users_per_item(listed, "group")
+    counts = engine.keep(counts)
+    histograms: dict[Any, dict[int, int]] = {key: {} for key in groups}
+    for key, score, items in sorted(engine.rows(counts.group_by("group", "score").agg(nw.len().alias("items")))):
+        histograms[key][int(score)] = int(items)
+    for key, label in groups.items():
+        yield label, _of(listed, key), Counted(counts=_of(counts, key), histogram=histograms[key])
+
+
+def _of(rows: Frame, group: int | str) -> Frame:
+    return rows.filter(nw.col("group") == group).drop("group")
+
+
+class PreparedGroups:
+    """The releases of all groups made ready: everything is checked and counted, and nothing is drawn."""
+
+    def __init__(self, question: Question, groups: Mapping[Hashable, Prepared]) -> None:
+        self._question = question
+        self.groups = groups
+
+    def record(self, *, private: bool) -> Record:
+        """What may be said about all of them: that of one group, at the price of ``groups_per_user``."""
+        question, (first, *_) = self._question, self.groups.values()
+        one, most = first.record(private=private), question.groups_per_user or 1
+        return replace(
+            one,
+            epsilon=most * one.epsilon,
+            delta=most * one.delta,
+            answers_epsilon=most * one.answers_epsilon,
+            per=question.per,
+            groups=len(self.groups),
+            groups_per_user=most,
+            counted="; ".join(filter(None, [one.counted, self._cut])) or None,
+            composition=f"parallel: each {one.unit} is in at most {most} of {len(self.groups)} groups, "
+            "and each group has its own release" + (f", at 1/{most} of epsilon and delta" if most > 1 else ""),
+        )
+
+    @property
+    def _cut(self) -> str | None:
+        """Of what the counts are, where people are cut to some of their groups."""
+        most = self._question.groups_per_user
+        if most is None or most == len(self.groups):
+            return None
+        return f"at most {most} {'group' if most == 1 else 'groups'} of each user, chosen by a hash"
+
+    def draw(self, noise: Source, record: Record) -> GroupedTopItems:
+        """Draw the releases of all groups, in the order of the public list."""
+        drawn = {
+            label: prepared.draw(noise, prepared.record(private=record.private))
+            for label, prepared in self.groups.items()
+        }
+        return GroupedTopItems(groups=drawn, record=record)

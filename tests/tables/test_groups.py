@@ -1,0 +1,297 @@
+"""A release for every group of a public list: in every engine, of every kind, and what is refused by name."""
+
+from __future__ import annotations
+
+import collections
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparsegate as sg
+from sparsegate.errors import ConditionError, ParameterError, TableError
+from sparsegate.tables.counting import count_items
+from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.groups import counted_groups, public_groups
+from sparsegate.tables.question import Question
+
+# Group 49 has /a 30, /b 10; group 33 has /a 5, /c 20; and group 39, which is not listed, 50 of /z and /a.
+CELLS = [(49, "/a")] * 30 + [(49, "/b")] * 10 + [(33, "/a")] * 5 + [(33, "/c")] * 20 + [(39, "/z")] * 50 + [(39, "/a")]
+COLUMNS: dict[str, list[Any]] = {
+    "code": [code for code, _ in CELLS],
+    "country": [{49: "DE", 33: "FR", 39: "IT"}[code] for code, _ in CELLS],
+    "page": [page for _, page in CELLS],
+    "visitor": list(range(len(CELLS))),
+}
+DOMAIN = ["/a", "/b", "/c", "/z"]
+
+
+def top(table: Any, **options: Any) -> Any:
+    """At epsilon 40 a wrong selection, or a count 2 off, has a probability below e**-30."""
+    unit = {} if "unit" in options else {"user": "visitor"}
+    given = {"item": "page", "count": 2, "domain": DOMAIN, "epsilon": 40, "answers_epsilon": 40, **unit, **options}
+    return sg.top_items(table, **given)
+
+
+def close(found: Any, expected: dict[Any, dict[str, int]]) -> bool:
+    estimates = {group: dict(zip(one.items, one.estimates, strict=True)) for group, one in found.items()}
+    return list(estimates) == list(expected) and all(
+        set(counts) <= set(estimates[group]) and all(abs(estimates[group][page] - n) <= 2 for page, n in counts.items())
+        for group, counts in expected.items()
+    )
+
+
+def test_every_engine_has_a_release_for_every_group(make) -> None:
+    """Of a column of text or of whole numbers; a group that nobody is in has a release of the same shape."""
+    table = make(COLUMNS)
+    by_text = top(table, per="country", groups=["FR", "ZZ", "DE"])
+    assert close(by_text, {"FR": {"/c": 20, "/a": 5}, "ZZ": {}, "DE": {"/a": 30, "/b": 10}})
+    assert [len(one) for one in by_text.values()] == [2, 2, 2]
+    by_number = top(table, per="code", groups="33, 49", groups_per_user=2)
+    assert close(by_number, {33: {"/c": 20, "/a": 5}, 49: {"/a": 30, "/b": 10}})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unit": "row"},
+        {"max_items_per_user": 1},
+        {"domain": "observed", "delta": 1e-4},
+        {"itemset_size": 2, "domain": ["/a", "/b", "/c", "/z"]},
+        {"max_items_per_user": 1, "count": None, "above": 8, "domain": "observed", "delta": 1e-4},
+    ],
+)
+def test_every_kind_of_question_has_groups(options: dict[str, Any]) -> None:
+    import polars
+
+    rows = COLUMNS
+    if "itemset_size" in options:  # everybody with /a has /b too
+        more = [row for row in zip(*COLUMNS.values(), strict=True) if row[2] == "/a"]
+        rows = {name: [*cells, *(row[n] for row in more)] for n, (name, cells) in enumerate(COLUMNS.items())}
+        rows["page"] = [*COLUMNS["page"], *(["/b"] * len(more))]
+    found = top(polars.DataFrame(rows), per="country", groups=["DE", "FR", "ZZ"], **options)
+    assert list(found) == ["DE", "FR", "ZZ"]
+    first = {group: one.items[0] if one.items else None for group, one in found.items()}
+    if "itemset_size" in options:
+        assert ("/a", "/b") in found["DE"].items
+    else:
+        assert (first["DE"], first["FR"]) == ("/a", "/c")
+    if options.get("domain") == "observed":
+        assert first["ZZ"] is None
+
+
+def test_the_counts_of_one_pass_are_those_of_each_group_by_itself(make) -> None:
+    """People have rows in several groups, and several rows of an item: exactly what a dictionary counts."""
+    rows = [(n * n % 3, n % 5, n * 7 % 11) for n in range(200)]
+    columns = {"g": [g for g, _, _ in rows], "page": [p for _, p, _ in rows], "visitor": [v for _, _, v in rows]}
+    question = Question(
+        item="page",
+        user="visitor",
+        unit=None,
+        count=1,
+        epsilon=1,
+        observed=False,
+        delta=0,
+        method="auto",
+        threshold=None,
+        answers_epsilon=0,
+        max_items_per_user=None,
+        itemset_size=1,
+        max_items=None,
+        dbar=None,
+        per="g",
+        groups_per_user=3,
+    )
+    from sparsegate.tables.columns import read_columns
+    from sparsegate.tables.domain import Sized
+
+    with open_engine(make(columns)) as engine:
+        read, _ = read_columns(engine, "page", "visitor", None, "g")
+        for group, part, counted in counted_groups(engine, read, Sized(size=4), question, [0, 1, 2]):
+            pairs = {(page, visitor) for g, page, visitor in rows if g == group and page < 4}
+            sizes = collections.Counter(collections.Counter(page for page, _ in pairs).values())
+            assert counted is not None
+            assert counted.histogram == dict(sizes) == count_items(engine, part, Sized(size=4), None).histogram
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
+def test_a_window_of_time_is_a_group(engine: str) -> None:
+    """An expression of the row, the same in every engine; a pandas index that repeats changes nothing."""
+    import polars
+
+    days = [date(2023, 12, 31) + timedelta(days=n % 61) for n in range(len(CELLS))]
+    frame = polars.DataFrame({**COLUMNS, "day": days})
+    table: Any = frame
+    match engine:
+        case "pandas":
+            import pandas
+
+            moments = pandas.to_datetime([str(day) for day in days])
+            table = pandas.DataFrame({**COLUMNS, "day": moments}, index=[7] * len(days))
+        case "pyarrow":
+            table = frame.to_arrow()
+        case "duckdb":
+            import duckdb
+
+            table = duckdb.connect().from_arrow(frame.to_arrow())
+    counts = collections.Counter((str(day)[:7], page) for day, page in zip(days, COLUMNS["page"], strict=True))
+    groups = ["2023-12", "2024-01", "2024-02", "2024-03"]
+    expected = {group: {page: n for page in DOMAIN if (n := counts[group, page])} for group in groups}
+    found = top(table, count=4, per="year_month(day)", groups="2023-12..2024-03", where="page <> '/old'")
+    assert close(found, expected)
+    months = top(table, count=4, per="month(day)", groups=[1, 2], max_items_per_user=1)
+    assert close(months, {1: expected["2024-01"], 2: expected["2024-02"]})
+
+
+def test_spark_takes_a_column_and_no_expression(spark: Any) -> None:
+    table = spark.createDataFrame([("/a", 1, "DE")], "page string, visitor bigint, country string")
+    with pytest.raises(ParameterError, match="per must be the name of a column for a table of Spark"):
+        top(table, per="lower(country)", groups=["de"])
+
+
+def test_people_with_the_same_groups_do_not_all_lose_the_same_one() -> None:
+    """Everybody is in both groups and keeps one of them; each should keep about half of 2,000 people."""
+    import polars
+
+    people = [(f"/{n % 40}", n, country) for n in range(2_000) for country in ("DE", "FR")]
+    extra = [(f"/x{n * n % 37}", n, "DE") for n in range(2_000)]
+    table = polars.DataFrame([*people, *extra], schema=["page", "visitor", "country"], orient="row")
+    domain = [f"/{n}" for n in range(40)] + [f"/x{n}" for n in range(37)]
+    found = top(table, count=77, domain=domain, epsilon=4000, answers_epsilon=4000, per="country", groups="DE,FR")
+    kept = {
+        g: sum(n for page, n in zip(one.items, one.estimates, strict=True) if "x" not in page)
+        for g, one in found.items()
+    }
+    assert sum(kept.values()) == 2_000
+    assert 800 < kept["DE"] < 1_200
+
+
+def test_the_record_says_how_groups_compose_and_each_group_what_it_cost() -> None:
+    import polars
+
+    table = polars.DataFrame(COLUMNS)
+    found = top(table, per="country", groups=["DE", "FR", "IT"], groups_per_user=2, epsilon=1, answers_epsilon=0.5)
+    record = found.record
+    assert (record.epsilon, record.answers_epsilon) == (Fraction(3, 2), Fraction(1, 2))
+    assert (record.per, record.groups, record.groups_per_user) == ("country", 3, 2)
+    assert record.composition.startswith("parallel: each user is in at most 2 of 3 groups")
+    assert "at most 2 groups of each user" in record.counted
+    assert {one.record.epsilon for one in found.values()} == {record.epsilon / 2}
+    alone = top(table, per="country", groups=["DE", "FR", "IT"], domain="observed", delta=1e-4, groups_per_user=2)
+    assert (alone.record.delta, alone["DE"].record.delta) == (Fraction(1, 10_000), Fraction(1, 20_000))
+
+
+def test_it_is_charged_once_and_kept_whole(tmp_path: Path) -> None:
+    import polars
+
+    with sg.Ledger.create(tmp_path / "x.ledger", dataset="x", budget=100) as ledger:
+        found = top(polars.DataFrame(COLUMNS), per="country", groups=["DE", "FR"], ledger=ledger)
+        assert ledger.statement().spent.epsilon == 80
+        (kept,) = ledger.release(2).gave
+    assert kept["groups"] == found.published()["groups"]
+    assert [part["group"] for part in kept["groups"]] == ["DE", "FR"]
+    assert kept["record"]["composition"] == found.record.composition
+
+
+def test_the_result_is_a_mapping_and_has_rows() -> None:
+    import polars
+
+    found = top(
+        polars.DataFrame(COLUMNS), per="country", groups=["DE", "ZZ"], answers_epsilon=0, domain="observed", delta=1e-4
+    )
+    assert (len(found), "DE" in found, "IT" in found) == (2, True, False)
+    assert list(found.rows) == [("DE", 1, "/a", None), ("DE", 2, "/b", None)]
+    assert isinstance(found, sg.GroupedTopItems)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"per": "country"}, "groups must list the groups, because which groups the table has is private data"),
+        ({"groups": ["DE"]}, "groups must not be given without per"),
+        ({"groups_per_user": 2}, "groups_per_user must not be given without per"),
+        ({"per": "country", "groups": []}, "groups must be from 1 to 10,000 public groups, got 0"),
+        ({"per": "country", "groups": 7}, "groups must list the groups"),
+        ({"per": "country", "groups": [1.5]}, "groups must be texts, whole numbers, truth values or dates, got 1.5"),
+        ({"per": "country", "groups": "2024-12..2024-01"}, "groups must have ranges such as"),
+        ({"per": "country", "groups": "2024-01..2024-1"}, "groups must have ranges such as"),
+        ({"per": "code", "groups": "DE"}, "groups must be whole numbers, as the column has, got 'DE'"),
+        ({"per": "", "groups": "DE"}, "per must be the name of a column, or an expression of a row"),
+        (
+            {"per": "country", "groups": "DE", "groups_per_user": 2},
+            "groups_per_user must be at most the number of groups",
+        ),
+        ({"per": "country", "groups": "DE", "groups_per_user": 0}, "groups_per_user must be"),
+        (
+            {"per": "country", "groups": "DE", "groups_per_user": 1, "unit": "row"},
+            "groups_per_user needs a user column",
+        ),
+        ({"per": "country", "groups": "1..1000", "count": 10**7}, "count"),
+        (
+            {
+                "per": "country",
+                "groups": "DE,FR",
+                "groups_per_user": 2,
+                "epsilon": 0.2,
+                "delta": 1e-6,
+                "count": None,
+                "above": 100,
+                "domain": "observed",
+                "max_items_per_user": 1,
+            },
+            "above must be at least",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name_and_costs_nothing(options: dict[str, Any], message: str) -> None:
+    import polars
+
+    class Untouched:
+        def spend(self, **_: Any) -> None:
+            raise AssertionError
+
+    with pytest.raises(ParameterError, match=message):
+        top(polars.DataFrame(COLUMNS), ledger=Untouched(), **options)
+
+
+@pytest.mark.parametrize(
+    ("per", "error", "message"),
+    [
+        ("contry", ConditionError, "per must name a declared column .*near it: country"),
+        ("Country", TableError, "the table has no column 'Country'; did you mean 'country'"),
+        ("code + 1", ConditionError, "per must be text, a whole number, true or false, or a date"),
+        ("lower(code)", ConditionError, "per must give lower text"),
+        ("country #", ConditionError, "per must be readable"),
+    ],
+)
+def test_a_wrong_expression_is_refused_as_per(per: str, error: type[Exception], message: str) -> None:
+    import polars
+
+    with pytest.raises(error, match=message):
+        top(polars.DataFrame(COLUMNS), per=per, groups=["DE"])
+
+
+def test_groups_come_from_a_public_file_and_not_from_the_table_itself(tmp_path: Path) -> None:
+    import polars
+
+    table, public = tmp_path / "visits.parquet", tmp_path / "countries.csv"
+    polars.DataFrame(COLUMNS).write_parquet(table)
+    public.write_text("country,name\nFR,France\nDE,Germany\n")
+    assert set(top(table, per="country", groups=public)) == {"FR", "DE"}
+    assert list(top(table, per="upper(country)", groups=Path(f"{public}:country"))) == ["FR", "DE"]
+    with pytest.raises(ParameterError, match="groups must not be the table itself: which groups are in it is private"):
+        top(table, per="country", groups=table)
+    with pytest.raises(ParameterError, match="groups must name a column of"):
+        top(table, per="upper(country)", groups=public)
+
+
+def test_a_list_of_groups_is_written_in_many_ways() -> None:
+    import numpy
+    import polars
+
+    for groups in (["DE", "FR", "DE"], ("DE", "FR"), polars.Series(["DE", "FR"]), "DE, FR", numpy.array(["DE", "FR"])):
+        assert list(public_groups(groups, "country", whole=False)) == ["DE", "FR"]
+    assert public_groups([date(2024, 1, 1), True], "x", whole=False) == {"2024-01-01": date(2024, 1, 1), "true": True}
+    assert public_groups(range(2), "x", whole=True) == {0: 0, 1: 1}
