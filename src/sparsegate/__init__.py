@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
     from sparsegate.tables.grouped_release import GroupedTopItems
-    from sparsegate.tables.online.online_answers import OnlineAnswer, OnlineAnswers
+    from sparsegate.tables.online.online_answer import OnlineAnswer
+    from sparsegate.tables.online.online_answers import OnlineAnswers
     from sparsegate.tables.preview import preview
     from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
@@ -97,7 +98,7 @@ _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"
 _NAMES = {
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Ledger": "sparsegate.ledger.ledger",
-    "OnlineAnswer": "sparsegate.tables.online.online_answers",
+    "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
     "TopPreview": "sparsegate.tables.previewed_methods",
     "TopItems": "sparsegate.tables.release",
