@@ -21,6 +21,7 @@ from sparsegate.errors import (
 from sparsegate.mechanisms.batch import Outcomes, run_many
 from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
+from sparsegate.mechanisms.gate_preview import GatePreview
 from sparsegate.mechanisms.laplace import laplace
 from sparsegate.mechanisms.running import gate, run
 from sparsegate.mechanisms.scores import Scores
@@ -56,6 +57,7 @@ __all__ = [
     "Compared",
     "ConditionError",
     "GateClosed",
+    "GatePreview",
     "GroupedTopItems",
     "Ledger",
     "LedgerError",
