@@ -191,9 +191,12 @@ class GatePreview(Tabular):
         for axes, (name, (chosen, curve)) in zip(panels, curves.items(), strict=True):
             axes.plot([float(x) for x, _ in curve], [margin for _, margin in curve], color="#4c78a8")
             axes.plot(float(chosen), self.margin, "o", color="#222222")
-            axes.annotate(f"± {_shown(self.margin)}", (float(chosen), self.margin), (6, 6), textcoords="offset points")
+            side = {"xytext": (6, 4), "ha": "left"} if name == "epsilon" else {"xytext": (-6, 4), "ha": "right"}
+            point = (float(chosen), self.margin)
+            axes.annotate(f"± {_shown(self.margin)}", point, textcoords="offset points", **side)
             if self.threshold is not None and self.threshold > 0:
-                axes.axhline(self.threshold, color="#888888", linestyle="--", linewidth=1)
+                axes.axhline(self.threshold, color="#888888", linestyle="--", linewidth=1, label="threshold")
+                axes.legend(frameon=False, fontsize=8)
             axes.set(xscale="log", yscale="log", xlabel=f"{name} of the gate")
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter("")
