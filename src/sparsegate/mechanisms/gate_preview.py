@@ -139,7 +139,7 @@ class GatePreview(Tabular):
         return " ".join([*found, "Take a larger epsilon, a smaller cutoff or a larger threshold."] if found else [])
 
     @property
-    def sentence(self) -> str:
+    def statement(self) -> str:
         """The preview for a person to read."""
         paid = f"ε = {amount_text(self.cost)}" + (f", δ = {amount_text(self.delta)}" if self.delta else "")
         bar = "the threshold" if self.threshold is None else f"the threshold {self.threshold:,.15g}"
@@ -177,7 +177,7 @@ class GatePreview(Tabular):
         hidden = {"schema", "by_epsilon", "by_cutoff"}
         return Sheet(
             title="What the gate will be good for",
-            brief=self.sentence,
+            brief=self.statement,
             columns={name: [point[place] for point in points] for place, name in enumerate(columns)},
             numbers=frozenset({"cutoff", "margin"}),
             about={name.replace("_", " "): said for name, said in self.to_dict().items() if name not in hidden},
@@ -206,7 +206,7 @@ class GatePreview(Tabular):
         return figure  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        return f"<GatePreview: {self.sentence}>"
+        return f"<GatePreview: {self.statement}>"
 
 
 def least_epsilon(within: object, *, confidence: float, made: Callable[[Fraction], Calibration]) -> Fraction:
