@@ -20,7 +20,7 @@ _MOST_PREVIEWED = 1_000  # positives of another gate that is planned only to be 
 _ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace": "ding-2019"}
 
 
-class Asked(Split, total=False):
+class GateOptions(Split, total=False):
     """What is asked of a gate, but for its threshold, its cutoff and its sensitivity."""
 
     not_private: bool
@@ -95,9 +95,9 @@ class SparseVector(Gate):
         ledger: Spender | None = None,
         refund: bool = True,
         source: Source | None = None,
-        **options: Unpack[Asked],
+        **options: Unpack[GateOptions],
     ) -> None:
-        only("SparseVector", Asked, options)
+        only("SparseVector", GateOptions, options)
         calibration = gate_calibration(threshold=threshold, cutoff=cutoff, sensitivity=sensitivity, **options)
         if not isinstance(refund, bool):
             raise ParameterError("refund", "must be True or False", refund)
@@ -122,7 +122,7 @@ class SparseVector(Gate):
         ledger: object = None,
         refund: object = True,
         source: object = None,
-        **options: Unpack[Asked],
+        **options: Unpack[GateOptions],
     ) -> GatePreview:
         """What a gate with these parameters would be good for: nothing is drawn, charged or looked at.
 
@@ -137,7 +137,7 @@ class SparseVector(Gate):
         >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).cost
         Fraction(57, 250)
         """
-        only("SparseVector.preview", Asked, options)
+        only("SparseVector.preview", GateOptions, options)
         bar: Number = 0 if threshold is None else threshold
         given: Any = {"threshold": bar, "sensitivity": sensitivity, **options}
         if within is not None:
