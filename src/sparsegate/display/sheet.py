@@ -96,10 +96,11 @@ class Sheet:
     def csv(self, constant: Mapping[str, object] | None = None) -> str:
         """Exactly what there is, for programs; ``constant`` columns are the same in every row.
 
+        One that has the name of another column is called "record NAME": a reader by name would lose one of the two.
         A label stays as it is: a reader must be able to join it with the labels it came from. ``warn_of_formulas`` is
         for those who open it in a spreadsheet.
         """
-        fixed = constant or {}
+        fixed = {f"record {name}" if name in self.columns else name: said for name, said in (constant or {}).items()}
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([*self.columns, *fixed])
