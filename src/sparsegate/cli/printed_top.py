@@ -36,6 +36,8 @@ def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:
 def _print_table(top: PrintedTop) -> None:
     """The items, then the record, as wide as the terminal at most."""
     table = grid(gap=2)
+    if top.groups:
+        table.add_column(printable(top.group_heading), overflow="fold")
     if top.ranked:
         table.add_column("#", justify="right", no_wrap=True)
     for heading in top.headings:
@@ -43,11 +45,15 @@ def _print_table(top: PrintedTop) -> None:
     bar = top.kept["error_bar"]
     if top.estimated:
         table.add_column(f"{top.measure} ± {rounded(bar, bar)}", justify="right", no_wrap=True)
-    for rank, (parts, estimate) in enumerate(top.rows, start=1):
+    groups = top.groups
+    for at, (rank, (parts, estimate)) in enumerate(zip(top.places, top.rows, strict=True)):
+        group = [Text(printable(groups[at]) if rank == 1 else "")] if groups else []
         cells = [Text(printable(part)) for part in parts]
         place = [str(rank)] if top.ranked else []
-        table.add_row(*place, *cells, *([] if estimate is None else [rounded(estimate, bar)]))
+        table.add_row(*group, *place, *cells, *([] if estimate is None else [rounded(estimate, bar)]))
     notes = {name: printable(said) for name, said in top.notes.items()}
+    if empty := [group for group in top.kept.get("groups", []) if group not in groups]:
+        notes["nothing selected in"] = ", ".join(map(printable, empty))
     print_plain(table if top.rows else "no item was selected", "", facts(notes))
 
 

@@ -84,6 +84,24 @@ def top(
             metavar="STEP", help="Values are rounded to it; a power of ten, about --clip / 1e6.", rich_help_panel=SUMS
         ),
     ] = None,
+    per: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN|EXPRESSION", help="A top for every group: country, year_month(day).", rich_help_panel=SUMS
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:COLUMN]|LIST",
+            help="With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12.",
+            rich_help_panel=SUMS,
+        ),
+    ] = None,
+    groups_per_user: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="In how many groups a user counts, at epsilon / K; 1.", rich_help_panel=SUMS),
+    ] = None,
     dbar: Annotated[int | None, typer.Option(help="With --domain observed: how many items take part; 10 c.")] = None,
     table: Table = None,
     sql: Sql = None,
@@ -128,6 +146,7 @@ def top(
     sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """
     from sparsegate.tables.domain import EXPLAINED
+    from sparsegate.tables.groups import check_groups
     from sparsegate.tables.question import Question
     from sparsegate.tables.text_files import TextForm
     from sparsegate.tables.top import basket_names, top_items
@@ -164,29 +183,37 @@ def top(
         "value": value,
         "clip": None if clip is None else tuple(read_number(end, "clip", *CLIP) for end in clip.split(",")),
         "granularity": None if granularity is None else read_number(granularity, "granularity"),
+        "per": per,
+        "groups_per_user": groups_per_user,
     }
     # Checked here for the ledger and the picture, before the files are read.
     candidates = _candidates(domain)
     named, person = basket_names(item, user, unit)
     question = Question(item=named, user=person, observed=candidates == "observed", **public)
+    listed = None if groups is None else _groups(groups)
+    check_groups(question, listed)
     if preview:
         from sparsegate.cli.preview import show_preview
 
+        if groups_per_user not in (None, 1):
+            rule, step = "must be 1 for a preview", "preview one group, at epsilon / K, without --groups-per-user"
+            raise ParameterError("groups_per_user", rule, groups_per_user, step)
         fixed = epsilon is not None
         return show_preview(question, candidates, fixed=fixed, within=within, like=like, plot=plot, form=said[OUTPUT])
-    request = None if question.above else question.request
+    request = None if question.above else question.share.request
     if plot is not None:
         if not answers_epsilon and (request is None or not request.estimates):
             raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
         drawable(plot)
     spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
     # The same as in the record, so that a refusal comes before the data is read.
-    spending.check(question.total, question.delta if request is None else question.delta_used(request))
+    spending.check(question.total, question.total_delta)
     ready_to_print()
     try:
         with spending, busy("reading and counting") as spending.stage:
             source: dict[str, Any] = {"table": table, "sql": sql, **written}
-            top_items(files, **source, item=item, user=user, domain=candidates, **public, ledger=spending)
+            asked: dict[str, Any] = {"item": item, "user": user, "domain": candidates, "groups": listed, **public}
+            top_items(files, **source, **asked, ledger=spending)
     finally:  # after Ctrl-C, too: it is paid for
         if spending.gave is not None:
             with spending:
@@ -212,6 +239,16 @@ def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) 
     finally:  # a reader who left early must not cost the picture too
         if plot is not None:
             draw_bars(plot, printed, "" if spending.ledger is None else f"{spending.again} --plot {plot}")
+
+
+def _groups(text: str) -> str | Path:
+    """What --groups means: a file where there is one, or the name of one; else a list."""
+    from sparsegate.tables.domain_file import split_column
+    from sparsegate.tables.files import KINDS
+
+    file = Path(split_column(text)[0])
+    named = any(ending.lstrip(".").lower() in KINDS for ending in file.suffixes)
+    return Path(text) if "," not in text and (named or file.exists()) else text
 
 
 def _candidates(text: str) -> str | int | Path:

@@ -5,6 +5,7 @@ Everything here was released by a mechanism or is a public parameter. What was r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -58,6 +59,27 @@ class PrintedTop:
         return [name] if size == 1 else [f"{name} {part}" for part in range(1, size + 1)]
 
     @property
+    def groups(self) -> list[Any]:
+        """The group of each item; nothing where there are none. Groups without an item are in ``kept`` alone."""
+        return [row["group"] for row in self.kept["items"]] if "groups" in self.kept else []
+
+    @property
+    def group_heading(self) -> str:
+        """What tells the group of a row."""
+        per = str(self.kept["record"].get("per"))
+        return "group" if per in ("rank", "estimate", *self.headings) else per
+
+    @property
+    def places(self) -> list[int]:
+        """The place of each item, from 1 on, in its group."""
+        seen: Counter[Any] = Counter()
+        places = []
+        for group in self.groups or [None] * len(self.kept["items"]):
+            seen[group] += 1
+            places.append(seen[group])
+        return places
+
+    @property
     def ranked(self) -> bool:
         """Whether the place of an item means something: what was selected as a set is in the order of its labels."""
         record = self.kept["record"]
@@ -92,17 +114,18 @@ class PrintedTop:
     def json(self) -> dict[str, Any]:
         """The release by the schema, whichever version stored it."""
         bars = {name: self.kept.get(name) for name in ("error_bar", "error_bar_all")}
-        items = published_items(self.chosen, ranked=self.ranked)
+        items = self.kept["items"] if self.groups else published_items(self.chosen, ranked=self.ranked)
         sure = {"confidence": self.kept.get("confidence", 0.95)}  # an old answer of a service does not repeat it
-        return {"schema": SCHEMA, "item": self.item, "items": items, **bars, **sure, "record": self.record}
+        listed = {"groups": self.kept["groups"]} if "groups" in self.kept else {}
+        return {"schema": SCHEMA, "item": self.item, **listed, "items": items, **bars, **sure, "record": self.record}
 
     @property
     def asked(self) -> str:
         """What was asked for, in a few words."""
         record = self.record
-        return (
-            f"about {record['above']:,} {record['unit']}s or more" if "above" in record else f"top {len(self.chosen)}"
-        )
+        per = f" for each of {len(self.kept['groups']):,} groups" if "groups" in self.kept else ""
+        count = record["count"] if per and "count" in record else len(self.chosen)
+        return (f"about {record['above']:,} {record['unit']}s or more" if "above" in record else f"top {count}") + per
 
     @property
     def cost(self) -> str:
@@ -121,7 +144,8 @@ class PrintedTop:
         each = f"each {what}, {sure} confidence" if fresh else f"{sure} of the {what}s"
         said = f"± {rounded(bar, bar)} for {each}"
         if (wider := self.kept.get("error_bar_all")) is not None:
-            said += f"; ± {rounded(wider, bar)} for all at once, {sure} confidence"
+            all_of = "all of a group" if "groups" in self.kept else "all"
+            said += f"; ± {rounded(wider, bar)} for {all_of} at once, {sure} confidence"
         return said
 
     @property
@@ -141,7 +165,8 @@ class PrintedTop:
     def sheet(self) -> Sheet:
         """The release as a table."""
         rows = self.rows
-        columns: dict[str, list[Any]] = {"rank": list(range(1, len(rows) + 1))} if self.ranked else {}
+        columns: dict[str, list[Any]] = {self.group_heading: self.groups} if "groups" in self.kept else {}
+        columns |= {"rank": self.places} if self.ranked else {}
         columns |= {heading: [parts[place] for parts, _ in rows] for place, heading in enumerate(self.headings)}
         if self.estimated:
             columns["estimate"] = [estimate for _, estimate in rows]
@@ -164,7 +189,10 @@ class PrintedTop:
         thick = f"bars hold for {'all at once (thin) and for each (thick)' if 'error_bar_all' in self.bars else 'each'}"
         said = [f"{self.measure}, noisy; {thick}, {sure}", *([record["counted"]] if record.get("counted") else [])]
         return bar_chart(
-            [" + ".join(map(str, parts)) for parts, _ in rows],
+            [
+                " + ".join(map(str, parts)) + (f" ({group})" if self.groups else "")
+                for group, (parts, _) in zip(self.groups or [None] * len(rows), rows, strict=True)
+            ],
             [estimate for _, estimate in rows],
             error_bar=self.kept["error_bar"],
             error_bar_all=self.kept.get("error_bar_all"),

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sparsegate.display.chosen import published_items
+from sparsegate.display.plain import plain
+from sparsegate.display.published_top import SCHEMA, PrintedTop
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Tabular
 from sparsegate.tables.release import Record, TopItems
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedTopItems(Mapping[Hashable, TopItems]):
+class GroupedTopItems(Mapping[Hashable, TopItems], Tabular):
     """The release of every group, by group, in the order of the public list: a mapping, and one record.
 
     ``record.epsilon`` and ``record.delta`` are the cost of all groups together; the record of one of the releases says
-    what that one cost, a ``record.groups_per_user``-th: see ``tables.groups``.
+    what that one cost, a ``record.groups_per_user``-th: see ``tables.groups``. ``to_pandas``, ``to_polars``,
+    ``to_arrow`` and ``to_dict`` convert all groups, with a column for the group; ``plot`` draws them.
     """
 
     groups: Mapping[Hashable, TopItems]
@@ -36,11 +45,34 @@ class GroupedTopItems(Mapping[Hashable, TopItems]):
             for place, item in enumerate(top.items):
                 yield group, place + 1, item, None if top.estimates is None else top.estimates[place]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/json.md."""
+        return self.published()
+
     def published(self) -> dict[str, Any]:
-        """The release as JSON takes it."""
-        parts = []
-        for group, top in self.groups.items():
-            part = top.published()
-            del part["record"]
-            parts.append({"group": group if isinstance(group, str | int) else str(group), **part})
-        return {"groups": parts, "record": self.record.published()}
+        """The same: what is printed and stored. Items have their group; ``groups`` lists also those without items."""
+        tops, record = list(self.groups.values()), self.record
+        items = [
+            {"group": plain(group), **row}
+            for group, top in self.groups.items()
+            for row in published_items(top, ranked=record.ordered)
+        ]
+        wider = [top.error_bar_all for top in tops if top.error_bar_all is not None]
+        return {
+            "schema": SCHEMA,
+            "item": record.item,
+            "groups": [plain(group) for group in self.groups],
+            "items": items,
+            "error_bar": tops[0].error_bar,
+            "error_bar_all": max(wider, default=None),
+            "confidence": tops[0].confidence,
+            "record": record.published(),
+        }
+
+    def sheet(self) -> Sheet:
+        """All groups as one table."""
+        return PrintedTop(kept=self.to_dict()).sheet()
+
+    def plot(self) -> Figure:
+        """One bar for each item of each group, with the error bars of each and of all of a group."""
+        return PrintedTop(kept=self.to_dict()).plot()

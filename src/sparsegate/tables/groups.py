@@ -56,7 +56,7 @@ MOST_GROUPS: Final = 10_000
 
 EXPLAINED: Final = (
     "must list the groups, because which groups the table has is private data",
-    'pass a public list such as groups=["DE", "FR"], a pathlib.Path, or a range of months "2024-01..2024-12"',
+    'pass for instance groups="DE,FR", or groups="2024-01..2024-12", or a file with a public list of them',
 )
 
 
