@@ -190,8 +190,8 @@ def test_it_is_charged_once_and_kept_whole(tmp_path: Path) -> None:
         found = top(polars.DataFrame(COLUMNS), per="country", groups=["DE", "FR"], ledger=ledger)
         assert ledger.statement().spent.epsilon == 80
         (kept,) = ledger.release(2).gave
-    assert kept["groups"] == found.published()["groups"]
-    assert [part["group"] for part in kept["groups"]] == ["DE", "FR"]
+    assert kept["items"] == found.to_dict()["items"]
+    assert kept["groups"] == ["DE", "FR"]
     assert kept["record"]["composition"] == found.record.composition
 
 
@@ -204,6 +204,10 @@ def test_the_result_is_a_mapping_and_has_rows() -> None:
     assert (len(found), "DE" in found, "IT" in found) == (2, True, False)
     assert list(found.rows) == [("DE", 1, "/a", None), ("DE", 2, "/b", None)]
     assert isinstance(found, sg.GroupedTopItems)
+    assert found.to_dict()["groups"] == ["DE", "ZZ"]
+    assert found.to_pandas().to_dict("list") == {"country": ["DE", "DE"], "rank": [1, 2], "page": ["/a", "/b"]}
+    assert found.to_polars().columns == found.to_arrow().column_names == ["country", "rank", "page"]
+    assert "<td>DE</td>" in found._repr_html_()
 
 
 @pytest.mark.parametrize(
