@@ -21,7 +21,6 @@ from sparsegate.errors import (
 from sparsegate.mechanisms.batch import Outcomes, run_many
 from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
-from sparsegate.mechanisms.gate_preview import GatePreview
 from sparsegate.mechanisms.laplace import laplace
 from sparsegate.mechanisms.running import gate, run
 from sparsegate.mechanisms.scores import Scores
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
     from sparsegate.tables.grouped_release import GroupedTopItems
-    from sparsegate.tables.online.online_answer import OnlineAnswer
-    from sparsegate.tables.online.online_answers import OnlineAnswers
+    from sparsegate.tables.online.online_answers import OnlineAnswer, OnlineAnswers
     from sparsegate.tables.preview import preview
     from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
@@ -57,7 +55,6 @@ __all__ = [
     "Compared",
     "ConditionError",
     "GateClosed",
-    "GatePreview",
     "GroupedTopItems",
     "Ledger",
     "LedgerError",
@@ -100,7 +97,7 @@ _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"
 _NAMES = {
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Ledger": "sparsegate.ledger.ledger",
-    "OnlineAnswer": "sparsegate.tables.online.online_answer",
+    "OnlineAnswer": "sparsegate.tables.online.online_answers",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
     "TopPreview": "sparsegate.tables.previewed_methods",
     "TopItems": "sparsegate.tables.release",

@@ -9,7 +9,6 @@ import typer
 
 from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
 from sparsegate.cli.printing import facts, print_json, print_plain
-from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import variant
 
@@ -75,7 +74,8 @@ def loss(
         draw_losses(plot, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic)
         report["plot"] = plot
     if as_json:
-        print_json(report | {"epsilon": amount_text(epsilon)}, schema="loss", indent=None)
+        plain = {key: str(value) if value in (math.inf, -math.inf) else value for key, value in report.items()}
+        print_json(plain, indent=None)
     else:
         _show(report)
 

@@ -19,15 +19,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.evaluation.datasets import PUBLISHED, Dataset, load
 from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
 from sparsegate.evaluation.methods import method as method_of
-from sparsegate.evaluation.results import (
-    SCORE_COLUMNS,
-    ExperimentResults,
-    Record,
-    ResultFolder,
-    manifest,
-    replace_text,
-    table,
-)
+from sparsegate.evaluation.results import SCORE_COLUMNS, Record, ResultFolder, manifest, replace_text, table
 from sparsegate.evaluation.workers import ExperimentCase, Progress, compute_all
 
 if TYPE_CHECKING:
@@ -114,7 +106,7 @@ def run(
     out: str | Path | None = None,
     further: bool = False,
     progress: Callable[[Progress], object] | None = None,
-) -> ExperimentResults:
+) -> pa.Table:
     """Run the experiment; the result is a PyArrow table with a row for each case, see ``results.COLUMNS``.
 
     NOT PRIVATE: thresholds are computed from the true scores, as in the paper.
@@ -134,7 +126,7 @@ def run(
     progress: called after every case.
 
     >>> found = run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
-    >>> [round(rate, 1) for rate in found["ser_mean"]]
+    >>> [round(rate, 1) for rate in found.column("ser_mean").to_pylist()]
     [0.0, 0.8]
     """
     chosen = _datasets(datasets, data or {}, scale_to_records)
@@ -161,7 +153,7 @@ def run(
     records = compute_all(cases, chosen, folder=folder, jobs=jobs, progress=progress)
     found = table([_row(case, chosen[case.dataset], records[case]) for case in cases])
     if folder is None:
-        return ExperimentResults(found)
+        return found
     shown = {"counts": wanted, "epsilon": [float(share) for share in epsilons], "runs": runs, "seed": seed}
     about = manifest(
         datasets=chosen.values(), methods=selectors, parameters={**shown, "scale_to_records": scale_to_records}
@@ -181,7 +173,7 @@ def run(
                 out=folder.path / experiment.name,
                 progress=progress,
             )
-    return ExperimentResults(found)
+    return found
 
 
 def _datasets(

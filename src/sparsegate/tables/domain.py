@@ -15,7 +15,7 @@ The rank is drawn uniformly before, so every candidate without a score is equall
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -28,6 +28,9 @@ from sparsegate.tables.columns import INTEGER, STRING, as_labels, check_columns,
 from sparsegate.tables.engines.engine import Engine, Frame, open_engine
 
 Integers: TypeAlias = NDArray[np.int64]
+
+Taken: TypeAlias = Callable[[int, Sequence[int] | None], dict[int, int]]
+"""How many candidates with a score each block of a width has; in some blocks only, BASE times as wide, where given."""
 
 BASE: Final = 4096
 
@@ -67,21 +70,29 @@ class Sized:
         return rows.filter(nw.col("item").is_between(0, self.size - 1))
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
+        def taken(width: int, inside: Sequence[int] | None) -> dict[int, int]:
+            item = nw.col("item")
+            chosen = counts if inside is None else counts.filter((item // (width * BASE)).is_in(inside))
+            blocks = chosen.select((item // width).alias("block"))
+            return dict(engine.rows(blocks.group_by("block").agg(nw.len().alias("taken"))))
+
+        return self.find(ranks, taken)
+
+    def find(self, ranks: Sequence[int], taken: Taken) -> list[Any]:
+        """The candidates without a score that have the given ranks; ``taken`` counts those with one."""
         width = 1
         while width * BASE < self.size:
             width *= BASE
         starts, left = np.zeros(len(ranks), dtype=np.int64), np.array(ranks, dtype=np.int64)
-        inside = counts.select("item")
+        inside: list[int] | None = None
         while True:
-            blocks = inside.select((nw.col("item") // width).alias("block"))
-            taken = dict(engine.rows(blocks.group_by("block").agg(nw.len().alias("taken"))))
+            counted = taken(width, inside)
             for start in np.unique(starts).tolist():
                 here = starts == start
-                starts[here], left[here] = self._descend(start, left[here], width, taken)
+                starts[here], left[here] = self._descend(start, left[here], width, counted)
             if width == 1:
                 return cast("list[Any]", starts.tolist())
-            chosen = np.unique(starts // width).tolist()
-            inside = counts.select("item").filter((nw.col("item") // width).is_in(chosen))
+            inside = np.unique(starts // width).tolist()
             width //= BASE
 
     def _descend(self, start: int, ranks: Integers, width: int, taken: dict[int, int]) -> tuple[Integers, Integers]:
@@ -120,18 +131,36 @@ def public_domain(engine: Engine, domain: Any, *, item: str, kind: str) -> Domai
     A whole number n stands for the labels 0, 1, ..., n-1, and a ``pathlib.Path`` for the labels in that file.
     Labels that come twice count once, and nulls are left out.
     """
+    domain = _public(domain, item, kind)
+    if isinstance(domain, Sized):
+        return domain
+    other = _public_table(domain)
+    if other is not None and engine.joins(other):
+        listed = engine.candidates(_different(other, item, kind))
+    else:
+        listed = engine.bring({"item": _labels(domain, other, item, kind)})
+    ((size,),) = engine.rows(listed.select(nw.len().alias("size")))
+    return Listed(frame=listed, size=int(size))
+
+
+def public_labels(domain: Any, *, item: str, kind: str) -> Sized | list[Any]:
+    """The domain for an engine that takes no frames: sized, or the sorted list of its labels."""
+    domain = _public(domain, item, kind)
+    return domain if isinstance(domain, Sized) else _labels(domain, _public_table(domain), item, kind)
+
+
+def _public(domain: Any, item: str, kind: str) -> Any:
+    """A domain that is sized; and any other without its file."""
     # A string is no path: one that came from a stranger must not open a file.
     if isinstance(domain, bool | str | bytes) or domain is None:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
     if isinstance(domain, os.PathLike):
-        domain = _labels_in_file(domain, item, kind)
+        return _labels_in_file(domain, item, kind)
     if isinstance(domain, int | np.integer):
         return _sized(int(domain), kind)
     if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind == INTEGER and domain:
         return _sized(len(domain), kind)
-    listed = _listed(engine, domain, item, kind)
-    ((size,),) = engine.rows(_length(listed))
-    return Listed(frame=listed, size=int(size))
+    return domain
 
 
 def _labels_in_file(domain: os.PathLike[str], item: str, kind: str) -> list[Any]:
@@ -157,20 +186,15 @@ def _sized(size: int, kind: str) -> Sized:
     return Sized(size=size)
 
 
-def _listed(engine: Engine, domain: Any, item: str, kind: str) -> Frame:
-    other = _public_table(domain)
-    if other is None:
-        return engine.bring({"item": _labels(domain, kind)})
+def _different(other: Engine, item: str, kind: str) -> Frame:
+    """The different labels of a public table."""
     names = other.frame.collect_schema().names()
     column = names[0] if len(names) == 1 else item
     check_columns(names, [column])
     chosen = other.columns(column)
     if label_kind(chosen.collect_schema()["item"], column) != kind:
         raise ParameterError("domain", f"must hold {kind}, as the table's items are", next_step="cast one of the two")
-    different = as_labels(chosen.drop_nulls(), kind).group_by("item").agg(nw.len().alias("times")).select("item")
-    if engine.joins(other):
-        return engine.candidates(different)
-    return engine.bring({"item": _labels([label for (label,) in other.rows(different)], kind)})
+    return as_labels(chosen.drop_nulls(), kind).group_by("item").agg(nw.len().alias("times")).select("item")
 
 
 def _public_table(domain: Any) -> Engine | None:
@@ -183,8 +207,10 @@ def _public_table(domain: Any) -> Engine | None:
     return open_engine(domain) if isinstance(native, nw.DataFrame | nw.LazyFrame) else None
 
 
-def _labels(domain: Any, kind: str) -> list[Any]:
-    """A plain collection as a sorted list of different labels of the right kind."""
+def _labels(domain: Any, other: Engine | None, item: str, kind: str) -> list[Any]:
+    """A plain collection, or another engine's table, as a sorted list of different labels of the right kind."""
+    if other is not None:
+        domain = [label for (label,) in other.rows(_different(other, item, kind))]
     try:
         labels = {label.item() if isinstance(label, np.generic) else label for label in domain} - {None}
     except TypeError:
@@ -197,7 +223,3 @@ def _labels(domain: Any, kind: str) -> list[Any]:
     if kind == INTEGER and not all(-(2**63) <= label < 2**63 for label in labels):
         raise ParameterError("domain", "must hold whole numbers of 64 bits")
     return sorted(labels)
-
-
-def _length(frame: Frame) -> Frame:
-    return frame.select(nw.len().alias("size"))

@@ -7,6 +7,8 @@ come through here, so a file means the same to both.
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -145,11 +147,20 @@ def given(
     ``table`` and ``sql`` say what to read of a database, ``columns`` which names will be asked for, and ``user`` which
     of them tells people apart: see ``Workspace.open``. ``form`` is how text is written.
     """
-    if (patterns := _paths(data)) is None:
-        for name, value in {"table": table, "sql": sql, **vars(form)}.items():
+    patterns = _paths(data)
+    place = _database(data, patterns)
+    if patterns is None or place is not None:
+        unused = {**({} if place is not None else {"table": table, "sql": sql}), **vars(form)}
+        for name, value in unused.items():
             if value is not None:
-                rule = f"is for files and databases, and data is a {type(data).__name__}"
-                raise ParameterError(name, rule, value, "leave it out")
+                kinds, given = (
+                    ("files", "database") if place is not None else ("files and databases", type(data).__name__)
+                )
+                raise ParameterError(name, f"is for {kinds}, and data is a {given}", value, "leave it out")
+        if place is not None:
+            from sparsegate.tables.databases.database_table import TableInDatabase
+
+            data = TableInDatabase.at(place, table=table, sql=sql)
         yield Given(table=data, user=user)
         return
     from sparsegate.tables.engine_errors import quiet
@@ -170,3 +181,17 @@ def _paths(data: Any) -> list[str] | None:
     if not all(isinstance(path, str | os.PathLike) for path in several):
         return None
     return [os.fspath(path) for path in several]
+
+
+def _database(data: Any, paths: Sequence[str] | None) -> Any:
+    """An engine of SQLAlchemy's, or the URL of a database; None for anything else."""
+    addresses = [path for path in paths or () if re.match(r"[A-Za-z][\w.+-]*://", path)]
+    if addresses and len(paths or ()) > 1:
+        raise ParameterError("data", "must be one database alone", len(paths or ()), "name one")
+    if addresses:
+        return addresses[0]
+    # Nobody has an engine who has not imported what makes one.
+    made = sys.modules.get("sqlalchemy")
+    if made is not None and isinstance(data, made.URL):
+        return data.render_as_string(hide_password=False)
+    return data if made is not None and isinstance(data, made.Engine) else None

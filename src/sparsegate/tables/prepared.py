@@ -14,7 +14,7 @@ from sparsegate.mechanisms.selection_methods import METHODS
 from sparsegate.noise import Source
 from sparsegate.tables.counting import Counted, Pick, count_items, name_picks
 from sparsegate.tables.domain import Domain
-from sparsegate.tables.engines.engine import Engine
+from sparsegate.tables.in_place import CountsInPlace
 from sparsegate.tables.itemsets import count_itemsets, decode, itemset_domain, name_itemsets
 from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
@@ -34,8 +34,14 @@ class Prepared:
     """A release made ready: everything is checked and counted, and nothing is drawn."""
 
     def __init__(
-        self, engine: Engine, question: Question, domain: Domain | None, rows: Frame, counted: Counted | None = None
+        self,
+        engine: Any,
+        question: Question,
+        domain: Domain | None,
+        rows: Any,
+        counted: Counted | CountsInPlace | None = None,
     ) -> None:
+        """Count rows of a frame of the engine, unless they are ``counted``."""
         self._engine = engine
         self._question = question
         self._domain = domain
@@ -53,8 +59,10 @@ class Prepared:
             raise ParameterError("count", rule, question.count, "ask for fewer")
         if question.people is not None:
             refuse_hopeless(question, None if self._domain is None else self._domain.size, question.people)
+        self._counted: Counted | CountsInPlace
         if counted is not None:
             self._counted = counted
+            _ = counted.histogram  # is made here, where it is asked for first, and before anything is charged
         elif question.sums is not None:
             self._counted = sum_items(engine, rows, domain, question.sums, question.max_items_per_user)
         elif question.max_items is not None:
@@ -90,6 +98,8 @@ class Prepared:
 
     def name(self, picks: Sequence[Pick]) -> list[Any]:
         """The items, or sets of items, that were picked."""
+        if isinstance(self._counted, CountsInPlace):
+            return self._counted.named(picks)
         labels = name_picks(self._engine, self._counted, self._domain, picks)
         if self._question.itemset_size == 1:
             return labels

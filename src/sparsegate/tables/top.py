@@ -15,6 +15,7 @@ from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.given import Given, given
 from sparsegate.tables.grouped_release import GroupedTopItems
 from sparsegate.tables.groups import PreparedGroups, check_groups, counted_groups
+from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import grouping_engine, matching_engine
 from sparsegate.tables.prepared import Prepared
 from sparsegate.tables.question import Question
@@ -182,7 +183,9 @@ def _released(
     domain, table = guarded(name, lambda: opened.candidates(domain, question.item))
     groups = opened.groups(groups)
 
-    def engine_of(table: Any) -> Engine:
+    def engine_of(table: Any) -> Engine | TableInPlace:
+        if isinstance(table, TableInPlace):
+            return table
         return grouping_engine(matching_engine(open_engine(table), question.where), question.per)
 
     with guarded(name, lambda: engine_of(table)) as engine:
@@ -211,9 +214,12 @@ def _observed(domain: Any) -> bool:
 
 
 def prepare(
-    engine: Engine, question: Question, domain: Any, user: str | None, groups: Any = None
+    engine: Engine | TableInPlace, question: Question, domain: Any, user: str | None, groups: Any = None
 ) -> Prepared | PreparedGroups:
     """Read the columns, find the candidates and count; ``user`` is the column that tells people apart."""
+    if isinstance(engine, TableInPlace):
+        size, counts = engine.counts(question, domain)
+        return Prepared(engine, question, size, None, counts)
     rows, kind = read_columns(engine, question.item, user, question.value, question.per)
     if question.value is not None:
         rows = as_values(rows, question.value)

@@ -13,9 +13,11 @@ from tests.support.rows import ROWS
 
 from sparsegate.conditions import Kind, read_condition
 from sparsegate.errors import ConditionError, ParameterError, SparsegateError, TableError
+from sparsegate.noise import Seeded
 from sparsegate.service.data.dataset import COUNT_FAILED, ServedTable
 from sparsegate.service.data.postgres_table import PostgresTable
 from sparsegate.service.data.served import open_data
+from sparsegate.tables.top import top_items
 
 CONDITIONS = [
     "TRUE",
@@ -285,9 +287,32 @@ def test_it_changes_nothing_in_the_database(served: PostgresTable) -> None:
         connection.exec_driver_sql("DELETE FROM public.visits")
 
 
-def test_the_rows_do_not_leave(served: PostgresTable) -> None:
-    with pytest.raises(ParameterError, match="copy the table to Parquet"):
-        served.relation()
+@pytest.mark.parametrize("max_cell", [3, 1000])
+def test_a_selection_is_that_of_the_copy(database: Database, visits: str, max_cell: int) -> None:
+    asked: dict[str, Any] = {"count": 3, "epsilon": 1, "domain": ["/pay", "/pa", "/cart", "it's", "nobody"]}
+    with (
+        database.open(max_cell=max_cell) as data,
+        ServedTable.open([visits], user="visitor", max_cell=max_cell) as copy,
+    ):
+        first, again, copied = (
+            top_items(each.relation(), item="page", user="visitor", source=Seeded(2), not_private=True, **asked)
+            for each in (data, data, copy)
+        )
+        assert first == again == copied
+        assert count(data, "TRUE") > 0  # on the same connection
+
+
+def test_a_selection_is_of_a_served_column_and_in_the_snapshot(database: Database) -> None:
+    options: dict[str, Any] = {"user": "visitor", "count": 1, "epsilon": 1e3, "source": Seeded(2), "not_private": True}
+    with database.open(columns=["page"]) as data:
+        with pytest.raises(TableError, match="no column 'day'"):
+            top_items(data.relation(), item="day", domain=["x"], **options)
+        before = top_items(data.relation(), item="page", domain=["/pay", "/new"], **options)
+        database.run("INSERT INTO visits (visitor, page) SELECT 'w' || i, '/new' FROM generate_series(1, 999) AS i")
+        try:
+            assert top_items(data.relation(), item="page", domain=["/pay", "/new"], **options) == before
+        finally:
+            database.run("DELETE FROM visits WHERE page = '/new'")
 
 
 def test_what_postgres_does_otherwise_is_refused_before_it_is_counted(served: PostgresTable) -> None:

@@ -22,9 +22,9 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from sparsegate.conditions import MAX_CELL, Condition, Kind
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
@@ -33,14 +33,12 @@ from sparsegate.errors import ParameterError, TableError
 from sparsegate.service.data.dataset import COUNT_FAILED
 from sparsegate.service.data.postgres_speed import DatabaseSpeed, Sizes, measured_database
 from sparsegate.service.data.served import CountedTable
+from sparsegate.tables.databases.database_table import TableInDatabase
 from sparsegate.tables.databases.folding import found_folding
+from sparsegate.tables.databases.one_moment import check_server
 from sparsegate.tables.databases.postgres_columns import DatabaseTable, find_table
-from sparsegate.tables.databases.snapshot import LEAST_VERSION, Snapshot, database_engine, quiet_database
+from sparsegate.tables.databases.snapshot import UNREAD, Snapshot, database_engine, quiet_database
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
-
-UNREAD: Final = "the database cannot be read"
 _LANES: Final = range(4)
 """A SHA-256 is summed up as four numbers of 64 bits."""
 
@@ -77,7 +75,7 @@ class PostgresTable(CountedTable):
             )
         engine, place = database_engine(url)
         with quiet_database(UNREAD), engine.connect() as connection:
-            _check_server(connection)
+            check_server(connection)
             found = find_table(connection, table, user=user, columns=columns, max_cell=max_cell)
         return cls(name=f"{place.database} {table}", user=user, engine=engine, table=found)
 
@@ -121,9 +119,15 @@ class PostgresTable(CountedTable):
         """How long a count takes at worst that looks at every column once."""
         return self._speed.look()
 
-    def relation(self) -> DuckDBPyRelation:
-        """Refused: the rows would leave the database."""
-        return _stays()
+    def relation(self) -> TableInDatabase:
+        """The table where it lives, at the moment of the snapshot."""
+        return TableInDatabase(
+            self._snapshot.lent,
+            dialect="postgresql",
+            table=self._table.name,
+            items=[column.name for column in self.schema.columns],
+            max_cell=self.schema.max_cell,
+        )
 
     @cached_property
     def _speed(self) -> DatabaseSpeed:
@@ -187,19 +191,3 @@ class PostgresTable(CountedTable):
 
 def _folds(condition: Condition) -> bool:
     return any("lower(" in leaf.sql() or "upper(" in leaf.sql() for leaf in condition.leaves)
-
-
-def _check_server(connection: Connection) -> None:
-    version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
-    if version < LEAST_VERSION:
-        raise TableError("the server is too old: PostgreSQL 14 is the first that has what is needed; copy to Parquet")
-    if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
-        raise TableError("the database must be in UTF-8, for text to be the same everywhere; copy the table to Parquet")
-
-
-def _stays() -> NoReturn:
-    raise ParameterError(
-        "item",
-        "cannot be selected from a table that stays in its database",
-        next_step="copy the table to Parquet, and serve that, or release from it with `sparsegate top`",
-    )

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.errors import ParameterError
-from sparsegate.tables.text_files import PLAIN, TextForm
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
 
 POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 """How the URL of a database begins."""
@@ -54,8 +50,8 @@ class CountedTable(Protocol):
         """The unit as ``top_items`` takes it."""
         return {"unit": "row"} if self.user is None else {"user": self.user}
 
-    def relation(self) -> DuckDBPyRelation:
-        """The declared columns and the people, for ``tables.top_items``; a TableError where they stay in a database."""
+    def relation(self) -> Any:
+        """The declared columns and the people, for ``tables.top_items``: in the copy, or where they live."""
 
     def close(self) -> None:
         """Let go of the data; whoever counts after this gets a TableError."""
@@ -76,16 +72,12 @@ def open_data(
     sql: str | None = None,
     columns: Sequence[str] | None = None,
     max_cell: int = MAX_CELL,
-    form: TextForm = PLAIN,
 ) -> CountedTable:
     """Files as a copy (``ServedTable.open``); a table of a database, ``postgresql://...``, where it lives."""
     if not files[0].startswith(POSTGRESQL):
         from sparsegate.service.data.dataset import ServedTable
 
-        source: dict[str, Any] = {"user": user, "unit": unit, "table": table, "sql": sql, "columns": columns}
-        return ServedTable.open(files, **source, max_cell=max_cell, form=form)
-    for name, said in form.said.items():
-        raise ParameterError(name, "is for files of text, and this is a database", said, "leave it out")
+        return ServedTable.open(files, user=user, unit=unit, table=table, sql=sql, columns=columns, max_cell=max_cell)
     from sparsegate.service.data.postgres_table import PostgresTable
 
     if len(files) > 1:

@@ -14,7 +14,7 @@ char(n) make one person of what they call equal (``tables.identity``). Floats do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,7 @@ from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.conditions.postgres_sql import MOST_TIMESTAMP
 from sparsegate.errors import TableError
 from sparsegate.tables.columns import check_columns, identifier, near_names
+from sparsegate.tables.databases.asked_rows import written
 
 _CUT: Final = '(left({}::text, {cut}) COLLATE "C")'
 _UNCUT: Final = '({}::text COLLATE "C")'
@@ -45,6 +46,9 @@ _PEOPLE: Final = {*_READ_AS, "numeric", "bytea"} - {"float4", "float8"}
 _WHOLE_DIGITS, _MOST_DIGITS = 38, 300
 _SERVED: Final = {"r": "table", "p": "partitioned table", "m": "materialized view"}
 _OTHERS: Final = {"v": "view", "f": "foreign table"}
+COMPUTED: Final = "computed when it is read"
+ANY: Final = (*_SERVED, *_OTHERS)
+"""All that has rows."""
 
 _FIND: Final = text(
     """SELECT c.oid, n.nspname, c.relname, c.relkind::text AS sort
@@ -57,26 +61,58 @@ _NAMES: Final = text(
     """SELECT relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE relkind IN ('r', 'p', 'm') AND nspname = ANY (CAST(:path AS name[])) ORDER BY relname LIMIT 1000"""
 )
+_TYPE: Final = """CASE WHEN typtype = 'e' THEN 'enum'
+        WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
+        ELSE 'of a type of its own' END AS type
+    FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype <> 'd'"""
 _COLUMNS: Final = text(
-    """WITH RECURSIVE found AS (
+    f"""WITH RECURSIVE found AS (
         SELECT attnum, attname, atttypid AS type, atttypmod AS size, attgenerated::text AS made
         FROM pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped
         UNION ALL
         SELECT attnum, attname, typbasetype, typtypmod, made FROM found JOIN pg_type AS t ON t.oid = type
         WHERE typtype = 'd')
-    SELECT attname, size, CASE WHEN made = 'v' THEN 'computed when it is read' WHEN typtype = 'e' THEN 'enum'
-        WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
-        ELSE 'of a type of its own' END AS type
-    FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype <> 'd' ORDER BY attnum"""
+    SELECT attname, size, made, {_TYPE} ORDER BY attnum"""
 )
+_COLUMN: Final = text(
+    f"""WITH RECURSIVE found AS (
+        SELECT CAST(:oid AS oid) AS type
+        UNION ALL
+        SELECT typbasetype FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype = 'd')
+    SELECT {_TYPE}"""
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """A table, or whatever else has rows, as the catalogue has it."""
+
+    name: str
+    """With its schema, as it is looked up."""
+    place: str
+    """The same in SQL."""
+    types: dict[str, str]
+    sizes: dict[str, int]
+
+    def schema(self, chosen: Sequence[str], max_cell: int | None) -> tuple[Schema, tuple[str, ...]]:
+        """What may be asked about these columns, and how their cells are read; ``max_cell`` is None for whole cells."""
+        kinds = tuple(Column(each, _READ_AS[self.types[each]][0]) for each in chosen)
+        schema = Schema(kinds) if max_cell is None else Schema(kinds, max_cell=max_cell)
+        return schema, tuple(_cell(each, self.types[each], self.sizes[each], max_cell) for each in chosen)
+
+    def readable(self) -> list[str]:
+        """The columns that conditions can speak of."""
+        return [each for each, kind in self.types.items() if kind in _READ_AS]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseTable:
     """A table as it may be asked about."""
 
+    name: str
+    """With its schema, as ``locate`` finds it."""
     place: str
-    """Its name in SQL, with its schema."""
+    """The same in SQL."""
     schema: Schema
     cells: tuple[str, ...]
     """How the cells of each column of ``schema`` are read, as SQL over the alias t."""
@@ -90,35 +126,51 @@ def find_table(
     connection: Connection, name: str, *, user: str | None, columns: Sequence[str] | None, max_cell: int
 ) -> DatabaseTable:
     """Look the table up in the catalogue, or raise a TableError that says what is wrong with what was asked for."""
+    found = locate(connection, name, sorts=_SERVED)
+    _check(found.types, user, columns)
+    chosen = columns if columns is not None else [each for each in found.readable() if each != user]
+    if not chosen:
+        raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
+    schema, cells = found.schema(chosen, max_cell)
+    return DatabaseTable(
+        name=found.name,
+        place=found.place,
+        schema=schema,
+        cells=cells,
+        types=tuple(found.types[each] for each in chosen),
+        person=None if user is None else f"t.{identifier(user)}",
+        person_type="" if user is None else found.types[user],
+    )
+
+
+def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> Located:
+    """Look the name up; from here on no other schema than PostgreSQL's own is looked at."""
     path = connection.exec_driver_sql("SELECT pg_catalog.current_schemas(false)").scalar_one()
     # An operator in another schema may fit better than the one that is meant, and its function would run as this user.
-    connection.exec_driver_sql("SET search_path = pg_catalog")
+    connection.exec_driver_sql("SET LOCAL search_path = pg_catalog")
     found = connection.execute(_FIND, {"name": name, "path": path}).one_or_none()
     if found is None:
         near = near_names(name, [str(each) for (each,) in connection.execute(_NAMES, {"path": path})])
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name, and its schema"
         raise TableError(f"the database has no table {name!r} that this user sees; {hint}")
-    if found.sort not in _SERVED:
+    if found.sort not in sorts:
         raise TableError(
             f"{name!r} is a {_OTHERS[found.sort]}: how long it takes depends on more than its rows; make a copy of it, "
             "with CREATE MATERIALIZED VIEW"
         )
     rows = connection.execute(_COLUMNS, {"oid": found.oid}).all()
-    types = {str(row.attname): _named(row.type, row.size) for row in rows}
-    sizes = {str(row.attname): int(row.size) for row in rows}
-    _check(types, user, columns)
-    chosen = columns if columns is not None else [each for each in types if types[each] in _READ_AS and each != user]
-    if not chosen:
-        raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
-    kinds = tuple(Column(each, _READ_AS[types[each]][0]) for each in chosen)
-    return DatabaseTable(
+    return Located(
+        name=f"{found.nspname}.{found.relname}",
         place=f"{identifier(str(found.nspname))}.{identifier(str(found.relname))}",
-        schema=Schema(kinds, max_cell=max_cell),
-        cells=tuple(_cell(each, types[each], sizes[each], max_cell) for each in chosen),
-        types=tuple(types[each] for each in chosen),
-        person=None if user is None else f"t.{identifier(user)}",
-        person_type="" if user is None else types[user],
+        types={str(row.attname): COMPUTED if row.made == "v" else _named(row.type, row.size) for row in rows},
+        sizes={str(row.attname): int(row.size) for row in rows},
     )
+
+
+def type_of(connection: Connection, column: str, rows: str) -> str:
+    """The type of a column of a query, told without a row of it."""
+    found = f"SELECT pg_typeof((SELECT {identifier(column)} FROM {rows} LIMIT 0))::oid::bigint"
+    return str(connection.execute(_COLUMN, {"oid": connection.execute(written(found)).scalar_one()}).scalar_one())
 
 
 def _named(kind: str, size: int) -> str:
@@ -131,19 +183,26 @@ def _named(kind: str, size: int) -> str:
     return "narrow numeric" if scale <= digits <= _MOST_DIGITS else kind
 
 
-def _cell(name: str, kind: str, size: int, max_cell: int) -> str:
+def _cell(name: str, kind: str, size: int, max_cell: int | None) -> str:
     # varchar(n) and char(n) keep their n, with 4 added to it.
-    short = kind in ("varchar", "bpchar") and 4 < size <= max_cell + 4
+    short = kind in ("varchar", "bpchar") and max_cell is not None and 4 < size <= max_cell + 4
+    short |= max_cell is None and _READ_AS[kind][1] == _CUT
     return (_UNCUT if short else _READ_AS[kind][1]).format(f"t.{identifier(name)}", cut=max_cell)
 
 
-def _check(types: dict[str, str], user: str | None, columns: Sequence[str] | None) -> None:
-    check_columns(list(types), [*([] if user is None else [user]), *(columns or ())])
-    if user is not None and types[user] not in _PEOPLE:
+def check_person(types: Mapping[str, str], user: str) -> None:
+    """Raise a TableError for users of a type that cannot tell people apart."""
+    if types[user] not in _PEOPLE:
         raise TableError(
             f"the users in column {user!r} must be of a type that tells people apart exactly, such as whole numbers or "
             f"text, not {types[user]}; cast the column in a materialized view"
         )
+
+
+def _check(types: dict[str, str], user: str | None, columns: Sequence[str] | None) -> None:
+    check_columns(list(types), [*([] if user is None else [user]), *(columns or ())])
+    if user is not None:
+        check_person(types, user)
     for name in columns or ():
         if types[name] not in _READ_AS:
             step = "give it a precision, as numeric(20, 2)" if types[name] == "numeric" else "cast it"

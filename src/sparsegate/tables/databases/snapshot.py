@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -26,6 +26,7 @@ from sqlalchemy.pool import NullPool
 from sparsegate.errors import ParameterError, TableError, load_extra
 from sparsegate.tables.engine_errors import raise_alone
 
+UNREAD: Final = "the database cannot be read"
 LEAST_VERSION: Final = 140_000
 CONNECT_SECONDS: Final = 10
 """How long a connection, and a lock on the table, are waited for."""
@@ -34,13 +35,10 @@ STATEMENT_SECONDS: Final = 3600
 
 _OFF: Final = (
     *("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan", "enable_tidscan", "enable_sort"),
-    *("enable_partition_pruning", "constraint_exclusion", "synchronize_seqscans", "jit", "row_security"),
+    *("enable_partition_pruning", "constraint_exclusion", "synchronize_seqscans", "jit"),
 )
-_PINNED: Final = {
-    **dict.fromkeys(_OFF, "off"),
-    "max_parallel_workers_per_gather": "0",
-    "work_mem": "'256MB'",
-    "search_path": "pg_catalog",
+WRITTEN: Final = {
+    "row_security": "off",
     "standard_conforming_strings": "on",
     "timezone": "'UTC'",
     "datestyle": "'ISO, YMD'",
@@ -48,6 +46,14 @@ _PINNED: Final = {
     "bytea_output": "'hex'",
     "idle_in_transaction_session_timeout": "0",
     "lock_timeout": f"'{CONNECT_SECONDS}s'",
+}
+"""How values are written; and that somebody who may not see all rows is refused, and not shown some."""
+_PINNED: Final = {
+    **dict.fromkeys(_OFF, "off"),
+    **WRITTEN,
+    "max_parallel_workers_per_gather": "0",
+    "work_mem": "'256MB'",
+    "search_path": "pg_catalog",
     "statement_timeout": f"'{STATEMENT_SECONDS}s'",
 }
 _CONNECTED: Final = {
@@ -74,6 +80,9 @@ _REASONS: Final = {
 _UNREACHED: Final = (
     "it cannot be reached, or refuses this user, password or database; check the address, and the password"
 )
+_ELSEWHERE: Final = (
+    "it cannot be reached, is in use, or has not what was asked for; check the address, the names and the rights"
+)
 
 
 def database_engine(url: str) -> tuple[Engine, URL]:
@@ -99,8 +108,10 @@ def quiet_database(trouble: str) -> Iterator[None]:
     except UnicodeError:  # a name that no database can have
         reason = _REASONS["42"]
     except SQLAlchemyError as error:
-        state = getattr(error.orig, "sqlstate", None) or "" if isinstance(error, DBAPIError) else ""
-        reason = _REASONS.get(state) or _REASONS.get(state[:2], _UNREACHED)
+        cause = error.orig if isinstance(error, DBAPIError) else None
+        state = getattr(cause, "sqlstate", None) or ""
+        unknown = _UNREACHED if cause is None or hasattr(cause, "sqlstate") else _ELSEWHERE
+        reason = _REASONS.get(state) or _REASONS.get(state[:2], unknown)
     raise_alone(TableError(f"{trouble}: {reason}"))
 
 
@@ -116,7 +127,7 @@ class Snapshot:
         self._holder = self._begun()
         try:
             self._id = str(self._holder.exec_driver_sql("SELECT pg_catalog.pg_export_snapshot()").scalar_one())
-            _pin(self._holder)
+            pin(self._holder)
             # Takes a lock until the end: a snapshot does not protect from TRUNCATE, or from ALTER TABLE.
             self._holder.exec_driver_sql(f"SELECT FROM {table} LIMIT 0")
         except BaseException:
@@ -159,7 +170,7 @@ class Snapshot:
         connection = self._begun()
         try:
             connection.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{self._id}'")
-            _pin(connection)
+            pin(connection)
         except BaseException:
             _dropped(connection)
             raise
@@ -172,8 +183,9 @@ class Snapshot:
         return made
 
 
-def _pin(connection: Connection) -> None:
-    connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {value}" for name, value in _PINNED.items()))
+def pin(connection: Connection, settings: Mapping[str, str] = _PINNED) -> None:
+    """Settings for the rest of the transaction."""
+    connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
 
 
 def _dropped(connection: Connection) -> None:

@@ -1,0 +1,62 @@
+"""What is asked of a table in a database, and what a dialect must say about its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, literal, literal_column, select, text
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedRows:
+    """A table, or a query, and the columns of it that are counted."""
+
+    table: str | None
+    sql: str | None
+    item: str
+    user: str | None
+    where: str | None = None
+    max_cell: int | None = None
+    """How many characters of an item are read; None for all."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names that must be there."""
+        return [self.item] if self.user is None else [self.item, self.user]
+
+
+class DialectRows(Protocol):
+    """The rows of a table in the words of one dialect. All about it is public."""
+
+    kind: str
+    """What items are: INTEGER or STRING of ``tables.columns``."""
+
+    def rows(self) -> Select[Any]:
+        """The rows (item, person), or (item). Items are compared and put in order by their code points."""
+
+    def candidates(self, labels: Sequence[Any]) -> Select[Any]:
+        """Public labels as rows (item)."""
+
+    def digest(self, *columns: str) -> ColumnElement[int]:
+        """``engines.engine.digest`` of columns of a query."""
+
+
+def rows_of(place: str, columns: dict[str, str], condition: str = "") -> Select[Any]:
+    """Rows in the words of a dialect: SQL for each column by its name, from a place, where a condition holds."""
+    labelled: list[ColumnElement[Any]] = [literal_column(sql).label(name) for name, sql in columns.items()]
+    chosen: Select[Any] = select(*labelled).select_from(written(place))
+    return chosen.where(literal_column(condition)) if condition else chosen
+
+
+def written(sql: str) -> TextClause:
+    """SQL as it is: what looks like the name of a parameter is none."""
+    return text(sql.replace(":", r"\:"))
+
+
+def names_at(connection: Connection, place: str) -> list[str]:
+    """The columns there, told without a row."""
+    # A statement with a parameter is one, or none: no driver takes a second one behind it.
+    empty: Select[Any] = select(literal_column("*")).select_from(written(place)).where(literal(1) == literal(0))
+    return list(connection.execute(empty).keys())

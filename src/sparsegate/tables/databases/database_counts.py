@@ -1,0 +1,187 @@
+"""Counting and naming inside a database: only the histogram of the scores, and the picked labels, leave it.
+
+The queries say in SQL what ``tables.counting`` says for frames, with the same hashes and the same order of labels:
+equal seeds name equal items.
+
+    WITH scored AS (SELECT item, count(DISTINCT person) AS score FROM rows GROUP BY item)
+    SELECT score, count(*) FROM scored GROUP BY score
+
+A listed domain is joined from the left: a candidate that nobody has is one of score 0. Names come by a second count,
+in the same transaction, that numbers the items; in PostgreSQL they come without one, by ``HeldCounts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Final
+
+from sqlalchemy import CTE, BigInteger, Connection, Select, Text, func, literal, null, select, union_all
+
+from sparsegate.errors import TableError
+from sparsegate.tables.columns import STRING
+from sparsegate.tables.counting import SEED_PART, Pick
+from sparsegate.tables.databases.asked_rows import DialectRows
+from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
+from sparsegate.tables.domain import BASE, CHANGED, Sized
+from sparsegate.tables.in_place import CountsInPlace
+
+Candidates = Sized | Sequence[Any] | None
+"""The public domain, or the list of its labels; None for whatever the table holds."""
+
+MOST_PLACES: Final = 10_000
+"""How many items are named by one query: the place of each is a parameter."""
+
+CURSOR: Final = "sparsegate_counts"
+
+
+def scored(table: DialectRows, domain: Candidates, most: int | None) -> CTE:
+    """The query for (item, score); with a list of labels all of them have a score, and it may be 0."""
+    read = table.rows().subquery("cells")
+    rows = select(*read.c).where(*(column.is_not(None) for column in read.c))
+    listed = None
+    if isinstance(domain, Sized):
+        rows = rows.where(read.c.item.between(0, domain.size - 1))
+    elif domain is not None:
+        listed = table.candidates(domain).cte("listed")
+        if most is not None:
+            rows = rows.where(read.c.item.in_(select(listed.c.item)))
+    kept = (rows if most is None else _cut(table, rows, most)).subquery("kept")
+    number = func.count(kept.c.person.distinct()) if "person" in kept.c else func.count()
+    counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
+    if listed is None:
+        return counts.cte("scored")
+    there = counts.subquery("counts")
+    joined = listed.outerjoin(there, listed.c.item == there.c.item)
+    return select(listed.c.item, func.coalesce(there.c.score, 0).label("score")).select_from(joined).cte("scored")
+
+
+def _cut(table: DialectRows, rows: Select[Any], most: int) -> Select[Any]:
+    """At most ``most`` items of each person: the rule, and the proof, of ``counting.cut_users``."""
+    pairs = rows.distinct().cte("pairs")
+    whose = pairs.c.person
+    part = table.digest("pairs.item") // SEED_PART
+    seeded = select(pairs.c.item, whose, func.sum(part).over(partition_by=whose).label("seed")).cte("seeded")
+    order = (table.digest("seeded.seed", "seeded.item"), seeded.c.item)
+    place = func.row_number().over(partition_by=seeded.c.person, order_by=order).label("place")
+    placed = select(seeded.c.item, seeded.c.person, place).subquery("placed")
+    return select(placed.c.item, placed.c.person).where(placed.c.place <= most)
+
+
+class DatabaseCounts(CountsInPlace):
+    """What a table in a database says about items. Counted when the histogram is first asked for, and private."""
+
+    def __init__(self, connection: Connection, table: DialectRows, domain: Candidates, most: int | None) -> None:
+        self._connection, self._domain, self._kind = connection, domain, table.kind
+        self._scored = scored(table, domain, most)
+
+    @cached_property
+    def histogram(self) -> dict[int, int]:
+        with quiet_database(UNREAD):
+            return {score: items for score, items in self._sizes.items() if score}
+
+    def named(self, picks: Sequence[Pick]) -> list[Any]:
+        with quiet_database(UNREAD):
+            return self._named(picks)
+
+    def _named(self, picks: Sequence[Pick]) -> list[Any]:
+        names: dict[Pick, Any] = {}
+        if isinstance(self._domain, Sized):
+            absent = [pick for pick in picks if pick[0] == 0]
+            found = self._domain.find([rank for _, rank in absent], self._taken) if absent else []
+            names |= zip(absent, found, strict=True)
+        present = sorted(set(picks) - names.keys())
+        starts = dict(zip(self._sizes, accumulate(self._sizes.values(), initial=0), strict=False))
+        rows = self._rows_at([starts[score] + rank for score, rank in present])
+        if [score for score, _ in rows] != [score for score, _ in present]:
+            raise TableError(CHANGED)
+        names |= zip(present, (label for _, label in rows), strict=True)
+        return [names[pick] for pick in picks]
+
+    def close(self) -> None:
+        """Let go of what the database holds for this."""
+
+    @cached_property
+    def _sizes(self) -> dict[int, int]:
+        """How many items have each score, by rising score, 0 included where candidates are listed."""
+        score = self._scored.c.score
+        sizes = self._connection.execute(select(score, func.count()).group_by(score))
+        return {int(score): int(items) for score, items in sorted(sizes.all())}
+
+    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any]]:
+        """The (score, item) at these places, rising, of all in order of score and label."""
+        score, item = self._scored.c.score, self._scored.c.item
+        place = (func.row_number().over(order_by=(score, item)) - 1).label("place")
+        numbered = select(place, score, item).subquery("numbered")
+        rows: list[tuple[int, Any]] = []
+        for start in range(0, len(places), MOST_PLACES):
+            chosen = select(numbered).where(numbered.c.place.in_(places[start : start + MOST_PLACES]))
+            rows += [(int(score), item) for _, score, item in sorted(self._connection.execute(chosen).all())]
+        return rows
+
+    def _taken(self, width: int, inside: Sequence[int] | None) -> dict[int, int]:
+        """How many items with a score there are in blocks of ``width`` numbers; see ``domain.Taken``."""
+        item = self._scored.c.item
+        blocks = select((item // width).label("block"))
+        if inside is not None:
+            blocks = blocks.where((item // (width * BASE)).in_(inside))
+        found = blocks.subquery("blocks").c.block
+        return dict(map(tuple, self._connection.execute(select(found, func.count()).group_by(found)).all()))
+
+
+class HeldCounts(DatabaseCounts):
+    """The same in PostgreSQL, where the counts wait behind a cursor for the picks to be drawn.
+
+    A transaction that only reads cannot keep a table. But it can keep a query that has begun: this one gives the
+    histogram first, and then every item, by score and label. The rows before a picked one are passed over in the
+    server: MOVE sends none of them.
+    """
+
+    _position = 0
+
+    @cached_property
+    def _sizes(self) -> dict[int, int]:
+        score, item = self._scored.c.score, self._scored.c.item
+        none = null().cast(Text()).collate("C") if self._kind == STRING else null().cast(BigInteger())
+        first = select(literal(0).label("part"), score.label("score"), none.label("item"), func.count().label("items"))
+        groups = func.count().over().label("groups")
+        histogram = first.add_columns(groups).group_by(score)
+        others = select(literal(1), score, item, null(), null())
+        both = union_all(histogram, others).order_by("part", "score", "item")
+        compiled = both.compile(dialect=self._connection.dialect)
+        self._tell(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {compiled}", compiled.params)
+        sizes: dict[int, int] = {}
+        ahead = 1
+        while ahead > 0:
+            rows = self._fetch(ahead)
+            sizes |= {int(score): int(items) for _, score, _, items, _ in rows if items is not None}
+            ahead = int(rows[0][4]) - len(sizes) if rows else 0
+        return sizes
+
+    def close(self) -> None:
+        if "_sizes" in vars(self):
+            self._tell(f"CLOSE {CURSOR}")
+
+    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any]]:
+        rows: list[tuple[int, Any]] = []
+        runs: list[list[int]] = []
+        for place in places:
+            if runs and place == runs[-1][1]:
+                runs[-1][1] += 1
+            else:
+                runs.append([place, place + 1])
+        for start, end in runs:
+            if ahead := len(self._sizes) + start - self._position:
+                self._tell(f"MOVE FORWARD {ahead} IN {CURSOR}")
+                self._position += ahead
+            rows += [(int(score), item) for _, score, item, _, _ in self._fetch(end - start)]
+        return rows
+
+    def _fetch(self, rows: int) -> Sequence[Any]:
+        self._position += rows
+        fetched: Sequence[Any] = self._tell(f"FETCH FORWARD {rows} FROM {CURSOR}").all()
+        return fetched
+
+    def _tell(self, sql: str, parameters: Any = None) -> Any:
+        return self._connection.exec_driver_sql(sql, parameters, execution_options={"no_parameters": not parameters})

@@ -1,0 +1,96 @@
+"""A table of a database, counted there in a transaction that only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Engine
+
+from sparsegate.errors import ParameterError
+from sparsegate.tables.columns import STRING, check_columns
+from sparsegate.tables.databases.asked_rows import AskedRows, DialectRows
+from sparsegate.tables.databases.database_counts import DatabaseCounts, HeldCounts
+from sparsegate.tables.databases.one_moment import NAMES, engine_at, one_moment
+from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
+from sparsegate.tables.domain import Sized, public_labels
+from sparsegate.tables.in_place import TableInPlace
+from sparsegate.tables.question import Question
+
+
+class TableInDatabase(TableInPlace):
+    """A table, or a query. ``lent`` lends a connection in a transaction that only reads."""
+
+    def __init__(
+        self,
+        lent: Callable[[], AbstractContextManager[Connection]],
+        *,
+        dialect: str,
+        table: str | None = None,
+        sql: str | None = None,
+        items: Sequence[str] | None = None,
+        max_cell: int | None = None,
+    ) -> None:
+        """``items`` are the only columns that may be ranked; of text ``max_cell`` characters are read."""
+        super().__init__()
+        self._lent, self._dialect, self._table, self._sql = lent, dialect, table, sql
+        self._items, self._max_cell = items, max_cell
+        self.name = NAMES.get(dialect, dialect)
+
+    @classmethod
+    def at(cls, place: str | Engine, *, table: str | None, sql: str | None) -> TableInDatabase:
+        """In the database with this URL, or of this engine of SQLAlchemy's."""
+        if (table is None) == (sql is None):
+            raise ParameterError("table", "or sql must be given for a database, and not both")
+        engine = engine_at(place) if isinstance(place, str) else place
+        return cls(partial(one_moment, engine), dialect=engine.dialect.name, table=table, sql=sql)
+
+    def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
+        for parameter, unused in (("itemset_size", 1), ("value", None), ("per", None)):
+            if (given := getattr(question, parameter, unused)) != unused:
+                rule = "must not be given for a table that stays in its database"
+                raise ParameterError(parameter, rule, given, "copy the table to Parquet, and release from that")
+        if self._items is not None:
+            check_columns(self._items, [question.item])
+        asked = AskedRows(
+            table=self._table,
+            sql=self._sql,
+            item=question.item,
+            user=question.user,
+            where=question.where,
+            max_cell=self._max_cell,
+        )
+        with quiet_database(UNREAD):
+            connection = self._opened.enter_context(self._lent())
+            table = self._rows(connection, asked, whole=isinstance(domain, int | np.integer | range))
+            public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
+            if table.kind == STRING and isinstance(public, list):
+                _check_labels(public)
+            kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
+            counts = kind(connection, table, public, question.max_items_per_user)
+        self._opened.callback(counts.close)
+        return Sized(size=len(public)) if isinstance(public, list) else public, counts
+
+    def _rows(self, connection: Connection, asked: AskedRows, *, whole: bool) -> DialectRows:
+        if self._dialect == "postgresql":
+            from sparsegate.tables.databases.postgres_rows import PostgresRows
+
+            return PostgresRows(connection, asked)
+        if self._dialect == "sqlite":
+            from sparsegate.tables.databases.sqlite_cells import SqliteCells, known_functions
+
+            self._opened.enter_context(known_functions(connection))
+            return SqliteCells(connection, asked, whole=whole)
+        from sparsegate.tables.databases.other_rows import OtherRows
+
+        return OtherRows(connection, asked)
+
+
+def _check_labels(labels: Sequence[str]) -> None:
+    """Refuse labels that cannot be sent to a database, before anything is read."""
+    joined = "".join(labels)
+    if "\0" in joined or any("\ud800" <= mark <= "\udfff" for mark in joined):
+        raise ParameterError("domain", "must hold text of Unicode without a zero byte, for a database")

@@ -1,0 +1,92 @@
+"""Items and people of a table in PostgreSQL, in its own SQL.
+
+Items are text compared as ``COLLATE "C"``, byte by byte, or whole numbers of 64 bits; a numeric beyond them is null.
+People are compared by the equality of their column: see ``databases.postgres_columns``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    func,
+    literal,
+    literal_column,
+    select,
+)
+
+from sparsegate.conditions import read_condition
+from sparsegate.conditions.postgres_sql import postgres_sql
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import INTEGER, STRING, check_columns, identifier
+from sparsegate.tables.databases.asked_rows import AskedRows, names_at, rows_of
+from sparsegate.tables.databases.folding import found_folding
+from sparsegate.tables.databases.postgres_columns import check_person, locate, type_of
+from sparsegate.tables.engines.engine import DIGITS, SALT
+
+_TEXT: Final = '({0}::text COLLATE "C")'
+_LABELS: Final = {
+    **dict.fromkeys(("text", "varchar", "bpchar", "citext", "name", "uuid", "enum"), (STRING, _TEXT)),
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), (INTEGER, "{0}::bigint")),
+    "whole numeric": (INTEGER, f"(CASE WHEN {{0}} BETWEEN {-(2**63)} AND {2**63 - 1} THEN {{0}}::bigint END)"),
+}
+
+
+class PostgresRows:
+    """The rows of a table or of a query, over the alias t."""
+
+    name = "PostgreSQL"
+
+    def __init__(self, connection: Connection, asked: AskedRows) -> None:
+        self._condition = ""
+        if asked.table is not None:
+            found = locate(connection, asked.table)
+            check_columns(list(found.types), asked.columns)
+            types, self._place = found.types, f"{found.place} AS t"
+            if asked.where is not None:
+                schema, cells = found.schema(found.readable(), None)
+                read = dict(zip((column.name for column in schema.columns), cells, strict=True))
+                self._condition = postgres_sql(read_condition(asked.where, schema), read, found_folding(connection))
+        else:
+            if asked.where is not None:
+                raise ParameterError("where", "must not be given with sql", asked.where, "put it into the query")
+            self._place = f"({asked.sql}\n) AS t"
+            check_columns(names_at(connection, self._place), asked.columns)
+            types = {name: type_of(connection, name, self._place) for name in asked.columns}
+        if asked.user is not None:
+            check_person(types, asked.user)
+        if types[asked.item] not in _LABELS:
+            raise TableError(
+                f"the items in column {asked.item!r} must be whole numbers or strings, not {types[asked.item]}; cast "
+                "the column, in a query or in a view"
+            )
+        self.kind, form = _LABELS[types[asked.item]]
+        cell = f"t.{identifier(asked.item)}"
+        if asked.max_cell is not None and self.kind == STRING:
+            cell = f"left({cell}::text, {asked.max_cell})"
+        self._columns = {"item": form.format(cell)}
+        if asked.user is not None:
+            self._columns["person"] = f"t.{identifier(asked.user)}"
+
+    def rows(self) -> Select[Any]:
+        return rows_of(self._place, self._columns, self._condition)
+
+    def candidates(self, labels: Sequence[Any]) -> Select[Any]:
+        kind: Any = BigInteger()
+        if isinstance(labels[0], str):
+            # A zero byte is in no text of PostgreSQL, and cannot be sent to it.
+            kind = Text()
+        unnested = func.unnest(literal(list(labels), ARRAY(kind)), type_=kind)
+        return select((unnested.collate("C") if isinstance(kind, Text) else unnested).label("item"))
+
+    def digest(self, *columns: str) -> ColumnElement[int]:
+        joined = " || ':' || ".join(f"{column}::text" for column in columns)
+        hashed = f"encode(sha256(convert_to('{SALT}' || {joined}, 'UTF8')), 'hex')"
+        return literal_column(f"('x' || substr({hashed}, 1, {DIGITS}))::bit({4 * DIGITS})::bigint", BigInteger())

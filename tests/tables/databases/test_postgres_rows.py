@@ -1,0 +1,124 @@
+"""Tables of PostgreSQL: every type that may be ranked, views and schemas, conditions, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pytest
+from tests.support.in_database import Store, top
+
+from sparsegate.errors import ConditionError, ParameterError, TableError
+
+SURE: dict[str, Any] = {"epsilon": 1e6, "answers_epsilon": 1e6}
+
+
+def counts(found: Any) -> dict[Any, int]:
+    return dict(zip(found.items, found.estimates, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "expected"),
+    [
+        ("smallint", [7, 7, -1], {7: 2, -1: 1, 5: 0}),
+        ("numeric(38)", [7, 7, 10**30, "NaN", 2**63 - 1], {7: 2, 2**63 - 1: 1}),
+        ("oid", [7, 4294967295], {7: 1, 4294967295: 1}),
+        ("varchar(3)", ["a", "a ", "A"], {"a": 1, "a ": 1, "A": 1}),
+        ("char(3)", ["a", "a ", "A"], {"a": 2, "A": 1, "a ": 0}),
+        ("uuid", ["5ab1e000-0000-0000-0000-000000000000"], {"5ab1e000-0000-0000-0000-000000000000": 1}),
+        ("mood", ["glad", "sad", "glad"], {"glad": 2, "sad": 1}),
+        ("short", ["a", "b", "a"], {"a": 2, "b": 1}),
+    ],
+)
+def test_items_of_every_type(postgres: Store, kind: str, cells: list[Any], expected: dict[Any, int]) -> None:
+    postgres.run("DROP TABLE IF EXISTS visits", "DROP TYPE IF EXISTS mood", "DROP DOMAIN IF EXISTS short")
+    postgres.run("CREATE TYPE mood AS ENUM ('sad', 'glad')", "CREATE DOMAIN short AS varchar(1) CHECK (value <> '')")
+    postgres.run(f"CREATE TABLE visits (page {kind}, visitor int)")
+    for place, cell in enumerate(cells):
+        postgres.run(f"INSERT INTO visits VALUES ('{cell}', {place})")
+    found = postgres.top(count=len(expected), domain=list(expected), **SURE)
+    assert counts(found) == expected
+    if kind != "numeric(38)":  # a query has no precision
+        assert (
+            postgres.top(
+                sql="SELECT page, visitor::text::int AS visitor FROM visits",
+                count=len(expected),
+                domain=list(expected),
+                **SURE,
+            )
+            == found
+        )
+
+
+@pytest.mark.parametrize("kind", ["text", "citext", "bytea", "numeric", "timestamptz", "uuid", "bigint"])
+def test_people_of_every_type(postgres: Store, kind: str) -> None:
+    cells = {
+        "text": ["u", "U", "u "],
+        "citext": ["u", "U", "v", "w"],
+        "bytea": ["u", "v", "w"],
+        "numeric": ["1", "1.0", "2", "NaN"],
+        "timestamptz": ["2024-01-01 12:00+00", "2024-01-01 13:00+01", "infinity", "-infinity"],
+        "uuid": [f"5ab1e000-0000-0000-0000-00000000000{digit}" for digit in range(3)],
+        "bigint": [2**53, 2**53 + 1, -1],
+    }
+    if kind == "citext" and not _has(postgres, "citext"):
+        pytest.skip("citext is not installed")
+    rows = ", ".join(f"('a', '{cell}')" for cell in cells[kind])
+    postgres.run("DROP TABLE IF EXISTS visits", f"CREATE TABLE visits (page text, visitor {kind})")
+    postgres.run(f"INSERT INTO visits VALUES {rows}")
+    assert counts(postgres.top(count=1, domain=["a"], **SURE)) == {"a": 3}
+    assert counts(postgres.top(count=1, domain=["a"], max_items_per_user=1, **SURE)) == {"a": 3}
+
+
+def _has(store: Store, extension: str) -> bool:
+    with store.engine.begin() as connection:
+        found = connection.exec_driver_sql(f"SELECT count(*) FROM pg_available_extensions WHERE name = '{extension}'")
+        if not found.scalar_one():
+            return False
+        connection.exec_driver_sql(f"CREATE EXTENSION IF NOT EXISTS {extension}")
+        return True
+
+
+@pytest.mark.parametrize(("column", "kind"), [("page", "float8"), ("page", "jsonb"), ("visitor", "float8")])
+def test_types_that_tell_nothing_apart_are_refused(postgres: Store, column: str, kind: str) -> None:
+    other = "visitor int" if column == "page" else "page text"
+    postgres.run("DROP TABLE IF EXISTS visits", f"CREATE TABLE visits ({column} {kind}, {other})")
+    for options in ({}, {"sql": "SELECT * FROM visits"}):
+        with pytest.raises(TableError, match=f"column '{column}'.*not {kind}"):
+            postgres.top(count=1, domain=["a"], **options)
+
+
+def test_views_and_schemas_and_odd_names(postgres: Store) -> None:
+    table, page = '"the shop"."100% of ""visits"":x"', '"a %page:y"'
+    with postgres.engine.begin() as connection:
+        for statement in (
+            'DROP SCHEMA IF EXISTS "the shop" CASCADE',
+            'CREATE SCHEMA "the shop"',
+            f'CREATE TABLE {table} ({page} text, "Visitor" int)',
+            f"INSERT INTO {table} VALUES ('a', 1), ('a', 2), ('b', 1)",
+            f'CREATE VIEW "the shop".seen AS SELECT {page} AS page, "Visitor" AS visitor FROM {table}',
+        ):
+            connection.execution_options(no_parameters=True).exec_driver_sql(statement)
+    asked: dict[str, Any] = {"item": "a %page:y", "user": "Visitor", "count": 2, "domain": ["a", "b"], **SURE}
+    named = top(postgres.url, table='the shop.100% of "visits":x', **asked)
+    assert counts(named) == {"a": 2, "b": 1}
+    assert top(postgres.url, sql=f"SELECT *, '%:z' AS x FROM {table}", **asked) == named
+    assert counts(top(postgres.url, table="the shop.seen", count=2, domain=["a", "b"], **SURE)) == {"a": 2, "b": 1}
+    with pytest.raises(TableError, match="no column 'visitor'"):
+        top(postgres.url, table='the shop.100% of "visits":x', **asked | {"user": "visitor"})
+
+
+def test_conditions_mean_what_they_mean_elsewhere(postgres: Store) -> None:
+    rows = [
+        (f"p{place % 5}", place % 11, place % 3 or None, ["DE", "fr", "100%", None][place % 4]) for place in range(90)
+    ]
+    postgres.fill(rows, columns="page text, visitor int, seconds int, country text")
+    values = ", ".join(f"('{page}', {who}, {'NULL' if s is None else s}, {c!r})" for page, who, s, c in rows)
+    copied = duckdb.sql(f"FROM (VALUES {values.replace('None', 'NULL')}) AS v(page, visitor, seconds, country)")
+    for where in ("country = 'DE'", "seconds / 0 > 1 OR country LIKE '1__%'", "upper(country) = 'FR' AND seconds > 1"):
+        asked = {"count": 5, "domain": [f"p{place}" for place in range(5)], "where": where, **SURE}
+        assert counts(postgres.top(**asked)) == counts(top(copied, **asked))
+    with pytest.raises(ConditionError):
+        postgres.top(count=1, domain=["p1"], where="nowhere = 1")
+    with pytest.raises(ParameterError, match="put it into the query"):
+        postgres.top(count=1, domain=["p1"], where="seconds = 1", sql="SELECT * FROM visits")
