@@ -28,6 +28,7 @@ MODULES = (
     "tables",
     "answers",
     "choice",
+    "preview",
     "service",
     "served_start",
     "analysts",

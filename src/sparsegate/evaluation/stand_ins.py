@@ -17,7 +17,7 @@ import numpy as np
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.datasets import PUBLISHED, load
 from sparsegate.evaluation.methods import Method
-from sparsegate.evaluation.ranked import Ladder, measure
+from sparsegate.evaluation.ranked import Floats, Integers, Ladder, measure
 from sparsegate.evaluation.readers import read_counts
 from sparsegate.evaluation.simulation import simulate
 from sparsegate.mechanisms.scores import Scores
@@ -26,6 +26,7 @@ from sparsegate.mechanisms.selection import Request
 StandIn: TypeAlias = "str | os.PathLike[str] | Mapping[int, int] | Ladder | Any"
 
 RUNS: Final = 400
+SIMULATED: Final = ("exponential", "gumbel", "one-shot", "noisy-scores", "subset")
 _PEOPLE: Final = 1_000_000  # of the paper's Zipf law
 
 
@@ -77,10 +78,19 @@ def on_stand_in(
     request: Request, ladder: Ladder, *, confidence: float, runs: int = RUNS, seed: int = 1
 ) -> OnStandIn | None:
     """Simulate a request for counts; None for methods with a threshold, where only an oracle's is simulated."""
-    if request.method not in ("exponential", "gumbel", "one-shot", "noisy-scores", "subset"):
+    if request.method not in SIMULATED:
         return None
     if request.count == ladder.total:
         return OnStandIn(recall=1.0, within=0.0)
+    rungs = selected_rungs(request, ladder, runs=runs, seed=seed)
+    return OnStandIn(
+        recall=float(1 - measure(ladder, rungs, count=request.count).fnr.mean()),
+        within=float(np.quantile(depths(ladder, rungs, request.count), confidence, method="higher")),
+    )
+
+
+def selected_rungs(request: Request, ladder: Ladder, *, runs: int, seed: int = 1) -> Integers:
+    """What a request for counts selects in many runs, as ``simulate`` gives it."""
     method = Method(
         key=request.method,
         title=request.method,
@@ -90,10 +100,10 @@ def on_stand_in(
         touched=request.touched,
         delta=request.delta,
     )
-    rungs = simulate(method, ladder, count=request.count, epsilon=request.epsilon, runs=runs, rng=seed)
-    depths = ladder.score(request.count) - ladder.values[rungs.max(axis=1)]
-    wrong = measure(ladder, rungs, count=request.count).fnr
-    return OnStandIn(
-        recall=float(1 - wrong.mean()),
-        within=float(np.quantile(np.maximum(depths, 0), confidence, method="higher")),
-    )
+    return simulate(method, ladder, count=request.count, epsilon=request.epsilon, runs=runs, rng=seed)
+
+
+def depths(ladder: Ladder, rungs: Integers, count: int) -> Floats:
+    """How far below the c-th score the lowest selected one is, in each run."""
+    found: Floats = np.maximum(ladder.score(count) - ladder.values[rungs.max(axis=1)], 0)
+    return found

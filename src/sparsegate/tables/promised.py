@@ -31,7 +31,7 @@ from sparsegate.tables.question import Question
 CONFIDENCE: Final = 0.95
 _HOPELESS: Final = 0.5
 _DIGITS: Final = 900  # decimals of three digits in a power of ten: 1.00 to 9.99
-_POWERS: Final = range(-9, 7)
+_POWERS: Final = range(-9, 5)
 
 
 def promise_of(question: Question, total: int | None) -> Promise | None:
@@ -118,7 +118,7 @@ def refuse_hopeless(question: Question, total: int | None, people: int) -> None:
 
 
 def least_epsilon(enough: Callable[[Fraction], bool]) -> Fraction | None:
-    """The smallest decimal of three digits that is enough, between 1e-9 and 1e7; None where none is.
+    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is.
 
     >>> least_epsilon(lambda epsilon: epsilon >= Fraction(1, 3))
     Fraction(167, 500)

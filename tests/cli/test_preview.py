@@ -1,0 +1,115 @@
+"""`sparsegate top --preview`: said from public numbers, without the data; and what is hopeless is not charged."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import ASK, Command
+
+import sparsegate as sg
+
+PREVIEW = ("top", "--preview", "-c", "50", "--domain", "40000")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_says_what_python_says_and_opens_nothing(command: Command) -> None:
+    code, out, err = command(*PREVIEW, "nowhere.parquet", "--epsilon", "0.5", "--ledger", "no.ledger", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads(json.dumps(sg.preview(count=50, epsilon=0.5, domain=40_000).to_dict()))
+    assert list(Path().iterdir()) == []
+
+
+def test_a_table_fits_80_columns_and_says_one_honest_sentence(command: Command) -> None:
+    code, out, _ = command(
+        *(*PREVIEW, "--epsilon", "0.01", "--delta", "1e-6", "--answers-epsilon", "0.2", "--within", "100"),
+        *("--people", "20", "--like", "zipf", "--max-items-per-user", "3"),
+    )
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    text = " ".join(out.split())
+    assert "whatever the data are" in text
+    assert "Hopeless: " in text
+    assert "Within 100 needs --epsilon" in text
+    assert text.endswith("Nothing was read and nothing was charged.")
+
+
+def test_without_epsilon_within_gives_it(command: Command) -> None:
+    out = json.loads(command(*PREVIEW, "--within", "100", "--json")[1])
+    chosen = next(row for row in out["items"] if row["chosen"])
+    assert (out["epsilon"], chosen["epsilon"], chosen["within"] <= 100) == (None, chosen["needed"], True)
+
+
+def test_a_public_file_of_candidates_is_counted(command: Command) -> None:
+    Path("pages.csv").write_text("page\n" + "\n".join(f"/{page}" for page in range(300)) + "\n/0\n")
+    out = command("top", "--preview", "-c", "5", "--epsilon", "1", "--domain", "pages.csv", "--json")[1]
+    assert json.loads(out)["domain_size"] == 300
+    pairs = command(
+        *("top", "--preview", "-c", "5", "--epsilon", "1", "--domain", "300", "--itemset-size", "2", "--json")
+    )
+    assert json.loads(pairs[1])["domain_size"] == 300 * 299 // 2
+
+
+@pytest.mark.parametrize("style", ["csv", "markdown", "html"])
+def test_it_is_printed_in_every_format(command: Command, style: str) -> None:
+    code, out, _ = command(*PREVIEW, "--epsilon", "0.5", "--format", style)
+    assert code == 0
+    assert "1526" in out.replace(",", "")
+    if style == "csv":
+        assert [row["method"] for row in csv.DictReader(out.splitlines())][1] == "subset *"
+
+
+def test_it_is_drawn(command: Command) -> None:
+    assert command(*PREVIEW, "--epsilon", "0.5", "--plot", "accuracy.png")[0] == 0
+    assert Path("accuracy.png").read_bytes()[:4] == b"\x89PNG"
+    assert command(*PREVIEW, "--epsilon", "0.5", "--plot", "nowhere/accuracy.png")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("top", "x.csv", "-c", "5", "--domain", "9"), "--epsilon must be given"),
+        (("top", "-c", "5", "--domain", "9", "--epsilon", "1"), "must be given"),
+        (("top", "x.csv", "-c", "5", "--domain", "9", "--epsilon", "1", "--within", "9"), "--within is for --preview"),
+        (("top", "x.csv", "-c", "5", "--domain", "9", "--epsilon", "1", "--like", "zipf"), "--like is for --preview"),
+        ((*PREVIEW, "--epsilon", "1", "--like", "nowhere.csv"), "must name a file that can be read"),
+        ((*PREVIEW[:4], "--domain", "9", "--epsilon", "1"), "must not exceed"),
+    ],
+)
+def test_what_is_missing_or_makes_no_sense_is_refused(command: Command, options: tuple[str, ...], said: str) -> None:
+    code, out, err = command(*options)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_it_loads_no_engine_and_nothing_heavy() -> None:
+    """A cold process stays below a second: what it must not import is what takes long."""
+    heavy = ("duckdb", "scipy", "matplotlib", "pandas", "sqlalchemy", "pyarrow", "mpmath")
+    code = (
+        f"import sys; from sparsegate.cli import main; sys.argv = ['sparsegate', *{(*PREVIEW, '--epsilon', '1')!r}]\n"
+    )
+    code += f"try: main()\nexcept SystemExit: pass\nprint([name for name in {heavy!r} if name in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[-1] == "[]"
+
+
+def test_a_release_says_within_and_a_hopeless_one_is_not_charged(command: Command, folder: Path) -> None:
+    ledger = ("--ledger", "visits.ledger", "--budget", "100", "--dataset", "visits")
+    asked = ("top", "visits.csv", *ASK[:-1], "1", "--domain", "pages.csv")
+    code, out, err = command(*asked, "--people", "2", *ledger)
+    assert (code, out) == (2, "")
+    assert "--epsilon must be larger for 2 people" in err
+    assert not Path("visits.ledger").exists()
+    promise = sg.preview(count=3, epsilon=1, domain=100).chosen
+    assert promise is not None
+    told = json.loads(command(*asked, "--people", "1000", *ledger, "--json")[1])
+    assert told["record"]["within"] == promise.within
+    assert f"{promise.within} users of the true number 3" in " ".join(command(*asked)[1].split())
