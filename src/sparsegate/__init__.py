@@ -21,6 +21,7 @@ from sparsegate.errors import (
 from sparsegate.mechanisms.batch import Outcomes, run_many
 from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
+from sparsegate.mechanisms.gate_preview import GatePreview
 from sparsegate.mechanisms.laplace import laplace
 from sparsegate.mechanisms.running import gate, run
 from sparsegate.mechanisms.scores import Scores
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
     from sparsegate.tables.grouped_release import GroupedTopItems
-    from sparsegate.tables.online.online_answers import OnlineAnswer, OnlineAnswers
+    from sparsegate.tables.online.online_answer import OnlineAnswer
+    from sparsegate.tables.online.online_answers import OnlineAnswers
     from sparsegate.tables.preview import preview
     from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
@@ -55,6 +57,7 @@ __all__ = [
     "Compared",
     "ConditionError",
     "GateClosed",
+    "GatePreview",
     "GroupedTopItems",
     "Ledger",
     "LedgerError",
@@ -97,7 +100,7 @@ _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"
 _NAMES = {
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Ledger": "sparsegate.ledger.ledger",
-    "OnlineAnswer": "sparsegate.tables.online.online_answers",
+    "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
     "TopPreview": "sparsegate.tables.previewed_methods",
     "TopItems": "sparsegate.tables.release",

@@ -37,9 +37,10 @@ def command(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
 
-    def run(*arguments: object, stdin: str = "") -> tuple[object, str, str]:
+    def run(*arguments: object, stdin: str | bytes = "") -> tuple[object, str, str]:
         monkeypatch.setattr("sys.argv", ["sparsegate", *map(str, arguments)])
-        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        raw = stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape")
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8"))
         with pytest.raises(SystemExit) as stopped:
             cli.main()
         captured = capsys.readouterr()

@@ -62,6 +62,7 @@ def test_show_json_holds_the_sums_and_every_entry_exactly(command, path: Path) -
 def test_export_is_csv_and_json_is_the_same(command, path: Path) -> None:
     rows = list(csv.DictReader(command("ledger", "export", path)[1].splitlines()))
     records = json.loads(command("ledger", "export", path, "--json")[1])
+    assert {record.pop("schema") for record in records} == {"sparsegate/entry/1"}
     assert rows == [{name: "" if value is None else str(value) for name, value in record.items()} for record in records]
     assert [row["kind"] for row in rows] == ["budget", "spend", "spend"]
 

@@ -73,7 +73,7 @@ def test_json_holds_every_field_of_every_row(command) -> None:
     records = json.loads(out)
     assert code == 0
     assert [record["key"] for record in records] == KEYS
-    assert all(set(record) == {field.name for field in fields(Variant)} for record in records)
+    assert all(set(record) == {"schema", *(field.name for field in fields(Variant))} for record in records)
 
 
 def test_json_of_one_key_is_an_array_of_one(command) -> None:

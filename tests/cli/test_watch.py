@@ -93,7 +93,7 @@ def test_json_is_an_object_a_line(command, visits: Path) -> None:
     record, *said, closed = map(json.loads, out.splitlines())
     assert record["record"]["epsilon"] == "10"
     assert [(line["above"], line["remaining"]) for line in said] == [(False, 2), (True, 1), (True, 0)]
-    assert closed == {"closed": True}
+    assert closed == {"schema": "sparsegate/watch/1", "closed": True}
 
 
 def test_no_output_tells_a_count(command, visits: Path) -> None:

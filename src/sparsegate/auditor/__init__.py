@@ -4,6 +4,7 @@
 them, and counts the event on fresh runs (``certify``, ``confidence``). It knows no mechanism of this library.
 """
 
-from sparsegate.auditor.audit import Evidence, Verdict, audit
+from sparsegate.auditor.audit import audit
+from sparsegate.auditor.verdict import Evidence, Verdict
 
 __all__ = ["Evidence", "Verdict", "audit"]

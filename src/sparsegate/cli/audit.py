@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,19 +83,14 @@ def audit(
         # Whatever the mechanism prints must not end up in the JSON.
         with contextlib.redirect_stdout(sys.stderr):
             verdict = audit_mechanism(_load(target), batch=batch, **options)
-        print_json(record(verdict)) if as_json else typer.echo(verdict.sentence)
+        print_json(verdict.to_dict()) if as_json else typer.echo(verdict.sentence)
         raise typer.Exit(int(verdict.violates))
     found = {row.key: verdict for row, verdict in _audited(options)}
     if as_json:
-        print_json([{"row": key, **record(verdict)} for key, verdict in found.items()])
+        print_json([{"row": key, **verdict.to_dict()} for key, verdict in found.items()])
     else:
         print_plain(_overview(found, queries=options["queries"][1], monotonic=monotonic), LEGEND)
     raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in found.items())))
-
-
-def record(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as plain data."""
-    return asdict(verdict) | {"sentence": verdict.sentence}
 
 
 def _audited(options: dict[str, Any]) -> Iterator[tuple[Variant, Verdict]]:

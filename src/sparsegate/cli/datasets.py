@@ -33,7 +33,8 @@ def listing(context: typer.Context, as_json: AsJsonArray = False) -> None:
                 {name: getattr(row, name) for name in own}
                 | {"without_a_file": data.kind, "stand_in": data.stand_in, "description": data.description}
                 for row, data in loaded
-            ]
+            ],
+            schema="dataset",
         )
         return
     table = grid("name", "records", "items", "no file", "fetch", "source", right=("records", "items"))

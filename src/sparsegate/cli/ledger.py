@@ -64,7 +64,7 @@ def show(
     as_json = form == "json"
     statement = sg.Ledger(file).statement()
     if as_json:
-        print_json(_statement(statement))
+        print_json(_statement(statement), schema="ledger")
         return
     amounts = {name.replace("_", " "): str(getattr(statement, name)) for name in _SUMS}
     print_plain(facts({"dataset": statement.dataset, **amounts}), "", _table(statement))
@@ -98,7 +98,7 @@ def export(
     """Every entry, as CSV or JSON, with amounts exactly as they were recorded."""
     records = [_record(entry) for entry in sg.Ledger(file).entries()]
     if as_json:
-        print_json(records)
+        print_json(records, schema="entry")
         return
     _print_csv(records)
 
@@ -121,7 +121,7 @@ def asks(
         found = list(_asks(_looked(GateStore(opened)), gate=gate, by=by))
     if as_json or as_csv:
         records = [asdict(ask) for ask in found]
-        print_json(records) if as_json else _print_csv(records, _ASKED)
+        print_json(records, schema="ask") if as_json else _print_csv(records, _ASKED)
         return
     short = ("when (UTC)", "by", "gate", "")
     table = grid(*short, "condition", unbroken=short, gap=2)
@@ -280,7 +280,7 @@ def _print_release(release: Release, dataset: str, form: str, plot: str | None) 
         WatchReport(as_json=as_json).repeat(release.gave)
     elif as_json:
         found = {"entry": _record(release.entry), "gave": release.gave}
-        print_json(found)
+        print_json(found, schema="release")
     else:
         typer.echo(f"{release.entry.what}, {release.entry.amount}, {recorded(release.entry.number, dataset)}")
         for part in release.gave:

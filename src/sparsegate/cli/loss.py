@@ -9,6 +9,7 @@ import typer
 
 from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
 from sparsegate.cli.printing import facts, print_json, print_plain
+from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import variant
 
@@ -74,8 +75,7 @@ def loss(
         draw_losses(plot, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic)
         report["plot"] = plot
     if as_json:
-        plain = {key: str(value) if value in (math.inf, -math.inf) else value for key, value in report.items()}
-        print_json(plain, indent=None)
+        print_json(report | {"epsilon": amount_text(epsilon)}, schema="loss", indent=None)
     else:
         _show(report)
 

@@ -29,6 +29,8 @@ def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:
             sys.stdout.write(top.sheet().csv(top.bars | top.record))
         else:
             sys.stdout.write(top.sheet().page() if form == "html" else top.sheet().markdown())
+    if form == "csv":  # after it: a warning that is made an error must not cost the result
+        top.sheet().warn_of_formulas()
 
 
 def _print_table(top: PrintedTop) -> None:

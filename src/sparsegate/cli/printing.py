@@ -7,13 +7,15 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import typer
 from rich.console import Console, RenderableType
 from rich.table import Table
 
+from sparsegate.display.plain import plain
 from sparsegate.errors import SparsegateError
 
 
@@ -46,9 +48,14 @@ def facts(found: Mapping[str, RenderableType], *, bold: bool = False) -> Table:
     return table
 
 
-def print_json(data: object, *, indent: int | None = 2, default: Callable[[object], object] = str) -> None:
-    """Print as JSON; where the terminal does not take all characters, in JSON's own way to write them."""
-    typer.echo(json.dumps(data, indent=indent, ensure_ascii=not takes_unicode(), default=default))
+def print_json(data: Any, *, schema: str = "", indent: int | None = 2) -> None:
+    """Print as JSON, by a schema of docs/json.md: of a list, each entry names it."""
+    shown = plain(data)
+    if schema:
+        name = {"schema": f"sparsegate/{schema}/1"}
+        shown = [name | entry for entry in shown] if isinstance(shown, list) else name | shown
+    # Where the terminal does not take all characters, they are written in JSON's own way.
+    typer.echo(json.dumps(shown, indent=indent, ensure_ascii=not takes_unicode()))
 
 
 @contextmanager

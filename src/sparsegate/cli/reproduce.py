@@ -78,7 +78,7 @@ def reproduce(
             "progress": show,
         }
         found = run(**options, further=not paper_only)
-    typer.echo(f"{found.num_rows} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")
+    typer.echo(f"{len(found)} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")
     if importlib.util.find_spec(REPORT) is not None:
         typer.echo(f"report: {importlib.import_module(REPORT).write(out)}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparsegate.cli.options import Dataset, LedgerDelta, NoRefund, Sql, Table
+from sparsegate.cli.options import Dataset, Encoding, Format, LedgerDelta, NoRefund, Separator, Sql, Table
 from sparsegate.cli.printing import counted
 from sparsegate.cli.serve_options import (
     AllowedHost,
@@ -51,6 +51,9 @@ def serve(
     ] = 1000,
     table: Table = None,
     sql: Sql = None,
+    format: Format = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="FILE|URL", help="A file, or postgresql://...; FILE.ledger unless given.")
     ] = None,
@@ -112,6 +115,7 @@ def serve(
     from sparsegate.service.web.http import create_app
     from sparsegate.service.web.request_log import logging_of
     from sparsegate.tables.columns import identifier
+    from sparsegate.tables.text_files import TextForm
 
     given = _delay(delay)
     if ledger is None and "://" in files[0]:
@@ -126,6 +130,7 @@ def serve(
         raise ParameterError(
             "token_file", "is for the first token, of a new ledger", next_step="see `sparsegate token add --token-file`"
         )
+    form = TextForm(format=format, separator=separator, encoding=encoding)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):
@@ -137,7 +142,9 @@ def serve(
         closing(server.listen(host, port)) as listening,
         nullcontext() if metrics_port is None else closing(server.listen(LOOPBACK, metrics_port)) as inside,
         shown_once(token_file) as show,
-        open_data(files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell) as data,
+        open_data(
+            files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell, form=form
+        ) as data,
     ):
         name = data.name if dataset is None else dataset
         if new_ledger:

@@ -21,7 +21,7 @@ from sparsegate.errors import ParameterError
 
 PREFIX: Final = "SPARSEGATE_SERVE"
 PANELS: Final = {
-    "Data": ("user", "unit", "columns", "max_cell", "table", "sql"),
+    "Data": ("user", "unit", "columns", "max_cell", "table", "sql", "format", "separator", "encoding"),
     "Ledger": (
         *("ledger", "new_ledger", "budget", "budget_delta", "dataset", "key", "new_key", "no_refund", "token_file"),
         "close_gates",

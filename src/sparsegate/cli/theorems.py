@@ -45,7 +45,7 @@ def theorems(
     claims = list(CLAIMS.values()) if key is None else [CLAIMS[key]]
     findings = _measured(claims)
     if as_json:
-        print_json([_record(CLAIMS[finding.key], finding) for finding in findings.values()])
+        print_json([_record(CLAIMS[finding.key], finding) for finding in findings.values()], schema="claim")
     elif key is None:
         print_plain(_overview(findings), _count(findings.values()) + LEGEND)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,7 +60,7 @@ def list_tokens(
     with _tokens(ledger) as tokens:
         records = tokens.list()
     if as_json:
-        print_json([asdict(record) for record in records], default=exact_text)  # type: ignore[arg-type]
+        print_json(records, schema="token")
         return
     short = ("role", "added", "expires", "last used", "revoked")
     table = grid("name", *short, "at most", unbroken=short, gap=2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
-from enum import Enum
 from typing import Annotated
 
 import typer
@@ -42,7 +40,7 @@ def variants(
         raise ParameterError("KEY", f"must be one of {', '.join(VARIANTS)}", key, "run `sparsegate variants`")
     rows = list(VARIANTS.values()) if key is None else [VARIANTS[key]]
     if as_json:
-        print_json([asdict(row) for row in rows], default=_plain)
+        print_json(rows, schema="variant")
     elif key is None:
         print_plain(_overview(rows), LEGEND)
     else:
@@ -102,8 +100,3 @@ def _split(row: Variant) -> str:
 
 def _law(scale: Scale, share: str) -> str:
     return f"scale {scale.formula(share)}" if scale.factor else "none"
-
-
-def _plain(value: object) -> str:
-    """Values that JSON does not know: an enum by its name, an exact number by its digits."""
-    return value.name.lower() if isinstance(value, Enum) else str(value)

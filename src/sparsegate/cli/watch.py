@@ -204,7 +204,7 @@ class WatchReport:
     def _write(self, part: Mapping[str, Any]) -> None:
         if self._json:
             shown = {name: value for name, value in part.items() if name != "release"}
-            print_json(shown, indent=None)
+            print_json(shown, schema="watch", indent=None)
         elif "record" in part:
             record = part["record"]
             typer.echo(

@@ -177,7 +177,7 @@ class PrintedTop:
             numbers=frozenset({"rank", "estimate"} & set(columns)),
             bars="estimate" if self.estimated else None,
             precision=self.kept["error_bar"],
-            about=self.notes,
+            about={name: said for name, said in self.notes.items() if name != "error bar"},
         )
 
     def plot(self) -> Figure:

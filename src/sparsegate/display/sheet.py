@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from sparsegate.display.plain import printable, rounded
+from sparsegate.errors import SparsegateWarning
 
 _MARKED = re.compile(r"([\\`*_\[\]<>|~&$#]|:(?=//))")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -26,7 +27,8 @@ STYLE = """<style>
 .sparsegate tr,.sparsegate tr:nth-child(even),.sparsegate tr:hover{background:transparent}
 .sparsegate th,.sparsegate td{padding:.2em .9em .2em 0;text-align:left;vertical-align:top;border:0;
 border-bottom:1px solid rgba(128,128,128,.25);white-space:pre-wrap;overflow-wrap:anywhere;max-width:34em}
-.sparsegate th{font-weight:600;border-bottom-color:rgba(128,128,128,.7)}
+.sparsegate th{font-weight:600}
+.sparsegate thead th{border-bottom-color:rgba(128,128,128,.7)}
 .sparsegate .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .sparsegate .bar{min-width:9em;padding-left:.6em}
 .sparsegate details{margin:.4em 0}
@@ -94,19 +96,24 @@ class Sheet:
     def csv(self, constant: Mapping[str, object] | None = None) -> str:
         """Exactly what there is, for programs; ``constant`` columns are the same in every row.
 
-        A label stays as it is: a reader must be able to join it with the labels it came from. Where a spreadsheet could
-        take one for a formula, there is a warning.
+        One that has the name of another column is called "record NAME": a reader by name would lose one of the two.
+        A label stays as it is: a reader must be able to join it with the labels it came from. ``warn_of_formulas`` is
+        for those who open it in a spreadsheet.
         """
-        fixed = constant or {}
+        fixed = {f"record {name}" if name in self.columns else name: said for name, said in (constant or {}).items()}
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([*self.columns, *fixed])
         writer.writerows([*row, *fixed.values()] for row in self.rows)
+        return out.getvalue()
+
+    def warn_of_formulas(self) -> None:
+        """Warn where a spreadsheet could take a label for a formula, and run it."""
         texts = {cell for row in self.rows for cell in row if isinstance(cell, str)}
         if risky := sum(text.startswith(_FORMULA) for text in texts):
-            said = f"{risky} of the labels begin with {', '.join(_FORMULA[:4])} or a tab"
-            warnings.warn(f"{said}: a spreadsheet may run them as formulas, import them as text", stacklevel=2)
-        return out.getvalue()
+            said = f"labels that begin with {', '.join(_FORMULA[:4])} or a tab: {risky}"
+            hint = "a spreadsheet may run them as formulas, so import them as text"
+            warnings.warn(f"{said}; {hint}", SparsegateWarning, stacklevel=2)
 
     def _class(self, name: str) -> str:
         return ' class="n"' if name in self.numbers else ""

@@ -19,7 +19,15 @@ from sparsegate.errors import ParameterError
 from sparsegate.evaluation.datasets import PUBLISHED, Dataset, load
 from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
 from sparsegate.evaluation.methods import method as method_of
-from sparsegate.evaluation.results import SCORE_COLUMNS, Record, ResultFolder, manifest, replace_text, table
+from sparsegate.evaluation.results import (
+    SCORE_COLUMNS,
+    ExperimentResults,
+    Record,
+    ResultFolder,
+    manifest,
+    replace_text,
+    table,
+)
 from sparsegate.evaluation.workers import ExperimentCase, Progress, compute_all
 
 if TYPE_CHECKING:
@@ -106,7 +114,7 @@ def run(
     out: str | Path | None = None,
     further: bool = False,
     progress: Callable[[Progress], object] | None = None,
-) -> pa.Table:
+) -> ExperimentResults:
     """Run the experiment; the result is a PyArrow table with a row for each case, see ``results.COLUMNS``.
 
     NOT PRIVATE: thresholds are computed from the true scores, as in the paper.
@@ -126,7 +134,7 @@ def run(
     progress: called after every case.
 
     >>> found = run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
-    >>> [round(rate, 1) for rate in found.column("ser_mean").to_pylist()]
+    >>> [round(rate, 1) for rate in found["ser_mean"]]
     [0.0, 0.8]
     """
     chosen = _datasets(datasets, data or {}, scale_to_records)
@@ -153,7 +161,7 @@ def run(
     records = compute_all(cases, chosen, folder=folder, jobs=jobs, progress=progress)
     found = table([_row(case, chosen[case.dataset], records[case]) for case in cases])
     if folder is None:
-        return found
+        return ExperimentResults(found)
     shown = {"counts": wanted, "epsilon": [float(share) for share in epsilons], "runs": runs, "seed": seed}
     about = manifest(
         datasets=chosen.values(), methods=selectors, parameters={**shown, "scale_to_records": scale_to_records}
@@ -173,7 +181,7 @@ def run(
                 out=folder.path / experiment.name,
                 progress=progress,
             )
-    return found
+    return ExperimentResults(found)
 
 
 def _datasets(

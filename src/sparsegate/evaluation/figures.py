@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sparsegate.errors import load_extra
+from sparsegate.display.bar_chart import new_figure
+from sparsegate.errors import ParameterError, load_extra
 from sparsegate.evaluation.findings import Findings, Row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Dash: TypeAlias = "str | tuple[int, tuple[float, ...]]"
 
@@ -220,6 +224,28 @@ def _compare(comparison: ErrorFigure, findings: Findings) -> Any | None:
     labels = [findings.methods[method]["title"] for method in handles]
     figure.legend(list(handles.values()), labels, loc="outside lower center", ncols=3)
     return figure
+
+
+def draw_results(rows: list[dict[str, Any]]) -> Figure:
+    """The score error rate of results against c: a panel for each dataset and epsilon, a line for each method."""
+    if not rows or "ser_mean" not in rows[0]:
+        raise ParameterError("plot", "needs the results of an experiment", next_step="read(folder) without a name")
+    panels = list(dict.fromkeys((row["dataset"], row["epsilon"]) for row in rows))
+    figure = new_figure(7.2, 2.35 * len(panels) + 0.7)
+    grid = figure.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    handles: dict[str, Any] = {}
+    for (dataset, epsilon), axes in zip(panels, grid, strict=True):
+        axes.set_title(f"{dataset}, ε = {epsilon:g}; {ORACLE}", loc="left", fontsize=9)
+        axes.set(ylabel="score error rate (SER)", ylim=(-0.06, 1.06))
+        mine = [row for row in rows if (row["dataset"], row["epsilon"]) == (dataset, epsilon)]
+        for method in dict.fromkeys(row["method"] for row in mine):
+            points = sorted((row["count"], row["ser_mean"]) for row in mine if row["method"] == method)
+            line = LINES.get(method, _OTHER)
+            style = {"color": line.colour, "linestyle": line.dash, "marker": line.marker, "markersize": 4}
+            (handles[method],) = axes.plot(*zip(*points, strict=True), **style)
+    grid[-1].set_xlabel("c, how many are selected")
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
+    return figure  # type: ignore[no-any-return]
 
 
 def _line(axes: Any, rows: list[Row], metric: str, against: str, line: Line) -> Any:

@@ -120,7 +120,7 @@ def load_findings(out: str | Path) -> Findings:
             rows |= {_key(row): row for row in _rows(part, kinds) if _key(row) not in rows}
             methods |= {entry["key"]: entry for entry in about["methods"] if entry["key"] not in methods}
     scores: dict[str, list[float]] = {}
-    for entry in sorted(read(folder, "scores").to_pylist(), key=lambda entry: int(entry["rank"])):
+    for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
         scores.setdefault(entry["dataset"], []).append(entry["score"])
     return Findings(
         rows=rows,
@@ -133,8 +133,7 @@ def load_findings(out: str | Path) -> Findings:
 
 def _rows(folder: Path, kinds: dict[str, str]) -> list[Row]:
     names = [field.name for field in fields(Row) if field.name != "kind"]
-    entries = read(folder).to_pylist()
-    return [Row(kind=kinds[entry["dataset"]], **{name: entry[name] for name in names}) for entry in entries]
+    return [Row(kind=kinds[entry["dataset"]], **{name: entry[name] for name in names}) for entry in read(folder)]
 
 
 def _key(row: Row) -> tuple[str, str, float, int]:

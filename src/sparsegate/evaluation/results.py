@@ -12,19 +12,23 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparsegate.display.plain import plain
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.evaluation.datasets import Dataset
 from sparsegate.evaluation.methods import Method
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
 _TABLE = {"dataset": "string", "stand_in": "bool_"}
 _RATES = ("ser_mean", "ser_std", "fnr_mean", "fnr_std", "selected_mean", "seconds")
@@ -48,6 +52,51 @@ THRESHOLD = "oracle: the mean of the c-th and the (c+1)-th true score, which is 
 _LIBRARIES = ("sparsegate", "numpy", "pyarrow")
 
 Record = dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentResults(Tabular):
+    """The results of an experiment, a row for each case; ``table`` is a PyArrow table.
+
+    ``for row in found`` gives dicts, ``found[0]`` the first, ``found["ser_mean"]`` a column as a list.
+    """
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table.to_pylist())
+
+    def __getitem__(self, place: int | str) -> Any:
+        """A row by its number, or a column by its name."""
+        if isinstance(place, str):
+            return self.table.column(place).to_pylist()
+        return self.table.slice(range(len(self))[place], 1).to_pylist()[0]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The results as JSON takes them, by the schema "sparsegate/evaluation/1": see docs/json.md."""
+        return {"schema": "sparsegate/evaluation/1", "items": [plain(row) for row in self]}
+
+    def to_arrow(self) -> pa.Table:
+        """The PyArrow table."""
+        return self.table
+
+    def sheet(self) -> Sheet:
+        """The results as a table."""
+        columns = self.table.to_pydict()
+        numbers = frozenset(name for name in columns if name not in ("dataset", "stand_in", "method"))
+        return Sheet(title=f"{len(self)} cases; {THRESHOLD}", columns=columns, numbers=numbers)
+
+    def plot(self) -> Figure:
+        """The score error rate against c, a panel for each dataset and epsilon, a line for each method."""
+        from sparsegate.evaluation.figures import draw_results
+
+        return draw_results(list(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +152,10 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] = COLUMN
     return arrow.Table.from_pylist([{name: row[name] for name in columns} for row in rows], schema=schema)
 
 
-def read(folder: str | Path, name: str = "results") -> pa.Table:
+def read(folder: str | Path, name: str = "results") -> ExperimentResults:
     """Read ``results`` or ``scores`` back from a folder that ``run`` wrote."""
-    return load_extra("pyarrow.parquet", extra="evaluation").read_table(written(Path(folder), f"{name}.parquet"))
+    file = written(Path(folder), f"{name}.parquet")
+    return ExperimentResults(load_extra("pyarrow.parquet", extra="evaluation").read_table(file))
 
 
 def written(folder: Path, name: str) -> Path:

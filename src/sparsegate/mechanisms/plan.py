@@ -237,3 +237,16 @@ def _one_sided(cutoff: int, total: Fraction, share: Fraction, monotonic: bool, l
     scales = Scales(1 / threshold, 1 / rate, cutoff / share if share else None)
     spent = tight_loss(row, scales, cutoff=cutoff, monotonic=monotonic, queries=limit)
     return Plan(row=row, scales=scales, epsilon=Fraction(spent), cutoff=cutoff, monotonic=monotonic, queries=limit)
+
+
+def check_plan_work(*, cutoff: int, queries: int | None, most: int) -> None:
+    """Refuse a plan that would take minutes and all the memory of the machine; one for no limit takes neither.
+
+    A plan looks at every number of positives, at ``most`` of them: in exact arithmetic, and so at fewer, where there
+    are few more questions than these.
+    """
+    if queries is not None:
+        limit = most // 20 if queries < 3 * cutoff + 10 else most
+        if min(cutoff, queries) > limit:
+            rule = f"must be at most {limit} for a gate that is planned for {queries} questions"
+            raise ParameterError("cutoff", rule, cutoff, "leave out queries")

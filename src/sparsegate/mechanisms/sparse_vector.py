@@ -11,11 +11,23 @@ from sparsegate.mechanisms.accounting import Accountant, gate_event
 from sparsegate.mechanisms.approximate import or_approximate
 from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.mechanisms.gate import Gate
-from sparsegate.mechanisms.plan import NoiseName, Plan, plan
+from sparsegate.mechanisms.gate_preview import GatePreview, least_epsilon
+from sparsegate.mechanisms.plan import NoiseName, Plan, check_plan_work, plan
 from sparsegate.mechanisms.setting import Split, check_one_of, only
 from sparsegate.noise import Source
 
+_MOST_PREVIEWED = 1_000  # positives of another gate that is planned only to be looked at
 _ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace": "ding-2019"}
+
+
+class GateOptions(Split, total=False):
+    """What is asked of a gate, but for its threshold, its cutoff and its sensitivity."""
+
+    not_private: bool
+    queries: int | None
+    delta: Number
+    noise: NoiseName
+    closes: Literal["above", "rarer"]
 
 
 class SparseVector(Gate):
@@ -83,30 +95,67 @@ class SparseVector(Gate):
         ledger: Spender | None = None,
         refund: bool = True,
         source: Source | None = None,
-        not_private: bool = False,
-        queries: int | None = None,
-        delta: Number = 0,
-        noise: NoiseName = "auto",
-        closes: Literal["above", "rarer"] = "above",
-        **options: Unpack[Split],
+        **options: Unpack[GateOptions],
     ) -> None:
-        only("SparseVector", Split, options)
-        calibration = gate_calibration(
-            threshold=threshold,
-            cutoff=cutoff,
-            sensitivity=sensitivity,
-            not_private=not_private,
-            queries=queries,
-            delta=delta,
-            noise=noise,
-            closes=closes,
-            **options,
-        )
+        only("SparseVector", GateOptions, options)
+        calibration = gate_calibration(threshold=threshold, cutoff=cutoff, sensitivity=sensitivity, **options)
         if not isinstance(refund, bool):
             raise ParameterError("refund", "must be True or False", refund)
         super().__init__(
-            calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund
+            calibration,
+            threshold=threshold,
+            source=source,
+            not_private=options.get("not_private", False),
+            ledger=ledger,
+            refund=refund,
         )
+
+    @classmethod
+    def preview(
+        cls,
+        *,
+        cutoff: int,
+        sensitivity: Number,
+        threshold: Number | None = None,
+        within: Number | None = None,
+        confidence: float = 0.95,
+        ledger: object = None,
+        refund: object = True,
+        source: object = None,
+        **options: Unpack[GateOptions],
+    ) -> GatePreview:
+        """What a gate with these parameters would be good for: nothing is drawn, charged or looked at.
+
+        They are those of the gate, so that ``preview(**numbers)`` can be read before ``SparseVector(**numbers)`` is
+        paid for; ledger, refund and source change nothing. The threshold may be left out. ``within`` in place of an
+        epsilon asks for the least epsilon, of three digits, whose margin is at most that.
+
+        >>> import sparsegate as sg
+        >>> print(sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True))
+        <GatePreview: ε = 0.5, cutoff 25: an answer 92 or more from the threshold 1,000 is right with 95 %; any 25 of
+        them at once, 272 or more. An ABOVE carries an estimate with a standard error of 59.>
+        >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).cost
+        Fraction(57, 250)
+        """
+        only("SparseVector.preview", GateOptions, options)
+        bar: Number = 0 if threshold is None else threshold
+        given: Any = {"threshold": bar, "sensitivity": sensitivity, **options}
+        if within is not None:
+            for name in ("epsilon", "budget", "delta"):
+                if given.pop(name, None):
+                    raise ParameterError(name, "must not be given with within, which asks for an epsilon", within)
+            given["epsilon"] = least_epsilon(
+                within,
+                confidence=confidence,
+                made=lambda epsilon: gate_calibration(**given | {"cutoff": cutoff, "epsilon": epsilon}),
+            )
+
+        def at_cutoff(other: int) -> Calibration:
+            check_plan_work(cutoff=other, queries=given.get("queries"), most=_MOST_PREVIEWED)
+            return gate_calibration(**given | {"cutoff": other})
+
+        made = gate_calibration(**given | {"cutoff": cutoff})
+        return GatePreview.of(made, threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
     def budget(self) -> Budget:

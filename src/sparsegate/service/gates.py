@@ -37,7 +37,8 @@ from typing import Any, Final
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.ledger.account import exact_text, rounded_down
 from sparsegate.mechanisms.calibration import Calibration
-from sparsegate.mechanisms.gate_preview import GatePreview, margin_curve
+from sparsegate.mechanisms.gate_preview import GatePreview
+from sparsegate.mechanisms.plan import check_plan_work
 from sparsegate.mechanisms.sparse_vector import gate_calibration
 
 CONFIDENCE: Final = 0.95
@@ -246,8 +247,8 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
 def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
     """What a gate would be good for that is not opened; ``remaining`` is what the ledger has left, if that is told."""
     check_work(spec, MOST_PREVIEWED)
-    public, found = law(spec), accuracy(spec)
-    warnings = [found.warning(spec.threshold)]
+    found = accuracy(spec)
+    warnings = [found.warning]
     if remaining is not None and spec.epsilon > remaining:
         left = exact_text(remaining)
         warnings.append(f"It costs more than the {left} of epsilon that the ledger has left: it would be refused.")
@@ -256,18 +257,25 @@ def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
         "margin": found.margin,
         "margin_all": found.margin_all,
         "standard_error": found.standard_error,
-        "noise": public.row.noise.name.lower(),
+        "noise": found.noise,
         "cost": exact_text(spec.epsilon),
         "remaining": None if remaining is None else exact_text(remaining),
         "warning": " ".join(filter(None, warnings)) or None,
-        "curve": [{"epsilon": float(epsilon), "margin": margin} for epsilon, margin in margin_curve(public)],
+        "curve": [{"epsilon": float(epsilon), "margin": margin} for epsilon, margin in found.by_epsilon],
+        "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in found.by_cutoff],
     }
 
 
 @lru_cache(maxsize=1024)
 def accuracy(spec: GateSpec) -> GatePreview:
     """In people; from the law of the noise, not from any gate's noise."""
-    return GatePreview.of(law(spec), confidence=CONFIDENCE)
+
+    def at_cutoff(cutoff: int) -> Calibration:
+        other = replace(spec, cutoff=cutoff)
+        check_work(other, MOST_PREVIEWED)
+        return gate_calibration(**parameters(other))
+
+    return GatePreview.of(law(spec), threshold=spec.threshold, confidence=CONFIDENCE, at_cutoff=at_cutoff)
 
 
 @lru_cache(maxsize=1024)
@@ -277,15 +285,8 @@ def law(spec: GateSpec) -> Calibration:
 
 
 def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
-    """Refuse a plan that would take minutes and all the memory of the machine; one for no limit takes neither.
-
-    A plan looks at every number of positives: in exact arithmetic where there are few more questions than these.
-    """
-    if spec.queries is not None:
-        limit = most // 20 if spec.queries < 3 * spec.cutoff + 10 else most
-        if min(spec.cutoff, spec.queries) > limit:
-            rule = f"must be at most {limit} for a gate that is planned for {spec.queries} questions"
-            raise ParameterError("cutoff", rule, spec.cutoff, "leave out queries")
+    """Refuse a plan that would take minutes and all the memory of the machine."""
+    check_plan_work(cutoff=spec.cutoff, queries=spec.queries, most=most)
 
 
 @lru_cache(maxsize=4096)

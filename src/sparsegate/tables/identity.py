@@ -23,7 +23,9 @@ exactly is refused by the type of its column: floats, nested types, and what nar
   that a time zone repeats or leaves out, which Python and pandas compare in different ways.
 - **JSON** is read by the same rules, in SQL: a number without a point is exact up to 38 digits, every other is the
   nearest double. Objects and arrays are nobody. (After ``--sql`` the columns are text: 17 and "17" are one.)
-- **CSV, FIMI and lines** are text and nothing else: '17' and '17.0' are two.
+- **CSV and lines** are text and nothing else, in the encoding that their owner names: '17' and '17.0' are two.
+- **Baskets** (FIMI, and cells apart by a separator): each line is a person, whose key is the number of the line, and
+  its cells are items. A cell is text without the spaces around it; an empty one is nothing. A line is read by itself.
 """
 
 from __future__ import annotations

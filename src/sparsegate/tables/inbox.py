@@ -51,6 +51,11 @@ class Inbox:
         self._shown[str(target)] = shown
         return str(target)
 
+    def clear(self) -> None:
+        """Remove what was written, when it was read for the last time."""
+        for file in self._shown:
+            Path(file).unlink(missing_ok=True)
+
     def shown(self, *files: str) -> str:
         """The files as an error names them."""
         return listed([self._shown.get(file, file) for file in files])

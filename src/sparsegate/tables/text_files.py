@@ -68,6 +68,11 @@ class TextForm:
             raise ParameterError("separator", rule, separator, 'pass format="baskets"')
 
     @property
+    def said(self) -> dict[str, str]:
+        """What was given, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    @property
     def foreign(self) -> str | None:
         """The encoding, where it is not UTF-8."""
         plain = self.encoding is None or codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
@@ -83,9 +88,8 @@ class TextForm:
 
     def check(self, file: str, kind: str) -> None:
         """Raise a ParameterError for something said of a file of this kind that is nothing to be said of it."""
-        for name, kinds in _SAID_OF.items():
-            value = getattr(self, name)
-            if value is not None and kind not in kinds:
+        for name, value in self.said.items():
+            if kind not in _SAID_OF[name]:
                 raise ParameterError(name, f"is for text, and {file} is {kind}", value, "leave it out")
         if self.separator is not None and kind == "JSON":
             raise ParameterError("separator", f"is for CSV and baskets, and {file} is JSON", next_step="leave it out")

@@ -122,9 +122,13 @@ class Workspace:
             self._paying = True
 
     def read(self, patterns: Sequence[str], *, form: TextForm = PLAIN, **options: Any) -> DuckDBPyRelation:
-        """Receive the files in this thread, where Ctrl-C ends a wait for standard input, and then ``open`` them."""
-        files = self._inbox.receive(patterns, form)
+        """``receive`` in this thread, where Ctrl-C ends a wait for standard input, and then ``open``."""
+        files = self.receive(patterns, form)
         return self.run(lambda: self.open(files, form=form, **options))
+
+    def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
+        """The files in UTF-8, standard input among them."""
+        return self._inbox.receive(patterns, form)
 
     def open(
         self,

@@ -77,6 +77,7 @@ def test_a_gate_is_previewed_before_it_is_opened(owner):
     assert seen.remaining > 10**5
     assert "larger than the threshold" in seen.warning
     assert (0.5, 92) in seen.curve
+    assert (25, 92) in seen.by_cutoff
 
 
 def test_tokens_are_made_used_and_revoked(owner, live):

@@ -17,6 +17,8 @@ from sparsegate.conditions import Column, Kind, Schema, read_condition
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.served import open_data
+from sparsegate.tables.text_files import TextForm
 from sparsegate.tables.top import top_items
 
 QUESTIONS: dict[str, Any] = {
@@ -203,6 +205,23 @@ def test_text_files_are_read_as_text(tmp_path: Path) -> None:
         assert {column.kind for column in dataset.schema.columns} == {Kind.TEXT}
         assert (ask(dataset, "page = '/pay'"), ask(dataset, "n = '3'"), ask(dataset, "TRUE")) == (1, 1, 2)
         assert dataset.name == "*.csv"
+
+
+def test_text_is_read_as_its_owner_says_it_is_written(tmp_path: Path, monkeypatch) -> None:
+    """What was written anew for that is gone when the dataset is open; and the form is part of what the data is."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = tmp_path / "baskets"
+    path.write_bytes("café,rye\ncafé\n".encode("latin-1"))
+    form = TextForm(format="baskets", encoding="latin-1")
+    with ServedTable.open([str(path)], user="user", form=form) as dataset:
+        assert dataset.count(read_condition("item = 'café'", dataset.schema)) == 2
+        assert [file for file in tmp_path.rglob("*") if file.name == "baskets"] == [path]
+        fingerprint = dataset.fingerprint
+    path.write_bytes("café,rye\ncafé\n".encode("cp1252"))
+    with ServedTable.open([str(path)], user="user", form=TextForm(format="baskets", encoding="cp1252")) as other:
+        assert other.fingerprint != fingerprint
+    with pytest.raises(ParameterError, match="encoding is for files of text"):
+        open_data(["postgresql://x/y"], table="t", unit="row", form=TextForm(encoding="latin-1"))
 
 
 def test_a_query_gives_types_to_text(tmp_path: Path) -> None:

@@ -74,6 +74,10 @@ def test_a_preview_says_what_a_gate_would_be_good_for_and_costs_nothing(service)
     assert len(margins) == 12
     assert margins == sorted(margins, reverse=True)
     assert {"epsilon": 0.5, "margin": preview["margin"]} in preview["curve"]
+    margins = [point["margin"] for point in preview["by_cutoff"]]
+    assert len(margins) >= 5
+    assert margins == sorted(margins)
+    assert {"cutoff": NUMBERS["cutoff"], "margin": preview["margin"]} in preview["by_cutoff"]
     assert service.send("GET", "/v1/budget").json()["spent"]["epsilon"] == "0.5", "the gate alone"
 
 

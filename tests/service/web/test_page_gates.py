@@ -54,7 +54,12 @@ def test_margin_cost_and_a_plot_are_shown_while_typing_and_spend_nothing(
     assert {"epsilon of the gate (cost)", "margin ±", "threshold 1,000", f"± {-(-plan['margin'] // 1):,.0f}"} <= {
         *texts
     }
-    assert page.locator("#margin-plot .curve").get_attribute("d").count("L") >= 5
+    texts = page.locator("#cutoff-plot text").all_text_contents()
+    assert {"cutoff (c), at this epsilon", "margin ±", "threshold 1,000", "10", "100"} <= {*texts}
+    for plot in ("#margin-plot", "#cutoff-plot"):
+        assert page.locator(f"{plot} .curve").get_attribute("d").count("L") >= 5
+        chosen, curve = (page.locator(f"{plot} {part}").bounding_box() for part in (".chosen", ".curve"))
+        assert curve["x"] < chosen["x"] + chosen["width"] / 2 < curve["x"] + curve["width"], "it lies on its curve"
     page.get_by_label("Epsilon", exact=True).press_sequentially("00001")
     page.get_by_role("button", name="Open, and reserve ε 0.500001").wait_for()
     assert len(previews) <= 3, "typing is debounced"

@@ -22,7 +22,8 @@ from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.variants import Scales
 from sparsegate.noise import Seeded
 from sparsegate.privacy import log_probability, loss
-from sparsegate.tables.online.online_answers import ROW, OnlineAnswer, OnlineAnswers
+from sparsegate.tables.online.online_answer import OnlineAnswer
+from sparsegate.tables.online.online_answers import ROW, OnlineAnswers
 
 Maker = Callable[[Mapping[str, list[Any]]], Any]
 

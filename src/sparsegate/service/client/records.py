@@ -39,7 +39,10 @@ class RemoteAsk(RemoteAnswer):
 
 @dataclass(frozen=True, kw_only=True)
 class RemotePreview:
-    """What a gate would be good for; ``curve`` has (epsilon, margin). ``remaining`` is told to owners."""
+    """What a gate would be good for; ``curve`` has (epsilon, margin), ``by_cutoff`` (cutoff, margin).
+
+    ``remaining`` is told to owners. A service of an older version gives no ``by_cutoff``.
+    """
 
     confidence: float
     margin: float
@@ -50,6 +53,7 @@ class RemotePreview:
     remaining: Fraction | None
     warning: str | None
     curve: tuple[tuple[float, float], ...]
+    by_cutoff: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +99,8 @@ def _token(body: Mapping[str, Any]) -> RemoteToken:
 
 def _preview(body: Mapping[str, Any]) -> RemotePreview:
     curve = tuple((point["epsilon"], point["margin"]) for point in body["curve"])
-    return RemotePreview(**_named(RemotePreview, body) | {"curve": curve})
+    by_cutoff = tuple((point["cutoff"], point["margin"]) for point in body.get("by_cutoff", ()))
+    return RemotePreview(**_named(RemotePreview, body) | {"curve": curve, "by_cutoff": by_cutoff})
 
 
 def list_gates(closed: bool | None, after: str | None) -> Call[list[dict[str, Any]]]:

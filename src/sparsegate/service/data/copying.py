@@ -19,6 +19,7 @@ from sparsegate.service.data.constant_work import Coded, Copy
 from sparsegate.service.data.filling import filling_cells, public_size, width_counts
 from sparsegate.service.data.people_bits import last_rows
 from sparsegate.tables.columns import check_columns, identifier, unlike
+from sparsegate.tables.text_files import TextForm
 from sparsegate.tables.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -83,13 +84,14 @@ class CopyEngine(Workspace):
         sql: str | None,
         columns: Sequence[str] | None,
         max_cell: int,
+        form: TextForm,
     ) -> Copy:
         """Read the files once, and copy the declared columns of every row that has a person."""
         import numpy as np
 
         # Of JSON the columns are those named: keys that were read off the records would depend on who is in them.
         asked = None if columns is None else [*columns, *([] if user is None else [user])]
-        opened = self.open(files, table=table, sql=sql, columns=asked, user=user)
+        opened = self.open(files, form=form, table=table, sql=sql, columns=asked, user=user)
         self._connection.execute("SET preserve_insertion_order = true")
         types = {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
         if self.people != user:
@@ -127,6 +129,7 @@ class CopyEngine(Workspace):
         if self.kind == "DuckDB":
             self._connection.execute("USE memory")
             self._connection.execute("DETACH source")
+        self._inbox.clear()
         self._connection.execute("SET enable_external_access = false")
         return copied
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.conditions.schema import check_max_cell
@@ -30,6 +30,7 @@ from sparsegate.service.data.copying import SERVED, CopyEngine
 from sparsegate.service.data.served import CountedTable
 from sparsegate.service.data.stamps import Files
 from sparsegate.tables.engine_errors import quiet
+from sparsegate.tables.text_files import PLAIN, TextForm
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -92,6 +93,7 @@ class ServedTable(CountedTable):
         sql: str | None = None,
         columns: Sequence[str] | None = None,
         max_cell: int = MAX_CELL,
+        form: TextForm = PLAIN,
     ) -> ServedTable:
         """Read the files (see ``tables.workspace``) into a dataset that is ready to be counted.
 
@@ -103,6 +105,7 @@ class ServedTable(CountedTable):
         table, sql: for a database, what to read; ``sql`` may also be a SELECT over files under the name ``data``.
         columns: what may be asked about; the column of ``user`` only if it is named here.
         max_cell: a PUBLIC number of characters; what a text cell has beyond them is cut off, and nobody can ask for it.
+        form: how text files are written.
         """
         if (user is None) == (unit is None) or unit not in (None, "row"):
             raise ParameterError(
@@ -112,12 +115,12 @@ class ServedTable(CountedTable):
         opened = Files.of(files)
         with ExitStack() as stack:
             engine = stack.enter_context(CopyEngine())
-            notes = (table, sql, user, unit, str(max_cell))
+            notes = (table, sql, user, unit, str(max_cell), *(f"{name}={said}" for name, said in form.said.items()))
             fingerprint = opened.fingerprint(*notes)
+            source: dict[str, Any] = {"user": user, "table": table, "sql": sql, "columns": columns, "form": form}
             with quiet("the files cannot be read"):
-                copy = engine.run(
-                    lambda: engine.copy(files, user=user, table=table, sql=sql, columns=columns, max_cell=max_cell)
-                )
+                received = engine.receive(files, form)
+                copy = engine.run(lambda: engine.copy(received, **source, max_cell=max_cell))
             if opened.now() != opened:
                 raise TableError("a file changed while it was read; open the dataset when the file is complete")
             stack.pop_all()

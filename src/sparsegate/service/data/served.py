@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, Self
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.errors import ParameterError
+from sparsegate.tables.text_files import PLAIN, TextForm
 
 POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
 """How the URL of a database begins."""
@@ -72,12 +73,16 @@ def open_data(
     sql: str | None = None,
     columns: Sequence[str] | None = None,
     max_cell: int = MAX_CELL,
+    form: TextForm = PLAIN,
 ) -> CountedTable:
     """Files as a copy (``ServedTable.open``); a table of a database, ``postgresql://...``, where it lives."""
     if not files[0].startswith(POSTGRESQL):
         from sparsegate.service.data.dataset import ServedTable
 
-        return ServedTable.open(files, user=user, unit=unit, table=table, sql=sql, columns=columns, max_cell=max_cell)
+        source: dict[str, Any] = {"user": user, "unit": unit, "table": table, "sql": sql, "columns": columns}
+        return ServedTable.open(files, **source, max_cell=max_cell, form=form)
+    for name, said in form.said.items():
+        raise ParameterError(name, "is for files of text, and this is a database", said, "leave it out")
     from sparsegate.service.data.postgres_table import PostgresTable
 
     if len(files) > 1:

@@ -145,6 +145,15 @@ class CurvePoint(BaseModel):
     margin: float
 
 
+class CutoffPoint(BaseModel):
+    """The margin of the same gate at another cutoff."""
+
+    model_config = example(cutoff=50, margin=170.0)
+
+    cutoff: int
+    margin: float
+
+
 class Preview(BaseModel):
     """What a gate would be good for: public numbers, without a look at the data, and free."""
 
@@ -159,6 +168,7 @@ class Preview(BaseModel):
         warning="The margin, 92, is larger than the threshold, 5: this gate often cannot tell a count at the threshold "
         "from 0. Take a larger epsilon, a smaller cutoff or a larger threshold.",
         curve=[{"epsilon": 0.05, "margin": 911.0}, {"epsilon": 0.5, "margin": 92.0}],
+        by_cutoff=[{"cutoff": 25, "margin": 92.0}, {"cutoff": 50, "margin": 170.0}],
     )
 
     confidence: float
@@ -170,6 +180,10 @@ class Preview(BaseModel):
     remaining: Annotated[str | None, Field(description="The epsilon that the ledger has left; null for analysts.")]
     warning: Annotated[str | None, Field(description="Why it is of little use, or cannot be opened; in sentences.")]
     curve: Annotated[list[CurvePoint], Field(description="From a tenth of its epsilon to ten times that.")]
+    by_cutoff: Annotated[
+        list[CutoffPoint],
+        Field(description="From a tenth of its cutoff to ten times that, but for those whose plans take long."),
+    ]
     practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, NoReturn, Self
 
@@ -26,6 +26,7 @@ from sparsegate.tables.online.accuracy import STEP
 from sparsegate.tables.online.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.online.cell_counts import count_cells
 from sparsegate.tables.online.histogram import Histogram, Lesson
+from sparsegate.tables.online.online_answer import OnlineAnswer
 from sparsegate.tables.online.terms import Terms
 from sparsegate.tables.text_files import TextForm
 
@@ -36,21 +37,6 @@ CONFIDENCE: Final = 0.95
 
 _COUNT_CONFIDENCE = 0.999
 _REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnlineAnswer:
-    """An estimate of how many people a query counts, and where it comes from.
-
-    ``paid``: it is a fresh noisy answer, and used up one of the cutoff. ``checked``: the gate held it against the data;
-    False where the checks were used up and the public histogram answered alone. ``margin``: how far from the truth it
-    lies at most, with a probability of 0.95 over the noise of this question; None for an unchecked answer.
-    """
-
-    estimate: float
-    paid: bool
-    checked: bool
-    margin: float | None
 
 
 class OnlineAnswers:

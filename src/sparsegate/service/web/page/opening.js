@@ -19,7 +19,10 @@ export async function showOpening({ at, signal }, place) {
   if (place.practice) at("title").textContent = "Open a practice gate";
 
   const redraw = keepDrawn(at("margin-plot"), () => {
-    if (preview) plotMargin(at("margin-plot"), preview);
+    if (!preview) return;
+    const { curve, by_cutoff, epsilon, cutoff, margin, threshold } = preview;
+    plotMargin(at("margin-plot"), { curve, along: "epsilon", chosen: epsilon, across: "epsilon of the gate (cost)", margin, threshold });
+    plotMargin(at("cutoff-plot"), { curve: by_cutoff, along: "cutoff", chosen: cutoff, across: "cutoff (c), at this epsilon", margin, threshold });
   }, signal);
 
   function wanted() {
@@ -73,8 +76,8 @@ export async function showOpening({ at, signal }, place) {
       ["What an answer costs", costs(preview)],
     ];
     at("preview-list").replaceChildren(...facts.flatMap(([term, fact]) => [element("dt", {}, term), element("dd", {}, fact)]));
-    at("margin-caption").textContent = `The margin against epsilon: ± ${people(preview.margin)} at ε ${preview.text}` +
-      (preview.threshold > 0 ? `; the dashed line is the threshold, ${count(preview.threshold)}. Where the curve lies above it, answers say little.` : ".");
+    at("margin-caption").textContent = `The margin against epsilon and against the cutoff: ± ${people(preview.margin)} at ε ${preview.text} and c = ${count(preview.cutoff)}` +
+      (preview.threshold > 0 ? `; the dashed line is the threshold, ${count(preview.threshold)}. Where a curve lies above it, answers say little.` : ".");
     at("summary").textContent = `each answer ± ${people(preview.margin)}`;
     at("open").textContent = place.practice ? "Open (free)" : `Open, and reserve ε ${preview.text}`;
     redraw();

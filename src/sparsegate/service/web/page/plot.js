@@ -36,10 +36,9 @@ function frame(svg, { height, x, y, across, up }) {
   let free = left - 20; // where the next label may begin
   for (const { at, text } of ticks(x, most)) {
     const place = across_(at);
-    const half = 3.6 * text.length;
-    if (place - half < free && place !== left) continue;
-    free = place + half + 8;
-    const anchor = place > right - 24 ? "end" : place < left + 12 ? "start" : "middle";
+    const [anchor, before] = place > right - 24 ? ["end", 7.2] : place < left + 12 ? ["start", 0] : ["middle", 3.6]; // of a letter
+    if (place - before * text.length < free && place !== left) continue;
+    free = place + (7.2 - before) * text.length + 8;
     parts.push(drawn("line", { class: "grid", x1: place, x2: place, y1: bottom, y2: bottom + 4 }));
     parts.push(drawn("text", { x: place, y: bottom + LINE + 2, "text-anchor": anchor }, text));
   }
@@ -83,27 +82,26 @@ function times(from, to, most) {
 
 const path = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
 
-// The margin against epsilon: the curve, the threshold, and what is chosen.
-export function plotMargin(svg, { curve, epsilon, margin, threshold }) {
-  const least = Math.min(...curve.map((point) => point.margin), margin);
-  const all = [...curve.map((point) => point.epsilon), epsilon];
+// The margin against epsilon or against the cutoff: the curve, the threshold, and what is chosen.
+export function plotMargin(svg, { curve, along, chosen, across, margin, threshold }) {
+  const margins = [...curve.map((point) => point.margin), margin];
+  const all = [...curve.map((point) => point[along]), chosen];
   const inside = threshold > 0 ? threshold : margin;
   const x = { from: Math.min(...all), to: Math.max(...all), log: true };
   x.ticks = powers(x.from, x.to);
-  const y = { from: least, to: Math.max(...curve.map((point) => point.margin), inside), log: true };
-  y.from = Math.min(y.from, inside) / 1.3;
-  y.to *= 1.3;
+  const y = { from: Math.min(...margins, inside) / 1.3, to: Math.max(...margins, inside) * 1.3, log: true };
   y.ticks = powers(y.from, y.to);
-  const area = frame(svg, { height: 220, x, y, across: "epsilon of the gate (cost)", up: "margin ±" });
+  const area = frame(svg, { height: 200, x, y, across, up: "margin ±" });
   if (threshold > 0) {
     const level = area.y(threshold);
     area.add("line", { class: "bar", x1: area.left, x2: area.right, y1: level, y2: level });
     area.add("text", { class: "note", x: area.right, y: level - 6, "text-anchor": "end" }, `threshold ${count(threshold)}`);
   }
-  area.add("path", { class: "curve", d: path(curve.map((point) => [area.x(point.epsilon), area.y(point.margin)])) });
-  area.add("circle", { class: "chosen", cx: area.x(epsilon), cy: area.y(margin), r: 6 });
-  const end = area.x(epsilon) > (area.left + area.right) / 2;
-  const note = { class: "note strong", x: area.x(epsilon) + (end ? -10 : 10), y: area.y(margin) - 8, "text-anchor": end ? "end" : "start" };
+  area.add("path", { class: "curve", d: path(curve.map((point) => [area.x(point[along]), area.y(point.margin)])) });
+  const [place, level] = [area.x(chosen), area.y(margin)];
+  area.add("circle", { class: "chosen", cx: place, cy: level, r: 6 });
+  const end = along === "cutoff" ? place > area.left + 80 : place > (area.left + area.right) / 2; // off the curve
+  const note = { class: "note strong", x: place + (end ? -10 : 10), y: level - 8, "text-anchor": end ? "end" : "start" };
   area.add("text", note, `± ${count(Math.ceil(margin))}`);
 }
 

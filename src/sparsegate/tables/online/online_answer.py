@@ -1,0 +1,51 @@
+"""One online answer, and what one can do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.display.bar_chart import bar_chart
+from sparsegate.display.plain import plain
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Single
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineAnswer(Single):
+    """An estimate of how many people a query counts, and where it comes from.
+
+    ``paid``: it is a fresh noisy answer, and used up one of the cutoff. ``checked``: the gate held it against the data;
+    False where the checks were used up and the public histogram answered alone. ``margin``: how far from the truth it
+    lies at most, with a probability of 0.95 over the noise of this question; None for an unchecked answer.
+    """
+
+    estimate: float
+    paid: bool
+    checked: bool
+    margin: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON takes it, by the schema "sparsegate/online/1": see docs/json.md."""
+        return {"schema": "sparsegate/online/1", **{name: plain(self[name]) for name in self.keys()}}
+
+    def sheet(self) -> Sheet:
+        """One row."""
+        columns = {name: [self[name]] for name in self.keys()}
+        return Sheet(title="online answer", columns=columns, numbers=frozenset({"estimate", "margin"}))
+
+    def plot(self) -> Figure:
+        """The estimate, with its margin where it has one."""
+        said = f"{'paid' if self.paid else 'free'}, {'checked' if self.checked else 'not checked'}"
+        caption = "people" + ("" if self.margin is None else "; the bar holds with 95 % probability")
+        return bar_chart(
+            ["estimate"],
+            [self.estimate],
+            error_bar=self.margin,
+            error_bar_all=None,
+            title=("online answer", said),
+            caption=caption,
+        )

@@ -1,0 +1,169 @@
+"""A top-c in its one published form: what it converts to, what it shows, and what older versions stored."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import jsonschema_rs
+import pandas
+import polars
+import pytest
+from tests.support.display import release
+
+import sparsegate as sg
+from sparsegate.display import tabular
+from sparsegate.display.chosen import Chosen
+from sparsegate.display.published_top import PrintedTop
+
+OLD = {
+    "release": "top_items",
+    "item": "page",
+    "items": ["/home", "/docs"],
+    "estimates": [37, 31],
+    "error_bar": 6,
+    "confidence": 0.95,
+    "record": {
+        "epsilon": "3",
+        "delta": "0",
+        "answers_epsilon": "1",
+        "method": "exponential",
+        "ordered": True,
+        "unit": "user",
+        "count": 2,
+        "domain": "public",
+        "domain_size": 3,
+        "itemset_size": 1,
+        "private": True,
+        "version": "0.1.0",
+    },
+}
+"""What version 0.1 kept in a ledger."""
+
+
+def valid(shown: Any) -> bool:
+    schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
+    return bool(jsonschema_rs.validator_for(schema).is_valid(json.loads(json.dumps(shown))))
+
+
+@pytest.mark.parametrize("options", [{}, {"answers_epsilon": 1}, {"ordered": True}, {"itemset_size": 2}])
+def test_a_release_is_valid_by_its_schema_and_comes_back_from_json(options: dict[str, Any]) -> None:
+    top = release(**options)
+    shown = json.loads(json.dumps(top.to_dict()))
+    assert valid(shown)
+    assert shown["schema"] == "sparsegate/top/1"
+    assert PrintedTop(kept=shown).chosen == list(top)
+    assert PrintedTop(kept=shown).json == shown
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 1.0}, {"epsilon": "1e-3"}, {"delta": None}, {"unit": "person"}])
+def test_the_schema_refuses_what_is_no_exact_decimal_in_text(wrong: dict[str, Any]) -> None:
+    shown = release().to_dict()
+    assert valid(shown)
+    assert not valid({**shown, "record": {**shown["record"], **wrong}})
+
+
+def test_what_an_older_version_stored_is_shown_as_before() -> None:
+    top = PrintedTop(kept=OLD, recorded="entry 2 of the ledger of 'visits'")
+    assert top.chosen == [Chosen("/home", 37), Chosen("/docs", 31)]
+    assert valid(top.json)
+    assert top.json["items"][1] == {"rank": 2, "item": "/docs", "estimate": 31}
+    assert top.json["error_bar_all"] is None
+    assert top.bars == {"error_bar": 6, "confidence": 0.95}
+    assert top.bars_said == "± 6 for each count, 95 % confidence"
+    assert "all at once" not in top.sheet().markdown()
+
+
+def test_rows_are_gone_through_and_indexed() -> None:
+    top = release(answers_epsilon=1)
+    assert [item for item, _ in top] == list(top.items)
+    assert (top[0].item, top[0].estimate) == (top.items[0], top.estimates[0])
+    assert top[-1] == top[len(top) - 1]
+    assert top[:2] == [top[0], top[1]]
+    with pytest.raises(IndexError):
+        top[99]
+    assert release()[0].estimate is None
+
+
+def test_every_dataframe_has_the_same_columns() -> None:
+    top = release(ordered=True, answers_epsilon=1)
+    frame, polar, arrow = top.to_pandas(), top.to_polars(), top.to_arrow()
+    assert isinstance(frame, pandas.DataFrame)
+    assert isinstance(polar, polars.DataFrame)
+    expected = {"rank": [1, 2, 3], "page": list(top.items), "estimate": list(top.estimates)}
+    assert frame.to_dict("list") == polar.to_dict(as_series=False) == arrow.to_pydict() == expected
+    assert frame.attrs["record"]["epsilon"] == "31"
+    assert json.loads(arrow.schema.metadata[b"sparsegate"])["error_bar_all"] == top.error_bar_all
+
+
+def test_no_selection_at_all_keeps_the_types_of_its_columns() -> None:
+    top = release(domain="observed", delta=1e-9, epsilon=0.01, answers_epsilon=1)
+    assert len(top) == 0
+    assert [str(kind) for kind in top.to_arrow().schema.types] == ["int64", "string", "int64"]
+    assert [str(kind) for kind in top.to_polars().dtypes] == ["Int64", "String", "Int64"]
+    assert list(top.to_pandas().columns) == ["rank", "page", "estimate"]
+    assert "nothing" in top._repr_html_()
+
+
+def test_sets_of_items_have_a_column_for_each_part() -> None:
+    top = release(itemset_size=2, count=2)
+    assert list(top.to_pandas().columns) == ["page 1", "page 2"]
+    assert isinstance(top[0].item, tuple)
+
+
+def test_a_column_that_is_called_like_ours_does_not_hide_it() -> None:
+    frame = release(item="rank", ordered=True, answers_epsilon=1).to_pandas()
+    assert list(frame.columns) == ["rank", "item", "estimate"]
+
+
+@pytest.mark.parametrize(
+    ("method", "package"), [("to_pandas", "pandas"), ("to_polars", "polars"), ("to_arrow", "pyarrow")]
+)
+def test_a_missing_package_is_asked_for_in_the_words_of_the_house(
+    monkeypatch: pytest.MonkeyPatch, method: str, package: str
+) -> None:
+    def missing(name: str, *, extra: str) -> Any:
+        raise sg.SparsegateError(f"this needs {name}; run: pip install 'sparsegate[{extra}]'")
+
+    top = release()
+    monkeypatch.setattr(tabular, "load_extra", missing)
+    with pytest.raises(sg.SparsegateError, match=rf"this needs {package}; run: pip install 'sparsegate\[frames\]'"):
+        getattr(top, method)()
+
+
+def test_a_notebook_gets_the_bars_of_each_and_of_all() -> None:
+    top = release(answers_epsilon=1)
+    shown = top._repr_html_()
+    assert f"± {top.error_bar} for each count" in shown
+    assert f"± {top.error_bar_all} for all at once" in shown
+    assert top.error_bar_all > top.error_bar
+
+
+def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> None:
+    seeded: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
+    chosen = sg.select_top(
+        {"a": 900, ("b", 1): 5, "c": 800},
+        count=2,
+        epsilon=5,
+        sensitivity=1,
+        monotonic=True,
+        touched=1,
+        method="noisy-scores",
+        **seeded,
+    )
+    assert valid(chosen.to_dict())
+    assert chosen.to_pandas()["item"].tolist() == ["a", "c"]
+    assert chosen.to_dict()["epsilon"] == "5"
+    assert "all at once" in chosen.plot().axes[0].get_xlabel()
+    places = sg.select_top([1, 99, 98], count=2, epsilon=9, sensitivity=1, monotonic=True, **seeded)
+    assert places.to_polars().columns == ["index"]
+    assert [row.item for row in places] == [1, 2]
+    with pytest.raises(sg.ParameterError, match=r"plot needs estimates to draw; .*noisy-scores"):
+        places.plot()
+    answer = sg.OnlineAnswer(estimate=12.5, paid=True, checked=True, margin=3.0)
+    assert valid(answer.to_dict())
+    assert dict(answer) == {"estimate": 12.5, "paid": True, "checked": True, "margin": 3.0}
+    assert answer.to_arrow().num_rows == 1
+    with pytest.raises(KeyError):
+        answer["epsilon"]

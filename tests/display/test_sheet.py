@@ -1,0 +1,107 @@
+"""A table as HTML, Markdown and CSV: whatever a label holds, it stays a label."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from html.parser import HTMLParser
+
+import pytest
+
+from sparsegate.display.sheet import Sheet
+from sparsegate.errors import SparsegateWarning
+
+NASTY = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a|b\\|c",
+    "[x](javascript:alert(1)) ![y](http://z) `c` *d* _e_ ~f~ $g$ &amp; https://h",
+    "line\nbreak\x1b[31m\u202e",
+)
+
+
+def sheet(*labels: object, title: str = "pages") -> Sheet:
+    return Sheet(
+        title=title,
+        columns={"page": labels, "estimate": list(range(1000, 1000 + len(labels)))},
+        numbers=frozenset({"estimate"}),
+        bars="estimate",
+        about={"epsilon": "0.5"},
+    )
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("place", ["label", "title", "heading", "fact"])
+def test_no_label_is_markup_in_html(place: str) -> None:
+    for text in NASTY:
+        made = Sheet(
+            title=text if place == "title" else "t",
+            columns={text if place == "heading" else "page": [text if place == "label" else "x"]},
+            about={"where": text if place == "fact" else "y"},
+        )
+        for shown in (made.html(), made.page()):
+            tags = Tags()
+            tags.feed(shown)
+            assert not tags.names & {"script", "img", "a"}
+            assert tags.attributes <= {"class", "style", "open", "lang", "charset", "name", "content"}
+            assert "".join(mark if mark.isprintable() else "�" for mark in text) in tags.text
+
+
+def test_no_label_breaks_a_markdown_table_or_is_markup_in_it() -> None:
+    text = sheet(*NASTY).markdown()
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + len(NASTY)
+    assert all(len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3 for row in rows)
+    for mark in "<>`*_[]~$&":
+        assert not re.search(rf"(?<!\\){re.escape(mark)}", "\n".join(rows[2:])), mark
+    assert "https\\://h" in text
+
+
+def test_numbers_have_their_commas_and_labels_that_are_numbers_do_not() -> None:
+    made = sheet(2021)
+    assert ">2021<" in made.html()
+    assert ">1,000<" in made.html()
+    assert "| 2021 | 1,000 |" in made.markdown()
+
+
+def test_a_long_result_shows_its_beginning_and_says_how_much_there_is() -> None:
+    shown = sheet(*map(str, range(1000))).html(most=100)
+    assert shown.count("<tr>") == 1 + 100 + 1
+    assert "and 900 more" in shown
+
+
+def test_nothing_selected_is_said() -> None:
+    assert "<p>nothing</p>" in sheet().html()
+    assert sheet().markdown().count("|") == 6
+
+
+def test_csv_gives_labels_back_exactly_and_warns_of_formulas() -> None:
+    labels = ["=1+1", "+49", "-x", "@me", "a,b", 'c"d', "e\nf"]
+    rows = list(csv.DictReader(io.StringIO(sheet(*labels).csv({"epsilon": "0.5"}))))
+    assert [row["page"] for row in rows] == labels
+    assert {row["epsilon"] for row in rows} == {"0.5"}
+    with pytest.warns(SparsegateWarning, match=r"^labels that begin with =, \+, -, @ or a tab: 4; .* formulas"):
+        sheet(*labels).warn_of_formulas()
+
+
+def test_numbers_below_zero_are_no_formulas() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sheet(-5, "fine").warn_of_formulas()
+    assert sheet(-5, "fine").csv() == "page,estimate\n-5,1000\nfine,1001\n"

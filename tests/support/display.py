@@ -1,0 +1,19 @@
+"""A small release, to convert, show and draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sparsegate as sg
+
+PAGES = ["/home", "/docs", "/blog", "/jobs"]
+
+
+def release(*, item: str = "page", **options: Any) -> sg.TopItems:
+    """Top pages of a thousand people; epsilon is so large that nothing depends on chance."""
+    visits = [(page, user) for place, page in enumerate(PAGES) for user in range(1000 // (place + 1))]
+    table = {item: [page for page, _ in visits], "visitor": [user for _, user in visits]}
+    asked = {"count": 3, "epsilon": 30, "domain": PAGES, "source": sg.Seeded(1), "not_private": True}
+    import pyarrow
+
+    return sg.top_items(pyarrow.table(table), item=item, user="visitor", **{**asked, **options})
