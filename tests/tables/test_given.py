@@ -87,6 +87,14 @@ def test_online_answers_take_paths_too(folder: Path) -> None:
         assert (answer.paid, round(answer.estimate)) == (True, 1000), (data, options)
 
 
+def test_people_are_told_apart_as_their_source_does(tmp_path: Path) -> None:
+    """In JSON 17 and "17" are two people, as on the command line; noise as above."""
+    rows = "".join(f'{{"page": "/home", "visitor": {who}}}\n' for n in range(50) for who in (n, f'"{n}"', f"{n}.0"))
+    (tmp_path / "ids.jsonl").write_text(rows)
+    found = sg.top_items(tmp_path / "ids.jsonl", **ASK, answers_epsilon=600, domain=["/home"])
+    assert found.estimates == (100,)
+
+
 def test_baskets_need_no_names(folder: Path) -> None:
     assert sg.top_items(folder / "baskets.dat", count=1, epsilon=30, domain=1000).items == (7,)
     by_row = sg.top_items(folder / "baskets.dat", unit="row", count=1, epsilon=30, domain=1000)
