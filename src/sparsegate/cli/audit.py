@@ -15,8 +15,9 @@ from rich.text import Text
 
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
+from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
 from sparsegate.cli.options import Claimed, Monotonic, read_number
-from sparsegate.cli.printing import grid, print_json, print_plain
+from sparsegate.cli.printing import grid, print_json, print_table, write_sheet
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.variants import VARIANTS, Variant
@@ -53,6 +54,7 @@ def audit(
     seed: Annotated[int | None, typer.Option(help="Of the search; the mechanism draws its own noise.")] = None,
     variants: Annotated[bool, typer.Option("--variants", help="Audit every published variant instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: an object, with --variants an array.")] = False,
+    formats: Formats = None,
 ) -> None:
     """Prove a lower bound on what a mechanism leaks; exit code 1 if it leaks more than it claims.
 
@@ -64,6 +66,7 @@ def audit(
     if variants and (centre or batch is not None):
         rule = "must not be given with --variants: the rows have the threshold 0, and are batches"
         raise ParameterError("centre" if centre else "batch", rule, next_step="leave it out")
+    form = chosen_formats(formats, as_json=as_json)[OUTPUT]
     options: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -77,19 +80,23 @@ def audit(
         "centre": centre,
         "stop_at_violation": not whole_budget,
         "seed": seed,
-        "progress": not as_json and sys.stderr.isatty(),
+        "progress": form != "json" and sys.stderr.isatty(),
     }
     if target is not None:
         # Whatever the mechanism prints must not end up in the JSON.
         with contextlib.redirect_stdout(sys.stderr):
             verdict = audit_mechanism(_load(target), batch=batch, **options)
-        print_json(verdict.to_dict()) if as_json else typer.echo(verdict.sentence)
+        if form == "json":
+            print_json(verdict.to_dict())
+        else:
+            typer.echo(verdict.sentence) if form == "table" else write_sheet(verdict.sheet(), form)
         raise typer.Exit(int(verdict.violates))
     found = {row.key: verdict for row, verdict in _audited(options)}
-    if as_json:
+    if form == "json":
         print_json([{"row": key, **verdict.to_dict()} for key, verdict in found.items()])
     else:
-        print_plain(_overview(found, queries=options["queries"][1], monotonic=monotonic), LEGEND)
+        overview = _overview(found, queries=options["queries"][1], monotonic=monotonic)
+        print_table(overview, form, title="audit of the published variants", after=LEGEND)
     raise typer.Exit(int(any(verdict.violates and VARIANTS[key].private for key, verdict in found.items())))
 
 

@@ -19,7 +19,7 @@ import sparsegate as sg
 from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import LedgerDelta, recorded
 from sparsegate.cli.printed_top import draw_bars, drawable, print_top
-from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, ready_to_print
+from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, print_table, ready_to_print
 from sparsegate.cli.watch import WatchReport
 from sparsegate.display.plain import printable
 from sparsegate.display.published_top import PrintedTop
@@ -58,16 +58,17 @@ def show(
         with sg.Ledger(file) as ledger:
             _print_release(ledger.release(release), ledger.dataset, form, plot)
         return
-    if plot is not None or form not in ("table", "json"):
+    if plot is not None or form == "csv":
         given = form if plot is None else "plot"
         raise ParameterError(given, "needs a release to show", next_step="give --release, or use `ledger export`")
-    as_json = form == "json"
     statement = sg.Ledger(file).statement()
-    if as_json:
+    if form == "json":
         print_json(_statement(statement), schema="ledger")
         return
     amounts = {name.replace("_", " "): str(getattr(statement, name)) for name in _SUMS}
-    print_plain(facts({"dataset": statement.dataset, **amounts}), "", _table(statement))
+    if form == "table":
+        print_plain(facts({"dataset": statement.dataset, **amounts}), "")
+    print_table(_table(statement), form, title=f"{statement.dataset}: {amounts['remaining']} left")
 
 
 @ledger.command()

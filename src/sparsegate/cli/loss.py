@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
 from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
-from sparsegate.cli.printing import facts, print_json, print_plain
+from sparsegate.cli.printing import facts, print_json, print_table
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import variant
@@ -30,10 +31,12 @@ def loss(
     lattice: Annotated[bool, typer.Option("--lattice", help="Discrete noise, as in a run, not the paper's.")] = False,
     plot: Annotated[str | None, typer.Option(help="Draw the loss of all rows against questions here.")] = None,
     as_json: AsJson = False,
+    formats: Formats = None,
 ) -> None:
     """What a variant really leaks: its tight epsilon, and two neighbours and an outcome that show it."""
     from sparsegate import privacy
 
+    form = chosen_formats(formats, as_json=as_json)[OUTPUT]
     variant(row)
     common: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}
     tight = privacy.tight_epsilon(row, queries=queries, **common)
@@ -74,13 +77,13 @@ def loss(
 
         draw_losses(plot, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic)
         report["plot"] = plot
-    if as_json:
+    if form == "json":
         print_json(report | {"epsilon": amount_text(epsilon)}, schema="loss", indent=None)
     else:
-        _show(report)
+        _show(report, form)
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: dict[str, Any], form: str) -> None:
     tight, claimed, bars = report["tight_epsilon"], report["epsilon"], report["threshold"]
     limit = "" if report["queries"] is None else f" for at most {report['queries']} questions"
     word = f"{'within' if tight <= claimed else 'NOT within'} the claimed {claimed:g}{limit}"
@@ -95,7 +98,7 @@ def _show(report: dict[str, Any]) -> None:
         "its loss": _readable(report["loss"]),
         "picture": report.get("plot", ""),
     }
-    print_plain(facts({name: text for name, text in said.items() if text}))
+    print_table(facts({name: text for name, text in said.items() if text}), form, title=f"loss of {report['row']}")
 
 
 def _readable(number: float) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from pathlib import Path
 
 from rich.text import Text
 
-from sparsegate.cli.printing import facts, grid, print_json, print_plain, to_standard_output
+from sparsegate.cli.printing import facts, grid, print_json, print_plain, to_standard_output, write_sheet
 from sparsegate.cli.wording import Interrupted
 from sparsegate.display.plain import printable, rounded
 from sparsegate.display.published_top import PrintedTop
@@ -25,10 +24,8 @@ def print_top(top: PrintedTop, form: str = "table", *, again: str = "") -> None:
             _print_table(top)
         elif form == "json":
             print_json(top.json)
-        elif form == "csv":  # the record is repeated in every row, so that a file of them says how it was made
-            sys.stdout.write(top.sheet().csv(top.bars | top.record))
-        else:
-            sys.stdout.write(top.sheet().page() if form == "html" else top.sheet().markdown())
+        else:  # a CSV repeats the record in every row, so that a file of them says how it was made
+            write_sheet(top.sheet(), form, top.bars | top.record)
     if form == "csv":  # after it: a warning that is made an error must not cost the result
         top.sheet().warn_of_formulas()
 
@@ -79,6 +76,8 @@ def draw_bars(file: str, top: PrintedTop, again: str = "") -> None:
         Path(file).write_bytes(picture.getvalue())
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted while {file} was drawn; {kept}") from None
+    except SparsegateError:  # there is nothing to draw
+        raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ParameterError("plot", f"could not be written ({reason}), and {kept}", file) from None

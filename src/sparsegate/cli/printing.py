@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from sparsegate.display.plain import plain
+from sparsegate.display.sheet import Sheet
 from sparsegate.errors import SparsegateError
 
 
@@ -46,6 +47,25 @@ def facts(found: Mapping[str, RenderableType], *, bold: bool = False) -> Table:
     for name, said in found.items():
         table.add_row(name, said)
     return table
+
+
+def print_table(table: Table, form: str, *, title: str, after: str = "") -> None:
+    """Print a table in a word of ``cli.formats`` other than json; ``after`` is for those who read it on a terminal."""
+    if form == "table":
+        print_plain(table, *([after] if after else []))
+        return
+    names = [str(column.header) for column in table.columns] if table.show_header else ["about", "said"]
+    columns = {name: [str(cell) for cell in column.cells] for name, column in zip(names, table.columns, strict=True)}
+    numbers = frozenset(str(column.header) for column in table.columns if column.justify == "right")
+    write_sheet(Sheet(title=title, columns=columns, numbers=numbers), form)
+
+
+def write_sheet(sheet: Sheet, form: str, constant: Mapping[str, object] | None = None) -> None:
+    """Write a table as csv, html or markdown; ``constant`` columns of a CSV are the same in every row."""
+    if form == "csv":
+        sys.stdout.write(sheet.csv(constant))
+    else:
+        sys.stdout.write(sheet.page() if form == "html" else sheet.markdown())
 
 
 def print_json(data: Any, *, schema: str = "", indent: int | None = 2) -> None:

@@ -9,8 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
 from sparsegate.cli.options import AsJsonArray
-from sparsegate.cli.printing import facts, grid, print_json, print_plain
+from sparsegate.cli.printing import facts, grid, print_json, print_table
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import VARIANTS, Closes, Noise, Released, Scale, Variant
 
@@ -34,17 +35,18 @@ def variants(
         str | None, typer.Argument(metavar="KEY", show_default=False, help="Say all about this one.")
     ] = None,
     as_json: AsJsonArray = False,
+    formats: Formats = None,
 ) -> None:
     """The published sparse vector algorithms: how they differ, and which of them are private."""
     if key is not None and key not in VARIANTS:
         raise ParameterError("KEY", f"must be one of {', '.join(VARIANTS)}", key, "run `sparsegate variants`")
     rows = list(VARIANTS.values()) if key is None else [VARIANTS[key]]
-    if as_json:
+    if (form := chosen_formats(formats, as_json=as_json)[OUTPUT]) == "json":
         print_json(rows, schema="variant")
     elif key is None:
-        print_plain(_overview(rows), LEGEND)
+        print_table(_overview(rows), form, title="sparse vector algorithms", after=LEGEND)
     else:
-        print_plain(_detail(rows[0]))
+        print_table(_detail(rows[0]), form, title=rows[0].title)
 
 
 def _overview(rows: Iterable[Variant]) -> Table:
