@@ -60,6 +60,7 @@ def test_every_engine_has_a_release_for_every_group(make) -> None:
         {"max_items_per_user": 1},
         {"domain": "observed", "delta": 1e-4},
         {"itemset_size": 2, "domain": ["/a", "/b", "/c", "/z"]},
+        {"value": "code", "clip": (0, 1)},
         {"max_items_per_user": 1, "count": None, "above": 8, "domain": "observed", "delta": 1e-4},
     ],
 )
@@ -179,6 +180,7 @@ def test_the_record_says_how_groups_compose_and_each_group_what_it_cost() -> Non
     assert record.composition.startswith("parallel: each user is in at most 2 of 3 groups")
     assert "at most 2 groups of each user" in record.counted
     assert {one.record.epsilon for one in found.values()} == {record.epsilon / 2}
+    assert len(found.dp_event().events) == 2
     alone = top(table, per="country", groups=["DE", "FR", "IT"], domain="observed", delta=1e-4, groups_per_user=2)
     assert (alone.record.delta, alone["DE"].record.delta) == (Fraction(1, 10_000), Fraction(1, 20_000))
 

@@ -11,6 +11,7 @@ from sparsegate.display.plain import plain
 from sparsegate.display.published_top import SCHEMA, PrintedTop
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
+from sparsegate.mechanisms.accounting import Accountant, composed
 from sparsegate.tables.release import Record, TopItems
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class GroupedTopItems(Mapping[Hashable, TopItems], Tabular):
         for group, top in self.groups.items():
             for place, item in enumerate(top.items):
                 yield group, place + 1, item, None if top.estimates is None else top.estimates[place]
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """This release as an event of Google's ``dp_accounting``: one person is in ``groups_per_user`` groups."""
+        first = next(iter(self.groups.values()))
+        return composed([first.dp_event(accountant)] * (self.record.groups_per_user or 1))
 
     def to_dict(self) -> dict[str, Any]:
         """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/json.md."""
