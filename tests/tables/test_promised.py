@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,14 @@ def test_what_is_hopeless_for_few_people_is_not_for_many(
     assert found[0] == blamed
     assert f"{few:,} people" in found[1]
     assert hopeless(asked(**options), total, many) is None
+
+
+def test_hopeless_begins_where_the_best_table_is_wrong_more_likely_than_not() -> None:
+    promise = asked().request.promise(40_000)
+    assert promise is not None
+    fewest = next(people for people in itertools.count(3_000) if promise.least_wrong(people) <= 0.5)
+    assert hopeless(asked(), 40_000, fewest) is None
+    assert hopeless(asked(), 40_000, fewest - 1) is not None
 
 
 def test_a_hopeless_release_is_refused_before_it_is_charged_and_the_refusal_says_what_is_enough(tmp_path: Path) -> None:
