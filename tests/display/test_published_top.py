@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -163,7 +164,9 @@ def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> N
         places.plot()
     answer = sg.OnlineAnswer(estimate=12.5, paid=True, checked=True, margin=3.0)
     assert valid(answer.to_dict())
-    assert dict(answer) == {"estimate": 12.5, "paid": True, "checked": True, "margin": 3.0}
+    assert dict(answer) == {"estimate": 12.5, "paid": True, "checked": True, "margin": 3.0, "note": None}
+    assert "count &amp; cells" in replace(answer, note="count & cells")._repr_html_()
+    assert valid(replace(answer, note="all").to_dict())
     assert answer.to_arrow().num_rows == 1
     with pytest.raises(KeyError):
         answer["epsilon"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from importlib.resources import files
 from typing import Any
 
+import jsonschema_rs
 import numpy as np
 import pytest
 from tests.support.goodness import discrete_laplace_mass, geometric_mass
@@ -150,7 +152,8 @@ def test_a_preview_shows_itself(tmp_path):
     )
     assert preview.warning in repr(preview)
     found = preview.to_dict()
-    json.dumps(found)
+    schemas = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
+    assert jsonschema_rs.validator_for(schemas).is_valid(json.loads(json.dumps(found)))
     assert (found["schema"], found["epsilon"], found["margin"]) == ("sparsegate/gate-preview/1", "1", 18)
     assert found["by_cutoff"][-1] == {"cutoff": 80, "margin": preview.by_cutoff[-1][1]}
     assert preview.warning in preview._repr_html_().replace("&#x27;", "'")

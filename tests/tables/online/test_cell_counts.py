@@ -23,9 +23,9 @@ ROWS = {
 }
 
 
-def counted(table: Any, user: str | None) -> list[list[int]]:
+def counted(table: Any, user: str | None, *, only_one: bool = False) -> list[list[int]]:
     with open_engine(table) as engine:
-        return count_cells(engine, CELLS, user).reshape(CELLS.shape).tolist()
+        return count_cells(engine, CELLS, user, only_one=only_one).reshape(CELLS.shape).tolist()
 
 
 def test_a_person_in_several_cells_counts_once_in_the_first_by_the_order_of_the_lists(make: Maker) -> None:
@@ -33,13 +33,21 @@ def test_a_person_in_several_cells_counts_once_in_the_first_by_the_order_of_the_
     assert counted(make(ROWS), "visitor") == [[1, 1], [0, 0]]
 
 
+def test_where_one_cell_is_required_whoever_has_several_is_in_none_and_the_others_stay(make: Maker) -> None:
+    # Fay has two rows in one cell, and Gil one in a cell and one in none.
+    more = {"country": ["FR", "FR", "DE", "IT"], "age": [30, 30, 20, 20], "visitor": ["fay", "fay", "gil", "gil"]}
+    rows = {name: values + more[name] for name, values in ROWS.items()}
+    assert counted(make(rows), "visitor", only_one=True) == [[0, 1], [1, 0]]
+
+
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_every_row_counts_where_every_row_is_a_person_and_other_values_are_in_no_cell(engine: str) -> None:
     assert counted(_table(engine, ROWS), None) == [[1, 2], [0, 2]]
 
 
+@pytest.mark.parametrize("only_one", [False, True])
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
-def test_adding_a_person_moves_one_cell_by_one_or_none(engine: str) -> None:
+def test_adding_a_person_moves_one_cell_by_one_or_none(engine: str, only_one: bool) -> None:
     generator = np.random.default_rng(4)
     for _ in range(20):
         size = int(generator.integers(0, 12))
@@ -51,7 +59,8 @@ def test_adding_a_person_moves_one_cell_by_one_or_none(engine: str) -> None:
         without = {c: [v for v, u in zip(vs, rows["visitor"], strict=True) if u != "ann"] for c, vs in rows.items()}
         if not without["visitor"] or not rows["visitor"]:
             continue
-        change = np.array(counted(_table(engine, rows), "visitor")) - counted(_table(engine, without), "visitor")
+        here, there = (counted(_table(engine, each), "visitor", only_one=only_one) for each in (rows, without))
+        change = np.array(here) - there
         assert change.min() >= 0
         assert change.sum() <= 1
 

@@ -313,6 +313,8 @@ def test_a_refused_question_changes_nothing() -> None:
         ({"unit": "cell"}, 'unit must be "row"'),
         ({"user": "who"}, 'unit must not be "row" where user= is given'),
         ({"unit": None, "user": 3}, "user must be the name of a column"),
+        ({"one_row_per_user": True}, "one_row_per_user must be True or False, and True only with user"),
+        ({"unit": None, "user": "who", "one_row_per_user": 1}, "one_row_per_user must be True or False"),
         ({"epsilon": None}, "epsilon or budget must be given"),
         ({"epsilon": 0}, "epsilon must be a positive finite number"),
         ({"budget": Budget(threshold=1, queries=1, answers=1)}, "epsilon or budget must be given, and not both"),

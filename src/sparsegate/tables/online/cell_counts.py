@@ -1,9 +1,13 @@
 """How many people are in each cell of a public domain, counted in the table's own engine: each person in one cell.
 
 A row lies in a cell where each of its columns holds a public category; other rows, also those with a null, lie in none.
-A person with rows in several cells counts in the first of them, in the order in which the categories were listed. That
-looks at the person's own rows and at public lists alone, so adding or removing one person, with all their rows, moves
-one cell by one, or none, and nobody else's cell.
+A person with rows in several cells counts in the first of them, in the order in which the categories were listed; or,
+where one cell for each is required, in none.
+
+*Theorem.* Adding or removing one person, with all their rows, moves one cell by one, or none. *Proof.* Either rule
+looks at the least and the largest of the cells of that person's own rows, at public lists and at a public choice of
+the rule: so everybody else stays where they were, and this person is in one cell or in none. [] Nothing is refused
+because of what rows hold: a refusal would tell that somebody has such rows.
 """
 
 from __future__ import annotations
@@ -19,8 +23,11 @@ from sparsegate.tables.engines.engine import Engine, Frame
 from sparsegate.tables.online.categories import Cells, Integers
 
 
-def count_cells(engine: Engine, cells: Cells, user: str | None) -> Integers:
-    """The number of people in each cell; private. ``user`` None: every row is another person."""
+def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: bool = False) -> Integers:
+    """The number of people in each cell; private. ``user`` None: every row is another person.
+
+    ``only_one``: whoever has rows in several cells is in none of them.
+    """
     rows = _read(engine, cells, user)
     cell, stride = None, cells.size
     for place, labels in enumerate(cells.categories):
@@ -31,7 +38,10 @@ def count_cells(engine: Engine, cells: Cells, user: str | None) -> Integers:
     assert cell is not None
     rows = rows.with_columns(cell.alias("cell"))
     if user is not None:
-        rows = rows.group_by("user").agg(nw.col("cell").min())
+        last = [nw.col("cell").max().alias("last")] if only_one else []
+        rows = rows.group_by("user").agg(nw.col("cell").min(), *last)
+        if only_one:
+            rows = rows.filter(nw.col("cell") == nw.col("last"))
     counted = engine.rows(rows.group_by("cell").agg(nw.len().alias("people")))
     histogram = np.zeros(cells.size, dtype=np.int64)
     for index, people in counted:

@@ -20,13 +20,15 @@ class OnlineAnswer(Single):
 
     ``paid``: it is a fresh noisy answer, and used up one of the cutoff. ``checked``: the gate held it against the data;
     False where the checks were used up and the public histogram answered alone. ``margin``: how far from the truth it
-    lies at most, with a probability of 0.95 over the noise of this question; None for an unchecked answer.
+    lies at most, with a probability of 0.95 over the noise of this question; None for an unchecked answer. ``note``:
+    what to know about everybody it counts, None where there is nothing; it is a function of public numbers.
     """
 
     estimate: float
     paid: bool
     checked: bool
     margin: float | None
+    note: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON takes it, by the schema "sparsegate/online/1": see docs/json.md."""
@@ -34,8 +36,9 @@ class OnlineAnswer(Single):
 
     def sheet(self) -> Sheet:
         """One row."""
-        columns = {name: [self[name]] for name in self.keys()}
-        return Sheet(title="online answer", columns=columns, numbers=frozenset({"estimate", "margin"}))
+        columns = {name: [self[name]] for name in self.keys() if name != "note"}
+        numbers = frozenset({"estimate", "margin"})
+        return Sheet(title="online answer", brief=self.note or "", columns=columns, numbers=numbers)
 
     def plot(self) -> Figure:
         """The estimate, with its margin where it has one."""

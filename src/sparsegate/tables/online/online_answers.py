@@ -35,6 +35,12 @@ ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released
 
 CONFIDENCE: Final = 0.95
 
+SEVERAL_CELLS: Final = (
+    "NOTE: a person with rows in several cells counts in the first of them alone, so this is not the number of people "
+    "with a matching row; make one row of each person, or pass one_row_per_user=True"
+)
+"""Said with every answer where people may have such rows. Whether they do is private; that they may is not."""
+
 _COUNT_CONFIDENCE = 0.999
 _REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
 
@@ -75,7 +81,10 @@ class OnlineAnswers:
     columns: name of a column -> its PUBLIC list of categories, whole numbers or strings; their product is the domain,
         of at most 2**22 cells. Rows with another value or a null are in no cell: no query counts them.
     user: the column that says whose row it is. A person with rows in several cells is in the first of them by the order
-        of the lists. Or unit="row", where every row is another person.
+        of the lists, and every answer has a ``note`` that says so. Or unit="row", where every row is another person.
+    one_row_per_user: True where each person has one row, or rows in one cell alone: then an answer counts the people
+        with a matching row, and has no note. It is held, not believed, and by a rule on each person's own rows: whoever
+        has rows in several cells is in none of them, and no query counts them (``cell_counts``).
     epsilon: the privacy loss of everything, split as 1/20 for the count of people where one is needed, and of the rest
         1/3 for answers and 2/3 for the gate, there as 1:(2c)**(2/3). Or
     budget: a ``Budget`` with three shares of your own; it needs ``population``.
@@ -93,7 +102,7 @@ class OnlineAnswers:
     >>> online = OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
     ...                        tolerance=500, cutoff=10, population=9000, source=Seeded(1), not_private=True)
     >>> online.ask({"country": "DE"})
-    OnlineAnswer(estimate=6016.384765625, paid=True, checked=True, margin=89.873046875)
+    OnlineAnswer(estimate=6016.384765625, paid=True, checked=True, margin=89.873046875, note=None)
     >>> online.ask({"country": ["DE", "FR"], "smokes": 1}).paid, online
     (True, <OnlineAnswers: 6 cells, 2 of 10 answers paid for, open>)
     """
@@ -108,6 +117,7 @@ class OnlineAnswers:
         "_lessons",
         "_lock",
         "_margins",
+        "_note",
         "_population",
         "_step",
     )
@@ -126,6 +136,7 @@ class OnlineAnswers:
         tolerance: Number,
         user: str | None = None,
         unit: str | None = None,
+        one_row_per_user: bool = False,
         epsilon: Number | None = None,
         budget: Budget | None = None,
         cutoff: int | None = None,
@@ -137,6 +148,9 @@ class OnlineAnswers:
     ) -> None:
         if not isinstance(refund, bool):
             raise ParameterError("refund", "must be True or False", refund)
+        if not isinstance(one_row_per_user, bool) or (one_row_per_user and user is None):
+            rule = "must be True or False, and True only with user: without, every row is another person"
+            raise ParameterError("one_row_per_user", rule, one_row_per_user, "leave it out, or pass user=")
         cells = Cells.of(columns)
         terms = Terms(
             ROW,
@@ -154,13 +168,14 @@ class OnlineAnswers:
         names = [*cells.names, *([] if user is None else [user])]
         form = TextForm(format=format, separator=separator, encoding=encoding)
         with given(data, table=table, sql=sql, form=form, columns=names, user=user) as opened:
-            counts = opened.run(lambda: _counted(opened, cells))
+            counts = opened.run(lambda: _counted(opened, cells, only_one=one_row_per_user))
         scales = terms.calibration.scales
         assert scales.answer is not None
         below = STEP * (1 + terms.calibration.margin(CONFIDENCE))
         self._margins = float(terms.tolerance + below), float(STEP * (1 + error_bar(scales.answer, CONFIDENCE)))
         self._step = terms.step
         self._cells, self._counts = cells, counts
+        self._note = SEVERAL_CELLS if user is not None and not one_row_per_user and cells.size > 1 else None
         self._calibration, self._epsilon = terms.calibration, terms.total
         self._histogram = Histogram.uniform(cells.size)
         self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
@@ -196,10 +211,13 @@ class OnlineAnswers:
             estimate = self._estimate(steps)
             outcome = self._gate.ask(self._truth(steps), estimate=estimate)
             if outcome.estimate is None:
-                return OnlineAnswer(estimate=estimate, paid=False, checked=True, margin=self._margins[0])
+                return self._answer(estimate, margin=self._margins[0])
             released = min(max(float(outcome.estimate), 0.0), float(self._population))
             self._learn(steps, estimate, released)
-            return OnlineAnswer(estimate=released, paid=True, checked=True, margin=self._margins[1])
+            return self._answer(released, paid=True, margin=self._margins[1])
+
+    def _answer(self, estimate: float, *, paid: bool = False, margin: float | None) -> OnlineAnswer:
+        return OnlineAnswer(estimate=estimate, paid=paid, checked=margin is not None, margin=margin, note=self._note)
 
     def _learn(self, steps: Integers, estimate: float, released: float) -> None:
         """Move the histogram; no argument but the released answer was made from data."""
@@ -218,7 +236,7 @@ class OnlineAnswers:
 
     def _alone(self, steps: Integers, unchecked: bool) -> OnlineAnswer:
         if unchecked:
-            return OnlineAnswer(estimate=self._estimate(steps), paid=False, checked=False, margin=None)
+            return self._answer(self._estimate(steps), margin=None)
         spent = f"all {self.cutoff} answers are paid for"
         reason = "they were closed by hand, or belong to another process" if self.remaining else spent
         raise GateClosed(
@@ -293,12 +311,12 @@ class OnlineAnswers:
         return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {state}>"
 
 
-def _counted(opened: Given, cells: Cells) -> Integers:
+def _counted(opened: Given, cells: Cells, *, only_one: bool) -> Integers:
     numbers = [name for place, name in enumerate(cells.names) if cells.kind(place) == INTEGER]
     with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
         check_columns(engine.frame.collect_schema().names(), cells.names)
         with opened.explained():
-            return guarded(engine.name, lambda: count_cells(engine, cells, opened.user))
+            return guarded(engine.name, lambda: count_cells(engine, cells, opened.user, only_one=only_one))
 
 
 def _noisy_population(counts: Integers, epsilon: Fraction, noise: Source, not_private: bool) -> int:
