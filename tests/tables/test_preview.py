@@ -115,6 +115,7 @@ def test_it_becomes_json_a_sheet_and_a_picture() -> None:
     found = sg.preview(**ASKED, epsilon=0.5, people=10_000, like="zipf")
     told = json.loads(json.dumps(found.to_dict()))
     assert (told["schema"], told["epsilon"], told["items"][0]["epsilon"]) == ("sparsegate/preview/1", "0.5", "0.5")
+    assert found.statement in repr(found)
     assert "subset *" in found.sheet().columns["method"]
     assert found.chosen is not None
     curve = found.curve(found.chosen)
@@ -136,6 +137,7 @@ def test_it_becomes_json_a_sheet_and_a_picture() -> None:
         ({"epsilon": 1, "confidence": 2}, "confidence"),
         ({"epsilon": 1, "people": 0}, "people"),
         ({"epsilon": 1, "like": {1: 2_000}}, "like"),
+        ({"epsilon": 1, "like": "zipf", "domain": "observed", "delta": 1e-6}, "like"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(options: dict[str, Any], name: str) -> None:

@@ -92,6 +92,7 @@ def test_error_bars_are_those_of_the_release() -> None:
             "above",
         ),
         ({"value": "amount", "clip": (0, 100)}, 40_000, 3_000, 5_000, "epsilon"),
+        ({"value": "amount", "clip": (-5, 5)}, 40_000, 3_000, 5_000, "epsilon"),
     ],
 )
 def test_what_is_hopeless_for_few_people_is_not_for_many(

@@ -65,12 +65,12 @@ def _print_table(found: TopPreview) -> None:
             table.add_row(*map(_cell, cells))
         print_plain(table, "")
     question, lines = found.question, [found.statement]
-    if found.rows:
-        lines.append("* would run; within: how far below that item a selected one is at most, in the worst case.")
+    if found.chosen is not None:
+        lines.append("* would run. within: how far below that item a selected one can be, at worst.")
     if found.asked is not None and (row := found.chosen) is not None and row.needed is not None:
         lines.append(f"Within {found.asked:,} needs --epsilon {float(row.needed):g} with {row.method}.")
     if any(row.recall is not None for row in found):
-        lines.append("like: seen in 400 runs on the public stand-in; recall is the share of right items.")
+        lines.append("like: seen in 400 runs on the public stand-in; recall: share of right items.")
     if question.people is not None:
         verdict = "hopeless: " + found.verdict if found.verdict else f"not hopeless for {question.people:,} people"
         lines.append(verdict[0].upper() + verdict[1:] + ".")

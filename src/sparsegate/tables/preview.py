@@ -114,10 +114,13 @@ def previewed(
     asked = None if within is None else exact_count(within, "within", least=0)
     ladder = None
     if like is not None:
+        if question.observed or question.sums is not None:
+            rule = "is for counts of a public domain: no other selection is simulated"
+            raise ParameterError("like", rule, next_step="leave it out")
         from sparsegate.evaluation.stand_ins import stand_in
 
         ladder = stand_in(like, total=total, people=question.people)
-        total = total if question.observed else ladder.total
+        total = ladder.total
     if total is not None and question.count is not None and question.count > total:
         raise ParameterError("count", f"must not exceed the number of candidates, {total}", question.count)
     rows = [] if question.above is not None else _rows(question, total, fixed, asked, ladder, confidence)
@@ -155,7 +158,7 @@ def _rows(
             continue
         bars = error_bars(of_method, total, confidence)
         seen: OnStandIn | None = None
-        if ladder is not None and not question.observed and question.sums is None:
+        if ladder is not None:
             from sparsegate.evaluation.stand_ins import on_stand_in
 
             seen = on_stand_in(of_method.request, ladder, confidence=confidence)

@@ -43,7 +43,7 @@ class MethodPreview:
     like_within: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TopPreview(Tabular):
     """The accuracy to expect of a release; ``chosen`` is the row of the method that would run.
 
@@ -62,6 +62,9 @@ class TopPreview(Tabular):
     def chosen(self) -> MethodPreview | None:
         """The row of the method that would run: the one named, or the one that "auto" takes."""
         return next((row for row in self.rows if row.chosen), None)
+
+    def __repr__(self) -> str:
+        return f"TopPreview({self.statement!r})"
 
     def __iter__(self) -> Iterator[MethodPreview]:
         return iter(self.rows)
@@ -92,9 +95,12 @@ class TopPreview(Tabular):
 
     @property
     def largest(self) -> int | float | None:
-        """The most that the c-th score can be for the number of people given, who have ``touched`` items each."""
+        """The most that the c-th score can be for the number of people given, who have ``touched`` items each.
+
+        None where scores may be negative, and without a number of people.
+        """
         question = self.question
-        if question.people is None or question.count is None:
+        if question.people is None or question.count is None or (question.sums and question.sums.low < 0):
             return None
         shared = question.people if question.touched is None else question.people * question.touched // question.count
         return question.shown(min(question.people, shared) * question.sensitivity)

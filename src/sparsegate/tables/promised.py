@@ -81,21 +81,29 @@ def hopeless(question: Question, total: int | None, people: int) -> tuple[str, s
     >>> hopeless(asked, 40_000, 1_000)[0], hopeless(asked, 40_000, 100_000)
     ('epsilon', None)
     """
-    largest = exact_count(people, "people") * question.sensitivity
+    span = exact_count(people, "people") * _span(question)
     everybody = f"an item that all {people:,} people have"
     if question.bar is not None and question.bar.never_below > people:
         return "above", f"must be lower for {people:,} people: {everybody} would never be kept"
     if question.observed and question.above is None and question.accounting.margin + 1 >= people:
         return "epsilon", f"must be larger for {people:,} people: {everybody} would more likely than not be left out"
     promise = None if question.observed else promise_of(question, total)
-    if promise is not None and (wrong := promise.least_wrong(largest)) > _HOPELESS:
+    if promise is not None and (wrong := promise.least_wrong(span)) > _HOPELESS:
         rule = f"must be larger for {people:,} people: even if {question.count:,} items had all of them, and the others"
         return "epsilon", f"{rule} nobody, a wrong item would be selected with probability {wrong:.3g}"
     bars = error_bars(question, total)
-    if bars is not None and bars[0] >= largest:
+    if bars is not None and bars[0] >= span:
         name = "answers_epsilon" if question.extra_answers else "epsilon"
         return name, f"must be larger for {people:,} people: the error bar of a count would be {bars[0]:,}"
     return None
+
+
+def _span(question: Question) -> int:
+    """How far apart one person can bring two scores, in steps: a sum that may fall as well as rise has both sides."""
+    if question.sums is None:
+        return 1
+    low, high = question.sums.steps
+    return max(high, 0) - min(low, 0)
 
 
 def refuse_hopeless(question: Question, total: int | None, people: int) -> None:
