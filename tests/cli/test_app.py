@@ -24,7 +24,7 @@ def test_version_prints_the_version(command) -> None:
     assert command("--version") == (0, f"sparsegate {sparsegate.__version__}\n", "")
 
 
-@pytest.mark.parametrize("place", ["sparsegate.cli.app.app", "sparsegate.cli.variants.print_plain"])
+@pytest.mark.parametrize("place", ["sparsegate.cli.app.app", "sparsegate.cli.variants.print_table"])
 def test_ctrl_c_is_one_line_and_exits_130(command, monkeypatch, place: str) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -215,3 +215,20 @@ def test_further_results_of_another_seed_are_not_mixed_in(tmp_path: Path) -> Non
 def test_further_experiments_need_a_folder() -> None:
     with pytest.raises(ParameterError, match="further needs a folder to write to; pass out="):
         run(datasets=["zipf"], further=True)
+
+
+def test_results_are_rows_and_columns_and_convert() -> None:
+    pytest.importorskip("matplotlib")
+    found = run(**GRID)
+    assert len(found) == len(list(found)) == CELLS
+    assert found[-1] == list(found)[-1]
+    assert found["method"] == [row["method"] for row in found]
+    assert found.to_pandas()["count"].tolist() == found.to_polars()["count"].to_list() == found["count"]
+    assert pa.table(found).equals(found.to_arrow())
+    assert found.to_dict()["schema"] == "sparsegate/evaluation/1"
+    assert found.to_dict()["items"][0]["method"] == found[0]["method"]
+    assert "ser_mean" in found._repr_html_()
+    (axes,) = found.plot().axes
+    assert len(axes.lines) == 3
+    with pytest.raises(IndexError):
+        found[99]

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
-from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
+from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import Claimed, Monotonic, read_number
 from sparsegate.cli.printing import grid, print_json, print_table, write_sheet
 from sparsegate.errors import ParameterError
@@ -54,7 +54,7 @@ def audit(
     seed: Annotated[int | None, typer.Option(help="Of the search; the mechanism draws its own noise.")] = None,
     variants: Annotated[bool, typer.Option("--variants", help="Audit every published variant instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: an object, with --variants an array.")] = False,
-    formats: Formats = None,
+    formats: ResultFormats = None,
 ) -> None:
     """Prove a lower bound on what a mechanism leaks; exit code 1 if it leaks more than it claims.
 
@@ -66,7 +66,7 @@ def audit(
     if variants and (centre or batch is not None):
         rule = "must not be given with --variants: the rows have the threshold 0, and are batches"
         raise ParameterError("centre" if centre else "batch", rule, next_step="leave it out")
-    form = chosen_formats(formats, as_json=as_json)[OUTPUT]
+    form = chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]
     options: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
+from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
 from sparsegate.cli.printing import facts, print_json, print_table
 from sparsegate.display.plain import amount_text
@@ -31,12 +31,12 @@ def loss(
     lattice: Annotated[bool, typer.Option("--lattice", help="Discrete noise, as in a run, not the paper's.")] = False,
     plot: Annotated[str | None, typer.Option(help="Draw the loss of all rows against questions here.")] = None,
     as_json: AsJson = False,
-    formats: Formats = None,
+    formats: ResultFormats = None,
 ) -> None:
     """What a variant really leaks: its tight epsilon, and two neighbours and an outcome that show it."""
     from sparsegate import privacy
 
-    form = chosen_formats(formats, as_json=as_json)[OUTPUT]
+    form = chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]
     variant(row)
     common: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}
     tight = privacy.tight_epsilon(row, queries=queries, **common)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.cli.formats import OUTPUT, Formats, chosen_formats
+from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import facts, grid, print_json, print_table
 from sparsegate.errors import ParameterError
@@ -35,13 +35,13 @@ def variants(
         str | None, typer.Argument(metavar="KEY", show_default=False, help="Say all about this one.")
     ] = None,
     as_json: AsJsonArray = False,
-    formats: Formats = None,
+    formats: ResultFormats = None,
 ) -> None:
     """The published sparse vector algorithms: how they differ, and which of them are private."""
     if key is not None and key not in VARIANTS:
         raise ParameterError("KEY", f"must be one of {', '.join(VARIANTS)}", key, "run `sparsegate variants`")
     rows = list(VARIANTS.values()) if key is None else [VARIANTS[key]]
-    if (form := chosen_formats(formats, as_json=as_json)[OUTPUT]) == "json":
+    if (form := chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]) == "json":
         print_json(rows, schema="variant")
     elif key is None:
         print_table(_overview(rows), form, title="sparse vector algorithms", after=LEGEND)

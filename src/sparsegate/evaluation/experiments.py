@@ -115,7 +115,7 @@ def run(
     further: bool = False,
     progress: Callable[[Progress], object] | None = None,
 ) -> ExperimentResults:
-    """Run the experiment; the result is a PyArrow table with a row for each case, see ``results.COLUMNS``.
+    """Run the experiment; the results have a row for each case, see ``results.COLUMNS``, and a PyArrow ``table``.
 
     NOT PRIVATE: thresholds are computed from the true scores, as in the paper.
 
