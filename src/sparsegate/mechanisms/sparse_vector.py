@@ -142,8 +142,8 @@ class SparseVector(Gate):
         given: Any = {"threshold": bar, "sensitivity": sensitivity, **options}
         if within is not None:
             for name in ("epsilon", "budget", "delta"):
-                if given.pop(name, None):
-                    raise ParameterError(name, "must not be given with within, which asks for an epsilon", within)
+                if value := given.pop(name, None):
+                    raise ParameterError(name, "must not be given with within, which asks for an epsilon", value)
             given["epsilon"] = least_epsilon(
                 within,
                 confidence=confidence,
