@@ -38,7 +38,7 @@ class ThreadedKeeper:
     def __init__(self, keeper: Keeper, limits: Limits, beside: ThreadedKeeper | None = None) -> None:
         self.keeper, self.practice = keeper, beside is not None
         self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
-        # A preview takes tens of milliseconds, a planned one hundreds: whoever looks at many can still ask, on a share of its own.
+        # A preview takes tens of milliseconds, a planned one hundreds: all have a share of their own.
         self.reading: OwnWork = OwnWork(limits) if beside is None else beside.reading
         self.planning: OwnWork = OwnWork(limits) if beside is None else beside.planning
         self._askers = anyio.CapacityLimiter(limits.asks)
