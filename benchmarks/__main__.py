@@ -32,6 +32,7 @@ MODULES = (
     "service",
     "served_start",
     "analysts",
+    "database",
     "served_database",
     "history",
 )

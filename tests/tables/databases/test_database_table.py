@@ -122,7 +122,7 @@ def test_names_that_are_not_there(store: Store) -> None:
         with pytest.raises(TableError, match="no column 'nowhere'"):
             store.top(count=1, domain=["a"], **{name: "nowhere"})
     for options in ({}, {"table": "visits", "sql": "SELECT 1"}):
-        with pytest.raises(ParameterError, match="table or sql"):
+        with pytest.raises(ParameterError, match="or a query in its place"):
             top(store.url, count=1, domain=["a"], **options)
     with pytest.raises(ParameterError, match="one database alone"):
         top([store.url, store.url], table="visits", count=1, domain=["a"])

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Select, TextClause, literal, literal_column, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    TextClause,
+    TextualSelect,
+    literal,
+    literal_column,
+    select,
+    text,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +46,7 @@ class DialectRows(Protocol):
     def rows(self) -> Select[Any]:
         """The rows (item, person), or (item). Items are compared and put in order by their code points."""
 
-    def candidates(self, labels: Sequence[Any]) -> Select[Any]:
+    def candidates(self, labels: Sequence[Any]) -> Select[Any] | TextualSelect:
         """Public labels as rows (item)."""
 
     def digest(self, *columns: str) -> ColumnElement[int]:

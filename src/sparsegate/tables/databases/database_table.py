@@ -44,7 +44,7 @@ class TableInDatabase(TableInPlace):
     def at(cls, place: str | Engine, *, table: str | None, sql: str | None) -> TableInDatabase:
         """In the database with this URL, or of this engine of SQLAlchemy's."""
         if (table is None) == (sql is None):
-            raise ParameterError("table", "or sql must be given for a database, and not both")
+            raise ParameterError("table", "must be given for a database, or a query in its place, and not both")
         engine = engine_at(place) if isinstance(place, str) else place
         return cls(partial(one_moment, engine), dialect=engine.dialect.name, table=table, sql=sql)
 
@@ -92,5 +92,5 @@ class TableInDatabase(TableInPlace):
 def _check_labels(labels: Sequence[str]) -> None:
     """Refuse labels that cannot be sent to a database, before anything is read."""
     joined = "".join(labels)
-    if "\0" in joined or any("\ud800" <= mark <= "\udfff" for mark in joined):
+    if "\0" in joined or joined.encode("utf-8", "replace").decode() != joined:
         raise ParameterError("domain", "must hold text of Unicode without a zero byte, for a database")

@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
     ColumnElement,
     Connection,
     Select,
     Text,
-    func,
-    literal,
+    TextualSelect,
+    bindparam,
+    column,
     literal_column,
-    select,
+    text,
 )
+from sqlalchemy.types import NullType
 
 from sparsegate.conditions import read_condition
 from sparsegate.conditions.postgres_sql import postgres_sql
@@ -33,7 +34,8 @@ from sparsegate.tables.engines.engine import DIGITS, SALT
 
 _TEXT: Final = '({0}::text COLLATE "C")'
 _LABELS: Final = {
-    **dict.fromkeys(("text", "varchar", "bpchar", "citext", "name", "uuid", "enum"), (STRING, _TEXT)),
+    "text": (STRING, '({0} COLLATE "C")'),
+    **dict.fromkeys(("varchar", "bpchar", "citext", "name", "uuid", "enum"), (STRING, _TEXT)),
     **dict.fromkeys(("int2", "int4", "int8", "oid"), (INTEGER, "{0}::bigint")),
     "whole numeric": (INTEGER, f"(CASE WHEN {{0}} BETWEEN {-(2**63)} AND {2**63 - 1} THEN {{0}}::bigint END)"),
 }
@@ -78,15 +80,22 @@ class PostgresRows:
     def rows(self) -> Select[Any]:
         return rows_of(self._place, self._columns, self._condition)
 
-    def candidates(self, labels: Sequence[Any]) -> Select[Any]:
-        kind: Any = BigInteger()
-        if isinstance(labels[0], str):
-            # A zero byte is in no text of PostgreSQL, and cannot be sent to it.
-            kind = Text()
-        unnested = func.unnest(literal(list(labels), ARRAY(kind)), type_=kind)
-        return select((unnested.collate("C") if isinstance(kind, Text) else unnested).label("item"))
+    def candidates(self, labels: Sequence[Any]) -> TextualSelect:
+        # Sent as one text, and as a parameter: the driver writes a list word by word, and the planner knows the length
+        # of an array that it is given.
+        numbers = isinstance(labels[0], int)
+        array = ",".join(map(str, labels) if numbers else (_quoted(label) for label in labels))
+        form = "unnest(CAST(:labels AS bigint[]))" if numbers else 'unnest(CAST(:labels AS text[])) COLLATE "C"'
+        listed = text(f"SELECT {form} AS item").bindparams(bindparam("labels", f"{{{array}}}", type_=NullType()))
+        return listed.columns(column("item", BigInteger() if numbers else Text()))
 
     def digest(self, *columns: str) -> ColumnElement[int]:
         joined = " || ':' || ".join(f"{column}::text" for column in columns)
         hashed = f"encode(sha256(convert_to('{SALT}' || {joined}, 'UTF8')), 'hex')"
         return literal_column(f"('x' || substr({hashed}, 1, {DIGITS}))::bit({4 * DIGITS})::bigint", BigInteger())
+
+
+def _quoted(label: str) -> str:
+    """A label as an array of PostgreSQL's has it."""
+    escaped = label.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
