@@ -119,10 +119,14 @@ def test_it_becomes_json_a_sheet_and_a_picture() -> None:
     assert "subset *" in found.sheet().columns["method"]
     assert found.chosen is not None
     curve = found.curve(found.chosen)
-    assert (Fraction(1, 2), found.chosen.within) in curve
+    assert (0.5, found.chosen.within) in curve
     assert all(more > less for (_, more), (_, less) in itertools.pairwise(curve))
-    axes = found.plot().axes[0]
-    assert len(axes.get_lines()) == 2 * len(found) + 1
+    recalls = [recall for _, recall in found.recall_curve(found.chosen)]
+    assert recalls[0] < recalls[-1] <= 1
+    promised, seen = found.plot().axes
+    assert (len(promised.get_lines()), len(seen.get_lines())) == (len(found) + 1, len(found))
+    assert promised.get_ylim()[1] > 10_000  # all people there are have their place in it
+    assert len(sg.preview(**ASKED, epsilon=0.5).plot().axes) == 1
 
 
 @pytest.mark.parametrize(

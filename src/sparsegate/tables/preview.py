@@ -137,6 +137,7 @@ def previewed(
         fixed=fixed,
         rows=tuple(rows),
         verdict=verdict,
+        ladder=ladder,
     )
 
 

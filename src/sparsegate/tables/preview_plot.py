@@ -1,15 +1,15 @@
-"""The picture of a preview: what each method promises against epsilon."""
+"""The picture of a preview: what each method promises against epsilon, and its recall on a stand-in."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.errors import load_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sparsegate.tables.previewed_methods import TopPreview
+    from sparsegate.tables.previewed_methods import MethodPreview, TopPreview
 
 # The colours of Okabe and Ito; a marker of its own tells each line apart without colour vision and in print.
 _LINES: Final = {
@@ -22,55 +22,45 @@ _LINES: Final = {
 
 
 def draw_preview(preview: TopPreview) -> Figure:
-    """A line for each method that promises something, a filled ring where it stands, and what a stand-in showed."""
-    figure: Figure = load_extra("matplotlib.figure", extra="plots").Figure(figsize=(7, 4.4), layout="constrained")
+    """A line for each method that promises something; beside it, where there is a stand-in, the recall there."""
+    panels = 1 if preview.ladder is None else 2
+    figure: Figure = load_extra("matplotlib.figure", extra="plots").Figure(
+        figsize=(7 if panels == 1 else 11, 4.4), layout="constrained"
+    )
     load_extra("matplotlib.backends.backend_agg", extra="plots").FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    promises, *recalls = figure.subplots(1, panels, squeeze=False)[0]
     for row in preview:
-        curve = preview.curve(row)
-        if not curve:
-            continue
+        _line(promises, row, preview.curve(row))
+    if (people := preview.question.people) is not None:
+        promises.axhline(people, color="#999999", linestyle=":", linewidth=1.2)
+        promises.text(
+            0.99, people, f"{people:,} people in all", transform=promises.get_yaxis_transform(), ha="right", va="bottom"
+        )
+    count, size = preview.question.count, "observed" if preview.total is None else f"{preview.total:,}"
+    promises.set_yscale("symlog", linthresh=1)  # 0 has its place, too
+    promises.yaxis.set_major_formatter("{x:,.0f}")
+    promises.set_ylim(bottom=0)
+    promises.set_ylabel(f"furthest below the true number {count:,}, {100 * preview.confidence:g} %")
+    promises.set_title(f"top {count:,} of {size} candidates: promised, whatever the data", fontsize=10, loc="left")
+    for axes in recalls:
+        for row in preview:
+            _line(axes, row, preview.recall_curve(row))
+        axes.set_ylim(0, 1.02)
+        axes.set_ylabel("recall: share of right items")
+        axes.set_title("seen on the public stand-in", fontsize=10, loc="left")
+    for axes in (promises, *recalls):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_xlabel("ε of the selection")
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    promises.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _line(axes: Any, row: MethodPreview, curve: list[tuple[float, float]]) -> None:
+    if curve:
         colour, marker = _LINES[row.method]
         label = f"{row.method}, would run" if row.chosen else row.method
         width = 2.2 if row.chosen else 1.2
-        points = [(float(epsilon), distance) for epsilon, distance in curve]
-        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, markersize=3.5, linewidth=width, label=label)
-        if row.like_within is not None:
-            axes.plot(
-                [float(row.epsilon)],
-                [row.like_within],
-                color=colour,
-                marker=marker,
-                markersize=9,
-                fillstyle="none",
-                linestyle="",
-            )
-    axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=1)  # nobody too low is 0, and has its place, too
-    axes.set_ylim(bottom=-0.1)
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    if (people := preview.question.people) is not None:
-        axes.axhline(people, color="#999999", linestyle=":", linewidth=1.2)
-        axes.annotate(
-            f"{people:,} people in all",
-            (0.99, people),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            fontsize=8,
-        )
-    sure = f"{100 * preview.confidence:g} %"
-    note = "\nlarge hollow marks: seen on the stand-in" if any(row.like_within is not None for row in preview) else ""
-    axes.set_xlabel(f"ε of the selection{note}")
-    axes.set_ylabel(f"furthest below the true number {preview.question.count:,}, {sure}")
-    size = "observed" if preview.total is None else f"{preview.total:,}"
-    axes.set_title(
-        f"top {preview.question.count:,} of {size} candidates: what is promised, whatever the data",
-        fontsize=10,
-        loc="left",
-    )
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
-    return figure
+        axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, markersize=3.5, linewidth=width, label=label)

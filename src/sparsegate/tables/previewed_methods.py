@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +19,8 @@ from sparsegate.tables.question import Question
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sparsegate.evaluation.ranked import Ladder
 
 SCHEMA: Final = "sparsegate/preview/1"
 _CURVE: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
@@ -47,7 +50,8 @@ class MethodPreview:
 class TopPreview(Tabular):
     """The accuracy to expect of a release; ``chosen`` is the row of the method that would run.
 
-    ``verdict`` says why the release is hopeless for the number of people given, and is None where it is not.
+    ``verdict`` says why the release is hopeless for the number of people given, and is None where it is not. ``ladder``
+    are the counts of the stand-in.
     """
 
     question: Question
@@ -57,6 +61,7 @@ class TopPreview(Tabular):
     fixed: bool
     rows: tuple[MethodPreview, ...]
     verdict: str | None
+    ladder: Ladder | None = None
 
     @cached_property
     def chosen(self) -> MethodPreview | None:
@@ -169,18 +174,25 @@ class TopPreview(Tabular):
 
         return draw_preview(self)
 
-    def curve(self, row: MethodPreview) -> list[tuple[Fraction, int | float]]:
+    def curve(self, row: MethodPreview) -> list[tuple[float, float]]:
         """(epsilon, within) of a method, from a tenth of its epsilon to ten times."""
-        found = []
+        asked = ((question, promised(question, self.total, self.confidence)) for question in self._around(row))
+        return [(float(question.epsilon), distance) for question, distance in asked if distance is not None]
+
+    def recall_curve(self, row: MethodPreview) -> list[tuple[float, float]]:
+        """(epsilon, recall) of a method on the stand-in, in few runs; empty where there is none."""
+        if self.ladder is None:
+            return []
+        from sparsegate.evaluation.stand_ins import on_stand_in
+
+        asked = ((each, on_stand_in(each.request, self.ladder, confidence=0.95, runs=50)) for each in self._around(row))
+        return [(float(question.epsilon), seen.recall) for question, seen in asked if seen is not None]
+
+    def _around(self, row: MethodPreview) -> Iterator[Question]:
+        """The question for this method at a tenth of its epsilon, and up to ten times that, as far as it fits."""
         for factor in _CURVE:
-            try:
-                question = by_method(self.question, row.method, row.epsilon * factor)
-                distance = promised(question, self.total, self.confidence)
-            except ParameterError:
-                continue
-            if distance is not None:
-                found.append((row.epsilon * factor, distance))
-        return found
+            with suppress(ParameterError):
+                yield by_method(self.question, row.method, row.epsilon * factor)
 
 
 def by_method(question: Question, method: str, epsilon: Number) -> Question:
