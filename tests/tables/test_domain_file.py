@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars
 import pytest
 from tests.support.accounts import Noted
 from tests.tables.conftest import table
 
-from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.tables.domain import public_domain
 from sparsegate.tables.domain_file import read_labels, split_column
@@ -100,3 +101,15 @@ def test_nothing_is_charged_where_the_file_is_wrong(folder: Path) -> None:
 def test_a_colon_in_the_name_of_a_file_that_is_there_is_part_of_the_name(folder: Path) -> None:
     assert split_column("odd:name.csv") == ("odd:name.csv", "")
     assert split_column("odd:name.csv:page") == ("odd:name.csv", "page")
+
+
+@pytest.mark.parametrize("name", ["latin.csv", "latin.txt", "wide.csv"])
+@pytest.mark.parametrize("data", [None, "visits.csv"], ids=["table", "file"])
+def test_a_public_file_that_is_not_utf8_is_to_be_saved_so(tmp_path: Path, name: str, data: str | None) -> None:
+    """``encoding`` is that of the data, and would not help."""
+    text = "page\n/home\ncafé\n"
+    (tmp_path / name).write_bytes(text.encode("utf-16" if "wide" in name else "latin-1"))
+    (tmp_path / "visits.csv").write_text("page,visitor\n/home,1\n")
+    source = polars.DataFrame({"page": ["/home"], "visitor": [1]}) if data is None else tmp_path / data
+    with pytest.raises((ParameterError, TableError), match="is not UTF-8 text[:;] save it in UTF-8"):
+        top_items(source, item="page", user="visitor", count=1, epsilon=1, domain=tmp_path / name)

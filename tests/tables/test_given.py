@@ -107,8 +107,9 @@ def test_the_table_is_no_domain_of_its_own(folder: Path) -> None:
         Path(f"{folder}/visits.csv:page"),
         folder / ".." / folder.name / "visits.csv",
     ):
-        with pytest.raises(ParameterError, match="which items are in it is private data"):
-            sg.top_items(folder / "visits.csv", **ASK, domain=domain)
+        for form in ({}, {"encoding": "latin-1"}):
+            with pytest.raises(ParameterError, match="which items are in it is private data"):
+                sg.top_items(folder / "visits.csv", **ASK, **form, domain=domain)
 
 
 @pytest.mark.parametrize(

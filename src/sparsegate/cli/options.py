@@ -39,9 +39,7 @@ Format = Annotated[
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(
-        metavar="TEXT", help="Between columns or items: , or \\\\t.", rich_help_panel=INPUT, show_default=False
-    ),
+    typer.Option(metavar="TEXT", help="Between columns or items: , or \\t.", rich_help_panel=INPUT, show_default=False),
 ]
 Encoding = Annotated[
     str | None,

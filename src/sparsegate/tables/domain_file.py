@@ -7,13 +7,16 @@ whole numbers or strings, by a rule that looks at types alone. The file is publi
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import identifier
-from sparsegate.tables.engine_errors import quiet
+from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.files import DATABASES, expand, kind_of
+from sparsegate.tables.text_files import NO_TEXT
 from sparsegate.tables.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,9 +39,10 @@ def file_labels(
     The column is the one named behind a colon, the only one of the file, or the one called like the item.
     """
     file, column = split_column(domain)
-    if any(kind_of(name) in DATABASES for name in expand([file])):
-        raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
-    public = workspace.open([file])
+    with _public():
+        if any(kind_of(name) in DATABASES for name in expand([file])):
+            raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
+        public = workspace.open([file])
     there = public.columns
     column = column or (there[0] if len(there) == 1 else item)
     if column not in there:
@@ -48,10 +52,22 @@ def file_labels(
         whole_numbers("held", kind) if kind.endswith("INT") or kind == "INTEGER" else f"TRY_CAST(held AS {kind})"
     )
     held = public.select(f"{identifier(column)} AS held, {converted} AS label").filter("held IS NOT NULL")
-    ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()
+    with _public(), workspace.explained(workspace.files, workspace.kind), quiet(f"{file} cannot be read"):
+        ((lost,),) = held.aggregate("count(*) - count(label)").fetchall()
     if lost:
         raise ParameterError(parameter, f"must hold values of the item's type, {kind}", next_step="convert them")
     return held.select("label")
+
+
+@contextmanager
+def _public() -> Iterator[None]:
+    """Where an error speaks of a public file: of its encoding nothing can be said, so that it must be UTF-8."""
+    try:
+        yield
+        return
+    except TableError as error:
+        reason = str(error).replace(NO_TEXT, "save it in UTF-8")
+    raise_alone(TableError(reason))
 
 
 def whole_numbers(held: str, kind: str = "BIGINT") -> str:

@@ -127,7 +127,9 @@ class GivenFiles(Given):
         from sparsegate.tables.files import expand
 
         public, _ = split_column(place)
-        if {Path(file).resolve() for file in expand([public])} & {Path(file).resolve() for file in self.files}:
+        if {Path(file).resolve() for file in expand([public])} & {
+            Path(file).resolve() for file in self.workspace.meant
+        }:
             rule = f"must not be the table itself: which {labels} are in it is private data"
             raise ParameterError(parameter, rule, public, next_step)
 

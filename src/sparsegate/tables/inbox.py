@@ -24,12 +24,15 @@ class Inbox:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._shown: dict[str, str] = {}
+        self.meant: list[str] = []
+        """The owner's own files, whatever is read in their place."""
 
     def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
         """The paths to read."""
         files: list[str] = []
         for pattern in patterns:
             files += [self._standard_input()] if pattern == STANDARD_INPUT else expand([pattern])
+        self.meant = files
         if form.foreign is not None:
             files = [self._rewritten(file, form, form.foreign) for file in files]
         return files

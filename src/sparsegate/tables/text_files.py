@@ -128,7 +128,7 @@ def rewritten(file: str, encoding: str, target: Path, shown: str) -> None:
             shutil.copyfileobj(text, kept, _CHUNK)
         return
     except UnicodeError:
-        reason = f"{shown} is not written in {encoding}; {NO_TEXT}"
+        reason = f"{shown} is not written in {encoding}; pass another encoding="
     except (OSError, EOFError):
         reason = f"{shown} cannot be read, or the disk is full"
     raise_alone(TableError(reason))

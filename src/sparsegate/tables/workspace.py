@@ -126,6 +126,11 @@ class Workspace:
         files = self.receive(patterns, form)
         return self.run(lambda: self.open(files, form=form, **options))
 
+    @property
+    def meant(self) -> Sequence[str]:
+        """The owner's files, of which ``files`` are read: they differ where text is written anew."""
+        return self._inbox.meant
+
     def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
         """The files in UTF-8, standard input among them."""
         return self._inbox.receive(patterns, form)

@@ -147,7 +147,7 @@ def open_engine(table: Any) -> Engine:
     try:
         frame = framed(table)
     except (TypeError, AttributeError):
-        raise TableError(f"table must be {KNOWN}, not a {type(table).__name__}") from None
+        raise TableError(f"data must be {KNOWN}, or the path of a file, not a {type(table).__name__}") from None
     kind = frame.implementation
     if kind.is_pandas() or kind.is_polars() or kind.is_pyarrow():
         from sparsegate.tables.engines.dataframes import InMemory
@@ -161,4 +161,4 @@ def open_engine(table: Any) -> Engine:
         from sparsegate.tables.engines.spark import Cluster
 
         return Cluster(frame)
-    raise TableError(f"table must be {KNOWN}; convert this one, of {kind.value}, to one of them")
+    raise TableError(f"data must be {KNOWN}; convert this one, of {kind.value}, to one of them")
