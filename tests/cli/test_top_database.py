@@ -1,4 +1,4 @@
-"""`sparsegate top` on a database by its URL: counted where it lives, charged and kept like a file."""
+"""`sparsegate top` and `watch` on a database by its URL: counted where it lives, charged and kept like a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.cli.conftest import ASK, PAGES, Command
+from tests.support.in_database import Store
+from tests.support.postgres_cluster import Cluster
 
 from sparsegate.ledger.ledger import Ledger
 
@@ -49,3 +51,21 @@ def test_what_is_wrong_is_said_in_the_words_of_the_command_line(command: Command
     assert code != 0
     assert "cannot be reached" in " ".join(err.split())
     assert "hunter2" not in out + err
+
+
+def test_a_watch_of_a_database_counts_there(command: Command, folder: Path, cluster: Cluster) -> None:
+    store = Store(cluster.database())
+    store.fill(ROWS)
+    asked = ("--threshold", "500", "--cutoff", "1", "--epsilon", "30", "--user", "visitor")
+    conditions = ("--where", "page = 'nowhere'", "--where", "page IN ('/home', '/pay')")
+    code, out, err = command("watch", store.url, "--table", "visits", *asked, *conditions)
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["below", "ABOVE", "closed:"]
+    for options, words in (
+        (("--where", "nowhere = 1"), "nowhere"),
+        (("--where", "page = 'a'", "--encoding", "latin-1"), "--encoding is for files of text"),
+        (("--where", "page = 'a'", "--sql", "SELECT 1"), "--table must be given for a database"),
+    ):
+        code, out, err = command("watch", store.url, "--table", "visits", *asked, *options)
+        assert (code, out) == (2, "")
+        assert words in " ".join(err.split())

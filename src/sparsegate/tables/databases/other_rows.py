@@ -113,10 +113,8 @@ def exact(connection: Connection, asked: ColumnElement[Any], kind: str) -> bool:
     equal = connection.execute(select(func.count()).select_from(cells.join(other, cells.c.item == other.c.item)))
     grouped = select(cells.c.item).group_by(cells.c.item).subquery()
     groups = connection.execute(select(func.count()).select_from(grouped)).scalar_one()
-    ordered = connection.execute(select(place, cells.c.item))
-    return different == equal.scalar_one() == groups == len(probes) and [
-        value for _, value in sorted(ordered.all())
-    ] == sorted(probes)
+    ordered = [value for _, value in sorted(connection.execute(select(place, cells.c.item)).all())]
+    return different == equal.scalar_one() == groups == len(probes) and ordered == sorted(probes)
 
 
 def _type(value: Any) -> Any:
