@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import islice
 from typing import Any
 
 from sparsegate.display.plain import printable, rounded
@@ -67,7 +68,7 @@ class Sheet:
     def html(self, *, most: int | None = None) -> str:
         """A piece of HTML with its own style, for a notebook; of long results the first ``most`` rows."""
         total = len(next(iter(self.columns.values()), ()))
-        shown = list(self.rows)[:most]
+        shown = list(islice(self.rows, most))
         left = f'<p class="brief">and {total - len(shown):,} more</p>' if total > len(shown) else ""
         largest = max((row[list(self.columns).index(self.bars)] for row in shown), default=0) if self.bars else 0
         head = "".join(f"<th{self._class(name)}>{_html(name)}</th>" for name in self.columns)
