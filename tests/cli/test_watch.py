@@ -245,3 +245,18 @@ def test_a_file_of_conditions_has_each_bad_line_named_before_anything_is_paid(co
     assert second.startswith(f"sparsegate: {listed}:5: where ")
     assert "2 of 4 conditions are refused, nothing was spent" in last
     assert len(ledger.entries()) == 1
+
+
+def test_baskets_standard_input_and_encodings_are_watched_too(command, tmp_path: Path) -> None:
+    """A thousand baskets against 500, with epsilon 10 for two answers: nothing fails by chance."""
+    baskets = ("--format", "baskets", "--separator", ";", "--encoding", "utf-16")
+    raw = ("café;rye\n" * 1000).encode("utf-16")
+    (tmp_path / "x").write_bytes(raw)
+    gate = ("--user", "user", "--threshold", "500", "--cutoff", "2", "--epsilon", "10")
+    for source in (tmp_path / "x", "-"):
+        code, out, err = command("watch", source, *baskets, *gate, "--where", "item = 'café'", stdin=raw)
+        assert (code, err) == (0, "")
+        assert "ABOVE  item = 'café'" in out
+    code, out, err = command("watch", "-", *gate, "--conditions", "-", stdin="true\n")
+    assert (code, out) == (2, "")
+    assert "--conditions must not be standard input" in err

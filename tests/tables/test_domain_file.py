@@ -113,3 +113,12 @@ def test_a_public_file_that_is_not_utf8_is_to_be_saved_so(tmp_path: Path, name: 
     source = polars.DataFrame({"page": ["/home"], "visitor": [1]}) if data is None else tmp_path / data
     with pytest.raises((ParameterError, TableError), match="is not UTF-8 text[:;] save it in UTF-8"):
         top_items(source, item="page", user="visitor", count=1, epsilon=1, domain=tmp_path / name)
+
+
+def test_a_column_of_an_odd_file_may_be_named_and_only_then(tmp_path: Path) -> None:
+    """Without a name the first line may be a label, which would be lost."""
+    path = tmp_path / "odd.csv"
+    path.write_text("2019,,x,x\n/home,1,2,3\n")
+    assert read_labels(Path(f"{path}:2019"), item="page", whole=False) == ["/home"]
+    with pytest.raises(TableError, match="must hold its column names"):
+        read_labels(path, item="2019", whole=False)

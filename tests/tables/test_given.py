@@ -11,6 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas
 import polars
 import pytest
 
@@ -73,7 +75,7 @@ def test_every_domain_meets_the_items_of_a_file(folder: Path, name: str) -> None
     for domain in (folder / "pages.txt", ["/home", "/docs"], "observed"):
         delta = 1e-6 if domain == "observed" else 0
         assert sg.top_items(folder / name, **ASK, domain=domain, delta=delta).items == ("/home",)
-    for numbers in (1000, range(1000)):
+    for numbers in (1000, range(1000), [7, 8], {7, 9}, np.arange(9), polars.Series([7, 1]), pandas.Series([7])):
         assert sg.top_items(folder / name, **ASK | {"item": "number"}, domain=numbers).items == (7,)
 
 

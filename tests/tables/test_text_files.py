@@ -148,6 +148,13 @@ def test_standard_input_may_hold_baskets_and_is_read_once(stdin) -> None:
         read("-", "-", form={"format": "fimi"})
 
 
+def test_where_there_is_no_standard_input_a_file_is_asked_for(monkeypatch) -> None:
+    for nothing in (None, io.StringIO()):  # as in a window, and in a notebook
+        monkeypatch.setattr("sys.stdin", nothing)
+        with pytest.raises(TableError, match="name a file"):
+            read("-")
+
+
 def test_a_wait_for_standard_input_is_in_the_thread_that_gets_signals(monkeypatch) -> None:
     """Elsewhere Ctrl-C would wait for the input to end."""
     threads = []

@@ -40,9 +40,10 @@ def file_labels(
     """
     file, column = split_column(domain)
     with _public():
-        if any(kind_of(name) in DATABASES for name in expand([file])):
+        kinds = {kind_of(name) for name in expand([file])}
+        if kinds & set(DATABASES):
             raise ParameterError(parameter, "must be a file of labels, not a database", file, "export the column first")
-        public = workspace.open([file])
+        public = workspace.open([file], columns=[column] if column and kinds == {"CSV"} else None)
     there = public.columns
     column = column or (there[0] if len(there) == 1 else item)
     if column not in there:

@@ -106,8 +106,7 @@ class GivenFiles(Given):
             # The name of an enumeration is the list of its values, which an error must not hold.
             kind = "VARCHAR" if kind.startswith("ENUM") else kind
             return file_labels(self.workspace, place, item=item, kind=kind), self.table
-        numbers = isinstance(domain, int | range) and not isinstance(domain, bool)
-        return domain, self.numbers([item]) if numbers else self.table
+        return domain, self.numbers([item]) if _whole(domain) else self.table
 
     def numbers(self, columns: Sequence[str]) -> Any:
         from sparsegate.tables.domain_file import whole_numbers
@@ -175,6 +174,15 @@ def given(
         yield GivenFiles(
             table=rows, user=workspace.people, workspace=workspace, files=workspace.files, kind=workspace.kind
         )
+
+
+def _whole(domain: Any) -> bool:
+    """Whether the public labels are whole numbers, and not text."""
+    if isinstance(domain, list | tuple | set | frozenset):
+        return bool(domain) and all(_whole(label) for label in domain)
+    kind = getattr(domain, "dtype", None)  # of an array or a series, of whatever library
+    whole = isinstance(domain, int | range) or (kind is not None and "int" in str(kind).lower())
+    return whole and not isinstance(domain, bool)
 
 
 def _paths(data: Any) -> list[str] | None:

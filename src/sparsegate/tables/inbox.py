@@ -40,8 +40,11 @@ class Inbox:
     def _standard_input(self) -> str:
         if self._shown:
             raise TableError("standard input can be read only once; name it once")
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:  # a notebook, or a program without one
+            raise TableError("standard input cannot be read here; name a file")
         with quiet("standard input cannot be read"):
-            kept = str(keep_stream(sys.stdin.buffer, self._folder))
+            kept = str(keep_stream(stream, self._folder))
         self._shown[kept] = "standard input"
         return kept
 
