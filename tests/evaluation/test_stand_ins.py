@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ def test_a_file_of_counts_is_read(tmp_path: Path) -> None:
         stand_in("nowhere.csv", total=3)
 
 
+@cache
 def ladder(name: str) -> Ladder:
     if name == "zipf":
         return stand_in("zipf", total=10_000)

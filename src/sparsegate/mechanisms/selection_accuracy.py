@@ -51,9 +51,10 @@ So i = 0, which c scores 0, one -t and all others -g attain (r = 1). QED. A set 
 l >= -N, the others l <= N: none is selected with a probability above 1 / (1 + (C - 1) exp(-2 a N)).
 
 *Mirrored*: every item of a score above q_c + W is selected, with the same probability (for "subset" where d >= 2 c).
-*Noise*: at most c - 1 items are that high. If one of them is left out, at least 2 of the d - c + 1 or more others beat
-it. Lower and raise as above: the second of n + 1 noises exceeds g + the least of c - 1. The second of n + 1 is at most
-the largest of any n of them, and the least of c - 1 is no less than that of c. *Subset*: with signs turned, S is what
+*Noise*: let h items have more than q_c, h < c. If one that has q_c + g or more is left out, c others beat it, at most
+h - 1 of them among the h, and so c - h + 1 of the d - h that have q_c at most: the (c-h+1)-th of d - h noises exceeds g
++ the least of h. It is at most the largest of any n of them, as c - h are left out of those, and the least of h is no
+less than that of c. *Subset*: with signs turned, S is what
 is left out of d - c items selected; the theorem for d - c in place of c has the smaller R, as d - c >= c.
 
 **A public threshold** ("sparse-vector", "retraversal") promises nothing of the kind: a threshold far below q_c lets the
