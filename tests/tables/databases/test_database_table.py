@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support.in_database import ODD, Meanwhile, Store, in_memory, top
 
 from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.online.online_answers import OnlineAnswers
 
 CELLS = [(ODD[place % len(ODD)], place % 7 * (place % 5)) for place in range(150)] + [(None, 3), ("a", None)]
 QUESTIONS: list[dict[str, Any]] = [
@@ -29,12 +30,17 @@ def test_equal_rows_and_seeds_give_equal_items(store: Store, question: dict[str,
     expected = top(in_memory(CELLS), **question)
     assert expected.items
     assert store.top(**question) == expected
+
+
+def test_a_database_is_named_in_any_way(store: Store) -> None:
+    store.fill(CELLS)
+    question, expected = QUESTIONS[0], store.top(**QUESTIONS[0])
     assert top(store.engine, table="visits", **question) == expected
     assert top(store.engine.url, table="visits", **question) == expected
     assert store.top(sql="SELECT page, visitor FROM visits WHERE ':x' <> '%' -- all", **question) == expected
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cells=st.lists(st.tuples(st.integers(-3, 9000), st.none() | st.integers(0, 9)), min_size=1, max_size=60),
     domain=st.sampled_from([20, 9000, range(5), [1, 2, 2**63 - 1, -3]]),
@@ -136,6 +142,21 @@ def test_what_does_not_work_there_is_refused_by_name(store: Store, options: dict
     with pytest.raises(ParameterError) as caught:
         store.top(**{"count": 1, "domain": ["a"]} | options)
     assert caught.value.parameter == next(iter(options))
+
+
+def test_online_answers_need_a_copy(store: Store) -> None:
+    store.fill(CELLS)
+    with pytest.raises(ParameterError, match="copy the table to Parquet"):
+        OnlineAnswers(
+            store.url,
+            {"page": ["a", "b"]},
+            table="visits",
+            user="visitor",
+            epsilon=1,
+            cutoff=1,
+            tolerance=9,
+            population=9,
+        )
 
 
 def test_a_domain_that_is_too_small_is_refused_before_it_is_counted(store: Store) -> None:

@@ -22,6 +22,7 @@ from sparsegate.noise import Source
 from sparsegate.tables.columns import INTEGER, check_columns
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.given import Given, given
+from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.online.accuracy import STEP
 from sparsegate.tables.online.categories import WEIGHT_BITS, Cells, Integers
 from sparsegate.tables.online.cell_counts import count_cells
@@ -312,6 +313,8 @@ class OnlineAnswers:
 
 
 def _counted(opened: Given, cells: Cells, *, only_one: bool) -> Integers:
+    if isinstance(opened.table, TableInPlace):
+        raise ParameterError("data", "must not stay in a database here", next_step="copy the table to Parquet first")
     numbers = [name for place, name in enumerate(cells.names) if cells.kind(place) == INTEGER]
     with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
         check_columns(engine.frame.collect_schema().names(), cells.names)
