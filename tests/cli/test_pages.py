@@ -24,6 +24,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: Path) -> None:
     query = "SELECT 'DE' AS country, '/page/' || range % 90 AS page, range % 500 AS visitor FROM range(9000)"
     duckdb.sql(query).write_parquet("visits.parquet")
+    orders = "SELECT 'p' || range % 20 AS product, range % 500 AS customer, range % 90 AS amount FROM range(9000)"
+    duckdb.sql(orders).write_csv("orders.csv")
+    duckdb.sql("SELECT 'p' || range AS product FROM range(20)").write_csv("products.csv")
+    (folder / "countries.csv").write_text("code\nDE\nFR\n")
     blocks = re.findall(r"```sh\n(.*?)```", (DOCS / "top.md").read_text(encoding="utf-8"), re.DOTALL)
     commands = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     assert len(commands) >= 9
