@@ -7,12 +7,14 @@ import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.support.untouchable import Untouchable
 
 from sparsegate.errors import ParameterError
+from sparsegate.ledger.ledger import Ledger
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selected import Selection
 from sparsegate.mechanisms.selection import Request, by_label, select_top
@@ -262,3 +264,23 @@ def test_what_reads_alike_or_shows_its_address_is_in_the_order_of_coins(kind: ty
     orders = [as_set.shown_order(labels) for _ in range(3)]  # 3 equal ones of 20 labels: once in (20!)**2
     assert all(sorted(order) == list(range(20)) for order in orders)
     assert len(set(map(tuple, orders))) > 1
+
+
+class Mute:
+    """Cannot be read at all."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("kind", [Mute, type("Addressed", (), {})])
+def test_labels_that_cannot_be_read_lose_nothing_that_is_paid_for(tmp_path: Path, kind: type) -> None:
+    labels = [kind() for _ in range(3)]
+    with Ledger.create(tmp_path / "x.ledger", dataset="d", budget=9) as ledger:
+        chosen = select(dict.fromkeys(labels, 5), count=2, ledger=ledger)
+        kept = ledger.release(2).gave[0]
+    assert {row["item"] for row in kept["items"]} == {f"<{kind.__qualname__}>"}
+    assert kept["schema"] == "sparsegate/selection/1"
+    assert set(map(id, chosen.items)) <= set(map(id, labels))
+    assert "0x" not in chosen._repr_html_()
+    assert chosen.to_pandas()["item"].tolist() == [f"<{kind.__qualname__}>"] * 2

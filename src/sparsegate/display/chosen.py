@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
-from sparsegate.display.plain import plain
+from sparsegate.display.plain import plain, plain_label
 from sparsegate.display.tabular import Tabular
 
 
@@ -53,7 +53,7 @@ def published_items(chosen: Iterable[Chosen], *, ranked: bool) -> list[dict[str,
     """
     return [
         ({"rank": rank} if ranked else {})
-        | {"item": plain(one.item)}
+        | {"item": plain_label(one.item)}
         | ({} if one.estimate is None else {"estimate": plain(one.estimate)})
         for rank, one in enumerate(chosen, start=1)
     ]

@@ -68,6 +68,28 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, Sequence) else str(value)
 
 
+def plain_label(label: Any) -> Any:
+    """What an item is called, as JSON takes it: a number or text, a tuple as a list, anything else as it reads.
+
+    Nothing here fails, because what is named is paid for; and nothing tells an address.
+
+    >>> plain_label(("a", 1)), plain_label(Fraction(1, 2)), plain_label(object())
+    (['a', 1], '1/2', '<object>')
+    """
+    if type(label).__module__ == "numpy" and not getattr(label, "ndim", 1):
+        label = label.item()
+    if isinstance(label, tuple):
+        return [plain_label(part) for part in label]
+    if label is None or isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label)):
+        return label
+    kind: Any = type(label)
+    addressed = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
+    try:
+        return f"<{kind.__qualname__}>" if addressed else str(label)
+    except Exception:
+        return f"<{kind.__qualname__}>"
+
+
 def rounded(estimate: float, bar: float) -> str:
     """A noisy count, or a noisy sum to two digits of its error bar: more of them would be noise.
 

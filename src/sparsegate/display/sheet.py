@@ -12,7 +12,7 @@ from html import escape
 from itertools import islice
 from typing import Any
 
-from sparsegate.display.plain import printable, rounded
+from sparsegate.display.plain import plain_label, printable, rounded
 from sparsegate.errors import SparsegateWarning
 
 _MARKED = re.compile(r"([\\`*_\[\]<>|~&$#]|:(?=//))")
@@ -125,7 +125,7 @@ class Sheet:
     def _text(self, name: str, cell: Any) -> str:
         if name == self.bars and self.precision is not None:
             return rounded(cell, self.precision)
-        return _number(cell) if name in self.numbers else str(cell)
+        return _number(cell) if name in self.numbers else str(plain_label(cell))
 
     def _cells(self, row: Sequence[Any], largest: float) -> Iterable[str]:
         for name, text, cell in zip(self.columns, self._texts(row), row, strict=True):

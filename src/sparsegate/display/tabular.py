@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from sparsegate.display.plain import plain_label
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import load_extra
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _EXTRA = "frames"
 _SHOWN_ROWS = 100
-_LABELS = (str, int, float)
+_LABELS = {str, int, float, bool}
 
 
 class Tabular:
@@ -102,4 +103,6 @@ def labels(values: Sequence[Any]) -> list[Any]:
     """
     kinds = set(map(type, values))
     fits = all(not isinstance(value, int) or abs(value) < 2**63 for value in values)
-    return list(values) if len(kinds) <= 1 and kinds <= {*_LABELS, bool} and fits else [str(value) for value in values]
+    if len(kinds) <= 1 and kinds <= _LABELS and fits:
+        return list(values)
+    return [str(plain_label(value)) for value in values]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sparsegate.budget import Budget
 from sparsegate.display.bar_chart import bar_chart
 from sparsegate.display.chosen import ChosenTable, published_items
-from sparsegate.display.plain import amount_text
+from sparsegate.display.plain import amount_text, plain_label
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.accounting import Accountant, selection_event
@@ -97,7 +97,7 @@ class Selection(ChosenTable):
             step = "method='noisy-scores' with touched= gives them"
             raise ParameterError("plot", "needs estimates to draw", next_step=step)
         return bar_chart(
-            [str(label) for label in self._labels()],
+            [str(plain_label(label)) for label in self._labels()],
             self.estimates.tolist(),
             error_bar=self.error_bar,
             error_bar_all=self.error_bar_all,

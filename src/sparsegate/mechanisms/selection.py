@@ -244,7 +244,8 @@ def select_top(
         error_bar=None if ready.estimated is None else ready.estimated.error_bar(CONFIDENCE),
         error_bar_all=None if ready.estimated is None else ready.estimated.error_bar_all(CONFIDENCE),
     )
-    picks.keep({"release": "select_top", **selection.to_dict()})
+    if ledger is not None:
+        picks.keep({"release": "select_top", **selection.to_dict()})
     return selection
 
 
