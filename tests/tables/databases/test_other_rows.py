@@ -150,3 +150,11 @@ def test_one_without_a_moment_is_refused() -> None:
         fill(engine, "page VARCHAR, visitor INTEGER")
         with pytest.raises(TableError, match="timeless has no transaction that sees one moment"):
             top(engine, table="visits", count=1, domain=["a"])
+
+
+def test_a_whole_number_beyond_64_bits_is_dropped(engine: sqlalchemy.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of such databases none is at hand: 8 bits stand for 64."""
+    monkeypatch.setattr(other_rows, "MOST_LABEL", 127)
+    fill(engine, "page BIGINT, visitor INTEGER", [(page, visitor) for page in (127, 128) for visitor in range(200)])
+    found = top(engine, table="visits", count=2, domain="observed", delta=0.01, epsilon=100, max_items_per_user=None)
+    assert found.items == (127,)

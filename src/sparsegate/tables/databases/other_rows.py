@@ -39,7 +39,7 @@ from sqlalchemy import (
 )
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import INTEGER, STRING, check_columns, check_table
+from sparsegate.tables.columns import INTEGER, MOST_LABEL, STRING, check_columns, check_table
 from sparsegate.tables.databases.asked_rows import AskedRows
 
 PROBES: Final[dict[str, tuple[Any, ...]]] = {
@@ -86,7 +86,11 @@ class OtherRows:
             self._columns.append(person.label("person"))
 
     def rows(self) -> Select[Any]:
-        return select(*self._columns)
+        chosen = select(*self._columns)
+        if self.kind != INTEGER:
+            return chosen
+        low, high = (literal(end, BigInteger()) for end in (-MOST_LABEL - 1, MOST_LABEL))
+        return chosen.where(self._columns[0].element.between(low, high))  # BIGINT UNSIGNED goes on
 
     def candidates(self, labels: Sequence[Any]) -> Select[Any]:
         if len(labels) > MOST_LISTED:
