@@ -15,6 +15,7 @@ from tests.support.selection_laws import laplace_mass, laplace_tail, peeled, sub
 
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import Method, simulate
+from sparsegate.mechanisms import selection_accuracy
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.mechanisms.selection_accuracy import (
@@ -201,3 +202,20 @@ def test_a_confidence_that_nothing_can_be_promised_for_is_refused(confidence: fl
     case = Promise(beyond=lambda gap: 0.0, least_wrong=lambda people: 0.0)
     with pytest.raises(ParameterError, match="confidence must lie between"):
         case.within(confidence)
+
+
+@pytest.mark.parametrize(("count", "total"), [(1, 2), (10, 20), (50, 40_000), (1_000, 1_001)])
+@pytest.mark.parametrize("kind", ["noisy", "one-shot"])
+def test_a_finer_grid_hardly_makes_the_promise_smaller(
+    monkeypatch: pytest.MonkeyPatch, kind: str, count: int, total: int
+) -> None:
+    scale, found = 10**6, []
+    for cells in (1, 16):
+        monkeypatch.setattr(selection_accuracy, "GRID", GRID / cells)
+        case = (
+            noisy_case(scale=Fraction(scale), count=count, total=total)
+            if kind == "noisy"
+            else one_shot_case(rate=Fraction(1, scale), count=count, total=total)
+        )
+        found.append(case.within(0.95) or 0)
+    assert 0 <= found[0] - found[1] <= 0.004 * scale
