@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.tables.conftest import Maker, table
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import INTEGER, STRING
 from sparsegate.tables.domain import BASE, Listed, Sized, public_domain
 from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.label_kinds import INTEGER, STRING
 
 
 def labels(engine: Any, domain: Any) -> list[Any]:
@@ -121,7 +121,7 @@ def test_numbers_from_zero_are_a_size() -> None:
     ("domain", "kind"),
     [
         *((bad, STRING) for bad in (None, True, "pages.csv", b"x", 3, 2.5, [], [1], ["a", 1], [True], ["a", b"b"])),
-        *((bad, INTEGER) for bad in (0, -1, 2**60, ["a"], [1.0], [True], [2**63], range(0))),
+        *((bad, INTEGER) for bad in (0, -1, 2**60, ["a"], [1.5], [True], [2**63], range(0))),
         (table("pyarrow", {"page": [1, 2]}), STRING),
         (table("pyarrow", {"page": ["a"]}), INTEGER),
     ],

@@ -131,13 +131,11 @@ def test_a_missing_column_is_refused_with_the_names_that_are_near(
 def test_a_type_that_does_not_tell_labels_or_people_apart_is_refused() -> None:
     import polars
 
-    frame = polars.DataFrame({"page": ["a"], "visitor": [1], "real": [1.5], "many": [[1]], "day": [1.5]})
-    with pytest.raises(TableError, match="column 'real' must be whole numbers or strings, not Float64"):
-        ask(frame, item="real")
-    with pytest.raises(TableError, match="column 'many' must be whole numbers or strings, not List"):
+    frame = polars.DataFrame({"page": ["a"], "visitor": [1], "many": [[1]]})
+    with pytest.raises(TableError, match=r"column 'many' must be numbers, strings, .* or instants, not List"):
         ask(frame, item="many")
-    with pytest.raises(TableError, match="column 'real' must be of a type that tells people apart exactly"):
-        ask(frame, user="real")
+    with pytest.raises(TableError, match="column 'many' must be of a type that tells people apart exactly"):
+        ask(frame, user="many")
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1, 2], {"page": [1]}, object()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import date, time
 from decimal import Decimal, localcontext
 from enum import Enum
 from fractions import Fraction
@@ -48,8 +49,12 @@ def amount_text(value: float | Fraction) -> str:
 def plain(value: Any) -> Any:
     """The value as JSON takes it: a number that is none there, and anything else that JSON lacks, as text.
 
+    Labels lose nothing: ``tables.label_kinds`` reads their text again.
+
     >>> plain({"loss": math.inf, "epsilon": Fraction(1, 10), "answers": (1, 2)})
     {'loss': 'inf', 'epsilon': '0.1', 'answers': [1, 2]}
+    >>> plain((date(2024, 1, 31), Decimal("17.00"), b"\\xff", 2.5))
+    ['2024-01-31', '17.00', 'ff', 2.5]
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -57,6 +62,10 @@ def plain(value: Any) -> Any:
         return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, Fraction):
         return exact_text(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, date | time):
+        return value.isoformat()
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, Mapping):

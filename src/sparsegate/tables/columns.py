@@ -1,7 +1,8 @@
 """The two columns of a table that are read, checked by name and type and brought to one form.
 
-A label is a whole number or a string; categories are read as strings. Rows whose item or user is null are dropped, and
-so are whole numbers outside of 64 bits. What a check says depends on the schema alone, never on a cell.
+An item becomes a cell of 64 bits, or a string: see ``tables.label_kinds``; categories are read as what they stand for.
+Rows whose item or user is null are dropped, and so are items without a cell, such as whole numbers outside of 64 bits.
+What a check says depends on the schema alone, never on a cell.
 """
 
 from __future__ import annotations
@@ -14,16 +15,27 @@ import narwhals as nw
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.engines.engine import Engine, Frame
+from sparsegate.tables.label_kinds import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    OBJECTS,
+    STRING,
+    TIME,
+    LabelKind,
+    decimals,
+    moments,
+)
 
 MOST_LABEL: Final = 2**63 - 1
-
-INTEGER, STRING = "whole numbers", "strings"
 
 
 def read_columns(
     engine: Engine, item: str, user: str | None, value: str | None = None, group: str | None = None
-) -> tuple[Frame, str]:
-    """The rows as (item, user), or (item) alone, without nulls; and whether the items are INTEGER or STRING.
+) -> tuple[Frame, LabelKind]:
+    """The rows as (item, user), or (item) alone, without nulls; and what the items are.
 
     With ``value`` the rows have that column, too, as it is: ``tables.sums`` reads it. With ``group``, as labels.
     """
@@ -32,12 +44,14 @@ def read_columns(
     check_columns(engine.frame.collect_schema().names(), list(named.values()))
     chosen = engine.select(named)
     types = chosen.collect_schema()
-    kind = label_kind(types["item"], item)
-    if user is not None:
+    kind = engine.item_kind(item) or label_kind(types["item"], item)
+    rows = as_labels(engine, chosen.drop_nulls(), kind)
+    if user is not None and types["user"].is_float():
+        rows = engine.cells(rows, "user", FLOAT).drop_nulls()  # not-a-number is nobody, and -0.0 is 0.0
+    elif user is not None:
         check_user(types["user"], user)
-    rows = as_labels(chosen.drop_nulls(), kind)
     if group is not None:
-        rows = as_labels(rows, label_kind(types["group"], group, "groups"), "group")
+        rows = as_labels(engine, rows, label_kind(types["group"], group, "groups"), "group")
     return rows, kind
 
 
@@ -100,46 +114,64 @@ def unlike(name: str, there: Sequence[str]) -> str:
     return name
 
 
-def label_kind(dtype: Any, column: str, what: str = "items") -> str:
-    """INTEGER or STRING, by the type of the column alone."""
+def label_kind(dtype: Any, column: str, what: str = "items") -> LabelKind:
+    """What the items of a column are, by its type alone; groups are whole numbers or strings."""
     if dtype.is_integer():
         return INTEGER
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return STRING
+    if what == "groups":
+        raise TableError(f"the groups in column {column!r} must be whole numbers or strings, not {_shown(dtype)}")
+    if isinstance(dtype, nw.Datetime):
+        return moments(dtype.time_unit, zoned=dtype.time_zone is not None)
+    if isinstance(dtype, nw.Decimal) and dtype.scale is not None:
+        return decimals(dtype.scale)
+    for known, kind in _TYPES.items():
+        if dtype == known:
+            return kind
     raise TableError(
-        f"the {what} in column {column!r} must be whole numbers or strings, not {_shown(dtype)}; {_cast(dtype)}"
+        f"the items in column {column!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of day or "
+        f"instants, not {_shown(dtype)}; cast the column first"
     )
 
 
-def as_labels(rows: Frame, kind: str, column: str = "item") -> Frame:
-    """Bring a column to Int64 or String; a whole number that does not fit is dropped."""
+_TYPES: Final[dict[Any, LabelKind]] = {
+    nw.Float64: FLOAT,
+    nw.Float32: FLOAT,
+    nw.Boolean: BOOLEAN,
+    nw.Date: DATE,
+    nw.Time: TIME,
+    nw.Binary: BINARY,
+}
+
+
+def as_labels(engine: Engine, rows: Frame, kind: LabelKind, column: str = "item") -> Frame:
+    """Bring a column to cells, Int64 or String; what has none is dropped."""
     dtype, label = rows.collect_schema()[column], nw.col(column)
-    if kind == STRING:
+    if kind in (STRING, OBJECTS):
         return rows if dtype == nw.String else rows.with_columns(label.cast(nw.String))
-    if dtype == nw.Int64:
-        return rows
-    if dtype in (nw.UInt64, nw.UInt128):
-        rows = rows.filter(label <= MOST_LABEL)
-    elif dtype == nw.Int128:
-        rows = rows.filter(label.is_between(-MOST_LABEL - 1, MOST_LABEL))
-    return rows.with_columns(label.cast(nw.Int64))
+    if kind is INTEGER:
+        if dtype in (nw.UInt64, nw.UInt128):
+            rows = rows.filter(label <= MOST_LABEL)
+        elif dtype == nw.Int128:
+            rows = rows.filter(label.is_between(-MOST_LABEL - 1, MOST_LABEL))
+        return rows if dtype == nw.Int64 else rows.with_columns(label.cast(nw.Int64))
+    if kind is BOOLEAN:
+        return rows.with_columns(label.cast(nw.Int64))
+    found = engine.cells(rows, column, kind).drop_nulls()
+    return found if kind.range is None else found.filter(label.is_between(*kind.range))
 
 
 def check_user(dtype: Any, column: str) -> None:
     """Raise a TableError for users of a type that cannot tell people apart."""
-    # Two floats that are told apart may be one person, and not-a-number is nobody.
+    # Of floats not-a-number is nobody: they are read as cells first, or refused.
     if dtype.is_float() or dtype.is_nested() or dtype in (nw.Object, nw.Unknown):
         raise TableError(
             f"the users in column {column!r} must be of a type that tells people apart exactly, such as whole numbers "
-            f"or strings, not {_shown(dtype)}; {_cast(dtype)}"
+            f"or strings, not {_shown(dtype)}; cast the column first"
         )
 
 
 def _shown(dtype: Any) -> str:
     """The name of a type without what it holds: the categories of an Enum are data."""
     return type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
-
-
-def _cast(dtype: Any) -> str:
-    """What to do; pandas turns whole numbers into floats where one of them is missing."""
-    return "cast the column first" + (', in pandas with astype("Int64")' if dtype.is_float() else "")

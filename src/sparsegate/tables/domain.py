@@ -15,7 +15,8 @@ The rank is drawn uniformly before, so every candidate without a score is equall
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -23,9 +24,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import INTEGER, STRING, as_labels, check_columns, label_kind
+from sparsegate.errors import ParameterError, SparsegateWarning, TableError
+from sparsegate.tables.columns import as_labels, check_columns, label_kind
 from sparsegate.tables.engines.engine import Engine, Frame, open_engine
+from sparsegate.tables.label_kinds import FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -36,6 +38,9 @@ BASE: Final = 4096
 
 MOST_CANDIDATES: Final = 2**53
 """Engines that divide in floats divide numbers up to here exactly by a power of two."""
+
+MOST_LISTED: Final = 10**7
+"""More candidates are not written out, where numbers from 0 on stand for labels that are no whole numbers."""
 
 CHANGED: Final = "the engine counted the same rows differently a second time; make sure nobody writes to the table"
 
@@ -109,10 +114,14 @@ class Sized:
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """The different labels in a public frame (item) of the table's own engine."""
+    """The different labels in a public frame (item) of the table's own engine.
+
+    ``given`` has the labels as they were given by their cells, where the type of the column does not say what they are.
+    """
 
     frame: Frame
     size: int
+    given: Mapping[Cell, Any] | None = None
 
     def restrict(self, rows: Frame) -> Frame:
         return rows.join(self.frame, on="item", how="semi")
@@ -125,7 +134,7 @@ class Listed:
         return [named[rank] for rank in ranks]
 
 
-def public_domain(engine: Engine, domain: Any, *, item: str, kind: str) -> Domain:
+def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) -> Domain:
     """The domain in the table's engine; ``kind`` is what the table's items are.
 
     A whole number n stands for the labels 0, 1, ..., n-1, and a ``pathlib.Path`` for the labels in that file.
@@ -134,22 +143,23 @@ def public_domain(engine: Engine, domain: Any, *, item: str, kind: str) -> Domai
     domain = _public(domain, item, kind)
     if isinstance(domain, Sized):
         return domain
-    other = _public_table(domain)
-    if other is not None and engine.joins(other):
-        listed = engine.candidates(_different(other, item, kind))
+    other, given = _public_table(domain), None
+    if other is not None and engine.joins(other) and (found := _found(other, item))[1] is kind:
+        listed = engine.candidates(found[0])
     else:
-        listed = engine.bring({"item": _labels(domain, other, item, kind)})
-    ((size,),) = engine.rows(listed.select(nw.len().alias("size")))
-    return Listed(frame=listed, size=int(size))
+        cells = _cells(domain, other, item, kind)
+        listed = engine.bring({"item": sorted(cells)})
+        given = cells if kind is OBJECTS else None
+    return Listed(frame=listed, size=_checked_size(engine, listed, kind), given=given)
 
 
-def public_labels(domain: Any, *, item: str, kind: str) -> Sized | list[Any]:
-    """The domain for an engine that takes no frames: sized, or the sorted list of its labels."""
+def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Cell]:
+    """The domain for an engine that takes no frames: sized, or the sorted list of its cells."""
     domain = _public(domain, item, kind)
-    return domain if isinstance(domain, Sized) else _labels(domain, _public_table(domain), item, kind)
+    return domain if isinstance(domain, Sized) else sorted(_cells(domain, _public_table(domain), item, kind))
 
 
-def _public(domain: Any, item: str, kind: str) -> Any:
+def _public(domain: Any, item: str, kind: LabelKind) -> Any:
     """A domain that is sized; and any other without its file."""
     # A string is no path: one that came from a stranger must not open a file.
     if isinstance(domain, bool | str | bytes) or domain is None:
@@ -158,43 +168,44 @@ def _public(domain: Any, item: str, kind: str) -> Any:
         return _labels_in_file(domain, item, kind)
     if isinstance(domain, int | np.integer):
         return _sized(int(domain), kind)
-    if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind == INTEGER and domain:
+    if isinstance(domain, range) and domain.start == 0 and domain.step == 1 and kind is INTEGER and domain:
         return _sized(len(domain), kind)
     return domain
 
 
-def _labels_in_file(domain: os.PathLike[str], item: str, kind: str) -> list[Any]:
+def _labels_in_file(domain: os.PathLike[str], item: str, kind: LabelKind) -> list[Any]:
     from sparsegate.tables.domain_file import read_labels
 
     try:
-        return read_labels(domain, item=item, whole=kind == INTEGER)
+        return read_labels(domain, item=item, whole=kind is INTEGER)
     except TableError as error:
         rule = f"must be a public file that can be read: {error}"
     raise ParameterError("domain", rule, os.fspath(domain))
 
 
-def _sized(size: int, kind: str) -> Sized:
-    if not 1 <= size <= MOST_CANDIDATES:
-        raise ParameterError("domain", "must be a number of candidates from 1 to 2**53", size)
-    if kind != INTEGER:
+def _sized(size: int, kind: LabelKind) -> Sized | range:
+    most, shown = (MOST_CANDIDATES, "2**53") if kind is INTEGER else (MOST_LISTED, f"{MOST_LISTED:,} of {kind}")
+    if not 1 <= size <= most:
+        raise ParameterError("domain", f"must be a number of candidates from 1 to {shown}", size)
+    if kind not in (INTEGER, FLOAT, OBJECTS):
         raise ParameterError(
             "domain",
-            "must not be a number where items are strings: it stands for the labels 0, 1, ..., n-1",
+            f"must not be a number where items are {kind}: it stands for the labels 0, 1, ..., n-1",
             size,
             "pass the list of candidates",
         )
-    return Sized(size=size)
+    return Sized(size=size) if kind is INTEGER else range(size)
 
 
-def _different(other: Engine, item: str, kind: str) -> Frame:
-    """The different labels of a public table."""
+def _found(other: Engine, item: str) -> tuple[Frame, LabelKind]:
+    """The different labels of a public table, as cells, and what they are."""
     names = other.frame.collect_schema().names()
     column = names[0] if len(names) == 1 else item
     check_columns(names, [column])
     chosen = other.columns(column)
-    if label_kind(chosen.collect_schema()["item"], column) != kind:
-        raise ParameterError("domain", f"must hold {kind}, as the table's items are", next_step="cast one of the two")
-    return as_labels(chosen.drop_nulls(), kind).group_by("item").agg(nw.len().alias("times")).select("item")
+    kind = other.item_kind(column) or label_kind(chosen.collect_schema()["item"], column)
+    cells = as_labels(other, chosen.drop_nulls(), kind)
+    return cells.group_by("item").agg(nw.len().alias("times")).select("item"), kind
 
 
 def _public_table(domain: Any) -> Engine | None:
@@ -207,19 +218,42 @@ def _public_table(domain: Any) -> Engine | None:
     return open_engine(domain) if isinstance(native, nw.DataFrame | nw.LazyFrame) else None
 
 
-def _labels(domain: Any, other: Engine | None, item: str, kind: str) -> list[Any]:
-    """A plain collection, or another engine's table, as a sorted list of different labels of the right kind."""
+def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dict[Cell, Any]:
+    """The labels of a plain collection, or of another engine's table, by their cells."""
     if other is not None:
-        domain = [label for (label,) in other.rows(_different(other, item, kind))]
+        found, theirs = _found(other, item)
+        domain = [theirs.read(cell) for (cell,) in other.rows(found)]
     try:
-        labels = {label.item() if isinstance(label, np.generic) else label for label in domain} - {None}
+        cells = kind.cells(sorted(domain, key=_reading) if isinstance(domain, set | frozenset) else domain)
     except TypeError:
         raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1]) from None
-    wanted = str if kind == STRING else int
-    if not all(isinstance(label, wanted) and not isinstance(label, bool) for label in labels):
-        raise ParameterError("domain", f"must hold {kind}, as the table's items are", next_step="convert its labels")
-    if not labels:
+    if not cells:
         raise ParameterError("domain", "must hold at least one candidate")
-    if kind == INTEGER and not all(-(2**63) <= label < 2**63 for label in labels):
-        raise ParameterError("domain", "must hold whole numbers of 64 bits")
-    return sorted(labels)
+    return cells
+
+
+def _reading(label: Any) -> tuple[str, str]:
+    """What a set is read by, so that of labels with one cell the same is first each time."""
+    return type(label).__name__, str(label)
+
+
+def _checked_size(engine: Engine, listed: Frame, kind: LabelKind) -> int:
+    """How many candidates there are; with a warning where they look unlike the labels of a column of text.
+
+    The labels are public, and so is the type of the column. Whether an item is written like them is private.
+    """
+    label, asked = nw.col("item"), [nw.len().alias("size")]
+    if kind in (STRING, OBJECTS):
+        asked += [
+            (label != label.str.strip_chars()).cast(nw.Int64).sum().alias("padded"),
+            label.str.contains(r"^[+-]?[0-9]+\.0+$").cast(nw.Int64).sum().alias("pointed"),
+        ]
+    ((size, *unlike),) = engine.rows(listed.select(*asked))
+    for labels, how in zip(unlike, _UNLIKE, strict=False):
+        if labels:
+            text = f"{labels} of the {size} labels of the domain {how}; labels match items that are written alike"
+            warnings.warn(text, SparsegateWarning, stacklevel=2)
+    return int(size)
+
+
+_UNLIKE: Final = ("begin or end with a space", "are whole numbers that end in .0, and the items are text")

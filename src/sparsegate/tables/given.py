@@ -104,7 +104,7 @@ class GivenFiles(Given):
             step = 'give a public list, or "observed" with delta = 1e-6'
             self._refuse_itself(place, "domain", "items", step)
             # The name of an enumeration is the list of its values, which an error must not hold.
-            kind = "VARCHAR" if kind.startswith("ENUM") else kind
+            kind = kind if kind == "INTEGER" or kind.endswith("INT") else "VARCHAR"
             return file_labels(self.workspace, place, item=item, kind=kind), self.table
         return domain, self.numbers([item]) if _whole(domain) else self.table
 

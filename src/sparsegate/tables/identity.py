@@ -172,6 +172,7 @@ _KINDS: Final[tuple[tuple[Any, Callable[[Any], Known]], ...]] = (
     ((bytes, bytearray), _bytes),
     (datetime.datetime, _instant),
     (datetime.date, lambda cell: ("y", cell.isoformat())),
+    (datetime.time, lambda cell: None if cell.tzinfo else ("c", cell.isoformat())),
     (uuid.UUID, lambda cell: ("u", str(cell))),
 )
 """The kinds of cells that have a key, and how it is read; the first that fits. Other objects have none."""

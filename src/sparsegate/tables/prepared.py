@@ -13,9 +13,10 @@ from sparsegate.mechanisms.selection import by_label
 from sparsegate.mechanisms.selection_methods import METHODS
 from sparsegate.noise import Source
 from sparsegate.tables.counting import Counted, Pick, count_items, name_picks
-from sparsegate.tables.domain import Domain
+from sparsegate.tables.domain import Domain, Listed
 from sparsegate.tables.in_place import CountsInPlace
 from sparsegate.tables.itemsets import count_itemsets, decode, itemset_domain, name_itemsets
+from sparsegate.tables.label_kinds import STRING, LabelKind
 from sparsegate.tables.noisy_counts import answer_scale, noisy_counts
 from sparsegate.tables.observed_domain import pick_observed
 from sparsegate.tables.partition_selection import pick_above
@@ -40,9 +41,12 @@ class Prepared:
         domain: Domain | None,
         rows: Any,
         counted: Counted | CountsInPlace | None = None,
+        kind: LabelKind = STRING,
     ) -> None:
-        """Count rows of a frame of the engine, unless they are ``counted``."""
+        """Count rows of a frame of the engine, unless they are ``counted``; ``kind`` is what its items are."""
         self._engine = engine
+        as_given = domain.given if isinstance(domain, Listed) else None
+        self._read = kind.read if as_given is None else as_given.__getitem__
         self._question = question
         self._domain = domain
         self._numbers: Frame | None = None
@@ -102,9 +106,9 @@ class Prepared:
             return self._counted.named(picks)
         labels = name_picks(self._engine, self._counted, self._domain, picks)
         if self._question.itemset_size == 1:
-            return labels
+            return list(map(self._read, labels))
         sets = labels if self._domain is None else [decode(code, self._question.itemset_size) for code in labels]
-        return name_itemsets(self._engine, self._numbers, sets)
+        return [tuple(map(self._read, members)) for members in name_itemsets(self._engine, self._numbers, sets)]
 
     def pick(self, noise: Source) -> list[Pick]:
         """Draw the selection. The score of a pick is private."""

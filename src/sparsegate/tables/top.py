@@ -226,6 +226,8 @@ def prepare(
         rows = as_values(rows, question.value)
     public = None if question.observed else public_domain(engine, domain, item=question.item, kind=kind)
     if question.per is None:
-        return Prepared(engine, question, public, rows)
+        return Prepared(engine, question, public, rows, kind=kind)
     parts = counted_groups(engine, rows, public, question, groups)
-    return PreparedGroups(question, {g: Prepared(engine, question.share, public, part, c) for g, part, c in parts})
+    return PreparedGroups(
+        question, {g: Prepared(engine, question.share, public, part, c, kind) for g, part, c in parts}
+    )

@@ -18,6 +18,8 @@ from sqlalchemy import (
     text,
 )
 
+from sparsegate.tables.label_kinds import LabelKind
+
 
 @dataclass(frozen=True, kw_only=True)
 class AskedRows:
@@ -40,8 +42,8 @@ class AskedRows:
 class DialectRows(Protocol):
     """The rows of a table in the words of one dialect. All about it is public."""
 
-    kind: str
-    """What items are: INTEGER or STRING of ``tables.columns``."""
+    kind: LabelKind
+    """What items are: INTEGER or STRING of ``tables.label_kinds``."""
 
     def rows(self) -> Select[Any]:
         """The rows (item, person), or (item). Items are compared and put in order by their code points."""

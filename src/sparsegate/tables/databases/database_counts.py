@@ -20,12 +20,12 @@ from typing import Any, Final
 from sqlalchemy import CTE, BigInteger, Connection, Select, Text, func, literal, null, select, union_all
 
 from sparsegate.errors import TableError
-from sparsegate.tables.columns import STRING
 from sparsegate.tables.counting import SEED_PART, Pick
 from sparsegate.tables.databases.asked_rows import DialectRows
 from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized
 from sparsegate.tables.in_place import CountsInPlace
+from sparsegate.tables.label_kinds import STRING
 
 Candidates = Sized | Sequence[Any] | None
 """The public domain, or the list of its labels; None for whatever the table holds."""

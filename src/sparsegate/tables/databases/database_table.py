@@ -11,13 +11,14 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.columns import STRING, check_columns
+from sparsegate.tables.columns import check_columns
 from sparsegate.tables.databases.asked_rows import AskedRows, DialectRows
 from sparsegate.tables.databases.database_counts import DatabaseCounts, HeldCounts
 from sparsegate.tables.databases.one_moment import NAMES, engine_at, one_moment
 from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
 from sparsegate.tables.domain import Sized, public_labels
 from sparsegate.tables.in_place import TableInPlace
+from sparsegate.tables.label_kinds import STRING, Cell
 from sparsegate.tables.question import Question
 
 
@@ -89,8 +90,8 @@ class TableInDatabase(TableInPlace):
         return OtherRows(connection, asked)
 
 
-def _check_labels(labels: Sequence[str]) -> None:
+def _check_labels(labels: Sequence[Cell]) -> None:
     """Refuse labels that cannot be sent to a database, before anything is read."""
-    joined = "".join(labels)
+    joined = "".join(map(str, labels))
     if "\0" in joined or joined.encode("utf-8", "replace").decode() != joined:
         raise ParameterError("domain", "must hold text of Unicode without a zero byte, for a database")

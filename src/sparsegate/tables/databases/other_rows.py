@@ -39,10 +39,11 @@ from sqlalchemy import (
 )
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import INTEGER, MOST_LABEL, STRING, check_columns, check_table
+from sparsegate.tables.columns import MOST_LABEL, check_columns, check_table
 from sparsegate.tables.databases.asked_rows import AskedRows
+from sparsegate.tables.label_kinds import INTEGER, STRING, LabelKind
 
-PROBES: Final[dict[str, tuple[Any, ...]]] = {
+PROBES: Final[dict[LabelKind, tuple[Any, ...]]] = {
     STRING: ("", " a", "A", "A ", "a", "a ", "a\u0308", "ss", "\u00c4", "\u00df", "\u00e1", "\u00e4"),
     INTEGER: (-(2**63), -1, 0, 2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1),
 }
@@ -106,7 +107,7 @@ class OtherRows:
         raise ParameterError(parameter, f"is not known to work in {self._dialect}", next_step=next_step)
 
 
-def exact(connection: Connection, asked: ColumnElement[Any], kind: str) -> bool:
+def exact(connection: Connection, asked: ColumnElement[Any], kind: LabelKind) -> bool:
     """Whether the database tells values of such a column apart, finds them equal, and sorts them, as Python does."""
     probes = PROBES[kind]
     none = select(asked.label("item")).where(false())

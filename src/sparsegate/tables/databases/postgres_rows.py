@@ -26,11 +26,12 @@ from sqlalchemy.types import NullType
 from sparsegate.conditions import read_condition
 from sparsegate.conditions.postgres_sql import postgres_sql
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import INTEGER, STRING, check_columns, identifier
+from sparsegate.tables.columns import check_columns, identifier
 from sparsegate.tables.databases.asked_rows import AskedRows, names_at, rows_of
 from sparsegate.tables.databases.folding import found_folding
 from sparsegate.tables.databases.postgres_columns import check_person, locate, type_of
 from sparsegate.tables.engines.engine import DIGITS, SALT
+from sparsegate.tables.label_kinds import INTEGER, STRING
 
 _TEXT: Final = '({0}::text COLLATE "C")'
 _LABELS: Final = {

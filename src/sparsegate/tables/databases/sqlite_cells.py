@@ -18,10 +18,11 @@ from typing import Any, Final, cast
 from sqlalchemy import BigInteger, ColumnElement, Connection, Select, column, func, literal, literal_column, select
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.columns import INTEGER, STRING, check_columns, check_table, identifier
+from sparsegate.tables.columns import check_columns, check_table, identifier
 from sparsegate.tables.databases.asked_rows import AskedRows, names_at, rows_of
 from sparsegate.tables.engines.engine import digest
 from sparsegate.tables.identity import labels
+from sparsegate.tables.label_kinds import INTEGER, STRING
 
 _LABEL: Final = """CASE typeof({0})
     WHEN 'integer' THEN CAST({0} AS TEXT)

@@ -10,7 +10,9 @@ import numpy as np
 
 from sparsegate.tables.columns import MOST_LABEL, identifier, unlike
 from sparsegate.tables.engines.engine import Engine, Frame, digest, framed
+from sparsegate.tables.engines.memory_cells import arrow_cells, pandas_cells, plain_type, polars_cells, untyped
 from sparsegate.tables.identity import labels, numbers, people
+from sparsegate.tables.label_kinds import Cell, LabelKind
 
 if TYPE_CHECKING:
     import pandas
@@ -35,7 +37,7 @@ class InMemory(Engine):
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [tuple(map(_python, row)) for row in frame.collect().rows()]
 
-    def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
+    def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
         schema = {name: nw.String if isinstance(values[0], str) else nw.Int64 for name, values in columns.items()}
         brought = nw.DataFrame.from_dict(dict(columns), schema, backend=self.kind).lazy()
         return framed(_plain(brought.collect().to_native())) if self.kind.is_pyarrow() else brought
@@ -79,6 +81,21 @@ class InMemory(Engine):
             chosen = framed(_fitting(_plain(chosen.collect().to_native())))
         return chosen
 
+    def item_kind(self, column: str) -> LabelKind | None:
+        if self.kind.is_polars():
+            return None
+        native = self.frame.to_native()
+        dtype = native.dtypes[column] if self.kind.is_pandas() else native.schema.field(column).type
+        return untyped(dtype)
+
+    def cells(self, rows: Frame, column: str, kind: LabelKind) -> Frame:
+        native = rows.to_native()
+        if self.kind.is_polars():
+            return framed(native.with_columns(polars_cells(column, kind)))
+        if self.kind.is_pandas():
+            return framed(native.assign(**{column: pandas_cells(native[column], kind)}))
+        return framed(native.set_column(native.column_names.index(column), column, arrow_cells(native[column], kind)))
+
     def digests(self, frame: Frame, of: Sequence[str]) -> Frame:
         rows = frame.collect()
         numbers = list(map(digest, *(rows[name].to_list() for name in of)))
@@ -97,37 +114,44 @@ def _typed(column: pandas.Series) -> Any:
     be refused or taken whoever is in it.
     """
     import pandas as pd
-    import pyarrow as pa
 
-    if column.dtype == "category" and column.cat.categories.dtype == object:
-        column = column.astype(object)
+    if column.dtype == "category":
+        held = column.cat.categories.dtype
+        column = column.astype(_WITH_GAPS.get(held.kind, held))
     if column.dtype == object:
         cells = column.to_numpy().tolist()
         if column.name == "value":
             return pd.array(numbers(cells), dtype="Float64")
         return pd.array(people(cells) if column.name == "user" else labels(cells), dtype="string")
     kind = getattr(column.dtype, "pyarrow_dtype", None)
-    if kind is not None and pa.types.is_dictionary(kind):  # which may hold a value twice, under two codes
-        return column.astype(pd.ArrowDtype(kind.value_type))
-    if kind is not None and pa.types.is_integer(kind) and column.name == "value":  # see ``_plain``
+    if kind is not None and (plain := plain_type(kind)) != kind:  # codes may hold a value twice, under two of them
+        return pd.array(_cast(column.array.__arrow_array__(), plain), dtype=pd.ArrowDtype(plain))
+    if column.name == "value" and kind is not None and str(kind).startswith(("int", "uint")):  # see ``_plain``
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return column
 
 
+_WITH_GAPS = {"i": "Int64", "u": "UInt64", "b": "boolean"}
+"""Types of pandas by the kinds of numpy's that have no place for a null."""
+
+
 def _plain(table: pyarrow.Table) -> pyarrow.Table:
     """A PyArrow table with values for codes and one type for strings, which can be grouped, joined and filtered."""
+    for place, field in enumerate(table.schema):
+        if (dtype := plain_type(field.type)) != field.type:
+            table = table.set_column(place, field.name, _cast(table.column(place), dtype))
+        # Values will be doubles, and PyArrow's own cast would raise where one is rounded, and so tell of it.
+        if field.name == "value" and str(dtype).startswith(("int", "uint")):
+            table = table.set_column(place, field.name, table.column(place).cast("float64", safe=False))
+    return table
+
+
+def _cast(column: pyarrow.ChunkedArray, dtype: pyarrow.DataType) -> pyarrow.ChunkedArray:
     import pyarrow as pa
 
-    for place, field in enumerate(table.schema):
-        dtype = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string(dtype) or pa.types.is_string_view(dtype):
-            dtype = pa.large_string()  # the others hold 2 GB at most, or cannot be grouped
-        if dtype != field.type:
-            table = table.set_column(place, field.name, table.column(place).cast(dtype))
-        # Values will be doubles, and PyArrow's own cast would raise where one is rounded, and so tell of it.
-        if field.name == "value" and pa.types.is_integer(dtype):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.float64(), safe=False))
-    return table
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    return column.cast(dtype, safe=False)
 
 
 def _fitting(table: pyarrow.Table) -> pyarrow.Table:

@@ -5,14 +5,35 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
+from sparsegate.tables.label_kinds import TIME, UUID, Cell, LabelKind
 
 if TYPE_CHECKING:
     import duckdb
     from duckdb import Expression
+
+
+_DOUBLE: Final = """CASE WHEN NOT isnan({0}) THEN
+    CAST(CAST(CASE WHEN {0} = 0 THEN 0 ELSE CAST({0} AS DOUBLE) END AS BIT) AS BIGINT) END"""
+_CELLS: Final = {
+    "varchar": "{}",  # of a UUID
+    "decimal": r"regexp_replace(CAST({} AS VARCHAR), '^(-?)\.', '\10.')",  # .5 where its type has no digit before it
+    "blob": "lower(hex({}))",
+    "float": _DOUBLE,
+    "double": _DOUBLE,
+    "date": "CAST({} - DATE '1970-01-01' AS BIGINT)",
+    "time": "epoch_us({}) * 1000",
+    "time_ns": "epoch_ns({})",
+    "timestamp_s": "TRY(epoch_us({})) // 1000000",
+    "timestamp_ms": "TRY(epoch_ms({}))",
+    "timestamp": "TRY(epoch_us({}))",
+    "timestamp with time zone": "TRY(epoch_us({}))",
+    "timestamp_ns": "TRY(epoch_ns({}))",
+}
+"""SQL for the cells of a type: see ``tables.label_kinds``."""
 
 
 class Relation(Engine):
@@ -35,7 +56,7 @@ class Relation(Engine):
         rows: list[tuple[Any, ...]] = frame.to_native().fetchall()
         return rows
 
-    def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
+    def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
         from duckdb import ConstantExpression, FunctionExpression
 
         # The connection of a relation cannot be had, and it may be closed to Python's variables. A constant always gets
@@ -70,6 +91,14 @@ class Relation(Engine):
         kinds = _schema(self._relation)
         chosen = (_exact(name, kinds[name], alias).alias(alias) for alias, name in named.items())
         return framed(self._relation.select(*chosen))
+
+    def item_kind(self, column: str) -> LabelKind | None:
+        return {"uuid": UUID, "time_ns": TIME}.get(str(_schema(self._relation)[column].id))
+
+    def cells(self, rows: Frame, column: str, kind: LabelKind) -> Frame:
+        relation, name = rows.to_native(), identifier(column)
+        cell = _CELLS[str(_schema(relation)[column].id)].format(name)
+        return framed(relation.project(f"* REPLACE ({cell} AS {name})"))
 
     def users_per_item(self, rows: Frame, *within: str) -> Frame:
         # narwhals adds a term for nulls, of which there are none here, and that would cost a third more time.

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import narwhals as nw
 
 from sparsegate.errors import SparsegateError, TableError
+from sparsegate.tables.label_kinds import Cell, LabelKind
 
 Frame: TypeAlias = nw.LazyFrame[Any]
 Result = TypeVar("Result")
@@ -67,7 +68,7 @@ class Engine(ABC):
         """All rows, as Python values, in no particular order: only for results that are small."""
 
     @abstractmethod
-    def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
+    def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
         """Public values as a frame of this engine; every column has at least one entry."""
 
     @abstractmethod
@@ -81,6 +82,18 @@ class Engine(ABC):
     def select(self, named: Mapping[str, str]) -> Frame:
         """Columns by their aliases, in types that narwhals knows and in which labels are told apart exactly."""
         return self.frame.select(*(nw.col(name).alias(alias) for alias, name in named.items()))
+
+    def item_kind(self, column: str) -> LabelKind | None:
+        """What the items of a column are, where narwhals has no type for it."""
+        return None
+
+    @abstractmethod
+    def cells(self, rows: Frame, column: str, kind: LabelKind) -> Frame:
+        """The rows with the cells of this kind in place of what the column held, without a null there before.
+
+        See ``tables.label_kinds``: null for what has no cell, and never an error, whatever the column holds. Whole
+        numbers, strings and booleans need nothing of an engine.
+        """
 
     def users_per_item(self, rows: Frame, *within: str) -> Frame:
         """From rows (item, user) without nulls to (item, score): how many different users each item has, exactly.

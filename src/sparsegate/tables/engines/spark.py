@@ -7,9 +7,26 @@ from typing import Any, Final
 
 from sparsegate.errors import TableError, load_extra
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
+from sparsegate.tables.label_kinds import Cell, LabelKind
 
 PLAIN: Final = "UTF8_BINARY"
 """The collation that tells all strings apart."""
+
+
+_DOUBLE: Final = """CASE WHEN NOT isnan({0}) THEN bigint(java_method('java.lang.Double', 'doubleToLongBits',
+    CASE WHEN {0} = 0 THEN 0D ELSE double({0}) END)) END"""
+_CELLS: Final = {
+    "binary": "lower(hex({0}))",
+    "float": _DOUBLE,
+    "double": _DOUBLE,
+    "date": "bigint(unix_date({0}))",
+    "timestamp": "unix_micros({0})",
+    # Its fields, and not its instant in the session's time zone, which leaves out hours.
+    "timestamp_ntz": """CASE WHEN {0} BETWEEN TIMESTAMP_NTZ'0001-01-01' AND TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'
+        THEN unix_date(date({0})) * 86400000000 + hour({0}) * 3600000000 + minute({0}) * 60000000L
+        + bigint(extract(SECOND FROM {0}) * 1000000) END""",
+}
+"""SQL for the cells of a type: see ``tables.label_kinds``."""
 
 
 class Cluster(Engine):
@@ -34,7 +51,7 @@ class Cluster(Engine):
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in frame.to_native().collect()]
 
-    def bring(self, columns: Mapping[str, Sequence[int] | Sequence[str]]) -> Frame:
+    def bring(self, columns: Mapping[str, Sequence[Cell]]) -> Frame:
         schema = ", ".join(
             f"{name} {'string' if isinstance(values[0], str) else 'bigint'}" for name, values in columns.items()
         )
@@ -57,6 +74,16 @@ class Cluster(Engine):
             if field.name != "user" and getattr(field.dataType, "collation", PLAIN) != PLAIN:
                 chosen = chosen.withColumn(field.name, sql.collate(field.name, PLAIN))
         return framed(chosen)
+
+    def cells(self, rows: Frame, column: str, kind: LabelKind) -> Frame:
+        from pyspark.sql import functions as sql
+
+        native = rows.to_native()
+        dtype = native.schema[column].dataType
+        scale = getattr(dtype, "scale", None)
+        # A cast to text would have an exponent, or none, as the session is set.
+        cell = _CELLS[dtype.typeName()] if scale is None else f"replace(format_number({{0}}, {scale}), ',', '')"
+        return framed(native.withColumn(column, sql.expr(cell.format(f"`{column}`"))))
 
     def users_per_item(self, rows: Frame, *within: str) -> Frame:
         from pyspark.sql import functions as sql

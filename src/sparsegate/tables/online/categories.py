@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.columns import INTEGER, MOST_LABEL, STRING
+from sparsegate.tables.columns import MOST_LABEL
 
 Integers: TypeAlias = NDArray[np.int64]
 Label: TypeAlias = int | str
@@ -68,9 +68,9 @@ class Cells:
         """How many cells there are."""
         return math.prod(self.shape)
 
-    def kind(self, place: int) -> str:
-        """Whether the categories of a column are whole numbers or strings."""
-        return STRING if isinstance(self.categories[place][0], str) else INTEGER
+    def whole(self, place: int) -> bool:
+        """Whether the categories of a column are whole numbers, and not strings."""
+        return isinstance(self.categories[place][0], int)
 
     @cached_property
     def _codes(self) -> dict[str, dict[Label, int]]:

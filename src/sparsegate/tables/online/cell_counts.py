@@ -18,8 +18,9 @@ import narwhals as nw
 import numpy as np
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.columns import as_labels, label_kind, read_columns
+from sparsegate.tables.columns import as_labels, read_columns
 from sparsegate.tables.engines.engine import Engine, Frame
+from sparsegate.tables.label_kinds import FLOAT, Cell
 from sparsegate.tables.online.categories import Cells, Integers
 
 
@@ -28,9 +29,9 @@ def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: boo
 
     ``only_one``: whoever has rows in several cells is in none of them.
     """
-    rows = _read(engine, cells, user)
+    rows, written = _read(engine, cells, user)
     cell, stride = None, cells.size
-    for place, labels in enumerate(cells.categories):
+    for place, labels in enumerate(written):
         stride //= len(labels)
         codes: dict[str, Any] = {f"c{place}": labels, f"k{place}": [code * stride for code in range(len(labels))]}
         rows = rows.join(engine.bring(codes), on=f"c{place}", how="inner")
@@ -49,17 +50,29 @@ def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: boo
     return histogram
 
 
-def _read(engine: Engine, cells: Cells, user: str | None) -> Frame:
-    """The columns as c0, c1, ... and "user", without nulls, in the types of the categories."""
-    for place, name in enumerate(cells.names):
+def _read(engine: Engine, cells: Cells, user: str | None) -> tuple[Frame, list[list[Cell]]]:
+    """The columns as c0, c1, ... and "user", without nulls; and the categories as they are written there."""
+    kinds, written = [], []
+    for name, labels in zip(cells.names, cells.categories, strict=True):
         _, kind = read_columns(engine, name, user)  # for its checks of names and types
-        if kind != cells.kind(place):
-            rule = f"must list {kind} as categories of {name!r}, as the table's column holds"
-            raise ParameterError("columns", rule, list(cells.categories[place]), "cast one of the two")
-    named = {f"c{place}": name for place, name in enumerate(cells.names)}
-    rows = engine.select(named if user is None else named | {"user": user}).drop_nulls()
-    for place, name in enumerate(cells.names):
-        renamed = rows.rename({f"c{place}": "item"})
-        kind = label_kind(renamed.collect_schema()["item"], name)
-        rows = as_labels(renamed, kind).rename({"item": f"c{place}"})
-    return rows
+        try:
+            found = kind.cells(labels, "columns")
+        except ParameterError:
+            found = {}
+        if len(found) < len(labels):
+            rule = f"must list {kind} as categories of {name!r}, as the table's column holds, each of them once"
+            raise ParameterError("columns", rule, list(labels), "cast one of the two")
+        kinds.append(kind)
+        written.append(list(found))
+    rows = _without_nulls(engine, {f"c{place}": name for place, name in enumerate(cells.names)}, user)
+    for place, kind in enumerate(kinds):
+        rows = as_labels(engine, rows, kind, f"c{place}")
+    return rows, written
+
+
+def _without_nulls(engine: Engine, named: dict[str, str], user: str | None) -> Frame:
+    if user is None:
+        return engine.select(named).drop_nulls()
+    rows = engine.select(named | {"user": user}).drop_nulls()
+    floats = rows.collect_schema()["user"].is_float()
+    return engine.cells(rows, "user", FLOAT).drop_nulls() if floats else rows

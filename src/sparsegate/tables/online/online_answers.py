@@ -19,7 +19,7 @@ from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.laplace import error_bar, laplace
 from sparsegate.mechanisms.variants import VARIANTS, Noise, Released
 from sparsegate.noise import Source
-from sparsegate.tables.columns import INTEGER, check_columns
+from sparsegate.tables.columns import check_columns
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.given import Given, given
 from sparsegate.tables.in_place import TableInPlace
@@ -315,7 +315,7 @@ class OnlineAnswers:
 def _counted(opened: Given, cells: Cells, *, only_one: bool) -> Integers:
     if isinstance(opened.table, TableInPlace):
         raise ParameterError("data", "must not stay in a database here", next_step="copy the table to Parquet first")
-    numbers = [name for place, name in enumerate(cells.names) if cells.kind(place) == INTEGER]
+    numbers = [name for place, name in enumerate(cells.names) if cells.whole(place)]
     with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
         check_columns(engine.frame.collect_schema().names(), cells.names)
         with opened.explained():

@@ -1,0 +1,264 @@
+"""What the items of a column are, in its type's own words; and what their labels are in Python.
+
+Inside an engine an item is a *cell* of one of two types, which every engine counts, joins, sorts and hashes alike: a
+whole number of 64 bits, or a string. A date is its number of days, an instant its number of units since 1970, a float
+the 64 bits of its double, a decimal its digits, bytes are in hexadecimal. Different values of a type have different
+cells, and equal ones the same cell: no label is lost, and none is made up.
+
+On the way out a cell is read back as the value it stands for: ``datetime.date``, ``bool``, ``Decimal``, and so on; an
+instant comes in UTC. A float that is whole is a whole number, because pandas makes floats of whole numbers where one is
+missing. What Python has no value for, an instant between two microseconds, is text in ISO form. Cells outside of what
+Python can hold, such as a date in the year 10000, are no labels, like nulls: see ``tables.identity``. JSON has the
+labels as text (``display.plain``), and that text is a label of a domain again.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import struct
+import uuid
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from sparsegate.errors import ParameterError
+from sparsegate.tables.identity import labels
+
+Cell: TypeAlias = int | str
+
+UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""How many of a unit make a second."""
+
+_LIMIT: Final = 2**63
+_SECOND: Final = 10**9
+_DAY: Final = 86_400 * _SECOND
+_EPOCH: Final = datetime(1970, 1, 1)
+_EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelKind:
+    """What the items of a column are.
+
+    ``name`` is what they are called in an error. ``write`` makes a cell of a public label, None of a null, and raises a
+    ``ValueError``, ``TypeError`` or ``ArithmeticError`` for what no cell of the column can be; ``read`` makes a label
+    of a cell. ``range`` has the least and the largest cell that is a label, where not all are.
+    """
+
+    name: str
+    write: Callable[[Any], Cell | None]
+    read: Callable[[Any], Hashable]
+    range: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def cells(self, public: Iterable[Any], parameter: str = "domain") -> dict[Cell, Any]:
+        """The cells of public labels, each with the first label that is written so."""
+        public = public.tolist() if isinstance(public, np.ndarray) and public.dtype.kind in "biufU" else list(public)
+        own = {STRING: str, INTEGER: int}.get(self)
+        if set(map(type, public)) == {own} and (own is str or (min(public) >= -_LIMIT and max(public) < _LIMIT)):
+            return dict(zip(public, public, strict=True))  # a million of them in no time
+        cells: dict[Cell, Any] = {}
+        for label in public:
+            value = _plain(label)
+            try:
+                cell = self.write(value)
+            except (TypeError, ValueError, ArithmeticError):
+                rule = f"must hold {self}, as the table's items are"
+                raise ParameterError(parameter, rule, next_step="convert its labels") from None
+            if cell is not None:
+                cells.setdefault(cell, value)
+        return cells
+
+
+def _plain(label: Any) -> Any:
+    """A value of numpy's or pandas' as Python's; None for a null of theirs."""
+    if isinstance(label, np.datetime64):
+        unit, _ = np.datetime_data(label.dtype)
+        return None if np.isnat(label) else Nanoseconds(label.astype(np.int64)) if unit == "ns" else label.item()
+    plain = label.item() if isinstance(label, np.generic) else label
+    return None if type(plain).__name__ in ("NaTType", "NAType") else plain
+
+
+class Nanoseconds(int):
+    """Nanoseconds since 1970, of an instant that a ``datetime`` cannot hold."""
+
+
+def _of(label: Any, *kinds: type) -> Any:
+    """The label, if it is of one of these types; a bool is no number."""
+    if not isinstance(label, kinds) or (isinstance(label, bool) and bool not in kinds):
+        raise TypeError
+    return label
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _integer(label: Any) -> int | None:
+    if label is None or _of(label, int, float, Decimal) != label:
+        return None
+    number = int(label)
+    if number != label:
+        raise ValueError
+    if not -_LIMIT <= number < _LIMIT:
+        raise ParameterError("domain", "must hold whole numbers of 64 bits")
+    return number
+
+
+def _float(label: Any) -> int | None:
+    if label is None:
+        return None
+    number = float(_of(label, int, float, Decimal, str))
+    if number != number:
+        return None
+    if not isinstance(label, str) and number != label:
+        raise ValueError
+    return int(struct.unpack("<q", struct.pack("<d", number + 0.0))[0])  # 0 for -0
+
+
+def _of_bits(cell: int) -> int | float:
+    (number,) = struct.unpack("<d", struct.pack("<q", cell))
+    return int(number) if number.is_integer() else float(number)
+
+
+def _boolean(label: Any) -> int | None:
+    if isinstance(label, str):
+        return ("false", "true").index(label.lower())
+    return None if label is None else (0, 1).index(_of(label, bool, int))
+
+
+@functools.cache
+def decimals(scale: int) -> LabelKind:
+    """Decimals with this many digits behind the point."""
+    step = Decimal(1).scaleb(-scale)
+
+    def write(label: Any) -> str | None:
+        if label is None:
+            return None
+        number = Decimal(str(_of(label, int, float, Decimal, str)))  # a float is the decimal it prints as
+        if number.is_nan():
+            return None
+        exact = number.quantize(step, context=_EXACT)
+        if exact != number:
+            raise ValueError
+        return format(exact if exact else abs(exact), "f")
+
+    return LabelKind(f"decimals of {scale} places", write, Decimal)
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+def _date(label: Any) -> int | None:
+    if label is None:
+        return None
+    days, rest = divmod(_moment(label, zoned=False), _DAY)
+    if rest:
+        raise ValueError
+    return days
+
+
+def _time(label: Any) -> int | None:
+    if label is None:
+        return None
+    more, label = _split(label, time.fromisoformat)
+    if _of(label, time).tzinfo is not None:
+        raise ValueError
+    return _nanoseconds(datetime.combine(_EPOCH, label)) + more
+
+
+def _moment(label: Any, *, zoned: bool) -> int:
+    """Nanoseconds since 1970 of an instant with a time zone, or of one without; of a date its midnight."""
+    if isinstance(label, Nanoseconds) and not zoned:
+        return int(label)
+    more, label = _split(label, datetime.fromisoformat)
+    if type(label) is date:
+        label = datetime.combine(label, time())
+    if (_of(label, datetime).utcoffset() is not None) != zoned:
+        raise ValueError
+    return _nanoseconds(label.astimezone(UTC).replace(tzinfo=None) if zoned else label) + more
+
+
+def _split(label: Any, read: Callable[[str], Any]) -> tuple[int, Any]:
+    """What a label has beyond microseconds, in nanoseconds, and the rest; of pandas' Timestamp, or of text."""
+    if isinstance(label, str):
+        found = re.fullmatch(r"(.*\.\d{6})(\d{1,3})(.*)", label)
+        return (int(found[2].ljust(3, "0")), read(found[1] + found[3])) if found else (0, read(label))
+    if hasattr(label, "nanosecond"):
+        return label.nanosecond, label.to_pydatetime(warn=False)
+    return 0, label
+
+
+def _nanoseconds(moment: datetime) -> int:
+    since = moment.replace(tzinfo=None) - _EPOCH
+    return (since.days * 86_400 + since.seconds) * _SECOND + since.microseconds * 1000
+
+
+def _of_nanoseconds(nanoseconds: int) -> tuple[datetime, str]:
+    """The moment to the microsecond, and the digits that are left; empty where none are."""
+    microseconds, more = divmod(nanoseconds, 1000)
+    return _EPOCH + timedelta(microseconds=microseconds), f"{more:03}" if more else ""
+
+
+def _as_time(cell: int) -> time | str:
+    moment, more = _of_nanoseconds(cell)
+    return moment.time().isoformat("microseconds") + more if more else moment.time()
+
+
+@functools.cache
+def moments(unit: str, *, zoned: bool) -> LabelKind:
+    """Instants in a time zone, or without one, counted in this unit."""
+    step = _SECOND // UNITS[unit]
+
+    def write(label: Any) -> int | None:
+        if label is None:
+            return None
+        cell, rest = divmod(_moment(label, zoned=zoned), step)
+        if rest or not -_LIMIT <= cell < _LIMIT:
+            raise ValueError
+        return cell
+
+    def read(cell: int) -> datetime | str:
+        moment, more = _of_nanoseconds(cell * step)
+        if more:
+            return moment.isoformat(timespec="microseconds") + more + ("+00:00" if zoned else "")
+        return moment.replace(tzinfo=UTC) if zoned else moment
+
+    held = _nanoseconds(datetime.min) // step, _nanoseconds(datetime.max) // step
+    name = "instants with a time zone" if zoned else "instants without a time zone"
+    return LabelKind(f"{name}, in {unit}", write, read, None if unit == "ns" else held)
+
+
+# --- the table of kinds ----------------------------------------------------------------------------------------------
+
+
+def _bytes(label: Any) -> str | None:
+    return (
+        None if label is None else (bytes.fromhex(label) if isinstance(label, str) else bytes(_of(label, bytes))).hex()
+    )
+
+
+def _uuid(label: Any) -> str | None:
+    return None if label is None else str(label if isinstance(label, uuid.UUID) else uuid.UUID(_of(label, str)))
+
+
+INTEGER: Final = LabelKind("whole numbers", _integer, int)
+STRING: Final = LabelKind("strings", lambda label: None if label is None else str(_of(label, str)), str)
+OBJECTS: Final = LabelKind("objects", lambda label: labels([label])[0], str)
+FLOAT: Final = LabelKind("floats", _float, _of_bits)
+BOOLEAN: Final = LabelKind("booleans", _boolean, bool)
+DATE: Final = LabelKind(
+    "dates",
+    _date,
+    lambda cell: _EPOCH.date() + timedelta(days=cell),
+    ((date.min - _EPOCH.date()).days, (date.max - _EPOCH.date()).days),
+)
+TIME: Final = LabelKind("times of day", _time, _as_time, (0, _DAY - 1))
+BINARY: Final = LabelKind("bytes", _bytes, bytes.fromhex)
+UUID: Final = LabelKind("UUIDs", _uuid, uuid.UUID)
