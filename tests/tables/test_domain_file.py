@@ -14,6 +14,7 @@ from sparsegate.noise import Seeded
 from sparsegate.tables.domain import public_domain
 from sparsegate.tables.domain_file import read_labels, split_column
 from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.label_kinds import INTEGER
 from sparsegate.tables.top import top_items
 
 duckdb = pytest.importorskip("duckdb")
@@ -80,14 +81,14 @@ def test_a_file_that_gives_no_candidates_is_refused(folder: Path, domain: str, h
     Path("empty.csv").write_text("page\n")
     engine = open_engine(table("pyarrow", {"page": [1]}))
     with pytest.raises(ParameterError, match=f"^domain .*{hint}"):
-        public_domain(engine, Path(domain), item="page", kind="whole numbers")
+        public_domain(engine, Path(domain), item="page", kind=INTEGER)
 
 
 def test_a_string_opens_no_file(folder: Path) -> None:
     """It may come from a stranger, or be a slip of "observed"."""
     engine = open_engine(table("pyarrow", {"page": [1]}))
     with pytest.raises(ParameterError, match=r"^domain .*pathlib.Path"):
-        public_domain(engine, "two.csv", item="page", kind="whole numbers")
+        public_domain(engine, "two.csv", item="page", kind=INTEGER)
 
 
 def test_nothing_is_charged_where_the_file_is_wrong(folder: Path) -> None:
