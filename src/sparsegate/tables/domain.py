@@ -15,6 +15,7 @@ The rank is drawn uniformly before, so every candidate without a score is equall
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,7 +157,12 @@ def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) ->
 def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Cell]:
     """The domain for an engine that takes no frames: sized, or the sorted list of its cells."""
     domain = _public(domain, item, kind)
-    return domain if isinstance(domain, Sized) else sorted(_cells(domain, _public_table(domain), item, kind))
+    if isinstance(domain, Sized):
+        return domain
+    cells = sorted(_cells(domain, _public_table(domain), item, kind))
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    _warn(len(cells), sum(text != text.strip() for text in texts), sum(bool(re.search(_POINTED, t)) for t in texts))
+    return cells
 
 
 def _public(domain: Any, item: str, kind: LabelKind) -> Any:
@@ -246,14 +252,19 @@ def _checked_size(engine: Engine, listed: Frame, kind: LabelKind) -> int:
     if kind in (STRING, OBJECTS):
         asked += [
             (label != label.str.strip_chars()).cast(nw.Int64).sum().alias("padded"),
-            label.str.contains(r"^[+-]?[0-9]+\.0+$").cast(nw.Int64).sum().alias("pointed"),
+            label.str.contains(_POINTED).cast(nw.Int64).sum().alias("pointed"),
         ]
     ((size, *unlike),) = engine.rows(listed.select(*asked))
+    _warn(size, *unlike)
+    return int(size)
+
+
+def _warn(size: int, *unlike: int) -> None:
     for labels, how in zip(unlike, _UNLIKE, strict=False):
         if labels:
             text = f"{labels} of the {size} labels of the domain {how}; labels match items that are written alike"
             warnings.warn(text, SparsegateWarning, stacklevel=2)
-    return int(size)
 
 
+_POINTED: Final = r"^[+-]?[0-9]+\.0+$"
 _UNLIKE: Final = ("begin or end with a space", "are whole numbers that end in .0, and the items are text")

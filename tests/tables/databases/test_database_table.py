@@ -13,6 +13,9 @@ from tests.support.in_database import ODD, Meanwhile, Store, in_memory, top
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.online.online_answers import OnlineAnswers
 
+# Some labels have spaces, and are meant.
+pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.SparsegateWarning")
+
 CELLS = [(ODD[place % len(ODD)], place % 7 * (place % 5)) for place in range(150)] + [(None, 3), ("a", None)]
 QUESTIONS: list[dict[str, Any]] = [
     {"count": 5, "domain": [*ODD, "nobody", "nor this"]},

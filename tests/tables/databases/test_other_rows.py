@@ -13,8 +13,11 @@ from sqlalchemy.pool import StaticPool
 from tests.support.in_database import ODD, in_memory, top
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import INTEGER, STRING
 from sparsegate.tables.databases import other_rows
+from sparsegate.tables.label_kinds import INTEGER, STRING
+
+# Some labels have spaces, and are meant.
+pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.SparsegateWarning")
 
 CELLS = [(ODD[place % len(ODD)], place % 7 * (place % 5)) for place in range(150)] + [(None, 3), ("a", None)]
 

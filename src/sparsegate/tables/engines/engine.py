@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import narwhals as nw
 
-from sparsegate.errors import SparsegateError, TableError
+from sparsegate.errors import SparsegateError, SparsegateWarning, TableError
 from sparsegate.tables.label_kinds import Cell, LabelKind
 
 Frame: TypeAlias = nw.LazyFrame[Any]
@@ -143,7 +143,7 @@ def guarded(name: str, action: Callable[[], Result], *, charged: bool = False) -
         if not charged:
             raise
         reason = f"{error}; {SPENT}"
-    except SparsegateError:
+    except (SparsegateError, SparsegateWarning):  # a warning that was made an error, of public labels, before a charge
         raise
     except Exception as error:
         reason = (
