@@ -146,3 +146,28 @@ def test_candidates_without_rows_are_equally_likely() -> None:
     counts = engine.bring({"item": ["p7", "p31"], "score": [2, 1]})
     named = Counter(domain.absent(engine, counts, range(48)))
     assert named == Counter({f"p{n}" for n in range(50)} - {"p7", "p31"})
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("listed", "sieved"),
+    [
+        ([-3, -1, 0, 7, 64], True),
+        ([5], True),
+        ([LEAST, LEAST + 9], True),
+        ([MOST - 64, MOST], True),
+        ([0, 10**6], False),
+        ([LEAST, MOST], False),
+    ],
+)
+def test_duckdb_finds_the_candidates_among_rows_by_their_bits(listed: list[int], sieved: bool) -> None:
+    """Whatever the rows hold: a bit that is not there must not be looked up."""
+    rows = [LEAST, LEAST + 1, -4, *listed, 8, 63, 10**6 - 1, MOST - 1, MOST]
+    with open_engine(table("duckdb", {"item": rows})) as engine:
+        domain = public_domain(engine, listed, item="item", kind=INTEGER)
+        assert isinstance(domain, Listed)
+        assert (domain.sieve is not None) == sieved
+        found = [item for (item,) in engine.rows(domain.restrict(engine.columns("item")))]
+        assert sorted(found) == sorted(item for item in rows if item in set(listed))

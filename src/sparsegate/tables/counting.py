@@ -65,7 +65,7 @@ def count_items(engine: Engine, rows: Frame, domain: Domain | None, most: int | 
     else:
         counts = rows.group_by("item").agg(nw.len().alias("score"))
     if domain is not None and most is None:
-        counts = domain.restrict(counts)  # two million items are joined sooner than twenty million rows
+        counts = domain.restrict(engine.settled(counts))  # two million items are joined sooner than twenty million rows
     return Counted.of(engine, counts)
 
 

@@ -123,9 +123,10 @@ class Listed:
     frame: Frame
     size: int
     given: Mapping[Cell, Any] | None = None
+    sieve: Callable[[Frame], Frame] | None = None
 
     def restrict(self, rows: Frame) -> Frame:
-        return rows.join(self.frame, on="item", how="semi")
+        return rows.join(self.frame, on="item", how="semi") if self.sieve is None else self.sieve(rows)
 
     def absent(self, engine: Engine, counts: Frame, ranks: Sequence[int]) -> list[Any]:
         free = engine.numbered(self.frame.join(counts, on="item", how="anti"), ["item"])
@@ -151,7 +152,8 @@ def public_domain(engine: Engine, domain: Any, *, item: str, kind: LabelKind) ->
         cells = _cells(domain, other, item, kind)
         listed = engine.bring({"item": sorted(cells)})
         given = cells if kind is OBJECTS else None
-    return Listed(frame=listed, size=_checked_size(engine, listed, kind), given=given)
+    size, sieve = _checked_size(engine, listed, kind), engine.sieve(listed)
+    return Listed(frame=listed, size=size, given=given, sieve=sieve)
 
 
 def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Cell]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.tables.columns import identifier
@@ -35,6 +35,12 @@ _CELLS: Final = {
 }
 """SQL for the cells of a type: see ``tables.label_kinds``."""
 
+MOST_BITS: Final = 2**27
+"""Bits that are spent on the public labels at most: 16 MB."""
+
+SPARSEST: Final = 64
+"""Bits for each label, at most: as many as the label itself has."""
+
 
 class Relation(Engine):
     """A DuckDB relation. What is kept becomes a temporary table of its connection, which spills to disk."""
@@ -47,10 +53,32 @@ class Relation(Engine):
         self._kept: list[str] = []
 
     def keep(self, frame: Frame) -> Frame:
+        return self._from(f"FROM {self._stored(frame.to_native())}")
+
+    def _stored(self, relation: duckdb.DuckDBPyRelation) -> str:
+        """The name of a temporary table with the rows of a relation."""
         name = f"sparsegate_{uuid.uuid4().hex}"
-        frame.to_native().query("sparsegate_kept", f"CREATE TEMP TABLE {name} AS FROM sparsegate_kept")
+        relation.query("sparsegate_kept", f"CREATE TEMP TABLE {name} AS FROM sparsegate_kept")
         self._kept.append(name)
-        return self._from(f"FROM temp.{name}")
+        return f"temp.{name}"
+
+    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
+        """A bit for each whole number from the least label to the greatest, where that does not take many."""
+        relation = labels.to_native()
+        if str(_schema(relation)["item"]) != "BIGINT":
+            return None
+        ((least, most, count),) = relation.aggregate("min(item), max(item), count(*)").fetchall()
+        if most - least >= min(SPARSEST * count, MOST_BITS):
+            return None
+        bits = self._stored(relation.aggregate(f"bitstring_agg(item, {least}, {most}) AS bits"))
+        # No item fails, whatever is evaluated first: those outside are moved inside before their bit is looked up.
+        place = f"CAST(least(greatest(item, {least}), {most}) - ({least}) AS INTEGER)"
+        listed = f"item BETWEEN {least} AND {most} AND get_bit((SELECT bits FROM {bits}), {place}) = 1"
+        return lambda rows: framed(rows.to_native().filter(listed))
+
+    def settled(self, counts: Frame) -> Frame:
+        # In one query with the counts, the optimizer would narrow the rows, of which there are many times as many.
+        return self.keep(counts)
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = frame.to_native().fetchall()

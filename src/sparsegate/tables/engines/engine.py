@@ -63,6 +63,14 @@ class Engine(ABC):
         """Public labels of this engine, ready to be joined with more than once."""
         return self.keep(frame)
 
+    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
+        """From rows to those whose item is one of these public labels, which are different, faster than by a join."""
+        return None
+
+    def settled(self, counts: Frame) -> Frame:
+        """Counts that are about to be narrowed to candidates."""
+        return counts
+
     @abstractmethod
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         """All rows, as Python values, in no particular order: only for results that are small."""
