@@ -150,7 +150,7 @@ def test_the_record_states_what_one_person_moves() -> None:
     assert (record.value, record.clip, record.sensitivity, record.touched) == ("amount", (-250, 100.5), 250, 3)
     assert record.granularity == 0.0001
     assert "clipped to -250 and 100.5" in record.counted
-    assert record.as_dict()["clip"] == [-250, 100.5]
+    assert record.published()["clip"] == [-250, 100.5]
     assert ask(value=None, clip=None).record.sensitivity is None
 
 
