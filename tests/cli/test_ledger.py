@@ -191,7 +191,7 @@ def test_a_gate_goes_on_where_its_answers_are_kept_and_cannot_be_printed(command
         assert (done.returncode, "--release 2" in done.stderr) == (2, True)
         unkept = [*PROGRAM, *(word for word in LISTED if word not in ("--ledger", "x.ledger"))]
         done = subprocess.run(unkept, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        assert (done.returncode, "the result is lost" in done.stderr) == (2, True)
+        assert (done.returncode, "kept nowhere" in done.stderr) == (2, True)
     expected = [f"{'below' if '/no' in text else 'ABOVE'}  {text}" for text in CONDITIONS]
     said = [line.partition("  (about ")[0] for line in again(command).splitlines()[2:]]
     assert said == [*expected, "closed: the last ABOVE is given"]
