@@ -1,5 +1,7 @@
 """What people bring, made ready to be counted: files and databases by their paths, or a table that is open already.
 
+Tables of plain Python and streams of Arrow are made such a table first: see ``tables.python_tables``.
+
 A path is opened in a DuckDB of its own (``tables.workspace``), which goes with the context. Python and the command line
 come through here, so a file means the same to both.
 """
@@ -17,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import identifier, read_columns
-from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.engines.engine import guarded, open_engine
+from sparsegate.tables.python_tables import as_frame, is_rows, is_stream
 from sparsegate.tables.text_files import PLAIN, TextForm
 
 if TYPE_CHECKING:
@@ -143,11 +146,15 @@ def given(
     user: str | None = None,
     form: TextForm = PLAIN,
 ) -> Iterator[Given]:
-    """Open ``data``: a path or pattern, several of them, "-" for standard input, or a table that is open.
+    """Open ``data``: a path or pattern, several of them, "-" for standard input, or a table of any kind.
 
     ``table`` and ``sql`` say what to read of a database, ``columns`` which names will be asked for, and ``user`` which
     of them tells people apart: see ``Workspace.open``. ``form`` is how text is written.
     """
+    from sparsegate.tables.engine_errors import quiet
+    from sparsegate.tables.workspace import Workspace
+
+    asked = list({name.casefold(): name for name in columns}.values())
     patterns = _paths(data)
     place = _database(data, patterns)
     if patterns is None or place is not None:
@@ -162,12 +169,13 @@ def given(
             from sparsegate.tables.databases.database_table import TableInDatabase
 
             data = TableInDatabase.at(place, table=table, sql=sql)
-        yield Given(table=data, user=user)
+        if is_stream(data):
+            with Workspace() as workspace:
+                streamed = guarded("DuckDB", lambda: workspace.stream(data, asked))
+                yield Given(table=streamed, user=user)
+            return
+        yield Given(table=as_frame(data, asked) if is_rows(data) else data, user=user)
         return
-    from sparsegate.tables.engine_errors import quiet
-    from sparsegate.tables.workspace import Workspace
-
-    asked = list({name.casefold(): name for name in columns}.values())
     with Workspace() as workspace:
         with quiet("the files cannot be read"):
             rows = workspace.read(patterns, form=form, table=table, sql=sql, columns=asked, user=user)
@@ -188,7 +196,7 @@ def _whole(domain: Any) -> bool:
 def _paths(data: Any) -> list[str] | None:
     """The paths and patterns that were given; None for anything else."""
     several = data if isinstance(data, list | tuple) else [data]
-    if not all(isinstance(path, str | os.PathLike) for path in several):
+    if not several or not all(isinstance(path, str | os.PathLike) for path in several):
         return None
     return [os.fspath(path) for path in several]
 

@@ -19,8 +19,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sparsegate.errors import ParameterError, TableError
-from sparsegate.tables.columns import check_table, identifier, unlike
+from sparsegate.errors import ParameterError, TableError, load_extra
+from sparsegate.tables.columns import check_columns, check_table, identifier, unlike
 from sparsegate.tables.engine_errors import quiet, raise_alone, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person
@@ -199,6 +199,20 @@ class Workspace:
         if kind in TEXT and (odd := self._inbox.no_text(files)):
             cause = f"{odd} is not UTF-8 text: {NO_TEXT}"
         raise_alone(TableError("; ".join(filter(None, (reason, cause)))))
+
+    def stream(self, data: Any, columns: Sequence[str]) -> DuckDBPyRelation:
+        """The columns of a stream or dataset of Arrow; a stream is copied, because it can be read once."""
+        import duckdb
+
+        pa = load_extra("pyarrow", extra="tables")
+        dataset = type(data).__module__ == "pyarrow._dataset" and not hasattr(data, "to_reader")
+        if not dataset and not isinstance(data, pa.RecordBatchReader):
+            data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)
+        opened = self._connection.from_arrow(data)
+        there = {name.casefold(): name for name in opened.columns}
+        check_columns(opened.columns, [name for name in columns if name.casefold() not in there])
+        chosen = opened.select(*(duckdb.ColumnExpression(there[name.casefold()]) for name in columns))
+        return chosen if dataset else self._copied(chosen)
 
     def _copied(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
         relation.query("opened", "CREATE TABLE memory.main.copied AS FROM opened")
