@@ -162,7 +162,7 @@ def public_labels(domain: Any, *, item: str, kind: LabelKind) -> Sized | list[Ce
     if isinstance(domain, Sized):
         return domain
     cells = sorted(_cells(domain, _public_table(domain), item, kind))
-    texts = [cell for cell in cells if isinstance(cell, str)]
+    texts = list(map(str, cells)) if kind is STRING else []
     _warn(len(cells), sum(text != text.strip() for text in texts), sum(bool(re.search(_POINTED, t)) for t in texts))
     return cells
 

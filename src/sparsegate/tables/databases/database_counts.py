@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
-from sqlalchemy import CTE, BigInteger, Connection, Select, Text, func, literal, null, select, union_all
+from sqlalchemy import CTE, Connection, Select, func, literal, null, select, union_all
 
 from sparsegate.errors import TableError
 from sparsegate.tables.counting import SEED_PART, Pick
@@ -25,7 +25,6 @@ from sparsegate.tables.databases.asked_rows import DialectRows
 from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized
 from sparsegate.tables.in_place import CountsInPlace
-from sparsegate.tables.label_kinds import STRING
 
 Candidates = Sized | Sequence[Any] | None
 """The public domain, or the list of its labels; None for whatever the table holds."""
@@ -73,7 +72,7 @@ class DatabaseCounts(CountsInPlace):
     """What a table in a database says about items. Counted when the histogram is first asked for, and private."""
 
     def __init__(self, connection: Connection, table: DialectRows, domain: Candidates, most: int | None) -> None:
-        self._connection, self._domain, self._kind = connection, domain, table.kind
+        self._connection, self._domain, self._read = connection, domain, table.kind.read
         self._scored = scored(table, domain, most)
 
     @cached_property
@@ -96,7 +95,7 @@ class DatabaseCounts(CountsInPlace):
         rows = self._rows_at([starts[score] + rank for score, rank in present])
         if [score for score, _ in rows] != [score for score, _ in present]:
             raise TableError(CHANGED)
-        names |= zip(present, (label for _, label in rows), strict=True)
+        names |= zip(present, (self._read(cell) for _, cell in rows), strict=True)
         return [names[pick] for pick in picks]
 
     def close(self) -> None:
@@ -143,8 +142,9 @@ class HeldCounts(DatabaseCounts):
     @cached_property
     def _sizes(self) -> dict[int, int]:
         score, item = self._scored.c.score, self._scored.c.item
-        none = null().cast(Text()).collate("C") if self._kind == STRING else null().cast(BigInteger())
-        first = select(literal(0).label("part"), score.label("score"), none.label("item"), func.count().label("items"))
+        # A bare NULL has no type and no collation of its own: it takes those of the items.
+        none = null().label("item")
+        first = select(literal(0).label("part"), score.label("score"), none, func.count().label("items"))
         groups = func.count().over().label("groups")
         histogram = first.add_columns(groups).group_by(score)
         others = select(literal(1), score, item, null(), null())

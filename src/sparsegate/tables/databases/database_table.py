@@ -18,7 +18,7 @@ from sparsegate.tables.databases.one_moment import NAMES, engine_at, one_moment
 from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
 from sparsegate.tables.domain import Sized, public_labels
 from sparsegate.tables.in_place import TableInPlace
-from sparsegate.tables.label_kinds import STRING, Cell
+from sparsegate.tables.label_kinds import Cell
 from sparsegate.tables.question import Question
 
 
@@ -68,7 +68,7 @@ class TableInDatabase(TableInPlace):
             connection = self._opened.enter_context(self._lent())
             table = self._rows(connection, asked, whole=isinstance(domain, int | np.integer | range))
             public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
-            if table.kind == STRING and isinstance(public, list):
+            if isinstance(public, list) and isinstance(public[0], str):
                 _check_labels(public)
             kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
             counts = kind(connection, table, public, question.max_items_per_user)

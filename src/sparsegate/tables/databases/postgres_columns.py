@@ -100,6 +100,10 @@ class Located:
         schema = Schema(kinds) if max_cell is None else Schema(kinds, max_cell=max_cell)
         return schema, tuple(_cell(each, self.types[each], self.sizes[each], max_cell) for each in chosen)
 
+    def scale(self, column: str) -> int:
+        """The digits behind the point of a numeric(p, s)."""
+        return (self.sizes[column] - 4) & 0x7FF
+
     def readable(self) -> list[str]:
         """The columns that conditions can speak of."""
         return [each for each, kind in self.types.items() if kind in _READ_AS]

@@ -1,7 +1,8 @@
 """Items and people of a table in PostgreSQL, in its own SQL.
 
-Items are text compared as ``COLLATE "C"``, byte by byte, or whole numbers of 64 bits; a numeric beyond them is null.
-People are compared by the equality of their column: see ``databases.postgres_columns``.
+Items are cells as ``tables.label_kinds`` has them: text compared as ``COLLATE "C"``, byte by byte, or whole numbers of
+64 bits. What has no cell, a numeric beyond them, an infinite date, not-a-number, is null. People are compared by the
+equality of their column: see ``databases.postgres_columns``; of floats not-a-number is nobody.
 """
 
 from __future__ import annotations
@@ -31,14 +32,39 @@ from sparsegate.tables.databases.asked_rows import AskedRows, names_at, rows_of
 from sparsegate.tables.databases.folding import found_folding
 from sparsegate.tables.databases.postgres_columns import check_person, locate, type_of
 from sparsegate.tables.engines.engine import DIGITS, SALT
-from sparsegate.tables.label_kinds import INTEGER, STRING
+from sparsegate.tables.label_kinds import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    INTEGER,
+    STRING,
+    TIME,
+    UUID,
+    decimals,
+    moments,
+)
 
+_FLOATS: Final = ("float4", "float8")
+# Adding 0 leaves one of the two zeros.
+_BITS: Final = "(CASE WHEN {0} <> 'NaN' THEN ('x' || encode(float8send({0}::float8 + 0), 'hex'))::bit(64)::bigint END)"
+_HELD: Final = "{0} >= '0001-01-01' AND {0} < '10000-01-01'"
+"""What Python has dates for; in UTC, which is the time zone of the transaction."""
+_MICROSECONDS: Final = "(extract(epoch FROM {0}) * 1000000)::bigint"
 _TEXT: Final = '({0}::text COLLATE "C")'
 _LABELS: Final = {
     "text": (STRING, '({0} COLLATE "C")'),
-    **dict.fromkeys(("varchar", "bpchar", "citext", "name", "uuid", "enum"), (STRING, _TEXT)),
+    **dict.fromkeys(("varchar", "bpchar", "citext", "name", "enum"), (STRING, _TEXT)),
     **dict.fromkeys(("int2", "int4", "int8", "oid"), (INTEGER, "{0}::bigint")),
     "whole numeric": (INTEGER, f"(CASE WHEN {{0}} BETWEEN {-(2**63)} AND {2**63 - 1} THEN {{0}}::bigint END)"),
+    **dict.fromkeys(_FLOATS, (FLOAT, _BITS)),
+    "bool": (BOOLEAN, "{0}::int::bigint"),
+    "uuid": (UUID, _TEXT),
+    "bytea": (BINARY, "(encode({0}, 'hex') COLLATE \"C\")"),
+    "date": (DATE, f"(CASE WHEN {_HELD} THEN ({{0}} - DATE '1970-01-01')::bigint END)"),
+    "time": (TIME, "(CASE WHEN {0} < '24:00' THEN (extract(epoch FROM {0}) * 1000000000)::bigint END)"),
+    "timestamp": (moments("us", zoned=False), f"(CASE WHEN {_HELD} THEN {_MICROSECONDS} END)"),
+    "timestamptz": (moments("us", zoned=True), f"(CASE WHEN {_HELD} THEN {_MICROSECONDS} END)"),
 }
 
 
@@ -63,20 +89,26 @@ class PostgresRows:
             self._place = f"({asked.sql}\n) AS t"
             check_columns(names_at(connection, self._place), asked.columns)
             types = {name: type_of(connection, name, self._place) for name in asked.columns}
-        if asked.user is not None:
-            check_person(types, asked.user)
-        if types[asked.item] not in _LABELS:
+        if types[asked.item] == "narrow numeric":
+            self.kind, form = decimals(found.scale(asked.item)), "(nullif({0}, 'NaN')::text COLLATE \"C\")"
+        elif types[asked.item] in _LABELS:
+            self.kind, form = _LABELS[types[asked.item]]
+        else:
             raise TableError(
-                f"the items in column {asked.item!r} must be whole numbers or strings, not {types[asked.item]}; cast "
-                "the column, in a query or in a view"
+                f"the items in column {asked.item!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of "
+                f"day or instants, not {types[asked.item]}; cast the column, in a query or in a view"
             )
-        self.kind, form = _LABELS[types[asked.item]]
         cell = f"t.{identifier(asked.item)}"
         if asked.max_cell is not None and self.kind == STRING:
             cell = f"left({cell}::text, {asked.max_cell})"
         self._columns = {"item": form.format(cell)}
         if asked.user is not None:
-            self._columns["person"] = f"t.{identifier(asked.user)}"
+            person = f"t.{identifier(asked.user)}"
+            if types[asked.user] in _FLOATS:
+                person = f"nullif({person}, 'NaN')"
+            else:
+                check_person(types, asked.user)
+            self._columns["person"] = person
 
     def rows(self) -> Select[Any]:
         return rows_of(self._place, self._columns, self._condition)
