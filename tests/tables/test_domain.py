@@ -160,14 +160,21 @@ LEAST, MOST = -(2**63), 2**63 - 1
         ([MOST - 64, MOST], True),
         ([0, 10**6], False),
         ([LEAST, MOST], False),
+        ([], False),
     ],
 )
-def test_duckdb_finds_the_candidates_among_rows_by_their_bits(listed: list[int], sieved: bool) -> None:
+@pytest.mark.parametrize("repeated", [1, 2])
+def test_duckdb_finds_the_candidates_among_rows_by_their_bits(listed: list[int], sieved: bool, repeated: int) -> None:
     """Whatever the rows hold: a bit that is not there must not be looked up."""
+    import duckdb
+
     rows = [LEAST, LEAST + 1, -4, *listed, 8, 63, 10**6 - 1, MOST - 1, MOST]
-    with open_engine(table("duckdb", {"item": rows})) as engine:
-        domain = public_domain(engine, listed, item="item", kind=INTEGER)
+    connection = duckdb.connect()
+    public = connection.sql("SELECT unnest($listed)::BIGINT AS item", params={"listed": listed * repeated})
+    with open_engine(connection.sql("SELECT unnest($rows)::BIGINT AS item", params={"rows": rows})) as engine:
+        domain = public_domain(engine, public, item="item", kind=INTEGER)
         assert isinstance(domain, Listed)
         assert (domain.sieve is not None) == sieved
+        assert sorted(label for (label,) in engine.rows(domain.frame)) == listed
         found = [item for (item,) in engine.rows(domain.restrict(engine.columns("item")))]
         assert sorted(found) == sorted(item for item in rows if item in set(listed))

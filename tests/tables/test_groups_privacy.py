@@ -13,7 +13,7 @@ from tests.support.release_laws import law
 from tests.support.table_releases import prepared_groups
 
 from sparsegate.tables import groups as grouping
-from sparsegate.tables.counting import different
+from sparsegate.tables.engines.engine import different
 from sparsegate.tables.groups import PreparedGroups
 
 COUNTRIES = ["DE", "FR", "IT"]

@@ -19,7 +19,7 @@ import narwhals as nw
 
 from sparsegate.errors import TableError
 from sparsegate.tables.domain import CHANGED, Domain
-from sparsegate.tables.engines.engine import Engine, Frame
+from sparsegate.tables.engines.engine import Engine, Frame, different
 
 SEED_PART: Final = 2**28
 """Of the 60 bits of a hash 32 go into a seed: two thousand million of them can be summed in every engine."""
@@ -94,11 +94,6 @@ def cut_users(engine: Engine, rows: Frame, most: int, told_by: Frame | None = No
     seeds = parts.group_by("user").agg(nw.col("seed").sum())
     mixed = engine.digests(large.join(seeds, on="user", how="inner"), ["seed", "item"])
     return nw.concat([small, engine.first_per_user(mixed, most).select("item", "user")])
-
-
-def different(rows: Frame, *columns: str) -> Frame:
-    """The different values of the columns; a group-by does it faster than narwhals' ``unique`` on SQL engines."""
-    return rows.group_by(*columns).agg(nw.len().alias("times")).select(*columns)
 
 
 def name_picks(engine: Engine, counted: Counted, domain: Domain | None, picks: Sequence[Pick]) -> list[Any]:

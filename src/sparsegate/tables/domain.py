@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, SparsegateWarning, TableError
 from sparsegate.tables.columns import as_labels, check_columns, label_kind
-from sparsegate.tables.engines.engine import Engine, Frame, open_engine
+from sparsegate.tables.engines.engine import Engine, Frame, different, open_engine
 from sparsegate.tables.label_kinds import FLOAT, INTEGER, OBJECTS, STRING, Cell, LabelKind
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -206,14 +206,13 @@ def _sized(size: int, kind: LabelKind) -> Sized | range:
 
 
 def _found(other: Engine, item: str) -> tuple[Frame, LabelKind]:
-    """The different labels of a public table, as cells, and what they are."""
+    """The labels of a public table, as cells, and what they are."""
     names = other.frame.collect_schema().names()
     column = names[0] if len(names) == 1 else item
     check_columns(names, [column])
     chosen = other.columns(column)
     kind = other.item_kind(column) or label_kind(chosen.collect_schema()["item"], column)
-    cells = as_labels(other, chosen.drop_nulls(), kind)
-    return cells.group_by("item").agg(nw.len().alias("times")).select("item"), kind
+    return as_labels(other, chosen.drop_nulls(), kind), kind
 
 
 def _public_table(domain: Any) -> Engine | None:
@@ -230,7 +229,7 @@ def _cells(domain: Any, other: Engine | None, item: str, kind: LabelKind) -> dic
     """The labels of a plain collection, or of another engine's table, by their cells."""
     if other is not None:
         found, theirs = _found(other, item)
-        domain = [theirs.read(cell) for (cell,) in other.rows(found)]
+        domain = [theirs.read(cell) for (cell,) in other.rows(different(found, "item"))]
     try:
         cells = kind.cells(sorted(domain, key=_reading) if isinstance(domain, set | frozenset) else domain)
     except TypeError:

@@ -30,9 +30,9 @@ from typing import Any, Final
 import narwhals as nw
 
 from sparsegate.errors import ParameterError
-from sparsegate.tables.counting import Counted, cut_users, different
+from sparsegate.tables.counting import Counted, cut_users
 from sparsegate.tables.domain import MOST_CANDIDATES, Domain, Listed, Sized
-from sparsegate.tables.engines.engine import Engine, Frame
+from sparsegate.tables.engines.engine import Engine, Frame, different
 
 PARTS: Final = ("a", "b", "c")
 """Columns for the numbers of the items of a set, rising."""

@@ -62,15 +62,29 @@ class Relation(Engine):
         self._kept.append(name)
         return f"temp.{name}"
 
-    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
-        """A bit for each whole number from the least label to the greatest, where that does not take many."""
+    def candidates(self, labels: Frame) -> Frame:
+        kept = self.keep(labels) if _whole(labels) else labels
+        if (bits := self._bits(kept)) is not None:
+            ((count, ones),) = self.rows(self._from(f"SELECT count, bit_count(bits) FROM {bits[0]}"))
+            if count == ones:  # as most lists are, they are different: that costs a sixth of making them so
+                return kept
+        return super().candidates(kept)
+
+    def _bits(self, labels: Frame) -> tuple[str, int, int] | None:
+        """A table with a bit for each whole number from the least label to the greatest, where that is not too many."""
+        if not _whole(labels):
+            return None
         relation = labels.to_native()
-        if str(_schema(relation)["item"]) != "BIGINT":
-            return None
         ((least, most, count),) = relation.aggregate("min(item), max(item), count(*)").fetchall()
-        if most - least >= min(SPARSEST * count, MOST_BITS):
+        if count == 0 or most - least >= min(SPARSEST * count, MOST_BITS):
             return None
-        bits = self._stored(relation.aggregate(f"bitstring_agg(item, {least}, {most}) AS bits"))
+        marked = relation.aggregate(f"bitstring_agg(item, {least}, {most}) AS bits, count(*) AS count")
+        return self._stored(marked), least, most
+
+    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
+        if (marked := self._bits(labels)) is None:
+            return None
+        bits, least, most = marked
         # No item fails, whatever is evaluated first: those outside are moved inside before their bit is looked up.
         place = f"CAST(least(greatest(item, {least}), {most}) - ({least}) AS INTEGER)"
         listed = f"item BETWEEN {least} AND {most} AND get_bit((SELECT bits FROM {bits}), {place}) = 1"
@@ -141,6 +155,10 @@ class Relation(Engine):
 
     def _from(self, query: str) -> Frame:
         return framed(self._relation.query("sparsegate_table", query))
+
+
+def _whole(labels: Frame) -> bool:
+    return str(_schema(labels.to_native())["item"]) == "BIGINT"
 
 
 def _schema(relation: duckdb.DuckDBPyRelation) -> dict[str, Any]:

@@ -59,9 +59,9 @@ class Engine(ABC):
     def keep(self, frame: Frame) -> Frame:
         """The same rows, computed at most once however often they are asked for."""
 
-    def candidates(self, frame: Frame) -> Frame:
-        """Public labels of this engine, ready to be joined with more than once."""
-        return self.keep(frame)
+    def candidates(self, labels: Frame) -> Frame:
+        """The different ones of public labels of this engine, ready to be joined with more than once."""
+        return self.keep(different(labels, "item"))
 
     def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
         """From rows to those whose item is one of these public labels, which are different, faster than by a join."""
@@ -132,6 +132,11 @@ def digest(*labels: int | str) -> int:
     """
     text = SALT + ":".join(map(str, labels))
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]) >> UNUSED
+
+
+def different(rows: Frame, *columns: str) -> Frame:
+    """The different values of the columns; a group-by does it faster than narwhals' ``unique`` on SQL engines."""
+    return rows.group_by(*columns).agg(nw.len().alias("times")).select(*columns)
 
 
 def framed(native: Any) -> Frame:

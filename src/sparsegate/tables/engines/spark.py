@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sparsegate.errors import TableError, load_extra
-from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
+from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, different, framed
 from sparsegate.tables.label_kinds import Cell, LabelKind
 
 PLAIN: Final = "UTF8_BINARY"
@@ -44,9 +44,9 @@ class Cluster(Engine):
         self._kept.append(kept)
         return framed(kept)
 
-    def candidates(self, frame: Frame) -> Frame:
+    def candidates(self, labels: Frame) -> Frame:
         # Reading them again costs less than to cache them and join with the cache: a third of the whole release.
-        return frame
+        return different(labels, "item")
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in frame.to_native().collect()]
