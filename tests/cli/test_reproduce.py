@@ -30,7 +30,7 @@ def test_results_are_written_where_they_are_asked_for(reproduce, tmp_path: Path)
     code, out, _ = reproduce(*SMALL)
     assert code == 0
     assert out.startswith("2 rows: ")
-    assert read(tmp_path / "out").column("method").to_pylist() == ["em", "svt-dpbook"]
+    assert read(tmp_path / "out")["method"] == ["em", "svt-dpbook"]
 
 
 def test_the_options_reach_the_experiment(reproduce, tmp_path: Path) -> None:

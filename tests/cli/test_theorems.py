@@ -118,9 +118,9 @@ def test_the_bar_is_on_stderr_and_only_on_a_terminal(command, quick, monkeypatch
     assert "measuring" in err
 
 
-def test_ctrl_c_is_quiet_and_exits_130(command, monkeypatch) -> None:
+def test_ctrl_c_is_one_line_and_exits_130(command, monkeypatch) -> None:
     def interrupt(**_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sparsegate.cli.theorems.Console", interrupt)
-    assert command("theorems", "alg-5") == (130, "", "")
+    assert command("theorems", "alg-5") == (130, "", "sparsegate: interrupted\n")

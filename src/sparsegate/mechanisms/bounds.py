@@ -222,6 +222,9 @@ def tight_epsilon(
 
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
     """The supremum of the loss over all outcomes of a row with the given scales."""
+    if row.compared is Compared.ERROR_NOISE_OUTSIDE and row.released is Released.NOISY_ANSWER:
+        rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"
+        raise ParameterError("released", rule, row.key, "the tight loss of such a row is not known")
     if scales.query is None:
         # One question tells no more than rho hides: two-sided noise, and nothing of q itself.
         hidden = row.noise is Noise.LAPLACE and row.released is not Released.NOISY_ANSWER

@@ -129,9 +129,6 @@ class Variant:
         inside = self.compared is Compared.ERROR_NOISE_INSIDE
         odd = self.redraws_threshold or inside or self.released is Released.NOISY_ANSWER
         signless = self.gap and self.compared is not Compared.ANSWER  # a gap to |e - q| is no estimate of q
-        if self.compared is Compared.ERROR_NOISE_OUTSIDE and self.released is Released.NOISY_ANSWER:
-            rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"
-            raise ParameterError("released", rule, self.key, "the loss of such a row is not known")
         if signless or (odd and (self.gap or self.noise is not Noise.LAPLACE)):
             rule = "must be that of a row with the noise outside, that draws rho once and releases no compared answer"
             raise ParameterError("gap or noise", rule, self.key, "the loss of any other row is not known")
