@@ -34,7 +34,7 @@ from sparsegate.service.data.dataset import COUNT_FAILED
 from sparsegate.service.data.postgres_speed import DatabaseSpeed, Sizes, measured_database
 from sparsegate.service.data.served import CountedTable
 from sparsegate.tables.databases.database_table import TableInDatabase
-from sparsegate.tables.databases.folding import found_folding
+from sparsegate.tables.databases.folding import folds, found_folding
 from sparsegate.tables.databases.one_moment import check_server
 from sparsegate.tables.databases.postgres_columns import DatabaseTable, find_table
 from sparsegate.tables.databases.snapshot import UNREAD, Snapshot, database_engine, quiet_database
@@ -177,7 +177,7 @@ class PostgresTable(CountedTable):
         names = [column.name for column in self.schema.columns]
         used = {column.name for leaf in condition.leaves for column in columns_in(leaf.node)}
         places = [place for place, name in enumerate(names) if name in used]
-        folding = self._folding if _folds(condition) else None
+        folding = self._folding if folds(condition) else None
         leaves = postgres_leaves(condition, {names[at]: f"cells.c{at}" for at in places}, folding)
         columns = "".join(f", {sql} AS l{place}" for place, sql in enumerate(leaves))
         value = condition.combined_sql([f"leaf.l{place}" for place in range(len(leaves))])
@@ -187,7 +187,3 @@ class PostgresTable(CountedTable):
             return f"SELECT count(*) FILTER (WHERE value = 2) FROM ({rows}) AS each"
         return f"""SELECT count(*) FILTER (WHERE person IS NOT NULL AND found = 2)
             FROM (SELECT person, max(value) AS found FROM ({rows}) AS each GROUP BY person) AS people"""
-
-
-def _folds(condition: Condition) -> bool:
-    return any("lower(" in leaf.sql() or "upper(" in leaf.sql() for leaf in condition.leaves)

@@ -13,6 +13,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from sparsegate.conditions import Condition
 from sparsegate.conditions.postgres_sql import Folding
 from sparsegate.tables.columns import identifier
 
@@ -23,6 +24,11 @@ MOST_MENDED: Final = 16
 _POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
 
 Cases = dict[str, dict[str, str]]
+
+
+def folds(condition: Condition) -> bool:
+    """Whether it changes the case of text: only then a collation is looked for."""
+    return any("lower(" in leaf.sql() or "upper(" in leaf.sql() for leaf in condition.leaves)
 
 
 def found_folding(connection: Connection) -> Folding | None:

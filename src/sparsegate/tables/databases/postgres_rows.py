@@ -29,7 +29,7 @@ from sparsegate.conditions.postgres_sql import postgres_sql
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_columns, identifier
 from sparsegate.tables.databases.asked_rows import AskedRows, names_at, rows_of
-from sparsegate.tables.databases.folding import found_folding
+from sparsegate.tables.databases.folding import folds, found_folding
 from sparsegate.tables.databases.postgres_columns import check_person, locate, type_of
 from sparsegate.tables.engines.engine import DIGITS, SALT
 from sparsegate.tables.label_kinds import (
@@ -82,7 +82,9 @@ class PostgresRows:
             if asked.where is not None:
                 schema, cells = found.schema(found.readable(), None)
                 read = dict(zip((column.name for column in schema.columns), cells, strict=True))
-                self._condition = postgres_sql(read_condition(asked.where, schema), read, found_folding(connection))
+                condition = read_condition(asked.where, schema)
+                folding = found_folding(connection) if folds(condition) else None
+                self._condition = postgres_sql(condition, read, folding)
         else:
             if asked.where is not None:
                 raise ParameterError("where", "must not be given with sql", asked.where, "put it into the query")
