@@ -138,7 +138,7 @@ def test_names_that_are_not_there(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"itemset_size": 2}, {"value": "visitor", "clip": (0, 1)}, {"domain": ["a\0"]}, {"domain": ["\ud800"]}]
+    "options", [{"itemset_size": 2}, {"per": "page", "groups": ["a"]}, {"domain": ["a\0"]}, {"domain": ["\ud800"]}]
 )
 def test_what_does_not_work_there_is_refused_by_name(store: Store, options: dict[str, Any]) -> None:
     store.fill(CELLS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
+import polars
 import pytest
 from tests.support.in_database import Store, top
 
@@ -117,6 +118,41 @@ def test_bytes_and_people_of_floats(postgres: Store) -> None:
     postgres.run("DROP TABLE IF EXISTS visits", "CREATE TABLE visits (page bytea, visitor float8)")
     postgres.run("INSERT INTO visits VALUES ('a', 0), ('a', '-0'), ('a', 'NaN'), ('a', 0.5), ('A', 7)")
     assert counts(postgres.top(count=2, domain=[b"a", b"A"], **SURE)) == {b"a": 2, b"A": 1}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"clip": (0, 10), "domain": [*"abcde", "nobody"]},
+        {"clip": (-3, 10), "domain": [*"abcde", "nobody"], "max_items_per_user": 2},
+        {"clip": (0, 10), "domain": [*"abcde"], "user": None, "unit": "row"},
+        {"clip": (0, 7.5), "domain": "observed", "delta": 0.1, "max_items_per_user": 2, "epsilon": 1000},
+    ],
+)
+@pytest.mark.parametrize("kind", ["float8", "numeric(9, 3)", "int"])
+def test_sums_are_those_of_every_engine(postgres: Store, options: dict[str, Any], kind: str) -> None:
+    cells = [("abcde"[place % 5], place % 13, (place * 7919 % 1000 - 200) / 16) for place in range(120)]
+    extreme = (
+        [("a", 1, 1e300), ("b", 2, float("nan")), ("c", 3, float("inf")), ("d", 4, None)] if kind == "float8" else []
+    )
+    rows = [
+        (page, who, value if kind == "float8" or value is None else int(value) if kind == "int" else round(value, 3))
+        for page, who, value in cells + extreme
+    ]
+    postgres.fill(rows, columns=f"page text, visitor int, spent {kind}".replace("numeric(9, 3)", "numeric(9,3)"))
+    copied = polars.DataFrame(rows, schema=["page", "visitor", "spent"], orient="row", infer_schema_length=None)
+    asked: dict[str, Any] = {"count": 3, "epsilon": 50, "answers_epsilon": 10, "value": "spent", **options}
+    if options["domain"] == "observed":
+        del asked["answers_epsilon"]
+    expected = top(copied, **asked)
+    assert expected.items
+    assert postgres.top(**asked) == expected
+
+
+def test_values_are_numbers(postgres: Store) -> None:
+    postgres.run("DROP TABLE IF EXISTS visits", "CREATE TABLE visits (page text, visitor int, spent text)")
+    with pytest.raises(TableError, match="values in column 'spent' must be numbers, not text"):
+        postgres.top(count=1, domain=["a"], value="spent", clip=(0, 1))
 
 
 @pytest.mark.parametrize(("column", "kind"), [("page", "jsonb"), ("page", "numeric"), ("visitor", "jsonb")])

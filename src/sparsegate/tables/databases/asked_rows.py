@@ -30,13 +30,14 @@ class AskedRows:
     item: str
     user: str | None
     where: str | None = None
+    value: str | None = None
     max_cell: int | None = None
     """How many characters of an item are read; None for all."""
 
     @property
     def columns(self) -> list[str]:
         """The names that must be there."""
-        return [self.item] if self.user is None else [self.item, self.user]
+        return [name for name in (self.item, self.user, self.value) if name is not None]
 
 
 class DialectRows(Protocol):
@@ -46,7 +47,10 @@ class DialectRows(Protocol):
     """What items are: INTEGER or STRING of ``tables.label_kinds``."""
 
     def rows(self) -> Select[Any]:
-        """The rows (item, person), or (item). Items are compared and put in order by their code points."""
+        """The rows (item, person), or (item), and their value where one is asked for.
+
+        Items are compared and put in order by their code points.
+        """
 
     def candidates(self, labels: Sequence[Any]) -> Select[Any] | TextualSelect:
         """Public labels as rows (item)."""

@@ -17,7 +17,20 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
-from sqlalchemy import CTE, Connection, Select, func, literal, null, select, union_all
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Double,
+    Select,
+    and_,
+    func,
+    literal,
+    null,
+    select,
+    union_all,
+)
 
 from sparsegate.errors import TableError
 from sparsegate.tables.counting import SEED_PART, Pick
@@ -25,6 +38,7 @@ from sparsegate.tables.databases.asked_rows import DialectRows
 from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
 from sparsegate.tables.domain import BASE, CHANGED, Sized
 from sparsegate.tables.in_place import CountsInPlace
+from sparsegate.tables.sums import CAP, Clip
 
 Candidates = Sized | Sequence[Any] | None
 """The public domain, or the list of its labels; None for whatever the table holds."""
@@ -35,8 +49,11 @@ MOST_PLACES: Final = 10_000
 CURSOR: Final = "sparsegate_counts"
 
 
-def scored(table: DialectRows, domain: Candidates, most: int | None) -> CTE:
-    """The query for (item, score); with a list of labels all of them have a score, and it may be 0."""
+def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip | None = None) -> CTE:
+    """The query for (item, score); with a list of labels all of them have a score, and it may be 0.
+
+    With ``clip`` a score is a sum of values, else a number of people.
+    """
     read = table.rows().subquery("cells")
     rows = select(*read.c).where(*(column.is_not(None) for column in read.c))
     listed = None
@@ -46,9 +63,12 @@ def scored(table: DialectRows, domain: Candidates, most: int | None) -> CTE:
         listed = table.candidates(domain).cte("listed")
         if most is not None:
             rows = rows.where(read.c.item.in_(select(listed.c.item)))
-    kept = (rows if most is None else _cut(table, rows, most)).subquery("kept")
-    number = func.count(kept.c.person.distinct()) if "person" in kept.c else func.count()
-    counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
+    if clip is not None:
+        counts = _sums(table, rows.cte("rows"), most, clip)
+    else:
+        kept = (rows if most is None else _cut(table, rows, most)).subquery("kept")
+        number = func.count(kept.c.person.distinct()) if "person" in kept.c else func.count()
+        counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
     if listed is None:
         return counts.cte("scored")
     there = counts.subquery("counts")
@@ -68,12 +88,41 @@ def _cut(table: DialectRows, rows: Select[Any], most: int) -> Select[Any]:
     return select(placed.c.item, placed.c.person).where(placed.c.place <= most)
 
 
+def _sums(table: DialectRows, rows: CTE, most: int | None, clip: Clip) -> Select[Any]:
+    """Sums of values on the lattice, each person's clipped: the rule, and the proof, of ``tables.sums``."""
+    step, (low, high) = clip.granularity, clip.steps
+    cap = float(CAP * step)
+    capped: ColumnElement[float] = func.least(func.greatest(rows.c.value, _double(-cap)), _double(cap), type_=Double())
+    place = func.floor(capped * _double(step.denominator) / _double(step.numerator) + _double(0.5)).cast(BigInteger)
+    placed = select(rows.c.item, place.label("value"))
+    if "person" in rows.c:
+        placed = select(rows.c.item, func.sum(place).label("value")).group_by(rows.c.item, rows.c.person)
+        if most is not None:
+            chosen = _cut(table, select(rows.c.item, rows.c.person), most).subquery("chosen")
+            same = and_(chosen.c.item == rows.c.item, chosen.c.person == rows.c.person)
+            placed = placed.select_from(rows.join(chosen, same))
+    each = placed.subquery("placed_values")
+    total = func.sum(func.least(func.greatest(each.c.value, low), high)).label("score")
+    return select(each.c.item, total).group_by(each.c.item).having(total != 0)
+
+
+def _double(number: float) -> ColumnElement[float]:
+    return literal(float(number), Double())
+
+
 class DatabaseCounts(CountsInPlace):
     """What a table in a database says about items. Counted when the histogram is first asked for, and private."""
 
-    def __init__(self, connection: Connection, table: DialectRows, domain: Candidates, most: int | None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        table: DialectRows,
+        domain: Candidates,
+        most: int | None,
+        clip: Clip | None = None,
+    ) -> None:
         self._connection, self._domain, self._read = connection, domain, table.kind.read
-        self._scored = scored(table, domain, most)
+        self._scored = scored(table, domain, most, clip)
 
     @cached_property
     def histogram(self) -> dict[int, int]:

@@ -51,7 +51,8 @@ class TableInDatabase(TableInPlace):
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
         for parameter, unused in (("itemset_size", 1), ("value", None), ("per", None)):
-            if (given := getattr(question, parameter, unused)) != unused:
+            sums = parameter == "value" and self._dialect == "postgresql"
+            if (given := getattr(question, parameter)) != unused and not sums:
                 rule = "must not be given for a table that stays in its database"
                 raise ParameterError(parameter, rule, given, "copy the table to Parquet, and release from that")
         if self._items is not None:
@@ -62,6 +63,7 @@ class TableInDatabase(TableInPlace):
             item=question.item,
             user=question.user,
             where=question.where,
+            value=question.value,
             max_cell=self._max_cell,
         )
         with quiet_database(UNREAD):
@@ -71,7 +73,7 @@ class TableInDatabase(TableInPlace):
             if isinstance(public, list) and isinstance(public[0], str):
                 _check_labels(public)
             kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
-            counts = kind(connection, table, public, question.max_items_per_user)
+            counts = kind(connection, table, public, question.max_items_per_user, question.sums)
         self._opened.callback(counts.close)
         return Sized(size=len(public)) if isinstance(public, list) else public, counts
 

@@ -46,6 +46,8 @@ from sparsegate.tables.label_kinds import (
 )
 
 _FLOATS: Final = ("float4", "float8")
+_NUMBERS: Final = (*_FLOATS, "int2", "int4", "int8", "whole numeric", "narrow numeric")
+"""What is a double, or near one; a numeric without a precision may lie beyond all of them."""
 # Adding 0 leaves one of the two zeros.
 _BITS: Final = "(CASE WHEN {0} <> 'NaN' THEN ('x' || encode(float8send({0}::float8 + 0), 'hex'))::bit(64)::bigint END)"
 _HELD: Final = "{0} >= '0001-01-01' AND {0} < '10000-01-01'"
@@ -111,6 +113,12 @@ class PostgresRows:
             else:
                 check_person(types, asked.user)
             self._columns["person"] = person
+        if asked.value is not None:
+            if types[asked.value] not in _NUMBERS:
+                raise TableError(
+                    f"the values in column {asked.value!r} must be numbers, not {types[asked.value]}; cast the column"
+                )
+            self._columns["value"] = f"nullif(t.{identifier(asked.value)}::float8, 'NaN')"
 
     def rows(self) -> Select[Any]:
         return rows_of(self._place, self._columns, self._condition)
