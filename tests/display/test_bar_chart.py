@@ -18,6 +18,7 @@ from tests.support.display import release
 import sparsegate as sg
 from sparsegate.display.bar_chart import MOST_BARS, bar_chart
 from sparsegate.display.fonts import fitting
+from sparsegate.display.published_top import PrintedTop
 
 
 def drawn(*labels: str, title: str = "page") -> Figure:
@@ -38,6 +39,16 @@ def test_both_error_bars_are_drawn_and_told_apart_by_their_width() -> None:
         reaches[float(lines.get_linewidth()[0])] = (first[1][0] - first[0][0]) / 2
     assert reaches == {1.0: pytest.approx(top.error_bar_all), 3.0: pytest.approx(top.error_bar)}
     assert [text.get_text() for text in axes.get_yticklabels()] == list(top.items)
+
+
+def test_the_picture_says_for_what_its_bars_hold() -> None:
+    top = release(answers_epsilon=1).to_dict()
+    one = PrintedTop(kept=top).plot().axes[0].get_xlabel()
+    assert "all at once (thin) and for each (thick), 95 %" in one
+    grouped = {**top, "groups": ["DE"], "items": [{"group": "DE", **row} for row in top["items"]]}
+    assert "all of a group at once (thin)" in PrintedTop(kept=grouped).plot().axes[0].get_xlabel()
+    old = {**top, "error_bar_all": None}
+    assert "bars hold for each, 95 %" in PrintedTop(kept=old).plot().axes[0].get_xlabel()
 
 
 def test_a_picture_without_counts_says_what_it_needs() -> None:

@@ -186,8 +186,12 @@ class PrintedTop:
             raise ParameterError("plot", "needs noisy counts to draw", next_step="pay for them with answers_epsilon")
         record, rows = self.record, self.rows
         sure = f"{100 * self.kept.get('confidence', 0.95):g} %"
-        thick = f"bars hold for {'all at once (thin) and for each (thick)' if 'error_bar_all' in self.bars else 'each'}"
-        said = [f"{self.measure}, noisy; {thick}, {sure}", *([record["counted"]] if record.get("counted") else [])]
+        all_of = "all of a group" if "groups" in self.kept else "all"
+        both = f"{all_of} at once (thin) and for each (thick)" if "error_bar_all" in self.bars else "each"
+        said = [
+            f"{self.measure}, noisy; bars hold for {both}, {sure}",
+            *([record["counted"]] if record.get("counted") else []),
+        ]
         return bar_chart(
             [
                 " + ".join(map(str, parts)) + (f" ({group})" if self.groups else "")

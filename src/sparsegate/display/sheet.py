@@ -27,8 +27,8 @@ STYLE = """<style>
 .sparsegate table{border-collapse:collapse;margin:.4em 0;background:transparent;color:inherit;font-size:inherit}
 .sparsegate tr,.sparsegate tr:nth-child(even),.sparsegate tr:hover{background:transparent}
 .sparsegate th,.sparsegate td{padding:.2em .9em .2em 0;text-align:left;vertical-align:top;border:0;
-border-bottom:1px solid rgba(128,128,128,.25);white-space:pre-wrap;overflow-wrap:anywhere;max-width:34em}
-.sparsegate th{font-weight:600}
+border-bottom:1px solid rgba(128,128,128,.25);white-space:pre-wrap;overflow-wrap:break-word;max-width:34em}
+.sparsegate th{font-weight:600;white-space:nowrap}
 .sparsegate thead th{border-bottom-color:rgba(128,128,128,.7)}
 .sparsegate .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .sparsegate .bar{min-width:9em;padding-left:.6em}
