@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import uuid
 import warnings
@@ -22,7 +23,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegate.display.plain import plain
+from sparsegate.display.plain import plain_label
 from sparsegate.errors import ParameterError, SparsegateWarning
 from sparsegate.noise import Seeded
 from sparsegate.tables.columns import read_columns
@@ -104,7 +105,7 @@ def counts(native: Any, domain: Any, count: int, item: str = "label", **options:
     release = top_items(native, domain=domain, count=count, source=Seeded(1), not_private=True, **asked)
     assert release.estimates is not None
     assert json.loads(json.dumps([row["item"] for row in release.published()["items"]])) == [
-        plain(item) for item in release.items
+        plain_label(item) for item in release.items
     ]
     return dict(zip(release.items, release.estimates, strict=True))
 
@@ -146,7 +147,7 @@ TEXTS: list[tuple[pyarrow.DataType, list[Any], list[Any]]] = [
     (
         pyarrow.timestamp("us", "UTC"),
         [INSTANT],
-        [plain(INSTANT), INSTANT.astimezone(TOKYO), pandas.Timestamp(INSTANT)],
+        [plain_label(INSTANT), INSTANT.astimezone(TOKYO), pandas.Timestamp(INSTANT)],
     ),
     (
         pyarrow.timestamp("ns"),
@@ -214,7 +215,7 @@ def test_infinity_of_duckdb_is_no_date() -> None:
     held = f"SELECT unnest({texts})::{{}} AS label, i AS visitor FROM range(9) t(i)"
     for dtype in ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S"):
         (label,) = counts(duckdb.connect().sql(held.format(dtype)), "observed", 1, delta=0.5)
-        assert plain(label).startswith("2024-01-31")
+        assert plain_label(label).startswith("2024-01-31")
 
 
 def test_what_lies_between_two_microseconds_is_text_and_is_not_lost() -> None:
@@ -247,6 +248,15 @@ def test_whole_numbers_of_pandas_with_gaps_are_whole_numbers() -> None:
             found = counts(frame, domain, 2)
             assert found == {17: 2, 18: 1}, (held.dtype, domain)
             assert set(map(type, found)) <= {int, float}
+
+
+def test_instants_are_one_in_every_time_zone() -> None:
+    zones = ("America/New_York", "Etc/GMT+5", "America/Argentina/Buenos_Aires", "UTC")
+    for zone, engine in itertools.product(zones, ENGINES):
+        items = pyarrow.array([INSTANT, INSTANT], pyarrow.timestamp("us", "UTC")).cast(pyarrow.timestamp("us", zone))
+        assert counts(make(engine, items, visitor=[1, 2]), [INSTANT.astimezone(TOKYO)], 1) == {INSTANT: 2}
+        people = make(engine, pyarrow.array(["a", "a"]), visitor=items)
+        assert counts(people, ["a"], 1) == {"a": 1}
 
 
 def test_categories_of_pandas_are_what_they_stand_for() -> None:
@@ -282,7 +292,7 @@ def test_equal_labels_have_one_cell_and_different_ones_two(name: str, data: st.D
     assert first is not None
     assert (first == second) == (one == other)
     assert kind.read(first) == one
-    assert kind.write(plain(kind.read(first))) == first  # and text loses nothing
+    assert kind.write(plain_label(kind.read(first))) == first  # and text loses nothing
 
 
 @settings(max_examples=8)

@@ -49,12 +49,8 @@ def amount_text(value: float | Fraction) -> str:
 def plain(value: Any) -> Any:
     """The value as JSON takes it: a number that is none there, and anything else that JSON lacks, as text.
 
-    Labels lose nothing: ``tables.label_kinds`` reads their text again.
-
     >>> plain({"loss": math.inf, "epsilon": Fraction(1, 10), "answers": (1, 2)})
     {'loss': 'inf', 'epsilon': '0.1', 'answers': [1, 2]}
-    >>> plain((date(2024, 1, 31), Decimal("17.00"), b"\\xff", 2.5))
-    ['2024-01-31', '17.00', 'ff', 2.5]
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -62,10 +58,6 @@ def plain(value: Any) -> Any:
         return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, Fraction):
         return exact_text(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, date | time):
-        return value.isoformat()
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, Mapping):
@@ -80,10 +72,13 @@ def plain(value: Any) -> Any:
 def plain_label(label: Any) -> Any:
     """What an item is called, as JSON takes it: a number or text, a tuple as a list, anything else as it reads.
 
-    Nothing here fails, because what is named is paid for; and nothing tells an address.
+    Nothing here fails, because what is named is paid for; and nothing tells an address. The labels of a table lose
+    nothing: ``tables.label_kinds`` reads their text again.
 
     >>> plain_label(("a", 1)), plain_label(Fraction(1, 2)), plain_label(object())
     (['a', 1], '1/2', '<object>')
+    >>> plain_label((date(2024, 1, 31), Decimal("17.00"), b"\\xff", 2.5))
+    ['2024-01-31', '17.00', 'ff', 2.5]
     """
     if type(label).__module__ == "numpy" and not getattr(label, "ndim", 1):
         label = label.item()
@@ -94,6 +89,10 @@ def plain_label(label: Any) -> Any:
     kind: Any = type(label)
     addressed = kind.__repr__ is object.__repr__ and kind.__str__ is object.__str__
     try:
+        if isinstance(label, bytes):
+            return label.hex()
+        if isinstance(label, date | time):
+            return label.isoformat()
         return f"<{kind.__qualname__}>" if addressed else str(label)
     except Exception:
         return f"<{kind.__qualname__}>"

@@ -138,6 +138,7 @@ def label_kind(dtype: Any, column: str, what: str = "items") -> LabelKind:
 _TYPES: Final[dict[Any, LabelKind]] = {
     nw.Float64: FLOAT,
     nw.Float32: FLOAT,
+    nw.Float16: FLOAT,
     nw.Boolean: BOOLEAN,
     nw.Date: DATE,
     nw.Time: TIME,

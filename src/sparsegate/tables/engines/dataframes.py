@@ -123,6 +123,8 @@ def _typed(column: pandas.Series) -> Any:
         if column.name == "value":
             return pd.array(numbers(cells), dtype="Float64")
         return pd.array(people(cells) if column.name == "user" else labels(cells), dtype="string")
+    if isinstance(column.dtype, pd.DatetimeTZDtype):  # narwhals cannot read the names of all zones
+        return column.dt.tz_convert("UTC")
     kind = getattr(column.dtype, "pyarrow_dtype", None)
     if kind is not None and (plain := plain_type(kind)) != kind:  # codes may hold a value twice, under two of them
         return pd.array(_cast(column.array.__arrow_array__(), plain), dtype=pd.ArrowDtype(plain))

@@ -46,6 +46,8 @@ def plain_type(dtype: pyarrow.DataType) -> pyarrow.DataType:
         return pa.large_string()  # the others hold 2 GB at most, or cannot be grouped
     if kinds.is_fixed_size_binary(dtype) or kinds.is_binary_view(dtype) or kinds.is_large_binary(dtype):
         return pa.binary()
+    if kinds.is_timestamp(dtype) and dtype.tz is not None:
+        return pa.timestamp(dtype.unit, "UTC")  # the same instants
     if kinds.is_float16(dtype):
         return pa.float32()
     return pa.date32() if kinds.is_date64(dtype) else dtype
