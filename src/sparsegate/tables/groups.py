@@ -161,14 +161,18 @@ _RANGES: Final = (
 def listed_rows(
     engine: Engine, rows: Frame, domain: Domain | None, question: Question, groups: Mapping[Any, Hashable]
 ) -> Frame:
-    """The rows (group, item, ...) of the listed groups, of at most ``groups_per_user`` of them for each person."""
+    """The rows (group, item, ...) of the listed groups, of at most ``groups_per_user`` of them for each person.
+
+    From here on a group is its place in the list: numbers are joined and found sooner than texts.
+    """
     most = question.groups_per_user
     if most is not None and most > len(groups):
         raise ParameterError("groups_per_user", f"must be at most the number of groups, {len(groups)}", most)
     if question.count is not None and question.count * len(groups) > MOST_SELECTED:
         rule = f"times the number of groups, {len(groups):,}, must be at most {MOST_SELECTED:,}"
         raise ParameterError("count", rule, question.count, "ask for fewer")
-    listed = rows.join(engine.bring({"group": list(groups)}), on="group", how="semi")
+    places = engine.bring({"group": list(groups), "place": range(len(groups))})
+    listed = rows.join(places, on="group", how="inner").drop("group").rename({"place": "group"})
     if question.user is None:
         return listed
     # A person's groups are those in which they have a candidate.
@@ -189,24 +193,24 @@ def counted_groups(
     listed = listed_rows(engine, rows, domain, question, groups)
     if question.sums is not None or question.max_items is not None or question.max_items_per_user is not None:
         listed = engine.keep(listed)
-        for key, label in groups.items():
-            yield label, _of(listed, key), None
+        for place, label in enumerate(groups.values()):
+            yield label, _of(listed, place), None
         return
     if question.user is None:
         counts = listed.group_by("group", "item").agg(nw.len().alias("score"))
         counts = counts if domain is None else domain.restrict(counts)
     else:
         counts = engine.users_per_item(listed, "group")
-    counts = engine.keep(counts)
-    histograms: dict[Any, dict[int, int]] = {key: {} for key in groups}
-    for key, score, items in sorted(engine.rows(counts.group_by("group", "score").agg(nw.len().alias("items")))):
-        histograms[key][int(score)] = int(items)
-    for key, label in groups.items():
-        yield label, _of(listed, key), Counted(counts=_of(counts, key), histogram=histograms[key])
+    counts = engine.keep(counts.sort("group"))  # so that the rows of one group stand together
+    histograms: list[dict[int, int]] = [{} for _ in groups]
+    for place, score, items in sorted(engine.rows(counts.group_by("group", "score").agg(nw.len().alias("items")))):
+        histograms[place][int(score)] = int(items)
+    for place, label in enumerate(groups.values()):
+        yield label, _of(listed, place), Counted(counts=_of(counts, place), histogram=histograms[place])
 
 
-def _of(rows: Frame, group: int | str) -> Frame:
-    return rows.filter(nw.col("group") == group).drop("group")
+def _of(rows: Frame, place: int) -> Frame:
+    return rows.filter(nw.col("group") == place).drop("group")
 
 
 class PreparedGroups:
