@@ -12,9 +12,9 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.errors import ConditionError, ParameterError, TableError
-from sparsegate.tables.counting import count_items
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.groups import counted_groups, public_groups
+from sparsegate.tables.groups import prepare_groups, public_groups
+from sparsegate.tables.label_kinds import INTEGER, STRING
 from sparsegate.tables.question import Question
 
 # Group 49 has /a 30, /b 10; group 33 has /a 5, /c 20; and group 39, which is not listed, 50 of /z and /a.
@@ -85,7 +85,7 @@ def test_every_kind_of_question_has_groups(options: dict[str, Any]) -> None:
 
 def test_the_counts_of_one_pass_are_those_of_each_group_by_itself(make) -> None:
     """People have rows in several groups, and several rows of an item: exactly what a dictionary counts."""
-    rows = [(n * n % 3, n % 5, n * 7 % 11) for n in range(200)]
+    rows = [*((n % 3, n % 5, n * 7 % 11) for n in range(200)), (0, 5, 1), (2, 5, 1), (1, 9, 1)]
     columns = {"g": [g for g, _, _ in rows], "page": [p for _, p, _ in rows], "visitor": [v for _, _, v in rows]}
     question = Question(
         item="page",
@@ -109,12 +109,21 @@ def test_the_counts_of_one_pass_are_those_of_each_group_by_itself(make) -> None:
     from sparsegate.tables.domain import Sized
 
     with open_engine(make(columns)) as engine:
-        read, _ = read_columns(engine, "page", "visitor", None, "g")
-        for group, part, counted in counted_groups(engine, read, Sized(size=4), question, [0, 1, 2]):
-            pairs = {(page, visitor) for g, page, visitor in rows if g == group and page < 4}
+        read, kind = read_columns(engine, "page", "visitor", None, "g")
+        prepared = prepare_groups(engine, read, Sized(size=8), question, [0, 1, 2], kind)
+        for group, one in prepared.groups.items():
+            pairs = {(page, visitor) for g, page, visitor in rows if g == group and page < 8}
             sizes = collections.Counter(collections.Counter(page for page, _ in pairs).values())
-            assert counted is not None
-            assert counted.histogram == dict(sizes) == count_items(engine, part, Sized(size=4), None).histogram
+            assert one._counted.histogram == dict(sizes)
+        # Named at once, ties and candidates that nobody has included, as each group names them by itself.
+        everything = [
+            [(score, rank) for score, items in one._counted.histogram.items() for rank in reversed(range(items))]
+            + [(0, rank) for rank in range(8 - one._counted.total)]
+            for one in prepared.groups.values()
+        ]
+        apart = [one.name(picks) for one, picks in zip(prepared.groups.values(), everything, strict=True)]
+        assert prepared._named([(picks, None, None) for picks in everything]) == apart
+        assert [sorted(labels) for labels in apart] == [list(range(8))] * 3
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
@@ -144,6 +153,9 @@ def test_a_window_of_time_is_a_group(engine: str) -> None:
     assert close(found, expected)
     months = top(table, count=4, per="month(day)", groups=[1, 2], max_items_per_user=1)
     assert close(months, {1: expected["2024-01"], 2: expected["2024-02"]})
+    daily = collections.Counter((str(day), page) for day, page in zip(days, COLUMNS["page"], strict=True))
+    listed = {str(day): {page: n for page in DOMAIN if (n := daily[str(day), page])} for day in sorted(set(days))[:3]}
+    assert close(top(table, count=4, per="day", groups=f"{min(listed)}..{max(listed)}"), listed)
 
 
 def test_spark_takes_a_column_and_no_expression(spark: Any) -> None:
@@ -298,6 +310,6 @@ def test_a_list_of_groups_is_written_in_many_ways() -> None:
     import polars
 
     for groups in (["DE", "FR", "DE"], ("DE", "FR"), polars.Series(["DE", "FR"]), "DE, FR", numpy.array(["DE", "FR"])):
-        assert list(public_groups(groups, "country", whole=False)) == ["DE", "FR"]
-    assert public_groups([date(2024, 1, 1), True], "x", whole=False) == {"2024-01-01": date(2024, 1, 1), "true": True}
-    assert public_groups(range(2), "x", whole=True) == {0: 0, 1: 1}
+        assert list(public_groups(groups, "country", STRING)) == ["DE", "FR"]
+    assert public_groups([date(2024, 1, 1), True], "x", STRING) == {"2024-01-01": date(2024, 1, 1), "true": True}
+    assert public_groups(range(2), "x", INTEGER) == {0: 0, 1: 1}

@@ -115,13 +115,11 @@ def unlike(name: str, there: Sequence[str]) -> str:
 
 
 def label_kind(dtype: Any, column: str, what: str = "items") -> LabelKind:
-    """What the items of a column are, by its type alone; groups are whole numbers or strings."""
+    """What the items, or groups, of a column are, by its type alone."""
     if dtype.is_integer():
         return INTEGER
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return STRING
-    if what == "groups":
-        raise TableError(f"the groups in column {column!r} must be whole numbers or strings, not {_shown(dtype)}")
     if isinstance(dtype, nw.Datetime):
         return moments(dtype.time_unit, zoned=dtype.time_zone is not None)
     if isinstance(dtype, nw.Decimal) and dtype.scale is not None:
@@ -130,7 +128,7 @@ def label_kind(dtype: Any, column: str, what: str = "items") -> LabelKind:
         if dtype == known:
             return kind
     raise TableError(
-        f"the items in column {column!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of day or "
+        f"the {what} in column {column!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of day or "
         f"instants, not {_shown(dtype)}; cast the column first"
     )
 

@@ -33,7 +33,7 @@ import datetime
 import itertools
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -42,17 +42,21 @@ import numpy as np
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Source
-from sparsegate.tables.columns import MOST_LABEL
-from sparsegate.tables.counting import Counted, cut_users
+from sparsegate.tables.columns import MOST_LABEL, label_kind
+from sparsegate.tables.counting import Counted, cut_users, name_picks
 from sparsegate.tables.domain import Domain
 from sparsegate.tables.engines.engine import Engine, Frame
 from sparsegate.tables.grouped_release import GroupedTopItems
-from sparsegate.tables.prepared import Prepared
+from sparsegate.tables.label_kinds import INTEGER, STRING, LabelKind
+from sparsegate.tables.prepared import Prepared, Selected
 from sparsegate.tables.question import MOST_SELECTED, Question
 from sparsegate.tables.release import Record
 
 MOST_GROUPS: Final = 10_000
 """Each is named by queries of its own."""
+
+STRIDE: Final = 2**40
+"""No score is as large: where all groups are one table, the score s of the group at place p is p * STRIDE + s."""
 
 EXPLAINED: Final = (
     "must list the groups, because which groups the table has is private data",
@@ -68,13 +72,13 @@ def check_groups(question: Question, groups: Any) -> None:
         rule = "must not be given without per, which says in which group a row is"
         raise ParameterError("groups", rule, next_step='pass for instance per="country"')
     if question.per is not None and not isinstance(groups, os.PathLike):
-        public_groups(groups, question.per, whole=False)
+        public_groups(groups, question.per, STRING)
 
 
-def public_groups(groups: Any, per: str, *, whole: bool) -> dict[Any, Hashable]:
-    """The groups as they were given, by what a row has for its group: a whole number, or text. Twice counts once.
+def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]:
+    """The groups as they were given, by the cell that a row of a column of this kind has. Twice counts once.
 
-    >>> public_groups([3, "x", 3, True], "ward", whole=False), public_groups("3, 7..9", "ward", whole=True)
+    >>> public_groups([3, "x", 3, True], "ward", STRING), public_groups("3, 7..9", "ward", INTEGER)
     ({'3': 3, 'x': 'x', 'true': True}, {3: 3, 7: 7, 8: 8, 9: 9})
     """
     if isinstance(groups, os.PathLike):
@@ -85,8 +89,10 @@ def public_groups(groups: Any, per: str, *, whole: bool) -> dict[Any, Hashable]:
         listed: dict[Any, Hashable] = {_text(label): label for label in map(_plain, groups)}
     except TypeError:
         raise ParameterError("groups", EXPLAINED[0], groups, EXPLAINED[1]) from None
-    if whole:
+    if kind is INTEGER:
         listed = {number: number for number in map(_whole, listed)}
+    elif kind is not STRING:
+        listed = kind.cells(listed.values(), "groups")
     if not 1 <= len(listed) <= MOST_GROUPS:
         raise ParameterError("groups", f"must be from 1 to {MOST_GROUPS:,} public groups, got {len(listed):,}")
     return listed
@@ -182,20 +188,19 @@ def listed_rows(
     return listed.join(pairs.rename({"item": "group"}), on=["group", "user"], how="semi")
 
 
-def counted_groups(
-    engine: Engine, rows: Frame, domain: Domain | None, question: Question, public: Any
-) -> Iterator[tuple[Hashable, Frame, Counted | None]]:
-    """Each group with its rows, and with its counts where one query makes those of all groups.
-
-    Where people are cut in each group, or sets or sums are counted, that is left to whoever gets the rows.
-    """
-    groups = public_groups(public, question.per or "", whole=rows.collect_schema()["group"] == nw.Int64)
+def prepare_groups(
+    engine: Engine, rows: Frame, domain: Domain | None, question: Question, public: Any, kind: LabelKind
+) -> PreparedGroups:
+    """Count all groups in one query; where people are cut in each, or sets or sums are counted, in one for each."""
+    per = question.per or ""
+    grouped_by = label_kind(engine.select({"group": per}).collect_schema()["group"], per, "groups")
+    groups = public_groups(public, per, grouped_by)
     listed = listed_rows(engine, rows, domain, question, groups)
+    share = question.share
     if question.sums is not None or question.max_items is not None or question.max_items_per_user is not None:
         listed = engine.keep(listed)
-        for place, label in enumerate(groups.values()):
-            yield label, _of(listed, place), None
-        return
+        parts = [Prepared(engine, share, domain, _of(listed, place), kind=kind) for place in range(len(groups))]
+        return PreparedGroups(question, dict(zip(groups.values(), parts, strict=True)))
     if question.user is None:
         counts = listed.group_by("group", "item").agg(nw.len().alias("score"))
         counts = counts if domain is None else domain.restrict(counts)
@@ -203,10 +208,14 @@ def counted_groups(
         counts = engine.users_per_item(listed, "group")
     counts = engine.keep(counts.sort("group"))  # so that the rows of one group stand together
     histograms: list[dict[int, int]] = [{} for _ in groups]
+    together = {}
     for place, score, items in sorted(engine.rows(counts.group_by("group", "score").agg(nw.len().alias("items")))):
-        histograms[place][int(score)] = int(items)
-    for place, label in enumerate(groups.values()):
-        yield label, _of(listed, place), Counted(counts=_of(counts, place), histogram=histograms[place])
+        histograms[place][int(score)] = together[place * STRIDE + int(score)] = int(items)
+    counted = (Counted(counts=_of(counts, place), histogram=each) for place, each in enumerate(histograms))
+    parts = [Prepared(engine, share, domain, None, one, kind) for one in counted]
+    score = nw.col("group").cast(nw.Int64) * STRIDE + nw.col("score").cast(nw.Int64)
+    every = Counted(counts=counts.select("item", score.alias("score")), histogram=together)
+    return PreparedGroups(question, dict(zip(groups.values(), parts, strict=True)), (engine, every))
 
 
 def _of(rows: Frame, place: int) -> Frame:
@@ -216,8 +225,14 @@ def _of(rows: Frame, place: int) -> Frame:
 class PreparedGroups:
     """The releases of all groups made ready: everything is checked and counted, and nothing is drawn."""
 
-    def __init__(self, question: Question, groups: Mapping[Hashable, Prepared]) -> None:
+    def __init__(
+        self,
+        question: Question,
+        groups: Mapping[Hashable, Prepared],
+        together: tuple[Engine, Counted] | None = None,
+    ) -> None:
         self._question = question
+        self._together = together
         self.groups = groups
 
     def record(self, *, private: bool) -> Record:
@@ -247,8 +262,30 @@ class PreparedGroups:
 
     def draw(self, noise: Source, record: Record) -> GroupedTopItems:
         """Draw the releases of all groups, in the order of the public list."""
-        drawn = {
-            label: prepared.draw(noise, prepared.record(private=record.private))
-            for label, prepared in self.groups.items()
-        }
-        return GroupedTopItems(groups=drawn, record=record)
+        parts = list(self.groups.values())
+        selected = [prepared.select(noise) for prepared in parts]
+        one = parts[0].record(private=record.private)  # which is that of every group
+        drawn = [
+            prepared.released(noise, one, chosen, labels)
+            for prepared, chosen, labels in zip(parts, selected, self._named(selected), strict=True)
+        ]
+        return GroupedTopItems(groups=dict(zip(self.groups, drawn, strict=True)), record=record)
+
+    def _named(self, selected: Sequence[Selected]) -> list[list[Any]]:
+        """The labels of what was picked in each group; where all were counted at once they are named at once, too."""
+        picked = [picks for picks, _, _ in selected]
+        if self._together is None:
+            return [prepared.name(picks) for prepared, picks in zip(self.groups.values(), picked, strict=True)]
+        present = [
+            (place * STRIDE + score, rank) for place, picks in enumerate(picked) for score, rank in picks if score
+        ]
+        (first, *_) = self.groups.values()
+        names = map(first.read, name_picks(*self._together, None, present))
+        absent = [
+            iter(prepared.name([pick for pick in picks if pick[0] == 0]))
+            for prepared, picks in zip(self.groups.values(), picked, strict=True)
+        ]
+        return [
+            [next(names if score else others) for score, _ in picks]
+            for picks, others in zip(picked, absent, strict=True)
+        ]

@@ -70,7 +70,7 @@ class LabelKind:
             try:
                 cell = self.write(value)
             except (TypeError, ValueError, ArithmeticError):
-                rule = f"must hold {self}, as the table's items are"
+                rule = f"must hold {self}, as the table's {'items' if parameter == 'domain' else parameter} are"
                 raise ParameterError(parameter, rule, next_step="convert its labels") from None
             if cell is not None:
                 cells.setdefault(cell, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.laplace import error_bar, error_bar_all
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 
+Selected: TypeAlias = tuple[list[Pick], tuple[int, ...] | None, tuple[int, int] | None]
+"""The picks; and the noisy scores that come with them, and their error bars, for each and for all, where any do."""
+
 
 class Prepared:
     """A release made ready: everything is checked and counted, and nothing is drawn."""
@@ -46,7 +49,7 @@ class Prepared:
         """Count rows of a frame of the engine, unless they are ``counted``; ``kind`` is what its items are."""
         self._engine = engine
         as_given = domain.given if isinstance(domain, Listed) else None
-        self._read = kind.read if as_given is None else as_given.__getitem__
+        self.read = kind.read if as_given is None else as_given.__getitem__
         self._question = question
         self._domain = domain
         self._numbers: Frame | None = None
@@ -77,8 +80,12 @@ class Prepared:
 
     def draw(self, noise: Source, record: Record) -> TopItems:
         """Draw the selection, name its items, and add noise to their counts where that was asked for."""
-        question, (picks, estimates, bars) = self._question, self.select(noise)
-        labels = self.name(picks)
+        selected = self.select(noise)
+        return self.released(noise, record, selected, self.name(selected[0]))
+
+    def released(self, noise: Source, record: Record, selected: Selected, labels: list[Any]) -> TopItems:
+        """What was selected and named, as it is released."""
+        question, (picks, estimates, bars) = self._question, selected
         # A set has no order but that of its labels.
         places = list(range(len(labels)))
         shown = question.request.shown_order(labels) if question.bar is None else by_label(labels)
@@ -106,15 +113,15 @@ class Prepared:
             return self._counted.named(picks)
         labels = name_picks(self._engine, self._counted, self._domain, picks)
         if self._question.itemset_size == 1:
-            return list(map(self._read, labels))
+            return list(map(self.read, labels))
         sets = labels if self._domain is None else [decode(code, self._question.itemset_size) for code in labels]
-        return [tuple(map(self._read, members)) for members in name_itemsets(self._engine, self._numbers, sets)]
+        return [tuple(map(self.read, members)) for members in name_itemsets(self._engine, self._numbers, sets)]
 
     def pick(self, noise: Source) -> list[Pick]:
         """Draw the selection. The score of a pick is private."""
         return self.select(noise)[0]
 
-    def select(self, noise: Source) -> tuple[list[Pick], tuple[int, ...] | None, tuple[int, int] | None]:
+    def select(self, noise: Source) -> Selected:
         """The same, with the noisy scores that come with it, and their error bars, where any do: for each, for all."""
         question = self._question
         if question.bar is not None:

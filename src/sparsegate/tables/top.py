@@ -14,7 +14,7 @@ from sparsegate.tables.domain import EXPLAINED, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.given import Given, given
 from sparsegate.tables.grouped_release import GroupedTopItems
-from sparsegate.tables.groups import PreparedGroups, check_groups, counted_groups
+from sparsegate.tables.groups import PreparedGroups, check_groups, prepare_groups
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import grouping_engine, matching_engine
 from sparsegate.tables.prepared import Prepared
@@ -227,7 +227,4 @@ def prepare(
     public = None if question.observed else public_domain(engine, domain, item=question.item, kind=kind)
     if question.per is None:
         return Prepared(engine, question, public, rows, kind=kind)
-    parts = counted_groups(engine, rows, public, question, groups)
-    return PreparedGroups(
-        question, {g: Prepared(engine, question.share, public, part, c, kind) for g, part, c in parts}
-    )
+    return prepare_groups(engine, rows, public, question, groups, kind)
