@@ -90,13 +90,17 @@ def asked_while_killed(service: Service, gate: str, cluster: Cluster, url: str) 
     return answers[0]
 
 
-def test_top_is_refused_and_nothing_is_spent(cluster: Cluster, tmp_path: Path) -> None:
+def test_top_counts_in_the_database_and_a_refusal_spends_nothing(cluster: Cluster, tmp_path: Path) -> None:
     with PostgresTable.open(filled(cluster.database()), table="visits", user="visitor") as data:
         with serving(tmp_path, data) as service:
             before = service.send("GET", "/v1/budget").json()
-            refused = assert_problem(service.send("POST", "/v1/top", TOP), 422, "parameter")
-            assert "copy the table to Parquet" in refused["detail"]
+            pairs = {**TOP, "itemset_size": 2}
+            assert_problem(service.send("POST", "/v1/top", pairs), 422, "parameter")
             assert service.send("GET", "/v1/budget").json() == before
+            told = service.send("POST", "/v1/top", TOP, key="once")
+            assert [each["item"] for each in told.json()["items"]] == ["/home"]
+            assert service.send("POST", "/v1/top", TOP, key="once").json() == told.json()
+            assert service.send("GET", "/v1/budget").json() != before
             too_dear = DelayPlan(capacity=data.look_seconds() / 1000)
         (tmp_path / "dear").mkdir()
         with serving(tmp_path / "dear", data, pace=too_dear) as service:
