@@ -64,7 +64,8 @@ def test_it_is_printed_in_every_format(command: Command, style: str) -> None:
     assert code == 0
     assert "1526" in out.replace(",", "")
     if style == "csv":
-        assert [row["method"] for row in csv.DictReader(out.splitlines())][1] == "subset *"
+        rows = list(csv.DictReader(out.splitlines()))
+        assert [(row["method"], row["chosen"], row["error_bar"]) for row in rows][1] == ("subset", "True", "")
 
 
 def test_it_is_drawn(command: Command) -> None:

@@ -227,6 +227,8 @@ def test_results_are_rows_and_columns_and_convert() -> None:
     assert pa.table(found).equals(found.to_arrow())
     assert found.to_dict()["schema"] == "sparsegate/evaluation/1"
     assert found.to_dict()["items"][0]["method"] == found[0]["method"]
+    texts = [row["epsilon"] for row in found.to_dict()["items"]]
+    assert texts == [str(value) for value in found["epsilon"]]
     assert "ser_mean" in found._repr_html_()
     (axes,) = found.plot().axes
     assert len(axes.lines) == 3

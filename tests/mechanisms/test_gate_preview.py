@@ -158,6 +158,7 @@ def test_a_preview_shows_itself(tmp_path):
     assert found["by_cutoff"][-1] == {"cutoff": 80, "margin": preview.by_cutoff[-1][1]}
     assert preview.warning in preview._repr_html_().replace("&#x27;", "'")
     assert preview.to_pandas().shape == (12 + 7, 3)
+    assert preview.to_polars()["epsilon"].to_list()[0] == float(preview.by_epsilon[0][0])
     figure = preview.plot()
     left, right = figure.axes
     assert (left.get_xlabel(), right.get_xlabel()) == ("epsilon of the gate", "cutoff of the gate")

@@ -111,6 +111,23 @@ def test_on_a_stand_in_recall_is_shown_and_less_is_lost_than_promised() -> None:
     assert all(each.recall < 0.5 for each in poor)
 
 
+def test_it_becomes_a_dataframe_of_numbers_also_where_only_some_methods_give_counts() -> None:
+    found = sg.preview(**ASKED, epsilon=0.5, touched=1)
+    assert [row.error_bar is None for row in found] == [True, True, True, False]
+    frames = [
+        found.to_pandas().to_dict("list"),
+        found.to_polars().to_dict(as_series=False),
+        found.to_arrow().to_pydict(),
+    ]
+    for frame in frames:
+        assert frame["within"] == [row.within for row in found]
+        assert frame["error_bar"][3] == found[3].error_bar
+        assert frame["epsilon"] == [0.5] * 4
+        assert frame["chosen"] == [False, False, False, True]
+    assert found[-1] is found.chosen
+    assert found[:2] == found.rows[:2]
+
+
 def test_it_becomes_json_a_sheet_and_a_picture() -> None:
     found = sg.preview(**ASKED, epsilon=0.5, people=10_000, like="zipf")
     told = json.loads(json.dumps(found.to_dict()))

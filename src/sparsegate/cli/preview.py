@@ -52,6 +52,8 @@ def _size(domain: str | int | Path, question: Question) -> int:
 
 
 def _cell(cell: object) -> str:
+    if cell is None:
+        return "-"
     if isinstance(cell, int):
         return f"{cell:,}"
     return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
@@ -80,7 +82,7 @@ def _print_table(found: TopPreview) -> None:
 _PRINTED: Final[dict[str, Callable[[TopPreview], None]]] = {
     "table": _print_table,
     "json": lambda found: print_json(found.to_dict()),
-    "csv": lambda found: typer.echo(found.sheet().csv(), nl=False),
+    "csv": lambda found: typer.echo(found.data().csv(), nl=False),
     "html": lambda found: typer.echo(found.sheet().page(), nl=False),
     "markdown": lambda found: typer.echo(found.sheet().markdown(), nl=False),
 }

@@ -123,6 +123,8 @@ class Sheet:
         return [self._text(name, cell) for name, cell in zip(self.columns, row, strict=True)]
 
     def _text(self, name: str, cell: Any) -> str:
+        if cell is None:
+            return "-"
         if name == self.bars and self.precision is not None:
             return rounded(cell, self.precision)
         return _number(cell) if name in self.numbers else str(plain_label(cell))

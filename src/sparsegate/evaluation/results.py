@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparsegate.display.plain import plain
+from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, load_extra
@@ -80,7 +80,8 @@ class ExperimentResults(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """The results as JSON takes them, by the schema "sparsegate/evaluation/1": see docs/json.md."""
-        return {"schema": "sparsegate/evaluation/1", "items": [plain(row) for row in self]}
+        items = [{**plain(row), "epsilon": amount_text(row["epsilon"])} for row in self]
+        return {"schema": "sparsegate/evaluation/1", "items": items}
 
     def to_arrow(self) -> pa.Table:
         """The PyArrow table."""

@@ -171,15 +171,15 @@ class GatePreview(Tabular):
 
     def sheet(self) -> Sheet:
         """The margins of this gate with other epsilons, and with other cutoffs."""
-        points = [(amount_text(epsilon), self.cutoff, margin) for epsilon, margin in self.by_epsilon]
-        points += [(amount_text(self.cost), cutoff, margin) for cutoff, margin in self.by_cutoff]
+        points = [(float(epsilon), self.cutoff, margin) for epsilon, margin in self.by_epsilon]
+        points += [(float(self.cost), cutoff, margin) for cutoff, margin in self.by_cutoff]
         columns = ("epsilon", "cutoff", "margin")
         hidden = {"schema", "by_epsilon", "by_cutoff"}
         return Sheet(
             title="What the gate will be good for",
             brief=self.statement,
             columns={name: [point[place] for point in points] for place, name in enumerate(columns)},
-            numbers=frozenset({"cutoff", "margin"}),
+            numbers=frozenset(columns),
             about={name.replace("_", " "): said for name, said in self.to_dict().items() if name not in hidden},
         )
 

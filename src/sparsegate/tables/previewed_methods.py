@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from sparsegate.budget import Number
+from sparsegate.display.plain import exact_text
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError
@@ -74,6 +75,13 @@ class TopPreview(Tabular):
     def __iter__(self) -> Iterator[MethodPreview]:
         return iter(self.rows)
 
+    @overload
+    def __getitem__(self, place: int) -> MethodPreview: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[MethodPreview, ...]: ...
+    def __getitem__(self, place: int | slice) -> MethodPreview | tuple[MethodPreview, ...]:
+        return self.rows[place]
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -129,11 +137,7 @@ class TopPreview(Tabular):
             "like: recall": [None if row.recall is None else round(row.recall, 3) for row in self.rows],
             "like: within": [row.like_within for row in self.rows],
         }
-        kept = {
-            name: ["-" if cell is None else cell for cell in cells]
-            for name, cells in columns.items()
-            if any(cell is not None for cell in cells)
-        }
+        kept = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
         return Sheet(
             title=f"{self.question.count or 'all'} of {self.total or 'the observed'} candidates",
             brief=self.statement,
@@ -141,9 +145,22 @@ class TopPreview(Tabular):
             numbers=frozenset(kept) - {"method"},
         )
 
+    def data(self) -> Sheet:
+        """The same for programs: every field under its own name, numbers as numbers."""
+        columns = {
+            field.name: [
+                float(cell) if isinstance(cell, Fraction) else cell
+                for cell in (getattr(row, field.name) for row in self.rows)
+            ]
+            for field in fields(MethodPreview)
+        }
+        return replace(self.sheet(), columns=columns, numbers=frozenset(columns) - {"method", "chosen"})
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: list(cells) for name, cells in self.data().columns.items()}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, with amounts of privacy as exact decimals in text."""
-        from sparsegate.ledger.account import exact_text
 
         def cell(value: object) -> object:
             return exact_text(value) if isinstance(value, Fraction) else value
