@@ -8,14 +8,17 @@ gives no key, is nobody and nothing: its row is dropped.
 or none. So adding or removing a person moves each count of different users by at most one, whoever else is there.
 
 *Nothing is refused because of a cell*: the refusal would tell that somebody has such a cell. What cannot be compared
-exactly is refused by the type of its column: floats, nested types, and what narwhals has no name for.
+exactly is refused by the type of its column: nested types, durations as items, and what narwhals has no name for.
 
-- **A typed column** of pandas, Polars, PyArrow, DuckDB, PySpark or a Parquet file is compared by its engine: whole
-  numbers, decimals, strings, booleans, binaries, dates, times, categories by their values. Instants are equal in
-  every time zone.
+- **A typed column** of pandas, Polars, PyArrow, DuckDB, PySpark or a Parquet file is compared by its values: whole
+  numbers, decimals, strings, booleans, binaries, UUIDs, dates, times, categories. Instants are equal in all time zones.
+  A float is its exact value: -0.0 is 0.0, an infinity is a value, not-a-number is a null. ``tables.label_kinds`` says
+  what an item of each type is inside an engine and in a result. An item that Python has no value for (a date before
+  the year 1 or after 9999, DuckDB's infinity, a time of 24:00) is nothing; a user of that kind is somebody.
 - **A collation**, of DuckDB, PySpark or SQLite, makes one person of 'U1' and 'u1' where it calls them equal. Items are
   told apart all the same: one item for 'Secret' and 'secret' would show the spelling of one person for both.
-- **A column of objects** in pandas, **and SQLite**, hold cells each of which has a type of its own. The functions below
+- **A column of objects** in pandas, **a list of Python's, and SQLite**, hold cells each of which has a type of its own.
+  The functions below
   read them: a number is its exact value however it is written, so that 17, 17.0, Decimal("17.00") and numpy.int8(17)
   are one; 2**53 + 1 and float(2**53) are two; True is 1; -0.0 is 0; not-a-number is a null. Text is no number: '17' is
   another person than 17, though both items have the label "17". Bytes are not text. Objects of other classes, and

@@ -73,15 +73,17 @@ def top_items(
     ----------
     data: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame. Or files by
         their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, baskets, or a database of
-        DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``. Or an engine or URL
-        of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that only reads.
+        DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``. Or a dict of
+        columns, a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.python_tables``. Or an
+        engine or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that only reads.
     table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
     format: "fimi" for files of baskets, one a line, whose items stand apart by white space; "baskets" where they stand
         apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
     separator: also of the columns of a CSV file, which its header line tells otherwise.
     encoding: of text files, where it is not UTF-8.
-    item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are whole
-        numbers or strings; rows with a null in either column are dropped.
+    item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are
+        numbers, strings, booleans, bytes, UUIDs, dates, times or instants, and come back as such: see
+        ``tables.label_kinds``. Rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
     count: c, how many to select, at most ten million; or
     above: N, with "observed" and ``max_items_per_user`` (or rows): everything that about N people have, however many
