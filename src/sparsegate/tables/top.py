@@ -75,7 +75,8 @@ def top_items(
         their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, baskets, or a database of
         DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``. Or a dict of
         columns, a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.python_tables``. Or an
-        engine or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that only reads.
+        engine or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that
+        only reads.
     table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
     format: "fimi" for files of baskets, one a line, whose items stand apart by white space; "baskets" where they stand
         apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
