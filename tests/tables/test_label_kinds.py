@@ -202,9 +202,10 @@ def test_a_cell_beyond_what_python_holds_is_dropped_and_fails_nothing(engine: st
     if (engine, name) in {("pandas-numpy", "date"), ("pandas-numpy", "time"), ("polars", "s")}:
         return  # no such table can be made
     whole = pyarrow.int32() if name == "date" else pyarrow.int64()
-    items = pyarrow.array([*beyond, 0, 0], whole).view(dtype)
-    native = make(engine, items, visitor=[*range(len(beyond)), 1, 2])
-    assert counts(native, [kept], 1) == counts(native, "observed", 1, delta=0.5) == {kept: 2}
+    items = pyarrow.array([*beyond * 9, 0, 0, 0], whole).view(dtype)
+    visitors = [who for who in range(9) for _ in beyond] + [1, 2, 3]
+    native = make(engine, items, visitor=visitors)
+    assert counts(native, [kept], 1) == counts(native, "observed", 1, delta=0.5) == {kept: 3}
     people = make(engine, pyarrow.array(["a"] * len(items)), visitor=items)
     if engine != "polars":  # which reads a time of no day as a null
         assert counts(people, ["a"], 1) == {"a": len(beyond) + 1}  # they are people all the same
