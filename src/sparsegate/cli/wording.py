@@ -17,10 +17,6 @@ _ASSIGNED = re.compile(r"""\b(?P<name>[a-z]\w*)=(?P<value>"[^"\s]*"|'[^'\s]*'|[^
 _LONG = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)+(?![\w(.=])")
 
 
-class Refusal(SparsegateError):
-    """An error whose text is in the words of the command line."""
-
-
 class Interrupted(BaseException):
     """Ctrl-C, under a name that typer lets through with its text."""
 
@@ -81,6 +77,6 @@ def _spoken(callback: Callable[..., Any], options: Mapping[str, str]) -> Callabl
             raise Interrupted(*stopped.args) from None
         except SparsegateError as error:
             said = refusal(error, options)
-        raise Refusal(said) from None
+        raise SparsegateError(said) from None
 
     return speaking
