@@ -10,7 +10,7 @@ import pytest
 
 import sparsegate
 from sparsegate import cli
-from sparsegate.cli.app import COMMANDS
+from sparsegate.cli.app import COMMANDS, Commands
 
 SLOW = {"sqlalchemy", "duckdb", "scipy", "matplotlib", "sklearn", "pyarrow", "pandas", "narwhals", "fastapi", "httpx"}
 
@@ -24,13 +24,19 @@ def test_version_prints_the_version(command) -> None:
     assert command("--version") == (0, f"sparsegate {sparsegate.__version__}\n", "")
 
 
-@pytest.mark.parametrize("place", ["sparsegate.cli.app.app", "sparsegate.cli.variants.print_table"])
-def test_ctrl_c_is_one_line_and_exits_130(command, monkeypatch, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("sparsegate.cli.app.app", "interrupted, nothing was spent"),
+        ("sparsegate.cli.variants.print_table", "interrupted"),
+    ],
+)
+def test_ctrl_c_is_one_line_and_exits_130(command, monkeypatch, place: str, said: str) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(place, interrupt)
-    assert command("variants") == (130, "", "sparsegate: interrupted\n")
+    assert command("variants") == (130, "", f"sparsegate: {said}\n")
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -68,3 +74,12 @@ def test_an_unknown_sub_command_is_refused_in_words(command) -> None:
     code, out, err = command("vairants")
     assert (code, out) == (2, "")
     assert "No such command 'vairants'" in err
+
+
+def test_every_option_of_top_is_in_a_group_of_its_help() -> None:
+    command = Commands().get_command(None, "top")
+    groups = {option.name: option.rich_help_panel for option in command.params if option.param_type_name == "option"}
+    assert None not in groups.values()
+    assert {groups[name] for name in ("count", "epsilon", "clip", "sql", "preview", "plot")} == {
+        *("What is asked", "Privacy", "Groups and sums", "Input", "Before you pay", "Output")
+    }

@@ -81,7 +81,11 @@ def test_it_is_drawn(command: Command) -> None:
         (("top", "-c", "5", "--domain", "9", "--epsilon", "1"), "must be given"),
         (("top", "x.csv", "-c", "5", "--domain", "9", "--epsilon", "1", "--within", "9"), "--within is for --preview"),
         (("top", "x.csv", "-c", "5", "--domain", "9", "--epsilon", "1", "--like", "zipf"), "--like is for --preview"),
-        ((*PREVIEW, "--epsilon", "1", "--like", "nowhere.csv"), "must name a file that can be read"),
+        ((*PREVIEW, "--epsilon", "1", "--like", "nowhere.csv"), "--like must name a file that can be read"),
+        (
+            ("top", "x.csv", *PREVIEW[1:], "--epsilon", "1", "--like", "./x.csv"),
+            "--like must be public, and not the table",
+        ),
         ((*PREVIEW[:4], "--domain", "9", "--epsilon", "1"), "must not exceed"),
     ],
 )

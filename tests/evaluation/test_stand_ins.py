@@ -36,8 +36,24 @@ def test_zipf_shares_its_people_by_rank() -> None:
 def test_a_file_of_counts_is_read(tmp_path: Path) -> None:
     (tmp_path / "counts.csv").write_text("item,count\na,5\nb,9\n")
     assert stand_in(tmp_path / "counts.csv", total=3).highest(3).tolist() == [9, 5, 0]
-    with pytest.raises(ParameterError, match="file"):
+    with pytest.raises(ParameterError, match="^like must name a file"):
         stand_in("nowhere.csv", total=3)
+
+
+def test_a_file_may_name_its_columns_as_the_table_does(tmp_path: Path) -> None:
+    rows = ["a,1", "b,1", "a,2", "a,2", "a,3"]
+    (tmp_path / "last_year.csv").write_text("page,visitor\n" + "\n".join(rows))
+    assert stand_in(tmp_path / "last_year.csv", total=3, item="page", user="visitor").highest(3).tolist() == [3, 1, 0]
+    with pytest.raises(ParameterError, match="^like must have rows, and columns item and count"):
+        stand_in(tmp_path / "last_year.csv", total=3, item="page")
+
+
+def test_counts_by_label_and_histograms_are_told_apart() -> None:
+    assert stand_in({"x": 7, "y": 3}, total=2).highest(2).tolist() == [7, 3]
+    assert stand_in("7:2,3:1", total=3).highest(3).tolist() == stand_in({7: 2, 3: 1}, total=3).highest(3).tolist()
+    assert stand_in("7:2,3:1", total=None).total == 3
+    with pytest.raises(ParameterError, match="^like must be whole numbers or floats"):
+        stand_in({None: 7}, total=2)
 
 
 @cache

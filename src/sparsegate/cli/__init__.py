@@ -34,7 +34,10 @@ def main() -> None:
     except SparsegateError as error:
         _say(str(error))
         sys.exit(2)
-    except (KeyboardInterrupt, Interrupted) as stopped:
+    except KeyboardInterrupt:  # before the sub-command ran: there it becomes an Interrupted
+        _say("interrupted, nothing was spent")
+        sys.exit(130)
+    except Interrupted as stopped:
         _say(str(stopped) or "interrupted")
         sys.exit(130)
     except _Ended as ended:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Self
@@ -72,6 +72,14 @@ NoRefund = Annotated[
 Dataset = Annotated[
     str | None, typer.Option("--dataset", metavar="NAME", help="The dataset that the ledger is for; checked.")
 ]
+
+
+def in_panels(parameters: Iterable[Any], panels: Mapping[str, Iterable[str]]) -> None:
+    """Show each of these parameters of a command in its panel of `--help`."""
+    found = {name: panel for panel, names in panels.items() for name in names}
+    for parameter in parameters:
+        if parameter.name in found:
+            parameter.rich_help_panel = found[parameter.name]
 
 
 @dataclass(kw_only=True)

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
+from sparsegate.cli.options import in_panels
 from sparsegate.errors import ParameterError
 
 PREFIX: Final = "SPARSEGATE_SERVE"
@@ -43,11 +44,9 @@ class ServeCommand(TyperCommand):
     def __init__(self, *args: Any, **options: Any) -> None:
         options["context_settings"] = {**(options.get("context_settings") or {}), "auto_envvar_prefix": PREFIX}
         super().__init__(*args, **options)
-        panels = {name: panel for panel, names in PANELS.items() for name in names}
+        in_panels(self.params, PANELS)
         for parameter in self.params:
-            if parameter.name in panels:
-                parameter.show_envvar = False  # type: ignore[attr-defined]
-                parameter.rich_help_panel = panels[parameter.name]  # type: ignore[attr-defined]
+            parameter.show_envvar = False  # type: ignore[attr-defined]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse names of the environment that mean nothing."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from sparsegate.cli.busy import busy
 from sparsegate.cli.formats import INPUT, OUTPUT, PRINTED, Formats, chosen_formats
@@ -23,6 +24,7 @@ from sparsegate.cli.options import (
     Sql,
     Table,
     User,
+    in_panels,
     read_number,
 )
 from sparsegate.cli.printed_top import draw_bars, drawable, print_top
@@ -31,14 +33,35 @@ from sparsegate.display.published_top import PrintedTop
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection_methods import AUTO, describe_methods
 
-SUMS = "Groups and sums"
-BEFORE = "Before you pay"
+PANELS = {
+    "What is asked": (
+        *("count", "above", "item", "user", "unit", "domain", "where", "ordered"),
+        *("itemset_size", "max_items"),
+    ),
+    "Privacy": (
+        *("epsilon", "delta", "answers_epsilon", "method", "threshold", "max_items_per_user", "dbar"),
+        *("ledger", "budget", "budget_delta", "dataset"),
+    ),
+    "Groups and sums": ("value", "clip", "granularity", "per", "groups", "groups_per_user"),
+    "Before you pay": ("preview", "within", "like", "people"),
+}
+"""The groups of `--help`; options that other commands have too bring their own."""
 CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
+
+
+class TopCommand(TyperCommand):
+    """A command with its options in groups."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        in_panels(self.params, PANELS)
+
+
+COMMAND = TopCommand
 
 
 def top(
     files: FilesOrNone = None,
-    epsilon: Annotated[float | None, typer.Option(help="The privacy loss of the selection.")] = None,
     count: Annotated[int | None, typer.Option("--count", "-c", help="How many items to select.")] = None,
     above: Annotated[
         int | None,
@@ -51,6 +74,7 @@ def top(
         str | None,
         typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC list of candidates; see docs/threshold.md."),
     ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The privacy loss of the selection.")] = None,
     delta: Annotated[
         float, typer.Option(help="Needed for --domain observed; elsewhere it may buy less noise. Such as 1e-6.")
     ] = 0.0,
@@ -70,37 +94,30 @@ def top(
     ] = None,
     value: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Rank sums of this column, not people; with --clip.", rich_help_panel=SUMS),
+        typer.Option(metavar="COLUMN", help="Rank sums of this column, not people; with --clip."),
     ] = None,
     clip: Annotated[
         str | None,
-        typer.Option(
-            metavar="LOW,HIGH", help="What one user has of an item counts as 0,100, say.", rich_help_panel=SUMS
-        ),
+        typer.Option(metavar="LOW,HIGH", help="What one user has of an item counts as 0,100, say."),
     ] = None,
     granularity: Annotated[
         str | None,
-        typer.Option(
-            metavar="STEP", help="Values are rounded to it; a power of ten, about --clip / 1e6.", rich_help_panel=SUMS
-        ),
+        typer.Option(metavar="STEP", help="Values are rounded to it; a power of ten, about --clip / 1e6."),
     ] = None,
     per: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN|EXPRESSION", help="A top for every group: country, year_month(day).", rich_help_panel=SUMS
-        ),
+        typer.Option(metavar="COLUMN|EXPRESSION", help="A top for every group: country, year_month(day)."),
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="FILE[:COLUMN]|LIST",
             help="With --per, the PUBLIC groups: DE,FR or 2024-01..2024-12.",
-            rich_help_panel=SUMS,
         ),
     ] = None,
     groups_per_user: Annotated[
         int | None,
-        typer.Option(metavar="K", help="In how many groups a user counts, at epsilon / K; 1.", rich_help_panel=SUMS),
+        typer.Option(metavar="K", help="In how many groups a user counts, at epsilon / K; 1."),
     ] = None,
     dbar: Annotated[int | None, typer.Option(help="With --domain observed: how many items take part; 10 c.")] = None,
     table: Table = None,
@@ -113,23 +130,22 @@ def top(
     dataset: Dataset = None,
     preview: Annotated[
         bool,
-        typer.Option("--preview", help="Say how good it will be; the data is not opened.", rich_help_panel=BEFORE),
+        typer.Option("--preview", help="Say how good it will be; the data is not opened."),
     ] = False,
     within: Annotated[
         int | None,
-        typer.Option(metavar="W", help="With --preview: the epsilon for W people at most.", rich_help_panel=BEFORE),
+        typer.Option(metavar="W", help="With --preview: the epsilon for W people at most."),
     ] = None,
     like: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|zipf", help="With --preview: simulate on PUBLIC data like yours.", rich_help_panel=BEFORE
+            metavar="FILE|zipf|COUNT:ITEMS,...",
+            help="With --preview: simulate on PUBLIC data like yours.",
         ),
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="How many people there are, PUBLIC: refuse the hopeless.", rich_help_panel=BEFORE
-        ),
+        typer.Option(metavar="N", help="How many people there are, PUBLIC: refuse the hopeless."),
     ] = None,
     formats: Formats = None,
     as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.", rich_help_panel=PRINTED)] = False,
@@ -231,6 +247,9 @@ def _check_given(
     for name, value in (("within", within), ("like", like)):
         if value is not None and not preview:
             raise ParameterError(name, "is for --preview", value, "give --preview too")
+    if like is not None and Path(like).resolve() in {Path(file).resolve() for file in files or ()}:
+        rule = "must be public, and not the table itself: what a simulation shows of it is not private"
+        raise ParameterError("like", rule, like, "give public data that look like yours, or --like zipf")
 
 
 def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) -> None:

@@ -82,9 +82,7 @@ def watch(
     from sparsegate.tables.workspace import Workspace
 
     if (where is None) == (conditions is None):
-        raise ParameterError(
-            "where", "or conditions must be given, and not both", next_step="give --where or --conditions"
-        )
+        raise ParameterError("where", "or --conditions must be given, and not both", next_step="give one of them")
     if (user is None) == (unit is None) or unit not in (None, "row"):
         raise ParameterError(
             "user", 'or unit="row" must be given, and not both', next_step="say whom the rows belong to"

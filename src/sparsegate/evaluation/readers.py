@@ -5,7 +5,7 @@ Understood, each also gzipped:
 - *transactions*: whole numbers, one record a line, items set apart by blanks or commas (FIMI's ``.dat``);
 - *pairs*: on every line a record and an item, whole numbers with a TAB between them (KDD Cup 2000);
 - *CSV with a header*, or *Parquet*: columns ``item`` and ``count``; or ``item`` and one of ``record``,
-  ``transaction`` and ``user``, one row a pair.
+  ``transaction`` and ``user``, one row a pair. The caller may know the items and records under other names.
 
 An item counts once in a record, however often it is named there.
 """
@@ -38,7 +38,7 @@ class ItemCounts:
     records: int | None
 
 
-def read_counts(path: str | Path) -> ItemCounts:
+def read_counts(path: str | Path, *, item: str = "item", user: str | None = None) -> ItemCounts:
     """Read a file in any of the forms above; what it is shows from its bytes, not its name."""
     try:
         data = Path(path).read_bytes()
@@ -50,10 +50,10 @@ def read_counts(path: str | Path) -> ItemCounts:
     if not data.strip():
         raise ParameterError("data", "must name a file that is not empty", str(path))
     if data[:4] == b"PAR1":
-        return _from_table(_parse(path, "pyarrow.parquet", "read_table", data), path)
+        return _from_table(_parse(path, "pyarrow.parquet", "read_table", data), path, item, user)
     first_line = data.lstrip().split(b"\n", 1)[0]
     if any(byte > 127 or chr(byte).isalpha() for byte in first_line):
-        return _from_table(_parse(path, "pyarrow.csv", "read_csv", data), path)
+        return _from_table(_parse(path, "pyarrow.csv", "read_csv", data), path, item, user)
     return _from_numbers(data, path)
 
 
@@ -66,23 +66,24 @@ def _parse(path: str | Path, module: str, function: str, data: bytes) -> Any:
         raise ParameterError("data", f"must be readable as a table; {error}".splitlines()[0], str(path)) from None
 
 
-def _from_table(table: Any, path: str | Path) -> ItemCounts:
+def _from_table(table: Any, path: str | Path, item: str, user: str | None) -> ItemCounts:
     names = set(table.column_names)
-    if len(table) and {"item", "count"} <= names:
+    item = item if item in names else "item"
+    if len(table) and {item, "count"} <= names:
         counts = table.column("count").to_numpy()
         if counts.dtype.kind not in "iu" or counts.min() < 1:
             raise ParameterError("data", "must have whole numbers of at least 1 in the column count", str(path))
-        if table.column("item").null_count or len(table.column("item").unique()) != len(table):
+        if table.column(item).null_count or len(table.column(item).unique()) != len(table):
             raise ParameterError("data", "must name each item once beside its count", str(path))
         return ItemCounts(counts=counts.astype(np.int64), records=None)
-    records = [name for name in _RECORD_COLUMNS if name in names]
-    if not len(table) or "item" not in names or not records:
+    records = [name for name in (user, *_RECORD_COLUMNS) if name in names]
+    if not len(table) or item not in names or not records:
         raise ParameterError(
             "data",
             "must have rows, and columns item and count, or item and one of " + ", ".join(_RECORD_COLUMNS),
             sorted(names),
         )
-    coded = [_codes(table.column(name)) for name in (records[0], "item")]
+    coded = [_codes(table.column(name)) for name in (records[0], item)]
     return _count_pairs(*coded)
 
 

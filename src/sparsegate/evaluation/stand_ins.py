@@ -8,6 +8,7 @@ private counts themselves: what is shown here is not private.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -28,6 +29,7 @@ StandIn: TypeAlias = "str | os.PathLike[str] | Mapping[int, int] | Ladder | Any"
 RUNS: Final = 400
 SIMULATED: Final = ("exponential", "gumbel", "one-shot", "noisy-scores", "subset")
 _PEOPLE: Final = 1_000_000  # of the paper's Zipf law
+_HISTOGRAM: Final = re.compile(r"\d+:\d+(,\d+:\d+)*", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,26 +43,24 @@ class OnStandIn:
     within: float
 
 
-def stand_in(like: StandIn, *, total: int | None, people: int | None = None) -> Ladder:
+def stand_in(
+    like: StandIn, *, total: int | None, people: int | None = None, item: str = "item", user: str | None = None
+) -> Ladder:
     """The counts of ``total`` candidates: those of the stand-in, then candidates that nobody has.
 
     ``like`` is "zipf" (counts proportional to 1/rank that sum to ``people``, or a million), the name of a dataset of
-    the paper (its stand-in), a file in a form of ``evaluation.readers``, a histogram {count: items} or scores.
+    the paper (its stand-in), a file in a form of ``evaluation.readers`` (its columns may be called ``item`` and
+    ``user``), a histogram {count: items} or "count:items,...", counts by label, or counts.
 
-    >>> stand_in({5: 2, 1: 3}, total=10).highest(6).tolist()
-    [5.0, 5.0, 1.0, 1.0, 1.0, 0.0]
+    >>> stand_in({5: 2, 1: 3}, total=10).highest(6).tolist() == stand_in("5:2,1:3", total=10).highest(6).tolist()
+    True
+    >>> stand_in({"tea": 5, "milk": 9}, total=3).highest(3).tolist()
+    [9.0, 5.0, 0.0]
     """
-    if isinstance(like, str) and like == "zipf":
-        size = PUBLISHED["zipf"].items if total is None else total
-        shares = 1 / np.arange(1.0, min(size, 10**6) + 1)  # beyond a million items nobody has one
-        counts: Any = np.rint(shares * ((_PEOPLE if people is None else people) / shares.sum()))
-        ladder = Ladder.of(counts)
-    elif isinstance(like, str) and like in PUBLISHED:
-        ladder = load(like).ladder
-    elif isinstance(like, str | os.PathLike):
-        ladder = Ladder.of(read_counts(os.fspath(like)).counts)
-    else:
-        ladder = Ladder.of(Scores.histogram(like) if isinstance(like, Mapping) else like)
+    try:
+        ladder = _ladder(like, total, people, item, user)
+    except ParameterError as error:  # of whatever reads it; its value was shown already
+        raise ParameterError("like", str(error).removeprefix(f"{error.parameter} ")) from None
     if total is None or total == ladder.total:
         return ladder
     if total < ladder.total:
@@ -72,6 +72,23 @@ def stand_in(like: StandIn, *, total: int | None, people: int | None = None) -> 
     else:
         values, sizes = np.append(values, 0.0), np.append(sizes, total - ladder.total)
     return Ladder(values=values, sizes=sizes, starts=np.cumsum(sizes) - sizes)
+
+
+def _ladder(like: StandIn, total: int | None, people: int | None, item: str, user: str | None) -> Ladder:
+    if isinstance(like, str) and like == "zipf":
+        size = PUBLISHED["zipf"].items if total is None else total
+        shares = 1 / np.arange(1.0, min(size, 10**6) + 1)  # beyond a million items nobody has one
+        counts: Any = np.rint(shares * ((_PEOPLE if people is None else people) / shares.sum()))
+        return Ladder.of(counts)
+    if isinstance(like, str) and like in PUBLISHED:
+        return load(like).ladder
+    if isinstance(like, str) and _HISTOGRAM.fullmatch(like):
+        like = {int(count): int(items) for count, items in (group.split(":") for group in like.split(","))}
+    if isinstance(like, str | os.PathLike):
+        return Ladder.of(read_counts(os.fspath(like), item=item, user=user).counts)
+    if isinstance(like, Mapping) and any(isinstance(label, str) for label in like):
+        like = list(like.values())
+    return Ladder.of(Scores.histogram(like) if isinstance(like, Mapping) else like)
 
 
 def on_stand_in(

@@ -119,7 +119,7 @@ def previewed(
             raise ParameterError("like", rule, next_step="leave it out")
         from sparsegate.evaluation.stand_ins import stand_in
 
-        ladder = stand_in(like, total=total, people=question.people)
+        ladder = stand_in(like, total=total, people=question.people, item=question.item, user=question.user)
         total = ladder.total
     if total is not None and question.count is not None and question.count > total:
         raise ParameterError("count", f"must not exceed the number of candidates, {total}", question.count)

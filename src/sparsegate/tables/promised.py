@@ -112,7 +112,7 @@ def refuse_hopeless(question: Question, total: int | None, people: int) -> None:
     if found is None:
         return
     name, rule = found
-    hint = "leave people out to release it all the same"
+    hint = "leave out people= to release it all the same"
     if name != "above":
 
         def enough(amount: Fraction) -> bool:
