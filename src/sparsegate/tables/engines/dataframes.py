@@ -51,7 +51,8 @@ class InMemory(Engine):
         left = match(copied).project(identifier(place))
         matches = np.zeros(len(frame), dtype=np.bool_)
         matches[left.fetchnumpy()[place]] = True
-        return InMemory(frame.filter(matches.tolist()).lazy())
+        # narwhals takes an empty list for no condition at all, and raises: a table of nobody must not fail.
+        return InMemory((frame.filter(matches.tolist()) if len(frame) else frame).lazy())
 
     def with_text(self, name: str, written: Callable[[DuckDBPyRelation], str]) -> InMemory:
         """The same rows with one more column, of text, that DuckDB works out by an expression on a copy of them."""
@@ -70,7 +71,7 @@ class InMemory(Engine):
         place = unlike("row", frame.columns)
         named = {f"c{number}": name for number, name in enumerate(frame.columns)}
         copied = self.select(named).rename(named).collect().with_row_index(place).to_arrow()
-        return frame, duckdb.connect().from_arrow(copied), place
+        return frame, duckdb.connect().from_arrow(_instants(copied)), place
 
     def select(self, named: Mapping[str, str]) -> Frame:
         chosen = super().select(named)
@@ -154,6 +155,24 @@ def _cast(column: pyarrow.ChunkedArray, dtype: pyarrow.DataType) -> pyarrow.Chun
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
     return column.cast(dtype, safe=False)
+
+
+def _instants(table: pyarrow.Table) -> pyarrow.Table:
+    """The table with instants in microseconds, as DuckDB has them; what lies beyond those is null.
+
+    DuckDB's own conversion would raise, and whether it does would depend on a cell.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        parts = {"s": 10**6, "ms": 1000}.get(getattr(field.type, "unit", ""), 1)
+        if parts > 1 and pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            ticks, most = table.column(place).cast(pa.int64()), MOST_LABEL // parts
+            fits = pc.and_(pc.less_equal(ticks, most), pc.greater_equal(ticks, -most))
+            known = pc.multiply(pc.if_else(fits, ticks, pa.scalar(None, pa.int64())), parts)
+            table = table.set_column(place, field.name, known.cast(pa.timestamp("us", field.type.tz)))
+    return table
 
 
 def _fitting(table: pyarrow.Table) -> pyarrow.Table:
