@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from sparsegate.display.plain import plain_label
 from sparsegate.errors import ParameterError, SparsegateWarning
 from sparsegate.noise import Seeded
-from sparsegate.tables.columns import read_columns
+from sparsegate.tables.columns import as_labels, label_kind
 from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.identity import labels
 from sparsegate.tables.label_kinds import DATE, FLOAT, TIME, LabelKind, decimals, moments
@@ -62,11 +62,8 @@ ENGINES: dict[str, Callable[[pyarrow.Table], Any]] = {
     ),
     "pandas-numpy": lambda table: table.to_pandas(),
     "polars": polars.from_arrow,
-    "polars-lazy": lambda table: polars.from_arrow(table).lazy(),  # type: ignore[union-attr]
     "duckdb": lambda table: duckdb.connect().from_arrow(table),
 }
-AS_TEXT = {("pandas-numpy", name) for name in ("decimal", "money", "fraction", "date", "time", "binary", "uuid")}
-"""Columns of objects, whose labels come back as they were given."""
 OTHERWISE = {(engine, "uuid") for engine in ("polars", "polars-lazy")}
 OBJECTS = {("pandas-numpy", name) for name in TYPES if name.startswith(("d", "mo", "fr", "bo", "ti", "bi", "u"))}
 """Columns without a type, whose labels are text in an observed domain."""
@@ -128,11 +125,22 @@ def test_a_label_comes_back_as_it_was(engine: str, name: str) -> None:
 
 
 def test_spark_gives_the_same_labels(spark: Any) -> None:
-    for name, kind in SPARK.items():
-        values = TYPES[name][1]
-        with open_engine(spark.createDataFrame([(value,) for value in cells(values)], f"page {kind}")) as engine:
-            rows, kind = read_columns(engine, "page", None)
-            assert [kind.read(cell) for (cell,) in engine.rows(rows)] == values, name
+    longest = max(len(TYPES[name][1]) for name in SPARK)
+    padded = {name: (TYPES[name][1] * longest)[:longest] for name in SPARK}
+    rows = list(zip(*map(cells, padded.values()), strict=True))
+    with open_engine(
+        spark.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, kind in SPARK.items()))
+    ) as engine:
+        frame = engine.select({name: name for name in SPARK})
+        kinds = {name: label_kind(dtype, name) for name, dtype in frame.collect_schema().items()}
+        for name, kind in kinds.items():
+            frame = as_labels(engine, frame, kind, name)
+        found = zip(*engine.rows(frame), strict=True)  # one job for all of them
+        read = {
+            name: [kind.read(cell) for cell in column]
+            for (name, kind), column in zip(kinds.items(), found, strict=True)
+        }
+    assert read == padded
 
 
 TEXTS: list[tuple[pyarrow.DataType, list[Any], list[Any]]] = [
@@ -252,7 +260,7 @@ def test_whole_numbers_of_pandas_with_gaps_are_whole_numbers() -> None:
 
 
 def test_instants_are_one_in_every_time_zone() -> None:
-    zones = ("America/New_York", "Etc/GMT+5", "America/Argentina/Buenos_Aires", "UTC")
+    zones = ("America/New_York", "Etc/GMT+5")
     for zone, engine in itertools.product(zones, ENGINES):
         items = pyarrow.array([INSTANT, INSTANT], pyarrow.timestamp("us", "UTC")).cast(pyarrow.timestamp("us", zone))
         assert counts(make(engine, items, visitor=[1, 2]), [INSTANT.astimezone(TOKYO)], 1) == {INSTANT: 2}
@@ -296,7 +304,7 @@ def test_equal_labels_have_one_cell_and_different_ones_two(name: str, data: st.D
     assert kind.write(plain_label(kind.read(first))) == first  # and text loses nothing
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     values=st.lists(st.sampled_from([17.0, 17.5, -0.0, 0.0, NAN, INF, 2.0**53, 2.0**53 + 2, 5e-324, None]), min_size=1),
 )
