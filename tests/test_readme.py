@@ -66,6 +66,19 @@ def test_a_dead_link_is_caught(tmp_path: Path) -> None:
     assert dead_links(page) == ["#b", "page.md#c", "d.md", "e.png"]
 
 
+def named_extras(text: str) -> set[str]:
+    """The extras that a page, or a message of the code, tells people to install."""
+    told = re.findall(r"""(?:load_extra\([^()]*extra="|_EXTRA = "|sparsegate\[)([a-z,]+)""", text)
+    return {extra for extras in told for extra in extras.split(",")}
+
+
+def test_every_extra_that_people_are_told_to_install_exists() -> None:
+    texts = [file.read_text(encoding="utf-8") for file in [*PAGES, *(ROOT / "src").rglob("*.py")]]
+    told = set().union(*map(named_extras, texts))
+    assert {"plots", "frames", "postgres", "serve"} <= told
+    assert told <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+
 def test_the_page_of_the_package_links_to_no_file() -> None:
     """A package page has no files beside it, so the build replaces the README's links by names of files."""
     hooks = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]

@@ -212,4 +212,7 @@ def _database(data: Any, paths: Sequence[str] | None) -> Any:
     made = sys.modules.get("sqlalchemy")
     if made is not None and isinstance(data, made.URL):
         return data.render_as_string(hide_password=False)
+    if made is not None and isinstance(data, made.Connection):
+        rule = "must be an engine, and not a connection: a release is a transaction of its own"
+        raise ParameterError("data", rule, next_step="pass connection.engine")
     return data if made is not None and isinstance(data, made.Engine) else None

@@ -41,7 +41,7 @@ def is_stream(data: Any) -> bool:
 
 def as_frame(data: Mapping[Any, Any] | Sequence[Any], columns: Sequence[str]) -> pandas.DataFrame:
     """The columns that are asked for as a dataframe of pandas, without a guess at a type."""
-    pd = load_extra("pandas", extra="tables")
+    pd = load_extra("pandas", extra="frames")
     if isinstance(data, Mapping):
         asked = {name.casefold() for name in columns}
         held = {name: _column(pd, data[name]) for name in data if isinstance(name, str) and name.casefold() in asked}
@@ -59,7 +59,7 @@ def _column(pd: Any, values: Any) -> pandas.Series:
         if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
             return pd.Series(values).reset_index(drop=True)
         if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-            pa = load_extra("pyarrow", extra="tables")
+            pa = load_extra("pyarrow", extra="frames")
             column = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
             return pd.Series(pd.array(column, dtype=pd.ArrowDtype(column.type)))
         if (

@@ -204,7 +204,7 @@ class Workspace:
         """The columns of a stream or dataset of Arrow; a stream is copied, because it can be read once."""
         import duckdb
 
-        pa = load_extra("pyarrow", extra="tables")
+        pa = load_extra("pyarrow", extra="frames")
         dataset = type(data).__module__ == "pyarrow._dataset" and not hasattr(data, "to_reader")
         if not dataset and not isinstance(data, pa.RecordBatchReader):
             data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)

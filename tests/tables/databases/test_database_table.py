@@ -41,6 +41,8 @@ def test_a_database_is_named_in_any_way(store: Store) -> None:
     assert top(store.engine, table="visits", **question) == expected
     assert top(store.engine.url, table="visits", **question) == expected
     assert store.top(sql="SELECT page, visitor FROM visits WHERE ':x' <> '%' -- all", **question) == expected
+    with store.engine.connect() as connection, pytest.raises(ParameterError, match="pass connection.engine"):
+        top(connection, table="visits", **question)
 
 
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -173,7 +173,8 @@ def open_engine(table: Any) -> Engine:
     try:
         frame = framed(table)
     except (TypeError, AttributeError):
-        raise TableError(f"data must be {KNOWN}, or the path of a file, not a {type(table).__name__}") from None
+        others = "columns or rows in dicts, a stream of Arrow, or what to read by its path or URL"
+        raise TableError(f"data must be {KNOWN}, {others}, and is of type {type(table).__name__}") from None
     kind = frame.implementation
     if kind.is_pandas() or kind.is_polars() or kind.is_pyarrow():
         from sparsegate.tables.engines.dataframes import InMemory
