@@ -340,7 +340,7 @@ def test_a_bad_parameter_is_refused_with_one_clear_error(options: dict[str, Any]
 
 def test_an_error_of_the_table_says_where_and_never_what() -> None:
     with pytest.raises(TableError, match="^data must be a pandas, Polars"):
-        online([1, 2])
+        online(12)
     with pytest.raises(TableError, match="the table has no column 'smokes'"):
         online(people().drop(columns="smokes"))
 
