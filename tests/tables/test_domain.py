@@ -151,6 +151,15 @@ def test_candidates_without_rows_are_equally_likely() -> None:
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
+@pytest.mark.parametrize("engine", ["pandas", "polars", "polars-lazy", "pyarrow", "duckdb"])
+def test_rows_are_restricted_to_the_candidates_and_keep_their_columns(engine: str) -> None:
+    native = table(engine, {"item": [LEAST, -1, 3, 3, 4, MOST], "user": [1, 2, 3, 4, 5, 6]})
+    with open_engine(native) as opened:
+        domain = public_domain(opened, [3, MOST, -1, 9], item="item", kind=INTEGER)
+        found = opened.rows(domain.restrict(opened.columns("item", "user")).select("item", "user"))
+    assert sorted(found) == [(-1, 2), (3, 3), (3, 4), (MOST, 6)]
+
+
 @pytest.mark.parametrize(
     ("listed", "sieved"),
     [

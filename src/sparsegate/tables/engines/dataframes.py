@@ -42,6 +42,14 @@ class InMemory(Engine):
         brought = nw.DataFrame.from_dict(dict(columns), schema, backend=self.kind).lazy()
         return framed(_plain(brought.collect().to_native())) if self.kind.is_pyarrow() else brought
 
+    def sieve(self, labels: Frame) -> Callable[[Frame], Frame] | None:
+        if not self.kind.is_polars() or labels.collect_schema()["item"] != nw.Int64:
+            return None
+        import polars
+
+        listed = polars.col("item").is_in(labels.collect().to_native()["item"].implode())
+        return lambda rows: framed(rows.to_native().lazy().filter(listed))
+
     def joins(self, other: Engine) -> bool:
         return isinstance(other, InMemory) and self.kind is other.kind
 
