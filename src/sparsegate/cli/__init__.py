@@ -34,14 +34,18 @@ def main() -> None:
     except SparsegateError as error:
         _say(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:  # before the sub-command ran: there it becomes an Interrupted
-        _say("interrupted, nothing was spent")
-        sys.exit(130)
-    except Interrupted as stopped:
-        _say(str(stopped) or "interrupted")
-        sys.exit(130)
-    except _Ended as ended:
-        number = int(ended.code or 0)
+    except BaseException as error:
+        # Python wraps what is raised while a class is made, and a library is loading for much of the time.
+        stopped = error.__cause__ if isinstance(error, RuntimeError) else error
+        if isinstance(stopped, KeyboardInterrupt):  # before the sub-command ran: there it becomes an Interrupted
+            _say("interrupted, nothing was spent")
+            sys.exit(130)
+        if isinstance(stopped, Interrupted):
+            _say(str(stopped) or "interrupted")
+            sys.exit(130)
+        if not isinstance(stopped, _Ended):
+            raise
+        number = int(stopped.code or 0)
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
     finally:

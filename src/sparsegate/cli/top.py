@@ -197,7 +197,7 @@ def top(
         "where": where,
         "people": people,
         "value": value,
-        "clip": None if clip is None else tuple(read_number(end, "clip", *CLIP) for end in clip.split(",")),
+        "clip": None if clip is None else _clip(clip),
         "granularity": None if granularity is None else read_number(granularity, "granularity"),
         "per": per,
         "groups_per_user": groups_per_user,
@@ -260,11 +260,20 @@ def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) 
             draw_bars(plot, printed, "" if spending.ledger is None else f"{spending.again} --plot {plot}")
 
 
+def _clip(text: str) -> tuple[int | float, ...]:
+    ends = text.split(",")
+    if len(ends) != 2:
+        raise ParameterError("clip", CLIP[0], text, CLIP[1])
+    return tuple(read_number(end, "clip", *CLIP) for end in ends)
+
+
 def _groups(text: str) -> str | Path:
     """What --groups means: a file where there is one, or the name of one; else a list."""
     from sparsegate.tables.domain_file import split_column
     from sparsegate.tables.files import KINDS
 
+    if not text.strip():
+        raise ParameterError("groups", "must name a group at least", text, "give for instance --groups DE,FR")
     file = Path(split_column(text)[0])
     named = any(ending.lstrip(".").lower() in KINDS for ending in file.suffixes)
     return Path(text) if "," not in text and (named or file.exists()) else text

@@ -13,7 +13,10 @@ from typing import Any
 
 from sparsegate.errors import ParameterError, SparsegateError
 
-_ASSIGNED = re.compile(r"""\b(?P<name>[a-z]\w*)=(?P<value>"[^"\s]*"|'[^'\s]*'|[^\s,;:="'()]*[^\s,;:="'().])?""")
+_ASSIGNED = re.compile(
+    r"""\b(?P<name>[a-z]\w*)=(?P<value>"[^"\s]*"|'[^'\s]*'|\([^()]*\)|[^\s,;:="'()]*[^\s,;:="'().])?"""
+)
+_ALONE = re.compile(r"(?P<before>\b(?:without|given with|leave) )(?P<name>[a-z]+)\b(?![=_])")
 _LONG = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)+(?![\w(.=])")
 
 
@@ -31,9 +34,12 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
 
     def assigned(found: re.Match[str]) -> str:
         option, value = options.get(found["name"]), (found["value"] or "").strip("\"'")
+        if value.startswith("("):
+            value = value.strip("()").replace(", ", ",")
         return found[0] if option is None else f"{option} {value}".rstrip()
 
     named = _LONG.sub(lambda found: options.get(found[0], found[0]), _ASSIGNED.sub(assigned, text))
+    named = _ALONE.sub(lambda found: found["before"] + options.get(found["name"], found["name"]), named)
     return re.sub(r"\bpass\b", "give", named)
 
 

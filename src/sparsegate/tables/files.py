@@ -41,6 +41,8 @@ def expand(patterns: Sequence[str]) -> list[str]:
     """The files that the paths and patterns stand for; each must stand for one at least."""
     files: list[str] = []
     for pattern in patterns:
+        if not pattern:  # which would be this folder
+            raise TableError("the name of a file must not be empty; check the variable that it came from")
         # Path.glob takes no absolute pattern.
         found = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
         if not found:

@@ -13,13 +13,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import identifier, read_columns
 from sparsegate.tables.engines.engine import guarded, open_engine
+from sparsegate.tables.paid_work import PaidWork
 from sparsegate.tables.python_tables import as_frame, is_rows, is_stream
 from sparsegate.tables.text_files import PLAIN, TextForm
 
@@ -35,13 +36,16 @@ class Given:
 
     table: Any
     user: str | None
+    signals: PaidWork = field(default_factory=PaidWork, init=False)
 
     def run(self, work: Callable[[], Result]) -> Result:
         """Do the work on the table, in such a way that Ctrl-C stops it."""
-        return work()
+        with self.signals:
+            return work()
 
     def pay(self) -> None:
         """To be called by the work before it is charged: if it was to stop it stops here, and later it cannot."""
+        self.signals.pay()
 
     def explained(self) -> AbstractContextManager[None]:
         """In which an error of the engine is given its usual cause."""

@@ -18,7 +18,7 @@ from sparsegate.tables.columns import check_unit
 from sparsegate.tables.domain import MOST_CANDIDATES
 from sparsegate.tables.observed_domain import Accounting, best_accounting
 from sparsegate.tables.partition_selection import CountBar, bar_at
-from sparsegate.tables.sums import Clip
+from sparsegate.tables.sums import CLIP_STEP, Clip
 
 BASKET: Final = {1: None, 2: 100, 3: 40}
 """Items that a user's basket keeps unless told otherwise, for each size of an itemset."""
@@ -117,6 +117,8 @@ class Question:
     def sums(self) -> Clip | None:
         """How values are clipped and summed; None where people are counted."""
         if self.value is not None:
+            if self.clip is None:
+                raise ParameterError("clip", "must be given with value", next_step=f"pass {CLIP_STEP}")
             return Clip.of(self.clip, self.granularity)
         for name in ("clip", "granularity"):
             if (given := getattr(self, name)) is not None:

@@ -39,6 +39,8 @@ from sparsegate.tables.counting import Counted, cut_users
 from sparsegate.tables.domain import Domain
 from sparsegate.tables.engines.engine import Engine, Frame
 
+CLIP_STEP: Final = "the least and the most that one person may count for, such as clip=(0, 100)"
+
 FINENESS: Final = 10**6
 """Steps that the larger side of a clip has at least; ten times as many at most."""
 
@@ -70,8 +72,7 @@ class Clip:
         pair = clip if isinstance(clip, tuple | list) and len(clip) == 2 else (None, None)
         low, high = map(exact_decimal, pair)
         if low is None or high is None or low >= high:
-            step = "pass the least and the most that one person may count for, such as clip=(0, 100)"
-            raise ParameterError("clip", "must be two finite numbers, low < high", clip, step)
+            raise ParameterError("clip", "must be two finite numbers, low < high", clip, f"pass {CLIP_STEP}")
         most = max(abs(low), abs(high))
         if not 1 < most * MOST < MOST**2:
             raise ParameterError("clip", "must have a larger side between 1e-20 and 1e20", clip, "rescale the values")

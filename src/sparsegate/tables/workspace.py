@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 LINE = "delim='\x01', quote='', escape='', header=false, auto_detect=false, columns={'line': 'VARCHAR'}"
+# The engine's own bar would be drawn into the output, and would tell how much there is to read.
+NO_BAR = "SET enable_progress_bar = false"
 ONE_TABLE = 'pass table="NAME", or sql="SELECT ..."'
 Result = TypeVar("Result")
 
@@ -68,8 +70,6 @@ class Workspace:
             "autoinstall_known_extensions": False,
         }
         self._connection: DuckDBPyConnection = self._stack.enter_context(duckdb.connect(config=settings))
-        # The engine's own bar would be drawn into the output, and would tell how much there is to read.
-        self._connection.execute("SET enable_progress_bar = false")
         return self
 
     def __exit__(self, kind: object = None, *_: object) -> None:
@@ -163,6 +163,7 @@ class Workspace:
         self.kind, self.people, self.files = kind, user, files
         named = self._inbox.shown(*files)
         with self.explained(files, kind), quiet(f"{named} cannot be read as {kind}"):
+            self._connection.execute(NO_BAR)
             if kind in DATABASES:
                 if len(files) > 1 or (table is None) == (sql is None):
                     raise ParameterError(
@@ -208,6 +209,7 @@ class Workspace:
         dataset = type(data).__module__ == "pyarrow._dataset" and not hasattr(data, "to_reader")
         if not dataset and not isinstance(data, pa.RecordBatchReader):
             data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)
+        self._connection.execute(NO_BAR)
         opened = self._connection.from_arrow(data)
         there = {name.casefold(): name for name in opened.columns}
         check_columns(opened.columns, [name for name in columns if name.casefold() not in there])

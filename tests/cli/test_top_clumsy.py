@@ -1,0 +1,33 @@
+"""What a clumsy user types: each is one line that names the option, the rule, the value and the next step."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.conftest import Command
+
+TOP = ("visits.csv", "--item", "page", "--user", "visitor", "-c", "2", "--epsilon", "1", "--domain", "pages.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((*TOP, "--value", "number"), "--clip must be given with --value; give the least and the most"),
+        ((*TOP, "--value", "number", "--clip", "5"), "--clip must be two numbers, low and high, got '5'; give for"),
+        ((*TOP, "--value", "number", "--clip", "9,1"), "such as --clip 0,100"),
+        ((*TOP, "--clip", "0,1"), "--clip must not be given without --value"),
+        ((*TOP, "--groups", "DE"), "--groups must not be given without --per,"),
+        ((*TOP, "--per", "page", "--groups", ""), "--groups must name a group at least, got ''; give for instance"),
+        ((*TOP, "--people", "1"), "or leave --people out"),
+        (("", *TOP[1:]), "the name of a file must not be empty"),
+        (
+            ("--preview", *TOP[1:], "--like", "absent.csv"),
+            "--like must name a file that can be read, got 'absent.csv'",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_refusal_speaks_of_options(command: Command, options: tuple[str, ...], said: str) -> None:
+    code, out, err = command("top", *options)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
