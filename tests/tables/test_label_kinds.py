@@ -64,7 +64,6 @@ ENGINES: dict[str, Callable[[pyarrow.Table], Any]] = {
     "polars": polars.from_arrow,
     "duckdb": lambda table: duckdb.connect().from_arrow(table),
 }
-OTHERWISE = {(engine, "uuid") for engine in ("polars", "polars-lazy")}
 OBJECTS = {("pandas-numpy", name) for name in TYPES if name.startswith(("d", "mo", "fr", "bo", "ti", "bi", "u"))}
 """Columns without a type, whose labels are text in an observed domain."""
 
