@@ -204,6 +204,16 @@ def test_people_with_the_same_groups_do_not_all_lose_the_same_one() -> None:
     assert 800 < kept["DE"] < 1_200
 
 
+def test_a_group_that_is_not_listed_takes_nobodys_place() -> None:
+    import polars
+
+    rows = [("/a", n, country) for n in range(30) for country in ("DE", "IT", "ES")]
+    rows += [(f"/no candidate {n}", n, "FR") for n in range(30)]
+    rows += [(DOMAIN[place], n, "DE") for n in range(30) for place in range(4) if n >> place & 1]
+    table = polars.DataFrame(rows, schema=["page", "visitor", "country"], orient="row")
+    assert close(top(table, per="country", groups="DE,FR"), {"DE": {"/a": 30}, "FR": {}})
+
+
 def test_the_record_says_how_groups_compose_and_each_group_what_it_cost() -> None:
     import polars
 
