@@ -197,3 +197,25 @@ def test_conditions_mean_what_they_mean_elsewhere(postgres: Store) -> None:
         postgres.top(count=1, domain=["p1"], where="nowhere = 1")
     with pytest.raises(ParameterError, match="put it into the query"):
         postgres.top(count=1, domain=["p1"], where="seconds = 1", sql="SELECT * FROM visits")
+
+
+@pytest.mark.parametrize("clip", [(0, 10**9), (-(10**9), 5)])
+@pytest.mark.parametrize("cell", ["5e-324", "-5e-324"])
+def test_a_value_too_small_for_a_quotient_fails_no_sum(postgres: Store, cell: str, clip: tuple[int, int]) -> None:
+    """Elsewhere it is a place of 0; an underflow of PostgreSQL's would tell that somebody has such a cell."""
+    postgres.run("DROP TABLE IF EXISTS visits", "CREATE TABLE visits (page text, visitor int, amount float8)")
+    postgres.run(f"INSERT INTO visits VALUES ('a', 1, {10**6}), ('a', 2, '{cell}'), ('b', 2, '{cell}')")
+    found = counts(postgres.top(count=2, domain=["a", "b"], value="amount", clip=clip, **SURE))
+    assert found == {"a": pytest.approx(min(10**6, clip[1]), abs=9000), "b": pytest.approx(0, abs=9000)}
+
+
+def test_the_sum_of_a_person_with_two_spellings_is_one(postgres: Store) -> None:
+    """Also where people are cut: one spelling, chosen by the order of everybody's rows, must not stand for both."""
+    if not _has(postgres, "citext"):
+        pytest.skip("citext is not installed")
+    postgres.run("DROP TABLE IF EXISTS visits", "CREATE TABLE visits (page text, visitor citext, amount float8)")
+    postgres.run("INSERT INTO visits VALUES ('a', 'u', 1), ('a', 'U', 2), ('b', 'U', 3), ('b', 'u', 4)")
+    for most in (None, 2):
+        asked: dict[str, Any] = {"value": "amount", "clip": (0, 100), "max_items_per_user": most}
+        found = counts(postgres.top(count=2, domain=["a", "b"], **asked, **SURE))
+        assert found == {"a": pytest.approx(3, abs=0.01), "b": pytest.approx(7, abs=0.01)}

@@ -24,7 +24,7 @@ from sqlalchemy import (
     Connection,
     Double,
     Select,
-    and_,
+    case,
     func,
     literal,
     null,
@@ -66,7 +66,7 @@ def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip 
     if clip is not None:
         counts = _sums(table, rows.cte("rows"), most, clip)
     else:
-        kept = (rows if most is None else _cut(table, rows, most)).subquery("kept")
+        kept = (rows if most is None else _cut(table, rows.distinct().cte("pairs"), most)).subquery("kept")
         number = func.count(kept.c.person.distinct()) if "person" in kept.c else func.count()
         counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
     if listed is None:
@@ -76,16 +76,17 @@ def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip 
     return select(listed.c.item, func.coalesce(there.c.score, 0).label("score")).select_from(joined).cte("scored")
 
 
-def _cut(table: DialectRows, rows: Select[Any], most: int) -> Select[Any]:
-    """At most ``most`` items of each person: the rule, and the proof, of ``counting.cut_users``."""
-    pairs = rows.distinct().cte("pairs")
-    whose = pairs.c.person
+def _cut(table: DialectRows, pairs: CTE, most: int) -> Select[Any]:
+    """At most ``most`` of each person's ``pairs``, different items: the rule, and the proof, of ``counting.cut_users``.
+
+    People are never joined: what "=" says of citext depends on a path, and what groups say of it does not.
+    """
     part = table.digest("pairs.item") // SEED_PART
-    seeded = select(pairs.c.item, whose, func.sum(part).over(partition_by=whose).label("seed")).cte("seeded")
+    seeded = select(pairs, func.sum(part).over(partition_by=pairs.c.person).label("seed")).cte("seeded")
     order = (table.digest("seeded.seed", "seeded.item"), seeded.c.item)
     place = func.row_number().over(partition_by=seeded.c.person, order_by=order).label("place")
-    placed = select(seeded.c.item, seeded.c.person, place).subquery("placed")
-    return select(placed.c.item, placed.c.person).where(placed.c.place <= most)
+    placed = select(seeded, place).subquery("placed")
+    return select(*(placed.c[column.name] for column in pairs.c)).where(placed.c.place <= most)
 
 
 def _sums(table: DialectRows, rows: CTE, most: int | None, clip: Clip) -> Select[Any]:
@@ -93,14 +94,15 @@ def _sums(table: DialectRows, rows: CTE, most: int | None, clip: Clip) -> Select
     step, (low, high) = clip.granularity, clip.steps
     cap = float(CAP * step)
     capped: ColumnElement[float] = func.least(func.greatest(rows.c.value, _double(-cap)), _double(cap), type_=Double())
-    place = func.floor(capped * _double(step.denominator) / _double(step.numerator) + _double(0.5)).cast(BigInteger)
+    scaled = func.floor(capped * _double(step.denominator) / _double(step.numerator) + _double(0.5)).cast(BigInteger)
+    # A quotient too small for a double is an error in PostgreSQL; whatever is below half a step has the place 0.
+    place = case((func.abs(rows.c.value) < _double(float(step / 4)), literal(0, BigInteger())), else_=scaled)
     placed = select(rows.c.item, place.label("value"))
     if "person" in rows.c:
-        placed = select(rows.c.item, func.sum(place).label("value")).group_by(rows.c.item, rows.c.person)
+        by = rows.c.item, rows.c.person
+        placed = select(*by, func.sum(place).label("value")).group_by(*by)
         if most is not None:
-            chosen = _cut(table, select(rows.c.item, rows.c.person), most).subquery("chosen")
-            same = and_(chosen.c.item == rows.c.item, chosen.c.person == rows.c.person)
-            placed = placed.select_from(rows.join(chosen, same))
+            placed = _cut(table, placed.cte("pairs"), most)
     each = placed.subquery("placed_values")
     total = func.sum(func.least(func.greatest(each.c.value, low), high)).label("score")
     return select(each.c.item, total).group_by(each.c.item).having(total != 0)
