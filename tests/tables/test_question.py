@@ -138,9 +138,9 @@ def test_a_type_that_does_not_tell_labels_or_people_apart_is_refused() -> None:
         ask(frame, user="many")
 
 
-@pytest.mark.parametrize("thing", [None, 3, [1, 2], {"page": [1]}, object()])
+@pytest.mark.parametrize("thing", [None, 3, object()])
 def test_something_that_is_no_table_is_refused_by_its_type(thing: Any) -> None:
-    with pytest.raises(TableError, match=f"not a {type(thing).__name__}$"):
+    with pytest.raises(TableError, match=f"is of type {type(thing).__name__}$"):
         top_items(thing, item="page", user="visitor", count=1, epsilon=1, domain=["a"])
 
 
