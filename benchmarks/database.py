@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.measure import Contender, Result, side_by_side, versus
+from benchmarks.throwaway import table_in_postgres
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 ROWS = int(os.environ.get("SPARSEGATE_BENCH_ROWS", "5_000_000"))
 PAGES, PEOPLE, ROUNDS = 200_000, 500_000, 3
@@ -23,39 +27,31 @@ PLAIN = "SELECT max(n) FROM (SELECT page, count(DISTINCT visitor) AS n FROM visi
 
 
 def results() -> Iterator[Result]:
-    from tests.support.postgres_cluster import as_a_mortal, programs, running_cluster
-
-    if programs() is None or as_a_mortal() is None:
-        return
-    with running_cluster() as cluster:
-        yield from _measured(cluster.database())
+    with table_in_postgres(TABLE) as found:
+        if found is not None:
+            yield from _measured(*found)
 
 
-def _measured(url: str) -> Iterator[Result]:
-    import psycopg
-
+def _measured(url: str, plain: Connection) -> Iterator[Result]:
     from sparsegate.noise import Seeded
     from sparsegate.tables.top import top_items
 
-    with psycopg.connect(url, autocommit=True) as plain:
-        plain.execute(TABLE.encode())
-        plain.execute("VACUUM ANALYZE visits")
-        pages = [f"/page/{number}" for number in range(PAGES + 1)]
-        for name, options in (("listed", {"domain": pages}), ("observed", {"domain": "observed", "delta": 1e-6})):
-            asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 100, "epsilon": 0.5, **options}
+    pages = [f"/page/{number}" for number in range(PAGES + 1)]
+    for name, options in (("listed", {"domain": pages}), ("observed", {"domain": "observed", "delta": 1e-6})):
+        asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 100, "epsilon": 0.5, **options}
 
-            def released(_: Any, asked: dict[str, Any] = asked) -> object:
-                return top_items(url, table="visits", **asked, source=Seeded(1), not_private=True)
+        def released(_: Any, asked: dict[str, Any] = asked) -> object:
+            return top_items(url, table="visits", **asked, source=Seeded(1), not_private=True)
 
-            ours, peer = side_by_side(
-                Contender(released), Contender(lambda _: plain.execute(PLAIN).fetchall()), rounds=ROUNDS
-            )
-            yield versus(
-                f"top 100 in PostgreSQL, {name} domain",
-                ours,
-                peer,
-                "plain query",
-                speed=False,
-                target="<= 1.3",
-                rows=ROWS,
-            )
+        ours, peer = side_by_side(
+            Contender(released), Contender(lambda _: plain.execute(PLAIN).fetchall()), rounds=ROUNDS
+        )
+        yield versus(
+            f"top 100 in PostgreSQL, {name} domain",
+            ours,
+            peer,
+            "plain query",
+            speed=False,
+            target="<= 1.3",
+            rows=ROWS,
+        )

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.measure import Contender, Result, side_by_side, versus
+from benchmarks.throwaway import table_in_postgres
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 ROWS, PEOPLE, ROUNDS = 1_000_000, 200_000, 5
 SHARES = (0.01, 0.1, 0.5)
@@ -26,48 +30,40 @@ def conditions() -> list[str]:
 
 
 def results() -> Iterator[Result]:
-    from tests.support.postgres_cluster import as_a_mortal, programs, running_cluster
-
-    if programs() is None or as_a_mortal() is None:
-        return
-    with running_cluster() as cluster:
-        yield from _measured(cluster.database())
+    with table_in_postgres(TABLE) as found:
+        if found is not None:
+            yield from _measured(*found)
 
 
-def _measured(url: str) -> Iterator[Result]:
-    import psycopg
-
+def _measured(url: str, plain: Connection) -> Iterator[Result]:
     from sparsegate.conditions import read_condition
     from sparsegate.service.data.postgres_table import PostgresTable
 
-    with psycopg.connect(url, autocommit=True) as plain:
-        plain.execute(TABLE.encode())
-        plain.execute("VACUUM ANALYZE visits")
-        begun = time.perf_counter()
-        data = PostgresTable.open(url, table="visits", user="visitor")
-        opened = time.perf_counter() - begun
-        with data:
-            read = [read_condition(text, data.schema) for text in conditions()]
+    begun = time.perf_counter()
+    data = PostgresTable.open(url, table="visits", user="visitor")
+    opened = time.perf_counter() - begun
+    with data:
+        read = [read_condition(text, data.schema) for text in conditions()]
 
-            def counted(_: Any) -> list[int]:
-                return [data.count(condition) for condition in read]
+        def counted(_: Any) -> list[int]:
+            return [data.count(condition) for condition in read]
 
-            def bare(_: Any) -> list[int]:
-                query = "SELECT count(DISTINCT visitor) FROM visits WHERE "
-                return [int(plain.execute((query + text).encode()).fetchone()[0]) for text in conditions()]  # type: ignore[index]
+        def bare(_: Any) -> list[int]:
+            query = "SELECT count(DISTINCT visitor) FROM visits WHERE "
+            return [int(plain.execute((query + text).encode()).fetchone()[0]) for text in conditions()]  # type: ignore[index]
 
-            assert counted(None) == bare(None)
-            ours, peer = side_by_side(
-                Contender(counted, queries=len(read)), Contender(bare, queries=len(read)), rounds=ROUNDS
-            )
-            yield versus(
-                "a count in PostgreSQL, the same steps for every row",
-                ours,
-                peer,
-                "count(DISTINCT)",
-                speed=False,
-                rows=ROWS,
-                people=PEOPLE,
-                opened_seconds=round(opened, 2),
-                bound_seconds=round(max(map(data.seconds, read)), 2),
-            )
+        assert counted(None) == bare(None)
+        ours, peer = side_by_side(
+            Contender(counted, queries=len(read)), Contender(bare, queries=len(read)), rounds=ROUNDS
+        )
+        yield versus(
+            "a count in PostgreSQL, the same steps for every row",
+            ours,
+            peer,
+            "count(DISTINCT)",
+            speed=False,
+            rows=ROWS,
+            people=PEOPLE,
+            opened_seconds=round(opened, 2),
+            bound_seconds=round(max(map(data.seconds, read)), 2),
+        )
