@@ -17,7 +17,7 @@ TOP = ("visits.csv", "--item", "page", "--user", "visitor", "-c", "2", "--epsilo
         ((*TOP, "--clip", "0,1"), "--clip must not be given without --value"),
         ((*TOP, "--groups", "DE"), "--groups must not be given without --per,"),
         ((*TOP, "--per", "page", "--groups", ""), "--groups must name a group at least, got ''; give for instance"),
-        ((*TOP, "--people", "1"), "or leave --people out"),
+        ((*TOP, "--people", "1"), "or leave out --people"),
         (("", *TOP[1:]), "the name of a file must not be empty"),
         (
             ("--preview", *TOP[1:], "--like", "absent.csv"),

@@ -92,8 +92,8 @@ def test_nothing_selected_is_said() -> None:
 
 
 def test_csv_gives_labels_back_exactly_and_warns_of_formulas() -> None:
-    labels = ["=1+1", "+49", "-x", "@me", "a,b", 'c"d', "e\nf"]
-    rows = list(csv.DictReader(io.StringIO(sheet(*labels).csv({"epsilon": "0.5"}))))
+    labels = ["=1+1", "+49", "-x", "@me", "a,b", 'c"d', "e\nf", "g\rh", "i\r\n"]
+    rows = list(csv.DictReader(io.StringIO(sheet(*labels).csv({"epsilon": "0.5"}), newline="")))
     assert [row["page"] for row in rows] == labels
     assert {row["epsilon"] for row in rows} == {"0.5"}
     with pytest.warns(SparsegateWarning, match=r"^labels that begin with =, \+, -, @ or a tab: 4; .* formulas"):

@@ -117,6 +117,8 @@ def test_what_is_no_table_is_refused_by_its_form_alone() -> None:
     ):
         with pytest.raises(ParameterError, match="data must have columns of one length"):
             counts(data)
+    with pytest.raises(TableError, match="no two columns of one name"):
+        counts(pandas.DataFrame([["a", 1, "b"]], columns=["page", "visitor", "page"]))
     with pytest.raises(TableError, match="no column 'visitor'"):
         counts({"page": PAGES, "visitors": VISITORS})
     with pytest.raises(TableError, match="no column 'visitor'; did you mean 'visitors'"):

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from sparsegate.display.plain import plain_label, printable, rounded
@@ -102,11 +102,8 @@ class Sheet:
         for those who open it in a spreadsheet.
         """
         fixed = {f"record {name}" if name in self.columns else name: said for name, said in (constant or {}).items()}
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.columns, *fixed])
-        writer.writerows([*row, *fixed.values()] for row in self.rows)
-        return out.getvalue()
+        rows = ([*row, *fixed.values()] for row in self.rows)
+        return "".join(map(_csv_line, chain([[*self.columns, *fixed]], rows)))
 
     def warn_of_formulas(self) -> None:
         """Warn where a spreadsheet could take a label for a formula, and run it."""
@@ -151,3 +148,9 @@ def _html(value: object) -> str:
 
 def _markdown(value: object) -> str:
     return _MARKED.sub(r"\\\1", printable(value))
+
+
+def _csv_line(cells: Sequence[object]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(cells)  # quotes what ends in either of these, as readers take both
+    return out.getvalue().removesuffix("\r\n") + "\n"

@@ -175,6 +175,8 @@ def open_engine(table: Any) -> Engine:
     except (TypeError, AttributeError):
         others = "columns or rows in dicts, a stream of Arrow, or what to read by its path or URL"
         raise TableError(f"data must be {KNOWN}, {others}, and is of type {type(table).__name__}") from None
+    except nw.exceptions.DuplicateError:
+        raise TableError("data must have no two columns of one name; rename one, or pass the columns needed") from None
     kind = frame.implementation
     if kind.is_pandas() or kind.is_polars() or kind.is_pyarrow():
         from sparsegate.tables.engines.dataframes import InMemory
