@@ -44,3 +44,13 @@ def test_an_instant_beyond_all_microseconds_fails_no_release(engine: str, ticks:
     assert dict(found) == {"/home": 1, "/pay": 0}  # at this epsilon noise has a probability below e**-29
     grouped = sg.top_items(table, **ASKED | many, per="year_month(seen)", groups=["1970-01"])
     assert dict(grouped["1970-01"]) == {"/home": 1, "/pay": 0}
+
+
+def test_a_person_named_by_a_date_that_python_has_not_fails_no_release() -> None:
+    """Where people are cut they are put in order, which pandas does with dates of Python's."""
+    pa, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    born = pa.array([0, 2**31 - 1, 2**31 - 1, 0], pa.int32()).cast(pa.date32())
+    table = pa.table({"page": ["/home", "/home", "/pay", "/home"], "visitor": born})
+    asked = ASKED | {"count": 2, "epsilon": 60, "answers_epsilon": 60, "max_items_per_user": 1}
+    found = sg.top_items(table.to_pandas(types_mapper=pandas.ArrowDtype), **asked)
+    assert sum(dict(found).values()) == 2
