@@ -137,7 +137,7 @@ def _typed(column: pandas.Series) -> Any:
     kind = getattr(column.dtype, "pyarrow_dtype", None)
     if kind is not None and (plain := plain_type(kind)) != kind:  # codes may hold a value twice, under two of them
         return pd.array(_cast(column.array.__arrow_array__(), plain), dtype=pd.ArrowDtype(plain))
-    if column.name == "user" and str(kind).startswith(("date", "time")):  # pandas sorts them as Python's, which end
+    if column.name == "user" and kind is not None and str(kind).startswith(("date", "time")):  # Python's end, in a sort
         ticks = f"int{kind.bit_width}"
         return pd.array(column.array.__arrow_array__().cast(ticks), dtype=f"{ticks}[pyarrow]")
     if column.name == "value" and kind is not None and str(kind).startswith(("int", "uint")):  # see ``_plain``
