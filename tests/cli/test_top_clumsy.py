@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.cli.conftest import Command
 
@@ -31,3 +33,14 @@ def test_a_refusal_speaks_of_options(command: Command, options: tuple[str, ...],
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("closed", "code"), [("stdout", 2), ("stderr", 0)])
+@pytest.mark.usefixtures("folder")
+def test_a_stream_that_is_closed_costs_no_release(
+    command: Command, monkeypatch: pytest.MonkeyPatch, closed: str, code: int
+) -> None:
+    monkeypatch.setattr(f"sys.{closed}", None)  # as after `>&-`
+    book = ("--ledger", "book.db", "--budget", "9", "--dataset", "visits")
+    assert command("top", *TOP, *book)[0] == code
+    assert Path("book.db").exists() == (code == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import threading
@@ -23,6 +24,8 @@ def main() -> None:
     SIGTERM, and SIGHUP where it was not ignored before, end the process as they would have, after what is open was
     closed.
     """
+    if sys.stderr is None:  # as after `2>&-`: there is nobody to speak to
+        sys.stderr = io.StringIO()
     alone = threading.current_thread() is threading.main_thread()
     before = {number: signal.signal(number, _end) for number in _ENDING if alone and _heard(number)}
     shown, warnings.formatwarning = warnings.formatwarning, _one_line

@@ -82,6 +82,7 @@ def print_json(data: Any, *, schema: str = "", indent: int | None = 2) -> None:
 def to_standard_output(again: str) -> Iterator[None]:
     """Write and flush. A closed pipe ends the program without a message, a full disk with one."""
     try:
+        ready_to_print()
         yield
         sys.stdout.flush()
         return
@@ -95,7 +96,9 @@ def to_standard_output(again: str) -> Iterator[None]:
 
 
 def ready_to_print() -> None:
-    """Make sure, before a result is paid for, that no name in it can stop it from being printed."""
+    """Make sure, before a result is paid for, that it can be printed: no name in it stops that, nor a closed output."""
+    if sys.stdout is None:  # as after `>&-`
+        raise SparsegateError("standard output is closed, so nothing could be printed; give it a file or a terminal")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

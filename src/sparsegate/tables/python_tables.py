@@ -36,7 +36,10 @@ def is_rows(data: Any) -> bool:
 def is_stream(data: Any) -> bool:
     """Whether this is a stream or a dataset of Arrow, and no table that has an engine of its own."""
     arrow = hasattr(data, "__arrow_c_stream__") or type(data).__module__ == "pyarrow._dataset"
-    return arrow and nw.from_native(data, pass_through=True) is data
+    try:
+        return arrow and nw.from_native(data, pass_through=True) is data
+    except nw.exceptions.DuplicateError:  # a dataframe, which is refused where it is opened
+        return False
 
 
 def as_frame(data: Mapping[Any, Any] | Sequence[Any], columns: Sequence[str]) -> pandas.DataFrame:
