@@ -264,6 +264,7 @@ def test_the_result_is_a_mapping_and_has_rows() -> None:
         ({"groups": ["DE"]}, "groups must not be given without per"),
         ({"groups_per_user": 2}, "groups_per_user must not be given without per"),
         ({"per": "country", "groups": []}, "groups must be from 1 to 10,000 public groups, got 0"),
+        ({"per": "country", "groups": [1, True]}, "groups must be told apart: Python calls 1 and True equal"),
         ({"per": "country", "groups": 7}, "groups must list the groups"),
         ({"per": "country", "groups": [1.5]}, "groups must be texts, whole numbers, truth values or dates, got 1.5"),
         ({"per": "country", "groups": "2024-12..2024-01"}, "groups must have ranges such as"),

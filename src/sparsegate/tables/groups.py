@@ -95,6 +95,9 @@ def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]
         listed = kind.cells(listed.values(), "groups")
     if not 1 <= len(listed) <= MOST_GROUPS:
         raise ParameterError("groups", f"must be from 1 to {MOST_GROUPS:,} public groups, got {len(listed):,}")
+    if len(set(listed.values())) < len(listed):  # the release has one place for both
+        rule = "must be told apart: Python calls 1 and True equal"
+        raise ParameterError("groups", rule, next_step="write them as text")
     return listed
 
 

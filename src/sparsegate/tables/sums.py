@@ -16,6 +16,7 @@ its last digits. Every cell therefore becomes a whole number of steps g first, g
 added; low and high are steps, too. The place of a cell, floor(x / g + 1/2) in double precision after a clip to CAP
 steps, depends on that cell alone, which is all that the proof needs. g is the largest power of ten of at most B / 10**6
 unless it is given: decimals with as many digits, and whole numbers if g <= 1, are exact. The noise is of such steps.
+Of others rounding moves a sum by up to half a step for each row: no error bar has that in it.
 
 **Overflow** there is none, whatever the cells hold. A cell has at most 2**28 steps, so that 2**34 rows of one person
 about one item fit 62 bits; a worth has at most 10**7 steps, so that 2**37 persons fit 61.
