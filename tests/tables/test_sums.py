@@ -170,6 +170,7 @@ def test_the_record_states_what_one_person_moves() -> None:
         ("itemset_size", {"itemset_size": 2}),
         ("above", {"above": 10**6, "count": None, "domain": "observed", "delta": 1e-6, "max_items_per_user": 1}),
         ("scale", {"epsilon": 1e-9, "max_items_per_user": 1}),
+        ("epsilon", {"epsilon": 1e-12, "domain": "observed", "delta": 1e-26}),
     ],
 )
 def test_a_bad_parameter_is_named(parameter: str, changes: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from sparsegate.budget import Number, exact_count, exact_decimal, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.lattice import LIMIT
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.mechanisms.selection_methods import AUTO
@@ -304,7 +305,9 @@ class Question:
             )
         _at_most(MOST_CANDIDATES, "dbar", dbar)
         object.__setattr__(self, "dbar", dbar)
-        _ = self.accounting  # an epsilon too small for this delta is refused here, before anything is spent
+        # An epsilon too small for this delta is refused here, before anything is spent.
+        if self.sensitivity * self.accounting.margin > LIMIT:
+            raise ParameterError("epsilon", "is too small for this delta and clip: no sum could ever be selected")
 
     def _check_above(self) -> None:
         if self.above is None:
