@@ -49,9 +49,9 @@ def laplace(
 
     Whole numbers with an int sensitivity give whole numbers. Floats are rounded down to a lattice of step at most
     Delta/1024 (for d entries Delta/(1024 d), see ``lattice``) first; the type of ``sensitivity``, a public number,
-    decides which, never the private numbers. An array may be of numpy (of any shape), a list, or a column of pandas,
-    Polars or PyArrow; it comes back as a numpy array. No value is refused, not even NaN, only a type: see ``lattice``.
-    A ``ledger`` is charged before the noise is drawn, and keeps the result.
+    decides which, or a ``granularity``, never the private numbers. An array may be of numpy (of any shape), a list, or
+    a column of pandas, Polars or PyArrow; it comes back as a numpy array. No value is refused, not even NaN, only a
+    type: see ``lattice``. A ``ledger`` is charged before the noise is drawn, and keeps the result.
 
     >>> import sparsegate as sg
     >>> sg.laplace(1234, epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)

@@ -191,9 +191,8 @@ class Lattice:
         if self.integers:
             raise ParameterError(
                 parameter,
-                "must be a whole number, an int by its type, on an integer gate",
-                next_step="convert it to int, make the gate with a float sensitivity (sensitivity=1.0), or "
-                "pass granularity=",
+                "must be a whole number, an int by its type, where the sensitivity is one",
+                next_step="convert it to int, or pass a float sensitivity (sensitivity=1.0) or a granularity=",
             )
         raise ParameterError(parameter, "must be a number", next_step="convert it to int or float")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
+
+DAMAGED: Final = "it is damaged, or a row does not fit; check the file (its content is not shown here)"
 
 
 @contextmanager
@@ -32,7 +34,7 @@ def quiet(trouble: str) -> Iterator[None]:
     except (duckdb.IOException, duckdb.PermissionException, OSError):
         reason = "it is missing, cut short, unreadable or in use, or the disk is full"
     except (duckdb.Error, sqlite3.Error):
-        reason = "it is damaged, or a row does not fit; check the file (its content is not shown here)"
+        reason = DAMAGED
     raise_alone(TableError(f"{trouble}: {reason}"))
 
 

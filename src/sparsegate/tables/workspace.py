@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError, load_extra
 from sparsegate.tables.columns import check_columns, check_table, identifier, unlike
-from sparsegate.tables.engine_errors import quiet, raise_alone, refused
+from sparsegate.tables.engine_errors import DAMAGED, quiet, raise_alone, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person
 from sparsegate.tables.inbox import Inbox
@@ -198,7 +198,8 @@ class Workspace:
         except TableError as error:
             reason, cause = str(error), otherwise if kind in ("CSV", "JSON") else ""
         if kind in TEXT and (odd := self._inbox.no_text(files)):
-            cause = f"{odd} is not UTF-8 text: {NO_TEXT}"
+            found = f"{odd} is not UTF-8 text: {NO_TEXT}"
+            reason, cause = reason.replace(DAMAGED, found), "" if DAMAGED in reason else found
         raise_alone(TableError("; ".join(filter(None, (reason, cause)))))
 
     def stream(self, data: Any, columns: Sequence[str]) -> DuckDBPyRelation:
