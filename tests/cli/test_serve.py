@@ -72,7 +72,7 @@ def test_a_mistyped_second_start_is_refused_and_the_gates_of_the_first_live(comm
         assert owner.gate(gate.id).ask("country = 'DE'")
 
 
-class Terminal(io.StringIO):
+class Terminal(io.TextIOWrapper):
     def isatty(self):
         return True
 
@@ -88,7 +88,7 @@ def test_where_there_is_a_terminal_the_owner_is_asked(command, visits, monkeypat
         gates.append(keeper.gate(gates[0])["closed"])
 
     monkeypatch.setattr("sparsegate.service.web.server.run", run)
-    monkeypatch.setattr("tests.cli.conftest.io.StringIO", Terminal)
+    monkeypatch.setattr("tests.cli.conftest.io.TextIOWrapper", Terminal)
     command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
     code, _, err = command("serve", visits, "--user", "country", "--port", 0, stdin=said)
     assert "1 gate is open that other data or another key opened. Close for good?" in err

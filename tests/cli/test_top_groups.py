@@ -92,7 +92,7 @@ def test_groups_without_an_item_are_named_and_a_picture_shows_the_others(command
     ("options", "message"),
     [
         (("--per", "country"), "--groups must list the groups, because which groups the table has is private data"),
-        (("--groups", "DE"), "--groups must not be given without per"),
+        (("--groups", "DE"), "--groups must not be given without --per"),
         (("--per", "month(day)", "--groups", "1"), "--per must give month date or timestamp"),
         (("--per", "country", "--groups", "visits.csv"), "--groups must not be the table itself"),
         (("--per", "country", "--groups", "none.csv"), "no file matches 'none.csv'"),

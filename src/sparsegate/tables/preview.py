@@ -62,7 +62,7 @@ def preview(
     >>> found.chosen.method, found.chosen.within
     ('subset', 1526)
     >>> preview(count=50, within=100, domain=40_000, touched=1).chosen.needed
-    Fraction(87, 500)
+    Fraction(7, 40)
     """
     if epsilon is None and within is None:
         rule = "must be given, or within for the epsilon that is needed"
