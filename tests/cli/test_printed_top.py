@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import ABOVE, ASK, Command
@@ -132,8 +133,9 @@ def test_a_signal_leaves_no_data_behind_and_ends_the_process_as_ever(
     spill = tmp_path / "spill"
     spill.mkdir()
     gate = ["--threshold", "5", "--cutoff", "9", "--epsilon", "1", "--unit", "row", "--conditions", "-"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(spill)}
+    pipes["preexec_fn"] = lambda: signal.signal(ending, signal.SIG_DFL)  # the tests may run under nohup
     with subprocess.Popen([*PROGRAM, "watch", "visits.csv", *gate], env=environment, text=True, **pipes) as process:
         assert process.stdout is not None
         assert process.stderr is not None
