@@ -147,6 +147,8 @@ def test_what_does_not_work_there_is_refused_by_name(store: Store, options: dict
     with pytest.raises(ParameterError) as caught:
         store.top(**{"count": 1, "domain": ["a"]} | options)
     assert caught.value.parameter == next(iter(options))
+    if "domain" not in options:
+        assert ("path of the file" in str(caught.value)) is store.url.startswith("sqlite")
 
 
 def test_online_answers_need_a_copy(store: Store) -> None:

@@ -54,7 +54,9 @@ class TableInDatabase(TableInPlace):
             sums = parameter == "value" and self._dialect == "postgresql"
             if (given := getattr(question, parameter)) != unused and not sums:
                 rule = "must not be given for a table that stays in its database"
-                raise ParameterError(parameter, rule, given, "copy the table to Parquet, and release from that")
+                copied = "copy the table to Parquet, and release from that"
+                by_path = "pass the path of the file instead of its URL"  # which is copied, and knows all of it
+                raise ParameterError(parameter, rule, given, by_path if self._dialect == "sqlite" else copied)
         if self._items is not None:
             check_columns(self._items, [question.item])
         asked = AskedRows(
