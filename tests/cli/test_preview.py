@@ -74,6 +74,7 @@ def test_it_is_drawn(command: Command) -> None:
     assert command(*PREVIEW, "--epsilon", "0.5", "--plot", "nowhere/accuracy.png")[0] == 2
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -85,6 +86,14 @@ def test_it_is_drawn(command: Command) -> None:
         (
             ("top", "x.csv", *PREVIEW[1:], "--epsilon", "1", "--like", "./x.csv"),
             "--like must be public, and not the table",
+        ),
+        (
+            ("top", "pag*.csv", *PREVIEW[1:], "--epsilon", "1", "--like", "pages.csv"),
+            "--like must be public, and not the table",
+        ),
+        (
+            ("top", "pages.csv", *PREVIEW[1:4], "--epsilon", "1", "--domain", "./pages.csv:page"),
+            "--domain must not be the table itself: how many items are in it is private",
         ),
         ((*PREVIEW[:4], "--domain", "9", "--epsilon", "1"), "must not exceed"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -214,6 +215,12 @@ def top(
         if groups_per_user not in (None, 1):
             rule, step = "must be 1 for a preview", "preview one group, at epsilon / K, without --groups-per-user"
             raise ParameterError("groups_per_user", rule, groups_per_user, step)
+        if isinstance(candidates, Path):
+            from sparsegate.tables.domain_file import split_column
+
+            if _meant([split_column(str(candidates))[0]]) & _meant(files):
+                rule = "must not be the table itself: how many items are in it is private data"
+                raise ParameterError("domain", rule, str(candidates), "give a public list, or their number")
         fixed = epsilon is not None
         return show_preview(question, candidates, fixed=fixed, within=within, like=like, plot=plot, form=said[OUTPUT])
     request = None if question.above else question.share.request
@@ -247,9 +254,15 @@ def _check_given(
     for name, value in (("within", within), ("like", like)):
         if value is not None and not preview:
             raise ParameterError(name, "is for --preview", value, "give --preview too")
-    if like is not None and Path(like).resolve() in {Path(file).resolve() for file in files or ()}:
+    if like is not None and _meant([like]) & _meant(files):
         rule = "must be public, and not the table itself: what a simulation shows of it is not private"
         raise ParameterError("like", rule, like, "give public data that look like yours, or --like zipf")
+
+
+def _meant(files: Sequence[str] | None) -> set[Path]:
+    """The files that paths and patterns stand for; a path for which there is none stands for itself."""
+    found = (glob.glob(file, recursive=True) or [file] for file in files or ())  # noqa: PTH207
+    return {Path(file).resolve() for each in found for file in each}
 
 
 def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) -> None:
