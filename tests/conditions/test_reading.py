@@ -130,7 +130,8 @@ def test_a_declared_column_may_be_called_like_a_word_of_sql(name: str) -> None:
 
 def test_the_columns_of_a_text_are_told_without_a_schema() -> None:
     assert names_in("Age > '3' AND \"Mixed Case\" = lower(page) OR age IS NULL") == ("age", "Mixed Case", "page")
-    assert names_in("age >") == ()
+    assert names_in('month(day) = 3 AND NOT \'text\' IN ("the ""end""") OR Day IS NULL') == ("Day", 'the "end"')
+    assert names_in("age > 'open") == ()
 
 
 def test_no_message_speaks_of_how_texts_are_read() -> None:

@@ -79,6 +79,14 @@ def test_a_stream_is_read_once_whatever_is_asked(name: str, options: dict[str, A
     assert (one.items, one.estimates) == (other.items, other.estimates)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_condition_finds_columns_that_are_no_text(stream: bool) -> None:
+    seconds = np.array([9, 9, 9, 1, 1, 1, 1])
+    data: Any = {"page": PAGES, "visitor": VISITORS, "seconds": seconds}
+    asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "epsilon": 4000, "domain": ["a", "b"]}
+    assert top_items(Stream(pyarrow.table(data)) if stream else data, where="seconds < 5", **asked).items == ("b",)
+
+
 def test_a_reader_that_was_read_is_refused_and_not_taken_for_an_empty_table() -> None:
     stream = ARROW.to_reader()
     assert counts(stream) == COUNTED

@@ -14,7 +14,7 @@ from sparsegate.conditions.literals import WRITTEN, converted, number
 from sparsegate.conditions.operations import COMPARISONS, FUNCTIONS, MATCHES, PARTS, TYPES, Type
 from sparsegate.conditions.schema import NEAR, Column, Kind, Schema
 from sparsegate.conditions.tree import All, Either, Literal, columns_in
-from sparsegate.conditions.words import Word, read_words
+from sparsegate.conditions.words import Word, possible_names, read_words
 from sparsegate.errors import ConditionError
 
 OR, AND, NOT, IS, COMPARE, MATCH, SUM, PRODUCT, SIGN, TYPE = range(1, 11)
@@ -71,11 +71,11 @@ def read_value(text: str, schema: Schema) -> Condition:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The columns that a condition speaks of, for a table that has the columns it is asked for; () if it is none."""
+    """The columns that a condition speaks of; where it is none on text, as "n > 5", the words that may be columns."""
     try:
         tree = _Reader(text, _AnyColumn(())).whole().node
     except ConditionError:
-        return ()
+        return tuple(name for name in possible_names(text) if name.upper() not in {*_LEVELS, *_CONSTANTS})
     return tuple({column.name.casefold(): column.name for column in columns_in(tree)}.values())
 
 

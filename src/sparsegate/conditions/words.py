@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -72,6 +73,24 @@ def read_words(text: str) -> list[Word]:
         if found.lastgroup != "space":
             words.append(_word(found))
     return [*words, Word("end", "", len(text), len(text))]
+
+
+def possible_names(text: str) -> tuple[str, ...]:
+    """The words that may be columns, each once: all but functions, by the bracket behind them; () if it has no words.
+
+    >>> possible_names('month(day) = 3 AND "the end" < 5')
+    ('day', 'AND', 'the end')
+    """
+    try:
+        words = read_words(text)
+    except ConditionError:
+        return ()
+    named = [
+        word.value
+        for word, after in itertools.pairwise(words)
+        if word.part == "name" or (word.part == "word" and after.upper != "(")
+    ]
+    return tuple({name.casefold(): name for name in named}.values())
 
 
 def _word(found: re.Match[str]) -> Word:
