@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
@@ -158,6 +159,7 @@ def test_a_preview_shows_itself(tmp_path):
     assert found["by_cutoff"][-1] == {"cutoff": 80, "margin": preview.by_cutoff[-1][1]}
     assert preview.warning in preview._repr_html_().replace("&#x27;", "'")
     assert preview.to_pandas().shape == (12 + 7, 3)
+    assert pickle.loads(pickle.dumps(preview)).to_dict() == found
     assert preview.to_polars()["epsilon"].to_list()[0] == float(preview.by_epsilon[0][0])
     figure = preview.plot()
     left, right = figure.axes

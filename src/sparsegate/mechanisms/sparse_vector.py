@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, Unpack
 
 from sparsegate.budget import Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
@@ -150,11 +151,7 @@ class SparseVector(Gate):
                 made=lambda epsilon: gate_calibration(**given | {"cutoff": cutoff, "epsilon": epsilon}),
             )
 
-        def at_cutoff(other: int) -> Calibration:
-            check_plan_work(cutoff=other, queries=given.get("queries"), most=_MOST_PREVIEWED)
-            return gate_calibration(**given | {"cutoff": other})
-
-        made = gate_calibration(**given | {"cutoff": cutoff})
+        made, at_cutoff = gate_calibration(**given | {"cutoff": cutoff}), partial(_previewed, given)
         return GatePreview.of(made, threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
@@ -179,6 +176,12 @@ class SparseVector(Gate):
         The worse of the two sides, from the exact law of rho - nu on the lattice: see ``mechanisms.margin``.
         """
         return self._calibration.lattice.value(self._calibration.margin(confidence))
+
+
+def _previewed(given: Any, cutoff: int) -> Calibration:
+    """The gate of a preview with another cutoff, unless that takes too long to plan."""
+    check_plan_work(cutoff=cutoff, queries=given.get("queries"), most=_MOST_PREVIEWED)
+    return gate_calibration(**given | {"cutoff": cutoff})
 
 
 def gate_calibration(
