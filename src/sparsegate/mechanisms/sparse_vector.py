@@ -178,10 +178,10 @@ class SparseVector(Gate):
         return self._calibration.lattice.value(self._calibration.margin(confidence))
 
 
-def _previewed(given: Any, cutoff: int) -> Calibration:
+def _previewed(given: Any, other: int) -> Calibration:
     """The gate of a preview with another cutoff, unless that takes too long to plan."""
-    check_plan_work(cutoff=cutoff, queries=given.get("queries"), most=_MOST_PREVIEWED)
-    return gate_calibration(**given | {"cutoff": cutoff})
+    check_plan_work(cutoff=other, queries=given.get("queries"), most=_MOST_PREVIEWED)
+    return gate_calibration(**given | {"cutoff": other})
 
 
 def gate_calibration(
