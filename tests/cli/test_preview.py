@@ -39,7 +39,7 @@ def test_a_table_fits_80_columns_and_says_one_honest_sentence(command: Command) 
     assert "whatever the data are" in text
     assert "Hopeless: " in text
     assert "Within 100 needs --epsilon" in text
-    assert text.endswith("Nothing was read and nothing was charged.")
+    assert text.endswith("The table was not read, and nothing was charged.")
 
 
 def test_without_epsilon_within_gives_it(command: Command) -> None:

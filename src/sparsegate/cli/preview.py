@@ -76,7 +76,7 @@ def _print_table(found: TopPreview) -> None:
     if question.people is not None:
         verdict = "hopeless: " + found.verdict if found.verdict else f"not hopeless for {question.people:,} people"
         lines.append(verdict[0].upper() + verdict[1:] + ".")
-    print_plain(*(printable(line) for line in lines), "Nothing was read and nothing was charged.")
+    print_plain(*(printable(line) for line in lines), "The table was not read, and nothing was charged.")
 
 
 _PRINTED: Final[dict[str, Callable[[TopPreview], None]]] = {
