@@ -112,9 +112,9 @@ def test_what_json_cannot_hold_is_refused_by_name(ledger: Ledger, gave: Any) -> 
         ledger.keep(entry, gave)
 
 
-@pytest.mark.parametrize("item", [10**5000, Unspeakable()], ids=["long", "unspeakable"])
-def test_items_that_cannot_be_stored_still_go_to_their_owner(ledger: Ledger, item: Any) -> None:
-    with pytest.warns(RuntimeWarning, match=r"paid for, and is not stored: (gave must be|RuntimeError in the ledger)"):
+def test_items_that_cannot_be_stored_still_go_to_their_owner(ledger: Ledger) -> None:
+    item = 10**5000
+    with pytest.warns(RuntimeWarning, match="paid for, and is not stored: gave must be"):
         found = sg.select_top({item: 5}, count=1, epsilon=0.5, sensitivity=1, ledger=ledger)
     assert found.items is not None
     assert found.items[0] is item
@@ -122,4 +122,11 @@ def test_items_that_cannot_be_stored_still_go_to_their_owner(ledger: Ledger, ite
 
 def test_a_number_that_turns_into_itself_is_kept_as_text(ledger: Ledger) -> None:
     sg.select_top({np.longdouble(1.5): 5}, count=1, epsilon=0.5, sensitivity=1, ledger=ledger)
-    assert ledger.release(2).gave[0]["items"] == ["1.5"]
+    assert ledger.release(2).gave[0]["items"] == [{"item": "1.5"}]
+
+
+def test_an_item_that_cannot_be_written_down_is_stored_by_its_kind(ledger: Ledger) -> None:
+    sg.select_top({Unspeakable(): 5}, count=1, epsilon=0.5, sensitivity=1, ledger=ledger)
+    (stored,) = ledger.release(2).gave[0]["items"]
+    assert "Unspeakable" in stored["item"]
+    assert "private words" not in stored["item"]
