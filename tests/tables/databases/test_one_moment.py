@@ -45,7 +45,7 @@ def test_an_address_that_leads_nowhere(url: str, words: str) -> None:
 
 
 def test_a_driver_that_is_not_there_is_named() -> None:
-    with pytest.raises(ParameterError, match="driver for mysql://.*install the package MySQLdb"):
+    with pytest.raises(ParameterError, match="driver for mysql://.*the module MySQLdb"):
         engine_at("mysql://ann:hunter2@host/shop")
 
 

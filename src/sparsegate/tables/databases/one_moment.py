@@ -46,7 +46,10 @@ def engine_at(url: str) -> Engine:
     except (ArgumentError, ValueError):
         rule, step = "must be as postgresql://user@host/database", "write special characters as %40"
     except ImportError as error:
-        rule, step = f"needs a driver for {dialect}:// that is not installed", f"install the package {error.name}"
+        rule, step = (
+            f"needs a driver for {dialect}:// that is not installed",
+            f"install the package that has the module {error.name}",
+        )
     raise ParameterError("data", rule, next_step=step)
 
 
