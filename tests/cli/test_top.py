@@ -258,7 +258,7 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         ({"-c": "101"}, "100"),
         ({"-c": "0"}, "count"),
         ({"-c": None}, "give -c 50, or --above 500"),
-        ({"--above": "500"}, "count or above must be given, and not both"),
+        ({"--above": "500"}, "--count or --above must be given, and not both"),
         ({"-c": None, "--above": "500"}, "above must not be given with a public domain"),
         ({"--epsilon": "nan"}, "epsilon"),
         ({"--epsilon": "-1"}, "epsilon"),

@@ -19,6 +19,12 @@ TOP = ("visits.csv", "--item", "page", "--user", "visitor", "-c", "2", "--epsilo
         ((*TOP, "--clip", "0,1"), "--clip must not be given without --value"),
         ((*TOP, "--groups", "DE"), "--groups must not be given without --per,"),
         ((*TOP, "--per", "page", "--groups", ""), "--groups must name a group at least, got ''; give for instance"),
+        (
+            (*TOP, "--per", "page", "--groups", "a,b,"),
+            "--groups must have a label between commas, and before and after",
+        ),
+        ((*TOP[:-1], "visits.csv"), "give a public list, or --domain observed with --delta 1e-6"),
+        (TOP[:5], "--count or --above must be given"),
         ((*TOP, "--people", "1"), "or leave out --people"),
         (("", *TOP[1:]), "the name of a file must not be empty"),
         (

@@ -170,7 +170,7 @@ def top(
 
     said = chosen_formats(formats, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
-        raise ParameterError("count", "or above must be given, and not both", next_step="give -c 50, or --above 500")
+        raise ParameterError("count", "or --above must be given, and not both", next_step="give -c 50, or --above 500")
     _check_given(files, epsilon, preview=preview, within=within, like=like)
     if domain is None:
         raise ParameterError(

@@ -108,7 +108,7 @@ class GivenFiles(Given):
         kind = str(self.table.types[self.table.columns.index(item)])
         if isinstance(domain, os.PathLike):
             place = os.fspath(domain)
-            step = 'give a public list, or "observed" with delta = 1e-6'
+            step = 'give a public list, or domain="observed" with delta=1e-6'
             self._refuse_itself(place, "domain", "items", step)
             # The name of an enumeration is the list of its values, which an error must not hold.
             kind = kind if kind == "INTEGER" or kind.endswith("INT") else "VARCHAR"

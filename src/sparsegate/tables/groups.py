@@ -84,7 +84,11 @@ def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]
     if isinstance(groups, os.PathLike):
         groups = _labels_in_file(groups, per)
     if isinstance(groups, str):
-        groups = list(itertools.chain(*(_expanded(part.strip()) for part in groups.split(","))))
+        parts = [part.strip() for part in groups.split(",")]
+        if not all(parts):
+            rule = "must have a label between commas, and before and after them"
+            raise ParameterError("groups", rule, groups, "remove the comma, or pass a list or a file")
+        groups = list(itertools.chain(*map(_expanded, parts)))
     try:
         listed: dict[Any, Hashable] = {_text(label): label for label in map(_plain, groups)}
     except TypeError:
