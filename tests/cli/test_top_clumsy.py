@@ -50,3 +50,18 @@ def test_a_stream_that_is_closed_costs_no_release(
     book = ("--ledger", "book.db", "--budget", "9", "--dataset", "visits")
     assert command("top", *TOP, *book)[0] == code
     assert Path("book.db").exists() == (code == 0)
+
+
+@pytest.mark.usefixtures("folder")
+def test_ctrl_c_while_the_ledger_is_opened_says_that_nothing_was_spent(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparsegate.cli.options.Spending.check", pressed)
+    assert command("top", *TOP)[::2] == (130, "sparsegate: interrupted, nothing was spent\n")
+
+
+def test_the_preview_of_one_item_speaks_of_one(command: Command) -> None:
+    assert "the item selected has at most" in command("top", "--preview", "-c", 1, "--epsilon", 1, "--domain", 9)[1]

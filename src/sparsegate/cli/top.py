@@ -224,14 +224,14 @@ def top(
         fixed = epsilon is not None
         return show_preview(question, candidates, fixed=fixed, within=within, like=like, plot=plot, form=said[OUTPUT])
     request = None if question.above else question.share.request
-    if plot is not None:
-        if not answers_epsilon and (request is None or not request.estimates):
-            raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
-        drawable(plot)
-    spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset)
-    # The same as in the record, so that a refusal comes before the data is read.
-    spending.check(question.total, question.total_delta)
-    ready_to_print()
+    if plot is not None and not answers_epsilon and (request is None or not request.estimates):
+        raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
+    with Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset) as spending:
+        if plot is not None:
+            drawable(plot)
+        # The same as in the record, so that a refusal comes before the data is read.
+        spending.check(question.total, question.total_delta)
+        ready_to_print()
     try:
         with spending, busy("reading and counting") as spending.stage:
             source: dict[str, Any] = {"table": table, "sql": sql, **written}

@@ -95,8 +95,9 @@ class TopPreview(Tabular):
         row = self.chosen
         if row is None or row.within is None:
             return "A public threshold promises nothing about the largest counts: it may lie anywhere among them."
+        items = "the item selected" if question.count == 1 else f"each of the {question.count:,} items"
         said = (
-            f"With {sure} confidence each of the {question.count:,} items has at most {row.within:,} fewer "
+            f"With {sure} confidence {items} has at most {row.within:,} fewer "
             f"{self.measure} than the item that is truly number {question.count:,}, whatever the data are."
         )
         if (most := self.largest) is not None and row.within >= most:
