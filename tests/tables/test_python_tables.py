@@ -154,3 +154,20 @@ def test_online_answers_take_them_too() -> None:
     for data in (typed, {"day": days, "visitor": list(range(900))}):
         online = OnlineAnswers(data, {"day": categories}, user="visitor", source=Seeded(1), not_private=True, **given)
         assert abs(online.ask({"day": "2024-01-31"}).estimate - 600) < 5
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("form", ["reader", "dataset"])
+def test_an_instant_of_a_stream_beyond_all_microseconds_fails_no_release(form: str, unit: str) -> None:
+    pa = pyarrow
+    seen = pa.array([0, 2**63 - 1], pa.int64()).cast(pa.timestamp(unit)).cast(pa.timestamp(unit, "UTC"))
+    table = pa.table({"page": ["a", "b"], "visitor": [1, 2], "seen": seen})
+    data = table.to_reader() if form == "reader" else pyarrow.dataset.dataset(table)
+    asked: dict[str, Any] = {
+        "item": "page",
+        "user": "visitor",
+        "count": 2,
+        "domain": ["a", "b"],
+        "where": "seen IS NOT NULL",
+    }
+    assert dict(top_items(data, **asked, epsilon=60, answers_epsilon=60)) == {"a": 1, "b": 0}

@@ -42,6 +42,19 @@ def is_stream(data: Any) -> bool:
         return False
 
 
+def readable(data: Any) -> Any:
+    """A reader or dataset of Arrow as it is; where it has instants that DuckDB may fail to read, one that has not."""
+    pa = load_extra("pyarrow", extra="frames")
+    from sparsegate.tables.engines.dataframes import instants_in_microseconds
+
+    schema = instants_in_microseconds(data.schema.empty_table()).schema
+    if schema == data.schema:
+        return data
+    batches = data if isinstance(data, pa.RecordBatchReader) else data.scanner().to_reader()
+    tables = (instants_in_microseconds(pa.Table.from_batches([batch])) for batch in batches)
+    return pa.RecordBatchReader.from_batches(schema, (part for table in tables for part in table.to_batches()))
+
+
 def as_frame(data: Mapping[Any, Any] | Sequence[Any], columns: Sequence[str]) -> pandas.DataFrame:
     """The columns that are asked for as a dataframe of pandas, without a guess at a type."""
     pd = load_extra("pandas", extra="frames")

@@ -25,6 +25,7 @@ from sparsegate.tables.engine_errors import DAMAGED, quiet, raise_alone, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person
 from sparsegate.tables.inbox import Inbox
+from sparsegate.tables.python_tables import readable
 from sparsegate.tables.sqlite_rows import SqliteRows, sqlite_file
 from sparsegate.tables.text_files import NO_TEXT, PLAIN, TEXT, TextForm
 
@@ -211,6 +212,7 @@ class Workspace:
         if not dataset and not isinstance(data, pa.RecordBatchReader):
             data = data.to_reader() if hasattr(data, "to_reader") else pa.RecordBatchReader.from_stream(data)
         self._connection.execute(NO_BAR)
+        dataset, data = (dataset, data) if (exact := readable(data)) is data else (False, exact)
         opened = self._connection.from_arrow(data)
         there = {name.casefold(): name for name in opened.columns}
         check_columns(opened.columns, [name for name in columns if name.casefold() not in there])

@@ -79,7 +79,7 @@ class InMemory(Engine):
         place = unlike("row", frame.columns)
         named = {f"c{number}": name for number, name in enumerate(frame.columns)}
         copied = self.select(named).rename(named).collect().with_row_index(place).to_arrow()
-        return frame, duckdb.connect().from_arrow(_instants(copied)), place
+        return frame, duckdb.connect().from_arrow(instants_in_microseconds(copied)), place
 
     def select(self, named: Mapping[str, str]) -> Frame:
         chosen = super().select(named)
@@ -168,7 +168,7 @@ def _cast(column: pyarrow.ChunkedArray, dtype: pyarrow.DataType) -> pyarrow.Chun
     return column.cast(dtype, safe=False)
 
 
-def _instants(table: pyarrow.Table) -> pyarrow.Table:
+def instants_in_microseconds(table: pyarrow.Table) -> pyarrow.Table:
     """The table with instants in microseconds, as DuckDB has them; what lies beyond those is null.
 
     DuckDB's own conversion would raise, and whether it does would depend on a cell.
