@@ -9,6 +9,8 @@ or none. So adding or removing a person moves each count of different users by a
 
 *Nothing is refused because of a cell*: the refusal would tell that somebody has such a cell. What cannot be compared
 exactly is refused by the type of its column: nested types, durations as items, and what narwhals has no name for.
+*One limit:* a cell that the engine itself cannot read, such as an instant of milliseconds beyond its microseconds in a
+Parquet file or in a DuckDB relation over Arrow, or text that is not UTF-8 in an Arrow column, fails the release.
 
 - **A typed column** of pandas, Polars, PyArrow, DuckDB, PySpark or a Parquet file is compared by its values: whole
   numbers, decimals, strings, booleans, binaries, UUIDs, dates, times, categories. Instants are equal in all time zones.
