@@ -33,7 +33,7 @@ $(BENCH): $(SETUP)
 setup: $(SETUP) ## create .venv with the library and the developer tools
 
 test: $(SETUP) ## run the tests and doctests (PYTEST_ARGS="-k name" to choose)
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 soak: $(SETUP) ## run the long statistical tests
 	$(BIN)/python -m pytest -n auto -m soak $(PYTEST_ARGS)

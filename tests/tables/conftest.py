@@ -27,14 +27,6 @@ SETTINGS = {
 Maker = Callable[[Mapping[str, list[Any]]], Any]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that needs Spark runs in one process: another session takes half a minute to start and to grow warm."""
-    for item in items:
-        engine = item.callspec.params.get("make") if hasattr(item, "callspec") else None
-        if engine == "spark" or "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One Spark session for each process that runs tests."""

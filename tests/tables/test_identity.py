@@ -210,7 +210,7 @@ def json_class(text: str) -> Hashable:
     return float(cell) if abs(cell) >= 1e38 else cell
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rows=st.lists(st.tuples(st.sampled_from(PAGES), st.sampled_from(JSON_CELLS)), min_size=1, max_size=10))
 def test_json_counts_numbers_by_their_value(rows: list[Visit]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ SQLITE_CELLS = st.one_of(
 DECLARED = ["", "INTEGER", "REAL", "NUMERIC", "TEXT", "BLOB", "TEXT COLLATE NOCASE", "COLLATE RTRIM", "COLLATE NOCASE"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     rows=st.lists(st.tuples(st.sampled_from(PAGES), SQLITE_CELLS), min_size=1, max_size=10),
     declared=st.sampled_from(DECLARED),

@@ -101,7 +101,8 @@ class Workspace:
         threading.Thread(target=body, daemon=True).start()
         while not done.is_set():
             try:
-                done.wait()
+                while not done.wait(0.1):  # not for ever: a signal that another thread got wakes nobody here
+                    pass
             except (KeyboardInterrupt, SystemExit) as signal:
                 with self._turn:
                     self._stopped = self._stopped or signal
