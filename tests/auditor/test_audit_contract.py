@@ -73,7 +73,7 @@ def test_a_slow_mechanism_gets_as_many_runs_as_there_is_time_for() -> None:
     assert verdict.samples < 4000
 
 
-@pytest.mark.parametrize("pause", [0.02, 0.1])
+@pytest.mark.parametrize("pause", [0.02, pytest.param(0.1, marks=pytest.mark.soak)])
 def test_a_very_slow_mechanism_keeps_the_budget_too_and_what_it_leaks_is_still_found(pause: float) -> None:
     def slow(answers: np.ndarray) -> bool:
         time.sleep(pause)

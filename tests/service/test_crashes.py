@@ -259,7 +259,9 @@ def test_a_server_that_is_killed_hundreds_of_times_never_overspends(
     assert load.lost > 0
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(500, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])])
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kills", [9, 500])
 def test_two_servers_and_their_database_are_killed_and_never_overspend(
     kills: int, tmp_path: Path, cluster: Cluster
 ) -> None:
