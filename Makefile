@@ -12,7 +12,7 @@ REPRODUCE_ARGS ?=
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak mutants lint format bench demo reproduce clean
+.PHONY: help setup test soak mutants proofs lint format bench demo reproduce clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,9 @@ soak: $(SETUP) ## run the long statistical tests
 mutants: $(SETUP) ## put small mistakes into copies of the source: some test must notice each (MUTANTS_ARGS="--room noise")
 	$(BIN)/python -m tests.mutants --jobs 2 $(MUTANTS_ARGS)
 
+proofs: ## let Coq check the proofs (installs nothing; says which packages are missing)
+	@$(PYTHON) proofs/check.py
+
 lint: $(SETUP) ## ruff check, ruff format --check, mypy strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,5 +64,6 @@ reproduce: $(SETUP) ## run the paper's evaluation and write a report (REPRODUCE_
 	@echo "Open $(abspath $(REPRODUCTION)/report.html) in a browser."
 
 clean: ## remove .venv, caches and build output
+	$(MAKE) --no-print-directory -C proofs clean
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,6 +3,9 @@
 A float epsilon is read as the decimal it prints as, so twenty times 0.1 is 2 and shares never add up to more than
 what was given. (A noise *scale* is different: it is whatever the mechanism uses, so the samplers take it at its
 exact value.)
+
+Epsilons of what is released one after the other add, whatever the later ones were chosen by, and what is computed from
+a release costs nothing more. Machine-checked: `within_compose`, `within_post` (proofs/privacy.v).
 """
 
 from __future__ import annotations

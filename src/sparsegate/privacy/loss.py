@@ -1,4 +1,8 @@
-"""The exact privacy loss of an outcome: ln Pr[A(D) = a] - ln Pr[A(D') = a] for two neighbouring datasets."""
+"""The exact privacy loss of an outcome: ln Pr[A(D) = a] - ln Pr[A(D') = a] for two neighbouring datasets.
+
+A bound that holds for every single outcome holds for every set of outcomes, and the reverse. Machine-checked:
+`within_events` (proofs/privacy.v).
+"""
 
 from __future__ import annotations
 

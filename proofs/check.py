@@ -1,0 +1,146 @@
+"""Check every proof of this folder with Coq: ``python3 proofs/check.py``, or ``make proofs``.
+
+Three things are checked, and nothing is installed: Coq accepts every file; no exported theorem rests on more than the
+classical axioms of mathcomp; the README lists just the theorems that the files export. A proof that was left out
+(``Admitted``) is an axiom to Coq, so it is found with the others.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).resolve().parent
+PACKAGES = ("coq", "libcoq-mathcomp-analysis")
+"""What Debian and Ubuntu call Coq and the library with discrete distributions."""
+
+CLASSICAL = {
+    "boolp.propositional_extensionality",
+    "boolp.functional_extensionality_dep",
+    "boolp.constructive_indefinite_description",
+}
+"""The axioms of mathcomp's classical logic, and the only ones allowed."""
+
+
+class Exported(NamedTuple):
+    """A theorem, and the file that proves it."""
+
+    file: str
+    name: str
+
+
+def exported(folder: Path = FOLDER) -> list[Exported]:
+    """What the files export: everything called ``Theorem``."""
+    return [
+        Exported(file.name, name)
+        for file in sorted(folder.glob("*.v"))
+        for name in re.findall(r"^Theorem\s+([\w']+)", without_comments(file.read_text(encoding="utf-8")), re.MULTILINE)
+    ]
+
+
+def without_comments(source: str) -> str:
+    """The source without its comments, which Coq nests."""
+    depth, kept = 0, []
+    for piece in re.split(r"(\(\*|\*\))", source):
+        if piece == "(*":
+            depth += 1
+        elif piece == "*)":
+            depth -= 1
+        elif not depth:
+            kept.append(piece)
+    return "".join(kept)
+
+
+def listed(folder: Path = FOLDER) -> dict[Exported, str]:
+    """What the README lists: each theorem, and the Python name whose docstring claims it."""
+    found: dict[Exported, str] = {}
+    file = ""
+    for line in (folder / "README.md").read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"## \[(\w+\.v)\]", line):
+            file = heading[1]
+        elif row := re.match(r"\| `([\w']+)` \|.*\| `([\w.]+)` \|$", line):
+            found[Exported(file, row[1])] = row[2]
+    return found
+
+
+def missing() -> list[str]:
+    """The packages without which nothing can be checked here."""
+    if not shutil.which("coqc"):
+        return list(PACKAGES)
+    where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True).stdout.strip()
+    library = Path(where, "user-contrib", "mathcomp", "analysis", "altreals", "distr.vo")
+    return [] if library.exists() else [PACKAGES[1]]
+
+
+def build(folder: Path = FOLDER) -> None:
+    """Let Coq check what changed since the last time."""
+    subprocess.run(["make", "--no-print-directory", "-j2", "-C", str(folder)], check=True)
+
+
+def assumptions(theorems: Iterable[Exported], folder: Path = FOLDER) -> dict[Exported, set[str]]:
+    """What each theorem rests on, as Coq prints it."""
+    theorems = list(theorems)
+    modules = sorted({theorem.file.removesuffix(".v") for theorem in theorems})
+    asked = [f"From Sparsegate Require {' '.join(modules)}."]
+    for theorem in theorems:
+        asked.append(f'Goal True. idtac "theorem {theorem.file} {theorem.name}". Abort.')
+        asked.append(f"Print Assumptions {theorem.file.removesuffix('.v')}.{theorem.name}.")
+    with tempfile.TemporaryDirectory() as scratch:
+        question = Path(scratch, "question.v")
+        question.write_text("\n".join(asked) + "\n", encoding="utf-8")
+        command = ["coqc", "-q", "-w", "none", "-R", str(folder), "Sparsegate", str(question)]
+        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return read_assumptions(answer)
+
+
+def read_assumptions(answer: str) -> dict[Exported, set[str]]:
+    """The names in what Coq printed: each starts a line, its statement goes on behind spaces."""
+    found: dict[Exported, set[str]] = {}
+    names: set[str] = set()
+    for line in answer.splitlines():
+        if heading := re.match(r"theorem (\S+) (\S+)$", line):
+            names = found[Exported(heading[1], heading[2])] = set()
+        elif line and not line[0].isspace() and line not in ("Axioms:", "Closed under the global context"):
+            names.add(line.split(" ")[0])
+    return found
+
+
+def offences(
+    proved: Iterable[Exported], in_readme: Iterable[Exported], rests_on: Mapping[Exported, set[str]]
+) -> list[str]:
+    """Everything that is wrong, a line each."""
+    proved, in_readme = set(proved), set(in_readme)
+    return [
+        *(f"{file}: {name} is not in README.md" for file, name in sorted(proved - in_readme)),
+        *(f"README.md lists {name}, which {file} does not export" for file, name in sorted(in_readme - proved)),
+        *(f"{file}: Coq said nothing about {name}" for file, name in sorted(proved - set(rests_on))),
+        *(
+            f"{theorem.file}: {theorem.name} rests on {', '.join(sorted(names - CLASSICAL))}"
+            for theorem, names in sorted(rests_on.items())
+            if names - CLASSICAL
+        ),
+    ]
+
+
+def main() -> int:
+    """Check, say what was found, and give the exit code."""
+    if packages := missing():
+        print(f"The proofs cannot be checked here. Missing: apt-get install {' '.join(packages)}", file=sys.stderr)
+        return 2
+    build()
+    theorems = exported()
+    wrong = offences(theorems, listed(), assumptions(theorems))
+    print(*wrong, sep="\n", file=sys.stderr) if wrong else None
+    files = len({theorem.file for theorem in theorems})
+    print(f"{len(theorems)} theorems in {files} files, checked by Coq; {len(wrong)} offences.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""The theorems that Coq checked, the list of them, and the docstrings that claim them, say the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROOFS = ROOT / "proofs"
+CHECK: dict[str, Any] = runpy.run_path(str(PROOFS / "check.py"))
+LACKING = CHECK["missing"]()
+needs_coq = pytest.mark.skipif(bool(LACKING), reason=f"Coq is not here: apt-get install {' '.join(LACKING)}")
+
+
+def claims(source: str, name: str) -> dict[tuple[str, str], list[str]]:
+    """Every theorem that a docstring of a module calls machine-checked, and the names of the docstrings."""
+    found: dict[tuple[str, str], list[str]] = {}
+
+    def read(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, place: str) -> None:
+        for names, file in re.findall(r"Machine-checked:([^()]*)\(proofs/(\w+\.v)\)", ast.get_docstring(node) or ""):
+            for theorem in re.findall(r"`([\w']+)`", names):
+                found.setdefault((file, theorem), []).append(place)
+        for child in node.body:
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                read(child, f"{place}.{child.name}")
+
+    read(ast.parse(source), name)
+    return found
+
+
+def claimed(root: Path = ROOT) -> dict[tuple[str, str], list[str]]:
+    """The claims of the whole library."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for file in sorted((root / "src").rglob("*.py")):
+        name = ".".join(file.relative_to(root / "src").with_suffix("").parts).removesuffix(".__init__")
+        for theorem, places in claims(file.read_text(encoding="utf-8"), name).items():
+            found.setdefault(theorem, []).extend(places)
+    return found
+
+
+def test_the_list_has_what_is_proved_and_each_docstring_names_its_theorem() -> None:
+    in_readme = CHECK["listed"]()
+    assert set(in_readme) == set(CHECK["exported"]())
+    in_docstrings = claimed()
+    assert set(in_docstrings) == set(in_readme)
+    wrong = {theorem: place for theorem, place in in_readme.items() if place not in in_docstrings[theorem]}
+    assert not wrong
+
+
+def test_no_two_theorems_share_a_name() -> None:
+    names = [theorem.name for theorem in CHECK["exported"]()]
+    assert len(names) == len(set(names)) > 50
+
+
+@pytest.mark.parametrize("file", sorted(PROOFS.glob("*.v")), ids=lambda file: file.name)
+def test_a_file_says_what_it_proves_first_and_stays_readable(file: Path) -> None:
+    source = file.read_text(encoding="utf-8")
+    assert source.startswith("(** * ")
+    assert len(source.splitlines()) <= 350
+    header = source[: source.index("*)")]
+    theorems = [theorem.name for theorem in CHECK["exported"]() if theorem.file == file.name]
+    assert [name for name in theorems if name not in header] == []
+
+
+@needs_coq
+def test_coq_accepts_every_proof_on_the_classical_axioms_alone() -> None:
+    CHECK["build"]()
+    theorems = CHECK["exported"]()
+    assert CHECK["offences"](theorems, CHECK["listed"](), CHECK["assumptions"](theorems)) == []
+
+
+UNPROVED = """(** * Unproved *)
+Section Unproved.
+Hypothesis one : 1 = 1.
+Axiom two : 2 = 3.
+Theorem sound : 1 = 1. Proof. exact one. Qed.
+(* Theorem commented : (* nested *) 1 = 1. *)
+Theorem assumed : 2 = 3. Proof. exact two. Qed.
+Theorem left_out : 3 = 4. Admitted.
+End Unproved.
+"""
+
+
+@needs_coq
+def test_a_proof_that_was_left_out_or_rests_on_an_axiom_is_found(tmp_path: Path) -> None:
+    for name in ("Makefile", "_CoqProject"):
+        shutil.copy(PROOFS / name, tmp_path)
+    (tmp_path / "unproved.v").write_text(UNPROVED)
+    CHECK["build"](tmp_path)
+    theorems = CHECK["exported"](tmp_path)
+    assert [theorem.name for theorem in theorems] == ["sound", "assumed", "left_out"]
+    wrong = CHECK["offences"](theorems, theorems, CHECK["assumptions"](theorems, tmp_path))
+    assert wrong == [
+        "unproved.v: assumed rests on unproved.two",
+        "unproved.v: left_out rests on unproved.left_out",
+    ]
+
+
+@needs_coq
+def test_a_wrong_proof_does_not_build(tmp_path: Path) -> None:
+    for name in ("Makefile", "_CoqProject"):
+        shutil.copy(PROOFS / name, tmp_path)
+    (tmp_path / "wrong.v").write_text("Theorem wrong : 1 = 2. Proof. reflexivity. Qed.\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        CHECK["build"](tmp_path)
+
+
+def test_what_the_list_and_the_files_do_not_share_is_found() -> None:
+    theorem = CHECK["Exported"]
+    one, two, three = theorem("a.v", "one"), theorem("a.v", "two"), theorem("b.v", "three")
+    wrong = CHECK["offences"]([one, two], [one, three], {one: set()})
+    assert wrong == [
+        "a.v: two is not in README.md",
+        "README.md lists three, which b.v does not export",
+        "a.v: Coq said nothing about two",
+    ]
+
+
+def test_without_coq_the_packages_are_named_and_nothing_is_built(tmp_path: Path) -> None:
+    command = [sys.executable, str(PROOFS / "check.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert "apt-get install coq libcoq-mathcomp-analysis" in done.stderr
+    assert done.stdout == ""
