@@ -47,6 +47,8 @@ min(m,k), s = 2 or, if monotonic, 1: a **two-sided** gate may go on until both a
 exponential noise, with a gap, with answers, with the noise inside |e - q + nu| (no shift downward) or with a redrawn
 rho (there may be any number of positives) a two-sided gate has no bound. All rounds of a row that redraws rho move in
 one direction where the queries are monotonic.
+
+Machine-checked: `gate_product`, `gate_sums_to_one`, `gate_alignment`, `gate_alignment_coins` (proofs/gate.v).
 """
 
 from __future__ import annotations
