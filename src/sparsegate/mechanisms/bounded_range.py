@@ -5,6 +5,8 @@ e for all outcomes i (Durfee, Rogers 2019). The exponential mechanism with weigh
 the weight of i moves by at most e one way (monotonic, s = 1) or e/2 either way (s = 2), and the normaliser moves all
 outcomes alike.
 
+Machine-checked: `exponential_bounded_range`, `bounded_range_is_private` (proofs/exponential_mechanism.v).
+
 *Theorem.* c adaptive rounds, each e-bounded-range, are (epsilon, delta)-DP for every alpha > 1 with
 
     (c e**2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.

@@ -9,6 +9,8 @@ changes every score by at most Delta, the c items in their order are epsilon-dif
 person moves all scores up or all down (monotonic), weight and normaliser move the same way and half the noise
 suffices (Lyu, Su, Li 2017, Sec. 5).
 
+Machine-checked: `exponential_sums_to_one`, `exponential_is_private` (proofs/exponential_mechanism.v).
+
 Race. Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item
 i's with probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their
 order, are c peeled rounds. In log space the c largest keys
