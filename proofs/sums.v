@@ -9,6 +9,7 @@
     - [psum_shift], [psum_mirror]: a sum over the integers may be shifted and mirrored.
     - [psum_le_shift]: if 0 <= u z <= k v (z + d) for all integers z, then sum u <= k sum v.
     - [psum_int]: a sum over the integers is the one over 0, 1, 2, ... and the one over -1, -2, ...
+      [summable_int]: it is finite where those are.
     - [psum_geometric]: 1 + q + q^2 + ... = 1 / (1 - q) for 0 <= q < 1.
     - [psum_nat0], [psum_point]: the first term taken out; a sum with one term that is not zero. *)
 
@@ -112,6 +113,24 @@ rewrite (reindex_psum_onto (P := fun z : int => z < 0) (h := fun n : nat => - n.
 - by case=> // n _; rewrite /= NegzE.
 Qed.
 
+Lemma summable_int f :
+  summable (fun n : nat => f n%:Z) -> summable (fun n : nat => f (- n.+1%:Z)) -> summable f.
+Proof.
+move=> /summable_seqP[M M0 leM] /summable_seqP[N N0 leN]; apply/summable_seqP.
+exists (M + N) => [|J uJ]; first exact: addr_ge0.
+pose up := [seq absz z | z <- J & 0 <= z]; pose down := [seq (absz z).-1 | z <- J & ~~ (0 <= z)].
+have uu : uniq up.
+  rewrite map_inj_in_uniq ?filter_uniq // => -[m|m] [n|n]; rewrite !mem_filter //.
+  by move=> _ _ /= ->.
+have ud : uniq down.
+  rewrite map_inj_in_uniq ?filter_uniq // => -[m|m] [n|n]; rewrite !mem_filter //.
+  by move=> _ _ /= ->.
+apply: le_trans (ler_add (leM _ uu) (leN _ ud)).
+rewrite (bigID (fun z : int => 0 <= z)) /=; apply: ler_add.
+  rewrite big_map big_filter; apply: ler_sum => -[n|n] //.
+by rewrite big_map big_filter; apply: ler_sum => -[n|n] // _; rewrite NegzE.
+Qed.
+
 End Integers.
 
 Section Naturals.
@@ -167,3 +186,19 @@ by apply: (mulfI p0); rewrite eq1 divff.
 Qed.
 
 End Naturals.
+
+Section FromMass.
+Context {R : realType} {T : choiceType}.
+
+(** A law may be given by its mass: non-negative, summable, with a sum of at most one. *)
+Lemma mkdistrdE (f : T -> R) :
+  (forall x, 0 <= f x) -> summable f -> psum f <= 1 -> mkdistrd f =1 f.
+Proof.
+move=> f0 sf f1; have df : isdistr f.
+  split=> // J uJ; apply: le_trans f1; apply: le_trans (gerfinseq_psum uJ sf).
+  by apply: ler_sum => x _; apply: ler_norm.
+move=> x; rewrite /mkdistrd; move: (@idP `[< isdistr f >]).
+by move: {2}`[< isdistr f >] => b; case=> [Px|nP] //; case: nP; apply/asboolP.
+Qed.
+
+End FromMass.

@@ -33,6 +33,8 @@ def discrete_laplace(source: Source, scale: Rational | float, size: int | None =
     >>> from sparsegate.noise import Seeded
     >>> discrete_laplace(Seeded(1), Fraction(5, 2), 6).tolist()
     [-7, -2, -5, 6, -4, -2]
+
+    Machine-checked: `laplace_sums_to_one`, `laplace_mass_ratio`, `laplace_within` (proofs/laplace.v).
     """
     exact = exact_scale(scale)
     if size is None:

@@ -91,7 +91,10 @@ def centre(x: Fraction) -> Expansion:
 def tail(x: Fraction, k: int) -> Expansion:
     """P[X >= k] = q**k / (1 + q), q = exp(-x), of a discrete Laplace variable X of scale 1/x, for k >= 1.
 
-    Not remembered between calls: k is where a secret threshold stands.
+    Not remembered between calls: k is where a secret threshold stands. At k - d, d >= 0, it is at most exp(xd) times
+    as large.
+
+    Machine-checked: `laplace_tail_closed`, `laplace_tail_ratio`, `laplace_below_ratio` (proofs/laplace.v).
     """
     return _transcendental(x, lambda iv, e: 1 / (e ** (k - 1) * (e + 1)))
 
