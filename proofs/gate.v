@@ -28,7 +28,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy.
+From Sparsegate Require Import privacy sums.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -64,14 +64,6 @@ Fixpoint cost w h t : R := if t is a :: t' then w h a + cost w (rcons h a) t' el
 Lemma along_ge0 step h t rho : 0 <= along step h t rho.
 Proof. by elim: t h => [|a t IH] h /=; [exact: ler01 | apply: mulr_ge0]. Qed.
 
-(** A sum with a single term that is not zero. *)
-Lemma psum_point (T : choiceType) (u : T -> R) x :
-  0 <= u x -> (forall y, y != x -> u y = 0) -> psum u = u x.
-Proof.
-move=> u_ge0 u0; rewrite (psum_finseq (r := [:: x])) ?big_seq1 ?ger0_norm // => y.
-by rewrite !inE; apply: contraR => /u0 ->.
-Qed.
-
 Lemma run_extends closed step n h rho x : run closed step n h rho x != 0 -> prefix h x.
 Proof.
 have stop h' : dunit h' x != 0 :> R -> prefix h' x.
@@ -98,8 +90,7 @@ rewrite dletE; case: t => [|a t] /=.
   apply/orP; right; apply: contraT => /run_extends/size_prefix.
   by rewrite size_rcons cats0 ltnn.
 rewrite closed_h /= (psum_point (x := a)).
-- by rewrite -cat_rcons IH mulrCA.
-- exact: mulr_ge0.
+  by rewrite ger0_norm ?mulr_ge0 // -cat_rcons IH mulrCA.
 move=> b b_ne; apply/eqP; rewrite mulf_eq0; apply/orP; right.
 apply: contraT => /run_extends; rewrite -cats1 prefix_catr // eqxx /=.
 by rewrite (negbTE b_ne).
@@ -116,22 +107,27 @@ Qed.
 (** Mass 1. *)
 
 Lemma dlet_sums_to_one (T U : choiceType) (mu : {distr T / R}) (nu : T -> {distr U / R}) :
-  dweight mu = 1 -> (forall x, dweight (nu x) = 1) -> dweight (\dlet_(x <- mu) nu x) = 1.
+  psum mu = 1 -> (forall x, psum (nu x) = 1) -> psum (\dlet_(x <- mu) nu x) = 1.
 Proof.
-move=> mu1 nu1; rewrite pr_dlet.
-by under eq_exp do rewrite nu1; rewrite exp_cst mu1 mulr1.
+move=> mu1 nu1; rewrite -mu1.
+have inner x : psum (fun y => mu x * nu x y) = mu x by rewrite psumZ // nu1 mulr1.
+under eq_psum do rewrite dletE; rewrite -psum_swap; first exact: eq_psum.
+- by move=> x; apply: summableZ; apply: summable_mu.
+- by apply: eq_summable (summable_mu mu) => x; rewrite inner.
 Qed.
 
+Lemma dunit_sums_to_one (T : choiceType) (x : T) : psum (dunit x : {distr T / R}) = 1.
+Proof. by rewrite -pr_predT pr_dunit. Qed.
+
 Lemma run_sums_to_one closed step n h rho :
-  (forall h rho, dweight (step h rho) = 1) -> dweight (run closed step n h rho) = 1.
+  (forall h rho, psum (step h rho) = 1) -> psum (run closed step n h rho) = 1.
 Proof.
-move=> step1; elim: n h => [|n IH] h /=; first by rewrite pr_dunit.
-by case: ifP => _; rewrite ?pr_dunit //; apply: dlet_sums_to_one.
+move=> step1; elim: n h => [|n IH] h /=; first exact: dunit_sums_to_one.
+by case: ifP => _; [exact: dunit_sums_to_one | apply: dlet_sums_to_one].
 Qed.
 
 Theorem gate_sums_to_one mu closed step n :
-  dweight mu = 1 -> (forall h rho, dweight (step h rho) = 1) ->
-  dweight (gate mu closed step n) = 1.
+  psum mu = 1 -> (forall h rho, psum (step h rho) = 1) -> psum (gate mu closed step n) = 1.
 Proof. by move=> mu1 step1; apply: dlet_sums_to_one => // rho; apply: run_sums_to_one. Qed.
 
 (** The alignment. *)
@@ -173,20 +169,18 @@ Definition tossed coin ask (h : seq (C * A)) (rho : int) : {distr (C * A) / R} :
 
 Lemma tossedE coin ask h rho x a : tossed coin ask h rho (x, a) = coin h x * ask h x rho a.
 Proof.
-rewrite dletE (psum_point (x := x)); last 2 first.
-- exact: mulr_ge0.
-- move=> y y_ne; rewrite dlet_eq0 ?mulr0 //= => b _.
-  by rewrite xpair_eqE negb_and y_ne.
-congr (_ * _); rewrite dletE (psum_point (x := a)) ?dunit1E ?eqxx ?mulr1 //.
+rewrite dletE (psum_point (x := x)) => [|y y_ne]; last first.
+  by rewrite dlet_eq0 ?mulr0 //= => b _; rewrite xpair_eqE negb_and y_ne.
+rewrite ger0_norm ?mulr_ge0 //; congr (_ * _).
+rewrite dletE (psum_point (x := a)) ?dunit1E ?eqxx ?mulr1 ?ger0_norm //.
 by move=> b b_ne; rewrite dunit1E xpair_eqE eqxx (negbTE b_ne) mulr0.
 Qed.
 
 Lemma tossed_sums_to_one coin ask h rho :
-  dweight (coin h) = 1 -> (forall x, dweight (ask h x rho) = 1) ->
-  dweight (tossed coin ask h rho) = 1.
+  psum (coin h) = 1 -> (forall x, psum (ask h x rho) = 1) -> psum (tossed coin ask h rho) = 1.
 Proof.
 move=> coin1 ask1; apply: dlet_sums_to_one => // x.
-by apply: dlet_sums_to_one => // a; rewrite pr_dunit.
+by apply: dlet_sums_to_one => // a; apply: dunit_sums_to_one.
 Qed.
 
 Theorem gate_alignment_coins (mu : {distr int / R}) closed coin f g n (d : int) c1
