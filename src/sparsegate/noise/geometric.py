@@ -81,9 +81,15 @@ def geometric(source: Source, scale: Rational | float, size: int) -> NDArray[np.
 def geometric(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
     """Draw G with P[G >= k] = exp(-k/scale), k = 0, 1, 2, ...
 
+    Shifted upwards by d, mass and tail fall by a factor of exp(d/scale) at most. Downwards there is no such bound:
+    below zero there is no mass.
+
     >>> from sparsegate.noise import Seeded
     >>> geometric(Seeded(1), 20, 5).tolist()
     [58, 13, 39, 45, 29]
+
+    Machine-checked: `geometric_sums_to_one`, `geometric_tail_closed`, `geometric_mass_ratio`, `geometric_tail_ratio`,
+    `geometric_one_way`, `geometric_memoryless` (proofs/geometric.v).
     """
     exact = exact_scale(scale)
     if size is None:
