@@ -10,6 +10,7 @@ person moves all scores up or all down (monotonic), weight and normaliser move t
 suffices (Lyu, Su, Li 2017, Sec. 5).
 
 Machine-checked: `exponential_sums_to_one`, `exponential_is_private` (proofs/exponential_mechanism.v).
+Machine-checked: `peeling_sums_to_one`, `peeling_selects`, `peeling_is_private` (proofs/peeling.v).
 
 Race. Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item
 i's with probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their
