@@ -48,7 +48,9 @@ exponential noise, with a gap, with answers, with the noise inside |e - q + nu| 
 rho (there may be any number of positives) a two-sided gate has no bound. All rounds of a row that redraws rho move in
 one direction where the queries are monotonic.
 
-Machine-checked: `gate_product`, `gate_sums_to_one`, `gate_alignment`, `gate_alignment_coins` (proofs/gate.v).
+Machine-checked: `gate_product`, `gate_sums_to_one`, `gate_alignment`, `gate_alignment_coins` (proofs/gate.v). For
+Laplace noise without gap and numbers, Machine-checked: `laplace_gate_sums_to_one`, `rising_transcript`,
+`falling_transcript` (proofs/laplace_gate.v).
 """
 
 from __future__ import annotations
@@ -170,6 +172,9 @@ def outcome_loss(
 
     >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
     Fraction(1, 1)
+
+    That no loss of the standard row is larger: Machine-checked: `general_transcript`, `monotonic_transcript`
+    (proofs/laplace_gate.v).
     """
     rates = Rates.of(scales, row)
     return max(round_loss(below, above, rates, direction).loss for direction in _directions(row, monotonic))

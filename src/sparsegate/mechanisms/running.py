@@ -40,6 +40,9 @@ def gate(
     So a flawed row, a row of your own that costs more than its epsilon, and a ``Seeded`` source are refused without
     the waiver; and with it a ledger is refused where the loss is more than would be written down.
 
+    The analyst may toss coins. Of the standard row, Machine-checked: `coined_gate_is_private`,
+    `coined_monotonic_gate_is_private` (proofs/standard_gate.v).
+
     The parameters are those of ``SparseVector``. A row that compares errors takes ``ask(q, estimate=e)``; ``queries``
     closes the gate after this many questions, which bounds the loss of a row that never stops by itself.
 

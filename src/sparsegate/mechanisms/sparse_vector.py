@@ -51,6 +51,9 @@ class SparseVector(Gate):
     estimate is the blend of the two. Thresholds are public. An estimate is that of a selected answer:
     ``mechanisms.gap`` says what that means near the threshold.
 
+    For Laplace noise, Machine-checked: `standard_gate_sums_to_one`, `standard_gate_is_private`,
+    `monotonic_gate_is_private` (proofs/standard_gate.v).
+
     ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise
     and without estimates. Whoever expects mostly ABOVE then pays for the BELOWs.
 

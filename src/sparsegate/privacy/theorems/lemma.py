@@ -1,4 +1,7 @@
-"""Section 3.1: Lemma 1 and its companions, and the proof that Alg. 1 is private."""
+"""Section 3.1: Lemma 1 and its companions, and the proof that Alg. 1 is private.
+
+Machine-checked: `all_below_costs_eps1` (proofs/laplace_gate.v).
+"""
 
 from __future__ import annotations
 
