@@ -22,6 +22,10 @@ by (q + x, u), as pairs. Let q become q' = q + d for a neighbour, abs(d_i) <= D,
    between 0 and D, so does t; or all lie between -D and 0, and t = 0. Thus abs(t - d_i) <= D, together c D / b =
    epsilon. In general abs(t - d_i) <= 2 D, together 2 c D / b = epsilon.
 
+Machine-checked: `noisy_selection_sums_to_one`, `noisy_release_sums_to_one`, `noisy_scores_come_free`
+(proofs/noisy_scores.v). Machine-checked: `noisy_selection_is_private`, `report_noisy_max_is_private`
+(proofs/noisy_selection.v).
+
 Gumbel and exponential noise gain nothing from a small m: one score that moves alone costs them as much as all.
 
 **Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u, u uniform on (0, 1). So the noise
