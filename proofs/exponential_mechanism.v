@@ -145,6 +145,12 @@ under eq_bigr => y _ do rewrite ger0_norm // exponentialE -/(exponential_mass a 
 by rewrite exponential_mass_sum divff // gt_eqF // (total_weight_gt0 _ _ xA).
 Qed.
 
+Lemma exponential_gt0 a q A x : (0 < exponential a q A x) = (x \in A).
+Proof.
+rewrite exponentialE; case: ifP => xA; last by rewrite ltxx.
+by rewrite divr_gt0 ?expR_gt0 // (total_weight_gt0 _ _ xA).
+Qed.
+
 Lemma exponential_null a q x : exponential a q set0 x = 0.
 Proof. by rewrite exponentialE inE. Qed.
 

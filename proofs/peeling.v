@@ -90,12 +90,6 @@ Proof. by case: c => [|c]; rewrite ?peel0 //= dcons_nil. Qed.
 Lemma peel_cons a q c A x s : peel a q c.+1 A (x :: s) = exponential a q A x * peel a q c (A :\ x) s.
 Proof. exact: dcons_cons. Qed.
 
-Lemma exponential_gt0 a q A x : (0 < exponential a q A x) = (x \in A).
-Proof.
-rewrite exponentialE; case: ifP => xA; last by rewrite ltxx.
-by rewrite divr_gt0 ?expR_gt0 // (total_weight_gt0 _ _ xA).
-Qed.
-
 Theorem peeling_selects a q c A s :
   (0 < peel a q c A s) = [&& size s == c, uniq s & all (mem A) s].
 Proof.
