@@ -1,0 +1,277 @@
+From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
+From mathcomp.analysis Require Import reals sequences exp.
+From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import privacy sums gate.
+
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+Section Numbered.
+Variables (R : realType) (T : choiceType).
+Implicit Types (s : seq T) (i j : nat).
+
+Definition numbered_from j s := zip (iota j (size s)) s.
+Notation numbered := (numbered_from 0).
+
+Lemma numbered_rcons j s x :
+  numbered_from j (rcons s x) = numbered_from j s ++ [:: ((j + size s)%N, x)].
+Proof.
+by rewrite /numbered_from size_rcons -addn1 iotaD !cats1 zip_rcons ?size_iota.
+Qed.
+
+Lemma numbered_ge j s x : x \in numbered_from j s -> (j <= x.1)%N.
+Proof.
+move/(map_f fst); rewrite -/(unzip1 _) unzip1_zip ?size_iota //.
+by rewrite mem_iota => /andP[].
+Qed.
+
+Definition entry s i := ohead (drop i s).
+
+Lemma entry_size s i x : entry s i = Some x -> (i < size s)%N.
+Proof. by rewrite /entry; elim: s i => [|y s IH] [|i] //= /IH. Qed.
+
+Lemma entry_in s i x : entry s i = Some x -> x \in s.
+Proof.
+rewrite /entry; elim: s i => [|y s IH] [|i] //= => [[->]|/IH]; rewrite inE ?eqxx // => ->.
+by rewrite orbT.
+Qed.
+
+Lemma entry_none s i : entry s i = None -> (size s <= i)%N.
+Proof. by rewrite /entry; elim: s i => [|y s IH] [|i] //= /IH. Qed.
+
+Lemma numbered_entry s x : x \in numbered s -> entry s x.1 = Some x.2.
+Proof.
+suff : forall j, x \in numbered_from j s -> entry s (x.1 - j) = Some x.2.
+  by move=> h /h; rewrite subn0.
+elim: s => [|y s IH] j //; rewrite [numbered_from _ _]/= inE => /orP[/eqP->|x_in].
+  by rewrite subnn.
+by have lt := numbered_ge x_in; rewrite -(subnSK lt); apply: IH.
+Qed.
+
+Lemma prod_at (u : T -> R) j s i : (j <= i)%N ->
+  \prod_(x <- numbered_from j s) (if x.1 == i then u x.2 else 1) =
+  if entry s (i - j) is Some x then u x else 1.
+Proof.
+elim: s j => [|y s IH] j le_ji; first by rewrite big_nil.
+rewrite [numbered_from _ _]/= big_cons /= -/(numbered_from _ _).
+have [->|ne] := eqVneq j i; last first.
+  have lt_ji : (j < i)%N by rewrite ltn_neqAle ne.
+  by rewrite IH // mul1r -(subnSK lt_ji).
+rewrite subnn /= big_seq big1 ?mulr1 // => -[k x] kx /=.
+by have := numbered_ge kx; case: eqP => // ->; rewrite ltnn.
+Qed.
+
+End Numbered.
+Notation numbered := (numbered_from 0).
+
+(** ** The joint program *)
+
+Section Joint.
+Context {R : realType} {P A S : choiceType}.
+
+Definition event := [choiceType of (P + nat * A + nat)%type].
+Definition opened (p : P) : event := inl (inl p).
+Definition said (i : nat) (a : A) : event := inl (inr (i, a)).
+Definition shut (i : nat) : event := inr i.
+Definition history := seq event.
+
+Inductive action := Stop | Open of P | Ask of nat | Close of nat.
+
+Implicit Types (h t : history) (ss : seq (P * S)) (act : history -> action).
+Implicit Types (f g : P -> history -> S -> {distr A / R}).
+Variable mu : P -> {distr S / R}.
+
+Fixpoint joint act f n h ss : {distr history / R} :=
+  if n is n'.+1 then
+    match act h with
+    | Stop => dunit h
+    | Open p => \dlet_(s <- mu p) joint act f n' (rcons h (opened p)) (rcons ss (p, s))
+    | Ask i =>
+        if entry ss i is Some (p, s) then
+          \dlet_(a <- f p h s) joint act f n' (rcons h (said i a)) ss
+        else dunit h
+    | Close i => joint act f n' (rcons h (shut i)) ss
+    end
+  else dunit h.
+
+(** Whether the events [t] are what follows [h] if the analyst acts so, with [k] gates open. *)
+Fixpoint follows act n h k t :=
+  match n, t with
+  | 0, _ => t == [::]
+  | n'.+1, [::] =>
+      match act h with Stop => true | Ask i => (k <= i)%N | _ => false end
+  | n'.+1, e :: t' =>
+      match act h with
+      | Stop => false
+      | Open p => (e == opened p) && follows act n' (rcons h e) k.+1 t'
+      | Ask i => if e is inl (inr (j, a)) then [&& j == i, (i < k)%N & follows act n' (rcons h e) k t']
+                 else false
+      | Close i => (e == shut i) && follows act n' (rcons h e) k t'
+      end
+  end.
+
+(** What gate [i] was asked, and said, in the events [t] after [h]. *)
+Fixpoint asked i h t : seq (history * A) :=
+  if t is e :: t' then
+    let rest := asked i (rcons h e) t' in
+    if e is inl (inr (j, a)) then if j == i then (h, a) :: rest else rest else rest
+  else [::].
+
+Lemma asked_rcons i h t e :
+  asked i h (rcons t e) =
+  if e is inl (inr (j, a)) then
+    if j == i then rcons (asked i h t) (h ++ t, a) else asked i h t
+  else asked i h t.
+Proof.
+elim: t h => [|e' t IH] h /=; first by rewrite cats0.
+rewrite {}IH cat_rcons; case: e => [[p|[j a]]|j] //.
+by case: e' => [[p|[j' a']]|j'] //; case: eqP; case: eqP.
+Qed.
+
+Definition gates t : seq P := pmap (fun e : event => if e is inl (inl p) then Some p else None) t.
+
+(** The probability of answers to those questions, given the secret and without. *)
+Definition given f p s (l : seq (history * A)) := \prod_(x <- l) f p x.1 s x.2.
+Definition likelihood f p l := psum (fun s => mu p s * given f p s l).
+
+Definition weight f h ss t :=
+  \prod_(x <- numbered ss) given f x.2.1 x.2.2 (asked x.1 h t) *
+  \prod_(x <- numbered_from (size ss) (gates t)) likelihood f x.2 (asked x.1 h t).
+
+Lemma given_ge0 f p s l : 0 <= given f p s l.
+Proof. by apply: prodr_ge0. Qed.
+
+Lemma weight_ge0 f h ss t : 0 <= weight f h ss t.
+Proof.
+by apply: mulr_ge0; apply: prodr_ge0 => x _; [apply: given_ge0 | apply: ge0_psum].
+Qed.
+
+Lemma joint_extends act f n h ss x : joint act f n h ss x != 0 -> prefix h x.
+Proof.
+have stop h' : dunit h' x != 0 :> R -> prefix h' x.
+  by rewrite dunit1E pnatr_eq0 eqb0 negbK => /eqP ->; apply: prefix_refl.
+have further h' e : prefix (rcons h' e) x -> prefix h' x.
+  by apply: prefix_trans; apply: prefix_rcons.
+elim: n h ss => [|n IH] h ss /=; first exact: stop.
+case: (act h) => [|p|i|i]; first exact: stop.
+- rewrite dletE => /eqP/neq0_psum[s /eqP].
+  by rewrite mulf_eq0 negb_or => /andP[_ /IH /further].
+- case: entry => [[p s]|]; last exact: stop.
+  rewrite dletE => /eqP/neq0_psum[a /eqP].
+  by rewrite mulf_eq0 negb_or => /andP[_ /IH /further].
+by move/IH/further.
+Qed.
+
+Lemma joint_off act f n h e ss t :
+  ohead t <> Some e -> joint act f n (rcons h e) ss (h ++ t) = 0.
+Proof.
+move=> ne; apply/eqP; apply: contraT => /joint_extends; rewrite -cats1 prefix_catr // eqxx /=.
+by case: t ne => [|e' t] ne //=; rewrite prefix0s andbT => /eqP ee; case: ne; rewrite ee.
+Qed.
+
+Lemma weight_nil f h ss : weight f h ss [::] = 1.
+Proof. by rewrite /weight /= big_nil mulr1 big1 // => x _; rewrite /given big_nil. Qed.
+
+Lemma weight_open f h ss p t :
+  weight f h ss (opened p :: t) =
+  psum (fun s => mu p s * weight f (rcons h (opened p)) (rcons ss (p, s)) t).
+Proof.
+rewrite {1}/weight /gates [numbered_from _ (pmap _ _)]/= big_cons /= mulrA mulrAC.
+set old := \prod_(x <- _) _; set new := \prod_(x <- _) _.
+rewrite /likelihood -psumZ; last first.
+  by apply: mulr_ge0; apply: prodr_ge0 => x _; [apply: given_ge0 | apply: ge0_psum].
+apply: eq_psum => s; rewrite /= /weight numbered_rcons big_cat big_seq1 /= add0n size_rcons.
+by rewrite -/old -/new mulrCA [in RHS]mulrAC.
+Qed.
+
+Lemma weight_ask f h ss i p s a t :
+  entry ss i = Some (p, s) ->
+  weight f h ss (said i a :: t) = f p h s a * weight f (rcons h (said i a)) ss t.
+Proof.
+move=> ss_i; have i_lt := entry_size ss_i; set h' := rcons h _.
+have step x l : given f x.2.1 x.2.2 (if i == x.1 then (h, a) :: l else l) =
+    (if x.1 == i then f x.2.1 h x.2.2 a else 1) * given f x.2.1 x.2.2 l.
+  by rewrite eq_sym /given; case: eqP; rewrite ?big_cons ?mul1r.
+rewrite /weight mulrA; congr (_ * _).
+- under eq_bigr do rewrite /= -/h' step.
+  by rewrite big_split /= (prod_at (fun x => f x.1 h x.2 a)) // subn0 ss_i.
+rewrite /= -/h' big_seq [RHS]big_seq; apply: eq_bigr => x /numbered_ge le_x.
+by rewrite ltn_eqF // (leq_trans i_lt).
+Qed.
+
+Lemma weight_close f h ss i t : weight f h ss (shut i :: t) = weight f (rcons h (shut i)) ss t.
+Proof. by []. Qed.
+
+(** The program's law is [weight], wherever the analyst acts so. *)
+Lemma joint_weight act f n h ss t :
+  joint act f n h ss (h ++ t) = (follows act n h (size ss) t)%:R * weight f h ss t.
+Proof.
+have stop h0 ss0 t0 : dunit h0 (h0 ++ t0) = (t0 == [::])%:R * weight f h0 ss0 t0.
+  rewrite dunit1E -{1}[h0]cats0 eqseq_cat // eqxx /= eq_sym.
+  by case: eqP => [->|_]; rewrite ?mul0r // weight_nil mulr1.
+elim: n h ss t => [|n IH] h ss t /=; first exact: stop.
+case: (act h) => [|p|i|i].
+- by rewrite (stop h ss); case: t.
+- rewrite dletE; case: t => [|e t] /=.
+    by rewrite mul0r psum_eq0 // => s; rewrite joint_off ?mulr0.
+  case: eqP => [->|ne]; last first.
+    by rewrite mul0r psum_eq0 // => s; rewrite joint_off ?mulr0 // => -[].
+  rewrite /= weight_open -psumZ ?ler0n //; apply: eq_psum => s.
+  by rewrite -cat_rcons IH size_rcons mulrCA.
+- case ss_i: (entry ss i) => [[p s]|]; last first.
+    have i_ge := entry_none ss_i; rewrite (stop h ss).
+    by case: t => [|[[p|[j a]]|j] t] //=; rewrite ?i_ge // ltnNge i_ge andbF.
+  have i_lt := entry_size ss_i; rewrite leqNgt i_lt /= dletE.
+  case: t => [|[[p'|[j a]]|j] t] /=; try by rewrite mul0r psum_eq0 // => b; rewrite joint_off ?mulr0.
+  case: eqP => [->|ne]; last first.
+    by rewrite mul0r psum_eq0 // => b; rewrite joint_off ?mulr0 // => -[].
+  rewrite (psum_point (x := a)) ?ger0_norm ?mulr_ge0 //; last first.
+    by move=> b /eqP ne; rewrite joint_off ?mulr0 // => -[] /esym.
+  by rewrite (weight_ask _ _ _ _ ss_i) -cat_rcons IH mulrCA.
+case: t => [|e t]; first by rewrite mul0r joint_off.
+case: eqP => [->|ne]; last by rewrite mul0r joint_off // => -[].
+by rewrite -cat_rcons IH weight_close.
+Qed.
+
+Theorem joint_is_product act f n t :
+  joint act f n [::] [::] t =
+  (follows act n [::] 0 t)%:R * \prod_(x <- numbered (gates t)) likelihood f x.2 (asked x.1 [::] t).
+Proof. by rewrite (joint_weight act f n [::] [::]) /weight big_nil mul1r. Qed.
+
+Theorem losses_add act f g n t (l : nat * P -> R) :
+  {in numbered (gates t), forall x,
+     likelihood f x.2 (asked x.1 [::] t) <= expR (l x) * likelihood g x.2 (asked x.1 [::] t)} ->
+  joint act f n [::] [::] t <=
+  expR (\sum_(x <- numbered (gates t)) l x) * joint act g n [::] [::] t.
+Proof.
+move=> le; rewrite !joint_is_product mulrCA; apply: ler_wpmul2l; first exact: ler0n.
+elim: (numbered _) le => [|x s IH] le; first by rewrite !big_nil expR0 mulr1.
+rewrite !big_cons expRD mulrACA; apply: ler_pmul; rewrite ?ge0_psum ?prodr_ge0 //.
+- by move=> y _; apply: ge0_psum.
+- by apply: le; rewrite inE eqxx.
+by apply: IH => y ys; apply: le; rewrite inE ys orbT.
+Qed.
+
+Theorem joint_sums_to_one act f n (valid : pred P) :
+  (forall h p, act h = Open p -> valid p) ->
+  (forall p, valid p -> psum (mu p) = 1) -> (forall p h s, valid p -> psum (f p h s) = 1) ->
+  psum (joint act f n [::] [::]) = 1.
+Proof.
+move=> act_ok mu1 f1; have : all (fun x => valid x.1) ([::] : seq (P * S)) by [].
+elim: n {1 3}[::] [::] => [|n IH] ss h ok /=; first exact: dunit_sums_to_one.
+case a: (act h) => [|p|i|i]; first exact: dunit_sums_to_one.
+- have valid_p := act_ok _ _ a; apply: dlet_sums_to_one => [|s]; first exact: mu1.
+  by apply: IH; rewrite all_rcons /= valid_p.
+- case ss_i: (entry ss i) => [[p s]|]; last exact: dunit_sums_to_one.
+  have valid_p : valid p by apply: (allP ok (p, s)); apply: entry_in ss_i.
+  by apply: dlet_sums_to_one => [|b]; [apply: f1 | apply: IH].
+exact: IH.
+Qed.
+
+End Joint.
+
