@@ -2,7 +2,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy gate side_by_side.
+From Sparsegate Require Import privacy gate transcripts side_by_side.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -140,7 +140,7 @@ Qed.
 Theorem metered_is_private act f g n :
   0 <= B ->
   (forall p l, valid p -> allowed p [seq x.2 | x <- l] ->
-     likelihood mu f p l <= expR (loss p [seq x.2 | x <- l]) * likelihood mu g p l) ->
+     likelihood (mu p) (f p) l <= expR (loss p [seq x.2 | x <- l]) * likelihood (mu p) (g p) l) ->
   within B (metered act f n) (metered act g n).
 Proof.
 move=> B_ge0 ratio t; have [fo|nfo] := boolP (follows (filtered act) n [::] 0 t); last first.

@@ -2,7 +2,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums gate.
+From Sparsegate Require Import privacy sums gate transcripts.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -135,16 +135,9 @@ Qed.
 
 Definition gates t : seq P := pmap (fun e : event => if e is inl (inl p) then Some p else None) t.
 
-(** The probability of answers to those questions, given the secret and without. *)
-Definition given f p s (l : seq (history * A)) := \prod_(x <- l) f p x.1 s x.2.
-Definition likelihood f p l := psum (fun s => mu p s * given f p s l).
-
 Definition weight f h ss t :=
-  \prod_(x <- numbered ss) given f x.2.1 x.2.2 (asked x.1 h t) *
-  \prod_(x <- numbered_from (size ss) (gates t)) likelihood f x.2 (asked x.1 h t).
-
-Lemma given_ge0 f p s l : 0 <= given f p s l.
-Proof. by apply: prodr_ge0. Qed.
+  \prod_(x <- numbered ss) given (f x.2.1) x.2.2 (asked x.1 h t) *
+  \prod_(x <- numbered_from (size ss) (gates t)) likelihood (mu x.2) (f x.2) (asked x.1 h t).
 
 Lemma weight_ge0 f h ss t : 0 <= weight f h ss t.
 Proof.
@@ -194,8 +187,8 @@ Lemma weight_ask f h ss i p s a t :
   weight f h ss (said i a :: t) = f p h s a * weight f (rcons h (said i a)) ss t.
 Proof.
 move=> ss_i; have i_lt := entry_size ss_i; set h' := rcons h _.
-have step x l : given f x.2.1 x.2.2 (if i == x.1 then (h, a) :: l else l) =
-    (if x.1 == i then f x.2.1 h x.2.2 a else 1) * given f x.2.1 x.2.2 l.
+have step x l : given (f x.2.1) x.2.2 (if i == x.1 then (h, a) :: l else l) =
+    (if x.1 == i then f x.2.1 h x.2.2 a else 1) * given (f x.2.1) x.2.2 l.
   by rewrite eq_sym /given; case: eqP; rewrite ?big_cons ?mul1r.
 rewrite /weight mulrA; congr (_ * _).
 - under eq_bigr do rewrite /= -/h' step.
@@ -240,12 +233,12 @@ Qed.
 
 Theorem joint_is_product act f n t :
   joint act f n [::] [::] t =
-  (follows act n [::] 0 t)%:R * \prod_(x <- numbered (gates t)) likelihood f x.2 (asked x.1 [::] t).
+  (follows act n [::] 0 t)%:R * \prod_(x <- numbered (gates t)) likelihood (mu x.2) (f x.2) (asked x.1 [::] t).
 Proof. by rewrite (joint_weight act f n [::] [::]) /weight big_nil mul1r. Qed.
 
 Theorem losses_add act f g n t (l : nat * P -> R) :
   {in numbered (gates t), forall x,
-     likelihood f x.2 (asked x.1 [::] t) <= expR (l x) * likelihood g x.2 (asked x.1 [::] t)} ->
+     likelihood (mu x.2) (f x.2) (asked x.1 [::] t) <= expR (l x) * likelihood (mu x.2) (g x.2) (asked x.1 [::] t)} ->
   joint act f n [::] [::] t <=
   expR (\sum_(x <- numbered (gates t)) l x) * joint act g n [::] [::] t.
 Proof.
@@ -262,8 +255,8 @@ Theorem joint_sums_to_one act f n (valid : pred P) :
   (forall p, valid p -> psum (mu p) = 1) -> (forall p h s, valid p -> psum (f p h s) = 1) ->
   psum (joint act f n [::] [::]) = 1.
 Proof.
-move=> act_ok mu1 f1; have : all (fun x => valid x.1) ([::] : seq (P * S)) by [].
-elim: n {1 3}[::] [::] => [|n IH] ss h ok /=; first exact: dunit_sums_to_one.
+move=> act_ok mu1 f1; suff whole h ss : all (fun x => valid x.1) ss -> psum (joint act f n h ss) = 1 by apply: whole.
+elim: n h ss => [|n IH] h ss ok /=; first exact: dunit_sums_to_one.
 case a: (act h) => [|p|i|i]; first exact: dunit_sums_to_one.
 - have valid_p := act_ok _ _ a; apply: dlet_sums_to_one => [|s]; first exact: mu1.
   by apply: IH; rewrite all_rcons /= valid_p.

@@ -1,0 +1,152 @@
+(** * Transcripts: how neighbours move, what was said after what, and how likely it was
+
+    - [moves u D d]: an answer moves by [d] between two neighbouring data sets: by at most [D] either
+      way ([Any], general questions), or up only, or down only. The answers to monotonic questions
+      all move up or all move down.
+    - [neighbours monotonic D q q']: the answers [q h] and [q' h] to what is asked after the history
+      [h] move so, whatever [h]. [sides monotonic] is s: 2 for general questions, 1 for monotonic.
+    - [contexts h t]: the answers of [t], each with the history that it was given after.
+    - [likelihood mu f l]: the probability of the answers in the list [l] of (history, answer), where
+      the secret x ~ mu is drawn once and [f h x] is the law of an answer after [h]:
+        sum over x of mu x * product over (h, a) in l of f h x a.
+      A gate's transcript has this probability ([gate_likelihood]); so have the answers of one gate
+      of many, where the histories are those of all of them ([side_by_side.v]).
+    - [closes_after c above]: the gate closes after [c] answers that are [above].
+
+    [likelihood_aligned]: rho is matched with rho + d; what that costs rho, and what it costs each
+    answer of [l], adds up. *)
+
+From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
+From mathcomp.analysis Require Import reals sequences exp.
+From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import privacy sums gate.
+
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+Inductive way := Any | Up | Down.
+
+Definition moves (u : way) (D : nat) (d : int) :=
+  match u with
+  | Any => `|d| <= D%:Z
+  | Up => 0 <= d <= D%:Z
+  | Down => - D%:Z <= d <= 0
+  end.
+
+Definition sides (monotonic : bool) : nat := if monotonic then 1%N else 2%N.
+
+Definition ways (monotonic : bool) := if monotonic then [:: Up; Down] else [:: Any].
+
+Definition neighbours (A : Type) (monotonic : bool) (D : nat) (q q' : seq A -> int) :=
+  if monotonic then
+    (forall h, moves Up D (q' h - q h)) \/ (forall h, moves Down D (q' h - q h))
+  else forall h, moves Any D (q' h - q h).
+
+Lemma moves_bound u D d : moves u D d -> (- D%:Z <= d) /\ (d <= D%:Z).
+Proof.
+case: u => /=; rewrite ?ler_norml => /andP[lo hi]; split=> //.
+- by apply: le_trans lo; rewrite oppr_le0.
+- exact: le_trans hi _.
+Qed.
+
+Section Likelihood.
+Context {R : realType} {H A S : choiceType}.
+Implicit Types (f g : H -> S -> {distr A / R}) (l : seq (H * A)).
+
+Definition given f x l : R := \prod_(y <- l) f y.1 x y.2.
+
+Definition likelihood (mu : {distr S / R}) f l : R := psum (fun x => mu x * given f x l).
+
+Lemma given_ge0 f x l : 0 <= given f x l.
+Proof. by apply: prodr_ge0. Qed.
+
+Lemma given_le1 f x l : given f x l <= 1.
+Proof.
+rewrite /given; elim: l => [|y l IH]; rewrite ?big_nil ?big_cons //.
+by rewrite mulr_ile1 ?le1_mu1 ?prodr_ge0.
+Qed.
+
+Lemma summable_given (mu : {distr S / R}) f l : summable (fun x => mu x * given f x l).
+Proof.
+apply: le_summable (summable_mu mu) => x.
+by rewrite mulr_ge0 ?given_ge0 //= ler_pimulr // given_le1.
+Qed.
+
+End Likelihood.
+
+Section Alignment.
+Context {R : realType} {H A : choiceType}.
+Implicit Types (f g : H -> int -> {distr A / R}) (l : seq (H * A)).
+
+Lemma likelihood_aligned (mu : {distr int / R}) f g l (d : int) (c1 : R) (w : H * A -> R) :
+  (forall rho, mu rho <= expR c1 * mu (rho + d)) ->
+  {in l, forall y rho, f y.1 rho y.2 <= expR (w y) * g y.1 (rho + d) y.2} ->
+  likelihood mu f l <= expR (c1 + \sum_(y <- l) w y) * likelihood mu g l.
+Proof.
+move=> mu_d fg; apply: (psum_le_shift (d := d)) (summable_given _ _ _).
+- exact: ltW (expR_gt0 _).
+- by move=> rho; rewrite mulr_ge0 ?given_ge0.
+move=> rho; rewrite expRD mulrACA; apply: ler_pmul => //; first exact: given_ge0.
+elim: l fg => [|y l IH] fg; first by rewrite /given !big_nil expR0 mulr1.
+rewrite /given !big_cons expRD mulrACA; apply: ler_pmul => //; first exact: given_ge0.
+- by apply: fg; rewrite inE eqxx.
+by apply: IH => z zl; apply: fg; rewrite inE zl orbT.
+Qed.
+
+End Alignment.
+
+Section Transcripts.
+Context {R : realType} {A : choiceType}.
+Implicit Types (above : pred A) (h t : seq A).
+
+Fixpoint contexts h t := if t is a :: t' then (h, a) :: contexts (rcons h a) t' else [::].
+
+Lemma contexts_answers h t : [seq y.2 | y <- contexts h t] = t.
+Proof. by elim: t h => //= a t IH h; rewrite IH. Qed.
+
+Lemma gate_likelihood (mu : {distr int / R}) closed step n t :
+  gate mu closed step n t = (complete closed n [::] t)%:R * likelihood mu step (contexts [::] t).
+Proof.
+rewrite gate_product; congr (_ * _); apply: eq_psum => rho; congr (_ * _).
+elim: t [::] => [|a t IH] h /=; first by rewrite /given big_nil.
+by rewrite /given big_cons IH.
+Qed.
+
+Definition closes_after (c : nat) above h := (c <= count above h)%N.
+
+(** Whatever bounds the likelihood of the transcripts that a gate can give bounds its law. *)
+Lemma gate_within (mu : {distr int / R}) closed f g n t (x : R) :
+  (complete closed n [::] t ->
+   likelihood mu f (contexts [::] t) <= expR x * likelihood mu g (contexts [::] t)) ->
+  gate mu closed f n t <= expR x * gate mu closed g n t.
+Proof.
+rewrite !gate_likelihood; case: complete => [le|_]; first by rewrite !mul1r; apply: le.
+by rewrite !mul0r mulr0.
+Qed.
+
+(** A gate that closes after the c-th positive gives no more than c of them. *)
+Lemma complete_positives c above n h t :
+  (count above h <= c)%N -> complete (closes_after c above) n h t ->
+  (count above (h ++ t) <= c)%N.
+Proof.
+elim: n h t => [|n IH] h [|a t] //=; rewrite ?cats0 // => le /andP[].
+rewrite /closes_after -ltnNge => lt /IH; rewrite cat_rcons; apply.
+by rewrite -cats1 count_cat /= addn0; case: (above a); rewrite ?addn1 ?addn0.
+Qed.
+
+End Transcripts.
+
+(** A cost x for each positive and y for each other answer. *)
+Lemma sum_by_kind {R : realType} {H A : choiceType} (above : pred A) (x y : R) (l : seq (H * A)) :
+  \sum_(z <- l) (if above z.2 then x else y) =
+  (count above [seq z.2 | z <- l])%:R * x + (count (predC above) [seq z.2 | z <- l])%:R * y.
+Proof.
+elim: l => [|z l IH] /=; first by rewrite big_nil !mul0r addr0.
+rewrite big_cons IH; case: (above z.2); rewrite /= ?add0n !natrD !mulrDl !mul1r ?addrA //.
+by rewrite [y + _]addrC -!addrA [y + _]addrC.
+Qed.
