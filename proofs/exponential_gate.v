@@ -64,6 +64,16 @@ Definition exponential_loss {R : realType} (u : way) (e1 r : R) (m k : nat) : R 
   | Down => k%:R * r
   end.
 
+Lemma exponential_loss_le {R : realType} u (e1 r : R) m k :
+  0 <= e1 -> 0 <= r -> exponential_loss u e1 r m k <= e1 + k%:R * ((reach u)%:R * r).
+Proof.
+move=> e0 r0; case: u => /=; rewrite ?mul1r; try case: eqP => _ //.
+- apply: ler_paddl => //; rewrite ler_wpmul2l ?ler0n //.
+  by rewrite ler_pemull // ler1n.
+- by rewrite addr_ge0 // mulr_ge0 ?ler0n.
+by apply: ler_paddl.
+Qed.
+
 Section Likelihood.
 Context {R : realType} {H : choiceType}.
 Implicit Types (e a : R) (q T : H -> int) (kappa : int) (l : seq (H * bool)).
@@ -151,6 +161,13 @@ Theorem exponential_gate_is_private monotonic eps1 eps2 (D c : nat) q q' T kappa
   let run q := exponential_gate (eps1 / D%:R) (eps2 / (sides monotonic * c * D)%:R) c q T kappa n in
   within (eps1 + eps2) (run q) (run q').
 Proof.
-Admitted.
+move=> eps1_gt0 eps2_gt0 D0 c0 near run; apply: (private_by_positives eps2_gt0 D0 c0 near) => u t mv.
+have e0 : 0 < eps1 / D%:R by rewrite divr_gt0 ?ltr0n.
+have a0 : 0 < eps2 / (sides monotonic * c * D)%:R.
+  by rewrite divr_gt0 // ltr0n !muln_gt0 c0 D0; case: (monotonic).
+apply: le_trans (exponential_gate_transcript c T kappa n t e0 a0 mv) _.
+rewrite ler_wpmul2r // ler_expR divfK ?pnatr_eq0 -?lt0n //.
+by apply: exponential_loss_le; [exact: ltW | rewrite mulr_ge0 ?ler0n ?(ltW a0)].
+Qed.
 
 End ExponentialGate.

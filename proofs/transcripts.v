@@ -38,9 +38,10 @@ Definition moves (u : way) (D : nat) (d : int) :=
   | Down => - D%:Z <= d <= 0
   end.
 
-Definition sides (monotonic : bool) : nat := if monotonic then 1%N else 2%N.
+(** How far apart two answers may move, in units of [D]. *)
+Definition reach (u : way) : nat := if u is Any then 2%N else 1%N.
 
-Definition ways (monotonic : bool) := if monotonic then [:: Up; Down] else [:: Any].
+Definition sides (monotonic : bool) : nat := if monotonic then 1%N else 2%N.
 
 Definition neighbours (A : Type) (monotonic : bool) (D : nat) (q q' : seq A -> int) :=
   if monotonic then
@@ -149,4 +150,37 @@ Proof.
 elim: l => [|z l IH] /=; first by rewrite big_nil !mul0r addr0.
 rewrite big_cons IH; case: (above z.2); rewrite /= ?add0n !natrD !mulrDl !mul1r ?addrA //.
 by rewrite [y + _]addrC -!addrA [y + _]addrC.
+Qed.
+
+(** At the scale s c Delta / eps2 a comparison that moves by s Delta costs eps2 / c, and k <= c of them
+    cost no more than eps2. *)
+Lemma scale_cost {R : realType} (eps2 : R) (s c D k : nat) :
+  0 < eps2 -> (0 < s)%N -> (0 < c)%N -> (0 < D)%N -> (k <= c)%N ->
+  k%:R * (s%:R * (eps2 / (s * c * D)%:R * D%:R)) <= eps2.
+Proof.
+move=> eps0 s0 c0 D0 le_kc; rewrite !natrM.
+have -> : s%:R * (eps2 / (s%:R * c%:R * D%:R) * D%:R) = eps2 / c%:R :> R.
+  rewrite invfM (mulrA eps2) divfK ?pnatr_eq0 -?lt0n // invfM mulrCA.
+  by rewrite mulVKf // pnatr_eq0 -lt0n.
+by rewrite mulrCA ger_pmulr // ler_pdivr_mulr ?ltr0n // mul1r ler_nat.
+Qed.
+
+(** Where k positives cost no more than eps1 + s k r each time, with r = eps2 / (s c), a gate that
+    closes after the c-th positive is (eps1 + eps2)-DP. *)
+Lemma private_by_positives {R : realType} {A : choiceType} monotonic (eps1 eps2 : R) (D c n : nat)
+  (above : pred A) (mu : {distr int / R}) (f g : seq A -> int -> {distr A / R}) (q q' : seq A -> int) :
+  0 < eps2 -> (0 < D)%N -> (0 < c)%N -> neighbours monotonic D q q' ->
+  (forall u t, (forall h, moves u D (q' h - q h)) ->
+     gate mu (closes_after c above) f n t <=
+     expR (eps1 + (count above t)%:R * ((reach u)%:R * (eps2 / (sides monotonic * c * D)%:R * D%:R))) *
+     gate mu (closes_after c above) g n t) ->
+  within (eps1 + eps2) (gate mu (closes_after c above) f n) (gate mu (closes_after c above) g n).
+Proof.
+move=> eps2_gt0 D0 c0 near le t; case comp: (complete (closes_after c above) n [::] t); last first.
+  by rewrite !gate_likelihood comp !mul0r mulr0.
+have le_c : (count above t <= c)%N := complete_positives (h := [::]) (leq0n c) comp.
+have [u mv s_u] : exists2 u, forall h, moves u D (q' h - q h) & reach u = sides monotonic.
+  by case: (monotonic) near => [[]|] mv; [exists Up | exists Down | exists Any].
+apply: le_trans (le u t mv) _; rewrite ler_wpmul2r // ler_expR ler_add2l s_u.
+by apply: scale_cost => //; case: (monotonic).
 Qed.
