@@ -1,8 +1,34 @@
+(** * The gate with one-sided noise
+
+    rho >= 0 is geometric (the exponential law of the lattice) of scale Delta/eps1, drawn once; nu >= 0
+    is geometric of scale Delta/r, drawn afresh for every question. After the answers [h] the question
+    is [q h] and its threshold [T h]; kappa is a public whole number:
+
+        ABOVE  iff  q h + nu >= T h + rho + kappa,    and the gate closes after the c-th ABOVE.
+
+    [true] is ABOVE and [false] is BELOW. [exponential_gate_sums_to_one]: it is a whole law.
+
+    [exponential_gate_transcript]: for m BELOW and k ABOVE, Pr[t | D] <= e^L Pr[t | D'] with L =
+    [exponential_loss] as the code has it:
+
+        answers move either way (Any):   eps1 + 2 k r,   m = 0: k r
+        answers only rise (Up):          eps1 + k r,     m = 0: 0
+        answers only fall (Down):        k r
+
+    [exponential_gate_is_private]: with r = eps2 / (s c), which is nu of scale s c Delta / eps2, the gate
+    is (eps1 + eps2)-DP for any number of questions; s = 2, and s = 1 where all answers move one way.
+
+    The argument: match rho on D with rho + Delta on D'. The mass of rho falls by e^eps1 and stays where
+    rho can be; a BELOW gets likelier, since no answer moved further than rho; an ABOVE pays the ratio of
+    two tails. Where all answers fall, or all are ABOVE, rho is matched with itself.
+
+    Of the code: kappa is any whole number here, and [n] the number of questions any number. *)
+
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums geometric gate transcripts.
+From Sparsegate Require Import privacy sums geometric gate laplace_gate standard_gate transcripts.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -101,13 +127,18 @@ rewrite -leqn0 leqNgt -has_count => /hasPn/(_ b).
 by rewrite (map_f snd hb) negbK => ->.
 Qed.
 
-Lemma exponential_likelihood u e a (D : nat) q q' T kappa l :
-  0 < e -> 0 < a -> (forall h, moves u D (q' h - q h)) ->
-  likelihood (geometric e) (fun h => one_sided a (q h) (T h) kappa) l <=
-  expR (exponential_loss u (e * D%:R) (a * D%:R) (below l) (above l)) *
-  likelihood (geometric e) (fun h => one_sided a (q' h) (T h) kappa) l.
+Lemma exponential_likelihood u (D : nat) (eps1 r : R) q q' T kappa l :
+  (0 < D)%N -> 0 < eps1 -> 0 < r -> (forall h, moves u D (q' h - q h)) ->
+  likelihood (geometric (eps1 / D%:R)) (fun h => one_sided (r / D%:R) (q h) (T h) kappa) l <=
+  expR (exponential_loss u eps1 r (below l) (above l)) *
+  likelihood (geometric (eps1 / D%:R)) (fun h => one_sided (r / D%:R) (q' h) (T h) kappa) l.
 Proof.
-move=> e0 a0 mv.
+move=> D0 eps1_gt0 r_gt0 mv; have D_gt0 : 0 < D%:R :> R by rewrite ltr0n.
+set e := eps1 / _; set a := r / _.
+have e0 : 0 < e by apply: divr_gt0.
+have a0 : 0 < a by apply: divr_gt0.
+have -> : eps1 = e * D%:R by rewrite divfK // gt_eqF.
+have -> : r = a * D%:R by rewrite divfK // gt_eqF.
 have lo h : - D%:Z <= q' h - q h by have [] := moves_bound (mv h).
 have hi h : q' h - q h <= D%:Z by have [] := moves_bound (mv h).
 have r2 : a * D%:Z%:~R + a * D%:Z%:~R = 2%:R * (a * D%:R) by rewrite mulrDl !mul1r.
@@ -133,41 +164,40 @@ End Likelihood.
 
 Section ExponentialGate.
 Context {R : realType}.
-Implicit Types (e a : R) (q T : seq bool -> int) (kappa : int) (t : seq bool).
+Variables (c Delta : nat) (eps1 : R) (T : seq bool -> int) (kappa : int) (n : nat).
+Implicit Types (q : seq bool -> int) (r : R).
 
-Definition exponential_gate e a c q T kappa n : {distr (seq bool) / R} :=
-  gate (geometric e) (closes_after c id) (fun h => one_sided a (q h) (T h) kappa) n.
+Definition exponential_gate r q : {distr (seq bool) / R} :=
+  gate (geometric (eps1 / Delta%:R)) (closed_after id c)
+    (fun h => one_sided (r / Delta%:R) (q h) (T h) kappa) n.
 
-Theorem exponential_gate_sums_to_one e a c q T kappa n :
-  0 < e -> 0 < a -> psum (exponential_gate e a c q T kappa n) = 1.
+Hypotheses (Delta_gt0 : (0 < Delta)%N) (eps1_gt0 : 0 < eps1).
+
+Theorem exponential_gate_sums_to_one r q : 0 < r -> psum (exponential_gate r q) = 1.
 Proof.
-move=> e0 a0; apply: gate_sums_to_one; first exact: geometric_sums_to_one.
-by move=> h rho; apply: one_sided_sums_to_one.
+move=> r0; apply: gate_sums_to_one; first by apply: geometric_sums_to_one; rewrite divr_gt0 ?ltr0n.
+by move=> h rho; apply: one_sided_sums_to_one; rewrite divr_gt0 ?ltr0n.
 Qed.
 
-Theorem exponential_gate_transcript u e a (D c : nat) q q' T kappa n t :
-  0 < e -> 0 < a -> (forall h, moves u D (q' h - q h)) ->
-  exponential_gate e a c q T kappa n t <=
-  expR (exponential_loss u (e * D%:R) (a * D%:R) (count negb t) (count id t)) *
-  exponential_gate e a c q' T kappa n t.
+Theorem exponential_gate_transcript u r q q' t : 0 < r -> (forall h, moves u Delta (q' h - q h)) ->
+  exponential_gate r q t <=
+  expR (exponential_loss u eps1 r (count negb t) (count id t)) * exponential_gate r q' t.
 Proof.
-move=> e0 a0 mv; apply: gate_within => _.
-by have := exponential_likelihood T kappa (contexts [::] t) e0 a0 mv; rewrite /below /above contexts_answers.
+move=> r0 mv; apply: gate_by_likelihood => _.
+have := exponential_likelihood T kappa (contexts [::] t) Delta_gt0 eps1_gt0 r0 mv.
+by rewrite /below /above contexts_answers.
 Qed.
 
-(** The headline: scales Delta/eps1 and s c Delta/eps2, any number of questions. *)
-Theorem exponential_gate_is_private monotonic eps1 eps2 (D c : nat) q q' T kappa n :
-  0 < eps1 -> 0 < eps2 -> (0 < D)%N -> (0 < c)%N -> neighbours monotonic D q q' ->
-  let run q := exponential_gate (eps1 / D%:R) (eps2 / (sides monotonic * c * D)%:R) c q T kappa n in
-  within (eps1 + eps2) (run q) (run q').
+(** The scales of the code: Delta/eps1 and s c Delta/eps2. *)
+Theorem exponential_gate_is_private monotonic (eps2 : R) q q' :
+  0 < eps2 -> (0 < c)%N -> neighbours monotonic Delta q q' ->
+  let r := eps2 / (sides monotonic * c)%:R in
+  within (eps1 + eps2) (exponential_gate r q) (exponential_gate r q').
 Proof.
-move=> eps1_gt0 eps2_gt0 D0 c0 near run; apply: (private_by_positives eps2_gt0 D0 c0 near) => u t mv.
-have e0 : 0 < eps1 / D%:R by rewrite divr_gt0 ?ltr0n.
-have a0 : 0 < eps2 / (sides monotonic * c * D)%:R.
-  by rewrite divr_gt0 // ltr0n !muln_gt0 c0 D0; case: (monotonic).
-apply: le_trans (exponential_gate_transcript c T kappa n t e0 a0 mv) _.
-rewrite ler_wpmul2r // ler_expR divfK ?pnatr_eq0 -?lt0n //.
-by apply: exponential_loss_le; [exact: ltW | rewrite mulr_ge0 ?ler0n ?(ltW a0)].
+move=> eps2_gt0 c0 near_q r; apply: (private_by_positives eps2_gt0 c0 near_q) => u t mv.
+have r0 : 0 < r by rewrite divr_gt0 // ltr0n muln_gt0 c0; case: (monotonic).
+apply: le_trans (exponential_gate_transcript t r0 mv) _.
+by rewrite ler_wpmul2r // ler_expR; apply: exponential_loss_le; apply: ltW.
 Qed.
 
 End ExponentialGate.

@@ -1,3 +1,26 @@
+(** * Metered gates under one budget
+
+    Gates side by side ([side_by_side.v]) under a ledger that counts what each of them costs.
+
+    - [budget p]: what a gate with the numbers [p] is charged when it is opened; [valid p]: whether
+      such a gate may be opened at all.
+    - [loss p s]: what the gate has cost if it has said [s]. [ended p s]: it answers no more after [s].
+      [allowed p s]: it can have said [s], since it had not ended before the last of these answers.
+    - [counted h]: what the ledger counts after [h]: the budget of every gate that may still be asked,
+      the loss of every gate that was shut. The rest of its budget went back then.
+    - [admitted h a]: a gate is opened only if its budget fits into what is left of [B]; it is asked
+      only if it was opened, not shut, and has not ended. [filtered act] stops at what is not admitted.
+
+    [metered_is_private]: let e^(loss p s) bound the likelihood ratio of the answers [s] to any
+    questions, and the loss never pass the budget. Then the whole history, of all gates together and
+    however they were interleaved, is B-DP. [metered_sums_to_one]: it is a whole law.
+
+    The argument: [sound] holds after every step, the count never passes B. A gate counts with at least
+    its loss, shut or not, so the losses of a history sum to at most B; and losses add.
+
+    Of the code: a gate that was lost in a crash is one that is never asked and never shut. A gate may
+    give back less than here; it then counts with more. *)
+
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
@@ -155,6 +178,14 @@ apply: le_trans (_ : _ <= expR (\sum_(x <- numbered (gates t)) loss x.2 (answers
   apply: losses_add => x x_in.
   by have /andP[valid_x all_x] := ok x x_in; apply: ratio.
 by rewrite ler_wpmul2r // ler_expR.
+Qed.
+
+Theorem metered_sums_to_one act f n :
+  (forall p, valid p -> psum (mu p) = 1) -> (forall p h x, valid p -> psum (f p h x) = 1) ->
+  psum (metered act f n) = 1.
+Proof.
+apply: joint_sums_to_one => h p; rewrite /filtered; case ad: admitted => //.
+by case: (act h) ad => // p' /andP[valid_p _] [<-].
 Qed.
 
 End Filter.

@@ -1,3 +1,29 @@
+(** * Gates side by side
+
+    Many gates, opened along the way and asked in any order. Whoever asks sees everything that was said,
+    by all of them, before the next step.
+
+    - An [event] is: a gate was [opened] with the public numbers [p]; gate number [i] has [said] the
+      answer [a]; gate [i] was [shut]. Gates are numbered in the order in which they were opened. A
+      [history] is a list of events, oldest first.
+    - [act h]: what is done next after [h]: open a gate, ask one, close one, or stop.
+    - [mu p]: the law of the secret noise of a gate with the numbers [p], drawn when it is opened.
+      [f p h x]: the law of its answer to what is asked after [h], if its secret is [x]. The data set is
+      in [f] and nowhere else.
+    - [joint act f n [::] [::]]: the law of the history after at most [n] steps. Its last argument
+      holds the numbers and the secrets of the gates that were opened.
+    - [asked i [::] t]: what gate [i] said in [t], each answer with the history that it was given after.
+      [gates t]: the numbers of the gates of [t]. [numbered s]: the list [s] with its places 0, 1, 2, ...
+
+    [joint_is_product]: the probability of a history is the product, over its gates, of the likelihood
+    ([transcripts.v]) of what each of them said, if all was done as [act] does it, and else 0.
+    [losses_add]: so if the likelihood of what gate i said is within e^(l i) on two data sets, that of
+    the whole history is within e^(sum of the l i).
+    [joint_sums_to_one]: the program is a whole law where all noise and all answers are.
+
+    A release that is no gate is one with a single question; a coin of whoever asks is a gate whose
+    answers do not look at the data, at no loss. *)
+
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.

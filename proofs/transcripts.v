@@ -11,8 +11,8 @@
         sum over x of mu x * product over (h, a) in l of f h x a.
       A gate's transcript has this probability ([gate_likelihood]); so have the answers of one gate
       of many, where the histories are those of all of them ([side_by_side.v]).
-    - [closes_after c above]: the gate closes after [c] answers that are [above].
 
+    Nothing is exported from here; the gates with one-sided noise, with gaps, and side by side use it.
     [likelihood_aligned]: rho is matched with rho + d; what that costs rho, and what it costs each
     answer of [l], adds up. *)
 
@@ -20,7 +20,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums gate.
+From Sparsegate Require Import privacy sums gate laplace_gate standard_gate.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -43,10 +43,18 @@ Definition reach (u : way) : nat := if u is Any then 2%N else 1%N.
 
 Definition sides (monotonic : bool) : nat := if monotonic then 1%N else 2%N.
 
-Definition neighbours (A : Type) (monotonic : bool) (D : nat) (q q' : seq A -> int) :=
-  if monotonic then
-    (forall h, moves Up D (q' h - q h)) \/ (forall h, moves Down D (q' h - q h))
-  else forall h, moves Any D (q' h - q h).
+Definition neighbours (A : eqType) (monotonic : bool) (D : nat) (q q' : seq A -> int) :=
+  near D q q' /\ (monotonic -> one_way q q').
+
+Lemma neighbours_move (A : eqType) monotonic D (q q' : seq A -> int) :
+  neighbours monotonic D q q' ->
+  exists2 u, forall h, moves u D (q' h - q h) & reach u = sides monotonic.
+Proof.
+case: monotonic => [[qq' one]|[qq' _]]; last by exists Any.
+have [up|down] := one isT; [exists Up => // h|exists Down => // h]; have := qq' h; rewrite ler_norml.
+- by case/andP=> _ hi; rewrite /= subr_ge0 up.
+by case/andP=> lo _; rewrite /= lo subr_le0 down.
+Qed.
 
 Lemma moves_bound u D d : moves u D d -> (- D%:Z <= d) /\ (d <= D%:Z).
 Proof.
@@ -118,26 +126,14 @@ elim: t [::] => [|a t IH] h /=; first by rewrite /given big_nil.
 by rewrite /given big_cons IH.
 Qed.
 
-Definition closes_after (c : nat) above h := (c <= count above h)%N.
-
 (** Whatever bounds the likelihood of the transcripts that a gate can give bounds its law. *)
-Lemma gate_within (mu : {distr int / R}) closed f g n t (x : R) :
+Lemma gate_by_likelihood (mu : {distr int / R}) closed f g n t (x : R) :
   (complete closed n [::] t ->
    likelihood mu f (contexts [::] t) <= expR x * likelihood mu g (contexts [::] t)) ->
   gate mu closed f n t <= expR x * gate mu closed g n t.
 Proof.
 rewrite !gate_likelihood; case: complete => [le|_]; first by rewrite !mul1r; apply: le.
 by rewrite !mul0r mulr0.
-Qed.
-
-(** A gate that closes after the c-th positive gives no more than c of them. *)
-Lemma complete_positives c above n h t :
-  (count above h <= c)%N -> complete (closes_after c above) n h t ->
-  (count above (h ++ t) <= c)%N.
-Proof.
-elim: n h t => [|n IH] h [|a t] //=; rewrite ?cats0 // => le /andP[].
-rewrite /closes_after -ltnNge => lt /IH; rewrite cat_rcons; apply.
-by rewrite -cats1 count_cat /= addn0; case: (above a); rewrite ?addn1 ?addn0.
 Qed.
 
 End Transcripts.
@@ -152,35 +148,20 @@ rewrite big_cons IH; case: (above z.2); rewrite /= ?add0n !natrD !mulrDl !mul1r 
 by rewrite [y + _]addrC -!addrA [y + _]addrC.
 Qed.
 
-(** At the scale s c Delta / eps2 a comparison that moves by s Delta costs eps2 / c, and k <= c of them
-    cost no more than eps2. *)
-Lemma scale_cost {R : realType} (eps2 : R) (s c D k : nat) :
-  0 < eps2 -> (0 < s)%N -> (0 < c)%N -> (0 < D)%N -> (k <= c)%N ->
-  k%:R * (s%:R * (eps2 / (s * c * D)%:R * D%:R)) <= eps2.
-Proof.
-move=> eps0 s0 c0 D0 le_kc; rewrite !natrM.
-have -> : s%:R * (eps2 / (s%:R * c%:R * D%:R) * D%:R) = eps2 / c%:R :> R.
-  rewrite invfM (mulrA eps2) divfK ?pnatr_eq0 -?lt0n // invfM mulrCA.
-  by rewrite mulVKf // pnatr_eq0 -lt0n.
-by rewrite mulrCA ger_pmulr // ler_pdivr_mulr ?ltr0n // mul1r ler_nat.
-Qed.
-
-(** Where k positives cost no more than eps1 + s k r each time, with r = eps2 / (s c), a gate that
-    closes after the c-th positive is (eps1 + eps2)-DP. *)
+(** With r = eps2 / (s c), the k <= c positives of a transcript cost s r each, and no more than eps2
+    together: a gate that closes after the c-th positive is (eps1 + eps2)-DP. *)
 Lemma private_by_positives {R : realType} {A : choiceType} monotonic (eps1 eps2 : R) (D c n : nat)
   (above : pred A) (mu : {distr int / R}) (f g : seq A -> int -> {distr A / R}) (q q' : seq A -> int) :
-  0 < eps2 -> (0 < D)%N -> (0 < c)%N -> neighbours monotonic D q q' ->
+  0 < eps2 -> (0 < c)%N -> neighbours monotonic D q q' ->
   (forall u t, (forall h, moves u D (q' h - q h)) ->
-     gate mu (closes_after c above) f n t <=
-     expR (eps1 + (count above t)%:R * ((reach u)%:R * (eps2 / (sides monotonic * c * D)%:R * D%:R))) *
-     gate mu (closes_after c above) g n t) ->
-  within (eps1 + eps2) (gate mu (closes_after c above) f n) (gate mu (closes_after c above) g n).
+     gate mu (closed_after above c) f n t <=
+     expR (eps1 + (count above t)%:R * ((reach u)%:R * (eps2 / (sides monotonic * c)%:R))) *
+     gate mu (closed_after above c) g n t) ->
+  within (eps1 + eps2) (gate mu (closed_after above c) f n) (gate mu (closed_after above c) g n).
 Proof.
-move=> eps2_gt0 D0 c0 near le t; case comp: (complete (closes_after c above) n [::] t); last first.
-  by rewrite !gate_likelihood comp !mul0r mulr0.
-have le_c : (count above t <= c)%N := complete_positives (h := [::]) (leq0n c) comp.
-have [u mv s_u] : exists2 u, forall h, moves u D (q' h - q h) & reach u = sides monotonic.
-  by case: (monotonic) near => [[]|] mv; [exists Up | exists Down | exists Any].
-apply: le_trans (le u t mv) _; rewrite ler_wpmul2r // ler_expR ler_add2l s_u.
-by apply: scale_cost => //; case: (monotonic).
+move=> eps2_gt0 c0 /neighbours_move[u mv s_u] le; apply: gate_within => t le_c.
+apply: le_trans (le u t mv) _; rewrite ler_wpmul2r // ler_expR ler_add2l s_u natrM invfM.
+have s0 : (sides monotonic)%:R != 0 :> R by case: (monotonic); rewrite pnatr_eq0.
+rewrite (mulrCA _ eps2) mulVKf // mulrCA ger_pmulr // ler_pdivr_mulr ?ltr0n //.
+by rewrite mul1r ler_nat.
 Qed.

@@ -31,6 +31,9 @@ most exp(epsilon) times that of the neighbour, by (1), and what was left out has
 the delta_i that were charged, at most delta. A gate with delta_i > 0 is, against everybody who asks it, a function of
 one (eps_i, delta_i) release made when it was opened (Lyu 2022, for all interactive mechanisms), and counts as that. []
 
+Part (1) is Machine-checked: `joint_is_product`, `losses_add`, `joint_sums_to_one` (proofs/side_by_side.v),
+Machine-checked: `metered_is_private`, `metered_sums_to_one` (proofs/metered.v).
+
 So this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016) in which pure losses are counted per transcript. What
 the proof needs, and who sees to it:
 

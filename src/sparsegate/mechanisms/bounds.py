@@ -50,7 +50,8 @@ one direction where the queries are monotonic.
 
 Machine-checked: `gate_product`, `gate_sums_to_one`, `gate_alignment`, `gate_alignment_coins` (proofs/gate.v). For
 Laplace noise without gap and numbers, Machine-checked: `laplace_gate_sums_to_one`, `rising_transcript`,
-`falling_transcript` (proofs/laplace_gate.v).
+`falling_transcript` (proofs/laplace_gate.v). For exponential noise without them, Machine-checked:
+`exponential_gate_sums_to_one`, `exponential_gate_transcript` (proofs/exponential_gate.v).
 """
 
 from __future__ import annotations
