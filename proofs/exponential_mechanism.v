@@ -3,6 +3,7 @@
     Candidates are a finite type [T], [A] is the set of those that may still be drawn, [q] gives every
     candidate its score, a real number (whole scores are real numbers, too).
 
+    - [proportional w]: x with probability proportional to w(x).
     - [exponential a q A]: candidate x of [A] with probability proportional to e^(a q(x)).
     - [moves monotonic Delta q q']: what one person can do to the scores. In general every score moves
       by at most Delta, either way; monotonic scores all move up, or all move down. Nothing else is known
@@ -96,17 +97,52 @@ Qed.
 
 End Neighbours.
 
+(** ** Drawing by weight *)
+Section Proportional.
+Context {R : realType} {T : finType}.
+Implicit Type (w : T -> R).
+
+(** [proportional w]: x with probability proportional to w(x). (Weights are not negative: the absolute
+    value is there for this to be a law whatever [w] is.) *)
+Definition proportional_mass w x := `|w x| / \sum_y `|w y|.
+
+Lemma isd_proportional w : isdistr (proportional_mass w).
+Proof.
+apply/isdistr_finP; split=> [x|]; first by rewrite divr_ge0 ?sumr_ge0.
+rewrite -mulr_suml; have [->|nz] := eqVneq (\sum_y `|w y|) 0; first by rewrite mul0r ler01.
+by rewrite divff.
+Qed.
+
+Definition proportional w : {distr T / R} := locked (mkdistr (isd_proportional w)).
+
+Lemma proportionalE w x : (forall x, 0 <= w x) -> proportional w x = w x / \sum_y w y.
+Proof.
+move=> w0; unlock proportional; rewrite /= /proportional_mass ger0_norm //.
+by under eq_bigr => y _ do rewrite ger0_norm //.
+Qed.
+
+Lemma proportional_sums_to_one w x : (forall x, 0 <= w x) -> 0 < w x -> psum (proportional w) = 1.
+Proof.
+move=> w0 wx; rewrite psum_fin.
+under eq_bigr => y _ do rewrite ger0_norm // proportionalE //.
+rewrite -mulr_suml divff // (bigD1 x) //= gt_eqF // ltr_paddr //.
+exact: sumr_ge0.
+Qed.
+
+End Proportional.
+
 Section Exponential.
 Context {R : realType} {T : finType}.
 Implicit Types (q : T -> R) (A : {set T}) (a eps Delta : R).
 
+Definition weight a q A x : R := if x \in A then expR (a * q x) else 0.
+
+Definition exponential a q A : {distr T / R} := proportional (weight a q A).
+
 Definition total_weight a q A := \sum_(y in A) expR (a * q y).
 
-Definition exponential_mass a q A x :=
-  if x \in A then expR (a * q x) / total_weight a q A else 0.
-
-Lemma total_weight_ge0 a q A : 0 <= total_weight a q A.
-Proof. by apply: sumr_ge0 => y _; apply: ltW (expR_gt0 _). Qed.
+Lemma weight_ge0 a q A x : 0 <= weight a q A x.
+Proof. by rewrite /weight; case: ifP => // _; apply: ltW (expR_gt0 _). Qed.
 
 Lemma total_weight_gt0 a q A x : x \in A -> 0 < total_weight a q A.
 Proof.
@@ -114,35 +150,17 @@ move=> xA; rewrite /total_weight (bigD1 x) //= ltr_paddr ?expR_gt0 //.
 by apply: sumr_ge0 => y _; apply: ltW (expR_gt0 _).
 Qed.
 
-Lemma exponential_mass_ge0 a q A x : 0 <= exponential_mass a q A x.
-Proof.
-rewrite /exponential_mass; case: ifP => // _.
-by rewrite divr_ge0 ?total_weight_ge0 // ltW ?expR_gt0.
-Qed.
-
-Lemma exponential_mass_sum a q A :
-  \sum_x exponential_mass a q A x = total_weight a q A / total_weight a q A.
-Proof. by rewrite /exponential_mass -big_mkcond /= -mulr_suml. Qed.
-
-Lemma isd_exponential a q A : isdistr (exponential_mass a q A).
-Proof.
-apply/isdistr_finP; split=> [x|]; first exact: exponential_mass_ge0.
-rewrite exponential_mass_sum; have [->|t_neq0] := eqVneq (total_weight a q A) 0.
-  by rewrite mul0r ler01.
-by rewrite divff.
-Qed.
-
-Definition exponential a q A : {distr T / R} := locked (mkdistr (isd_exponential a q A)).
-
 Lemma exponentialE a q A x :
   exponential a q A x = if x \in A then expR (a * q x) / total_weight a q A else 0.
-Proof. by unlock exponential. Qed.
+Proof.
+rewrite /exponential proportionalE; last exact: weight_ge0.
+by rewrite -big_mkcond {1}/weight /=; case: ifP; rewrite ?mul0r.
+Qed.
 
 Theorem exponential_sums_to_one a q A : A != set0 -> psum (exponential a q A) = 1.
 Proof.
-case/set0Pn=> x xA; rewrite psum_fin.
-under eq_bigr => y _ do rewrite ger0_norm // exponentialE -/(exponential_mass a q A y).
-by rewrite exponential_mass_sum divff // gt_eqF // (total_weight_gt0 _ _ xA).
+case/set0Pn=> x xA; apply: (proportional_sums_to_one (x := x)); first exact: weight_ge0.
+by rewrite /weight xA expR_gt0.
 Qed.
 
 Lemma exponential_gt0 a q A x : (0 < exponential a q A x) = (x \in A).

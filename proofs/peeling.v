@@ -136,23 +136,13 @@ Implicit Types (v : G -> R) (n : G -> nat) (A : {set T}).
 
 Definition group_weight a v n g : R := (n g)%:R * expR (a * v g).
 
-Definition group_mass a v n g := group_weight a v n g / \sum_h group_weight a v n h.
-
 Lemma group_weight_ge0 a v n g : 0 <= group_weight a v n g.
 Proof. by rewrite mulr_ge0 ?ler0n // ltW ?expR_gt0. Qed.
 
-Lemma isd_group a v n : isdistr (group_mass a v n).
-Proof.
-apply/isdistr_finP; split=> [g|].
-  by rewrite divr_ge0 ?sumr_ge0 // => *; apply: group_weight_ge0.
-rewrite -mulr_suml; set w := \sum_h _; have [->|nz] := eqVneq w 0; first by rewrite mul0r ler01.
-by rewrite divff.
-Qed.
+Definition draw_group a v n : {distr G / R} := proportional (group_weight a v n).
 
-Definition draw_group a v n : {distr G / R} := locked (mkdistr (isd_group a v n)).
-
-Lemma draw_groupE a v n g : draw_group a v n g = group_mass a v n g.
-Proof. by unlock draw_group. Qed.
+Lemma draw_groupE a v n g : draw_group a v n g = group_weight a v n g / \sum_h group_weight a v n h.
+Proof. by rewrite /draw_group proportionalE //; apply: group_weight_ge0. Qed.
 
 (** One candidate fewer in group g. *)
 Definition less n g h : nat := n h - (h == g).
@@ -188,7 +178,7 @@ Lemma draw_group_member a v A x : x \in A ->
   draw_group a v (fun g => #|left_in A g|) (group x) / #|left_in A (group x)|%:R
   = exponential a (v \o group) A x.
 Proof.
-move=> xA; rewrite draw_groupE exponentialE xA /group_mass /group_weight.
+move=> xA; rewrite draw_groupE exponentialE xA /group_weight.
 have nz : #|left_in A (group x)|%:R != 0 :> R.
   by rewrite pnatr_eq0 cards_eq0; apply/set0Pn; exists x; rewrite !inE xA /=.
 rewrite mulrAC [_%:R * _]mulrC mulfK //; congr (_ / _).

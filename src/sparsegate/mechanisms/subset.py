@@ -19,6 +19,8 @@ Machine-checked: `loss_moves`, `subset_sums_to_one`, `subset_selects`, `subset_i
 Drawing. Number the items by falling score, s_1 >= ... >= s_d. The top c, {1..c}, weigh exp(a (s_c - s_(c+1))). Every
 other set is in the class (a, b), a <= c < b, of its first missing and its last item: it holds 1..a-1, not a, and b is
 its last; the other c - a are any of a+1..b-1. All C(b-a-1, c-a) sets of a class weigh exp(-a (s_a - s_b)).
+Machine-checked: `classes_partition`, `class_count`, `class_loss`, `top_loss`, `subset_by_class`
+(proofs/subset_classes.v).
 ``mechanisms.tiles`` bounds classes in tiles: a tile is drawn in proportion to its bound, a class uniformly in the tile,
 and accepted with the ratio of its weight to the bound; then the members uniformly.
 
