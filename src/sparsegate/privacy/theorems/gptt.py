@@ -6,6 +6,9 @@ Chen and Machanavajjhala (2015) take D = 0^t 1^t, D' = 1^t 0^t, outcome BELOW^t 
 
 They cut the integrals to [-delta, delta] with delta = |F^-1(alpha/4)|, alpha = Pr[A(D') = a], and conclude ratio >
 kappa^t / 2 for kappa the least kappa(z) there. The paper objects that kappa depends on t.
+
+That the pair loses t eps2 at least, because kappa(z) >= e^eps2 for every z, on integers with discrete noise:
+Machine-checked: `gptt_sums_to_one`, `gptt_loss_grows`, `gptt_is_not_private` (proofs/no_cutoff.v).
 """
 
 from __future__ import annotations

@@ -1,0 +1,67 @@
+(** * Noise that does not grow with the cutoff: Alg. 4
+
+    Lee, Clifton 2014 stop after c ABOVE, but add nu ~ Lap(Delta/eps2), not Lap(2 c Delta/eps2), with
+    eps1 = eps/4 and eps2 = 3 eps/4 ([algorithm_4]).
+
+    The pair of [no_cutoff.v] with t = c: on c BELOW and c ABOVE it loses at least c eps2 = 3c eps/4:
+
+    - [algorithm_4_loss]: that bound.
+    - [algorithm_4_is_not_private]: from c = 2 on, in particular at c = 3 (9 eps/4), it is not eps-DP,
+      whatever eps > 0 is.
+    - [algorithm_4_upper_bound]: it is (1+6c) eps/4-DP, so a claim of some epsilon can be kept.
+    - [algorithm_4_sums_to_one]: it is a whole law. *)
+
+From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
+From mathcomp.analysis Require Import reals sequences exp.
+From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate rows no_cutoff.
+
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+Section Algorithm4.
+Context {R : realType}.
+Variables (eps : R) (c Delta : nat) (T : int).
+Hypotheses (eps0 : 0 < eps) (c0 : (0 < c)%N) (Delta0 : (0 < Delta)%N).
+
+Definition algorithm_4 : seq int -> {distr (seq bool) / R} :=
+  laplace_row (closed_after id c) Delta (eps / 4) (3 * eps / 4) T.
+
+Let eps10 : 0 < eps / 4. Proof. by rewrite divr_gt0 ?ltr0n. Qed.
+Let eps20 : 0 < 3 * eps / 4. Proof. by rewrite divr_gt0 ?mulr_gt0 ?ltr0n. Qed.
+
+Theorem algorithm_4_sums_to_one u : psum (algorithm_4 u) = 1.
+Proof. exact: laplace_row_sums_to_one. Qed.
+
+Theorem algorithm_4_loss :
+  0 < algorithm_4 (crossed' Delta T c) (block c c false true) /\
+  expR (c%:R * (3 * eps / 4)) * algorithm_4 (crossed' Delta T c) (block c c false true) <=
+  algorithm_4 (crossed Delta T c) (block c c false true).
+Proof. by apply: crossed_loss => //; apply: complete_block. Qed.
+
+Theorem algorithm_4_is_not_private : (1 < c)%N -> refutable Delta eps algorithm_4.
+Proof.
+move=> c_gt1; have [pos le] := algorithm_4_loss.
+apply: (refuted (crossed_neighbouring Delta T c) _ pos le).
+rewrite mulrA ltr_pdivl_mulr ?ltr0n // mulrA mulrC ltr_pmul2r // -natrM ltr_nat.
+by rewrite mulnC; apply: leq_trans (_ : (3 * 2 <= _)%N); rewrite ?leq_mul2l.
+Qed.
+
+Theorem algorithm_4_upper_bound u v : neighbouring Delta u v ->
+  within ((1 + 6 * c%:R) * (eps / 4)) (algorithm_4 u) (algorithm_4 v).
+Proof.
+move=> [size_uv le]; rewrite /algorithm_4 /laplace_row size_uv.
+have near_uv : near Delta (@listed bool u) (@listed bool v) by move=> h; apply: le.
+apply: gate_within => t kc.
+apply: le_trans (general_transcript (closed_after id c) (fun=> T) (size v) Delta0 eps10 eps20 t near_uv) _.
+rewrite ler_wpmul2r // ler_expR /general_loss !le_minl; apply/orP; right; apply/orP; left.
+rewrite [leRHS]mulrDl mul1r ler_add2l -[3 * eps / 4]mulrA mulrA [_ * 3]mulrAC -natrM.
+by rewrite ler_pmul2r // ler_pmul2l ?ltr0n // ler_nat.
+Qed.
+
+End Algorithm4.
