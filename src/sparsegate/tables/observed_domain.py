@@ -8,7 +8,8 @@ rate e, a margin t and m = min(dbar, the most items one person has),
 
 peel the exponential mechanism at rate e over all dbar + 1 candidates until bottom, or c candidates, were selected;
 release the selected items before bottom, in their order, and leave out the dummies. (Dummies are items that nobody
-has, and come after all labels: what is said of items below is said of them, too.)
+has; a label that is not in the table has score 0 and comes after all dummies. What is said of items below is said of
+them, too.)
 
 *Theorem.* For neighbours that differ by one person this is (epsilon, delta)-differentially private with either of
 
@@ -51,6 +52,12 @@ what is released, under both.
 
 *Sums.* Where one person raises a score by up to S (``tables.sums``), read all scores, and B, in units of S: weights are
 exp(e h / S), every h_(j) / S rises by 0 to 1, and the proof is the same, word for word. B = h_(dbar+1) + S (1 + t).
+
+Step 1. Machine-checked: `baskets_are_neighbours`, `following_moves`, `sides_are_few`, `sides_are_low`
+(proofs/candidates.v). Step 2. Machine-checked: `race_sums_to_one`, `race_before_bottom`, `race_ratio`,
+`race_near_restricted` (proofs/race.v). Machine-checked: `observed_sums_to_one`, `sides_hardly_appear`
+(proofs/observed_domain.v). What steps 3 and 4 make of it. Machine-checked: `within_delta_except`, `within_delta_near`,
+`near_dominated`, `near_conditioned` (proofs/approximate.v).
 """
 
 from __future__ import annotations
@@ -99,7 +106,10 @@ def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, touched: 
 
 
 def pure(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
-    """The first accounting of the theorem: an equal share of epsilon for each round."""
+    """The first accounting of the theorem: an equal share of epsilon for each round.
+
+    Machine-checked: `observed_domain_is_private` (proofs/observed_domain.v).
+    """
     rate = epsilon / count
     return Accounting(
         name="pure", count=count, rate=rate, margin=bottom_margin(rate=rate, delta=delta, touched=touched)
