@@ -81,11 +81,75 @@ End Comparison.
 (** The questions on two neighbouring data sets. *)
 Section Neighbours.
 Context {A : eqType}.
-Implicit Types (q : seq A -> int).
+Implicit Types (q : seq A -> int) (h : seq A).
 
 Definition near (Delta : nat) q q' := forall h, `|q' h - q h| <= Delta%:Z.
 
 Definition one_way q q' := (forall h, q h <= q' h) \/ (forall h, q' h <= q h).
+
+(** There is a shift of rho, at most [e] times Delta, that leaves an ABOVE at most [u] times Delta and
+    a BELOW at most [v] times Delta to pay for. *)
+Definition shift Delta q q' (e u v : nat) := exists s : int, [/\ `|s| <= (e * Delta)%:Z,
+  forall h, s - (q' h - q h) <= (u * Delta)%:Z & forall h, q' h - q h - s <= (v * Delta)%:Z].
+
+Lemma near_lo Delta q q' h : near Delta q q' -> - Delta%:Z <= q' h - q h.
+Proof. by move/(_ h); rewrite ler_norml => /andP[]. Qed.
+
+Lemma near_hi Delta q q' h : near Delta q q' -> q' h - q h <= Delta%:Z.
+Proof. by move/(_ h); apply: le_trans (ler_norm _). Qed.
+
+Lemma shift_none Delta q q' : near Delta q q' -> shift Delta q q' 0 1 1.
+Proof.
+move=> qq'; exists 0; split=> [|h|h]; rewrite ?normr0 // mul1n.
+- by rewrite sub0r ler_oppl near_lo.
+- by rewrite subr0 near_hi.
+Qed.
+
+Lemma shift_up Delta q q' : near Delta q q' -> shift Delta q q' 1 2 0.
+Proof.
+move=> qq'; exists Delta%:Z; split=> [|h|h]; rewrite ?mul1n ?mul0n //.
+- by rewrite mul2n -addnn PoszD ler_add2l ler_oppl near_lo.
+- by rewrite subr_le0 near_hi.
+Qed.
+
+Lemma shift_down Delta q q' : near Delta q q' -> shift Delta q q' 1 0 2.
+Proof.
+move=> qq'; exists (- Delta%:Z); split=> [|h|h]; rewrite ?mul1n ?mul0n ?normrN //.
+- by rewrite subr_le0 near_lo.
+- by rewrite mul2n -addnn PoszD opprK ler_add2r near_hi.
+Qed.
+
+Lemma rising_none Delta q q' :
+  near Delta q q' -> (forall h, q h <= q' h) -> shift Delta q q' 0 0 1.
+Proof.
+move=> qq' le; exists 0; split=> [|h|h]; rewrite ?normr0 ?mul0n ?mul1n //.
+- by rewrite sub0r oppr_le0 subr_ge0.
+- by rewrite subr0 near_hi.
+Qed.
+
+Lemma rising_up Delta q q' :
+  near Delta q q' -> (forall h, q h <= q' h) -> shift Delta q q' 1 1 0.
+Proof.
+move=> qq' le; exists Delta%:Z; split=> [|h|h]; rewrite ?mul0n ?mul1n //.
+- by rewrite ger_addl oppr_le0 subr_ge0.
+- by rewrite subr_le0 near_hi.
+Qed.
+
+Lemma falling_none Delta q q' :
+  near Delta q q' -> (forall h, q' h <= q h) -> shift Delta q q' 0 1 0.
+Proof.
+move=> qq' le; exists 0; split=> [|h|h]; rewrite ?normr0 ?mul0n ?mul1n //.
+- by rewrite sub0r ler_oppl near_lo.
+- by rewrite subr0 subr_le0.
+Qed.
+
+Lemma falling_down Delta q q' :
+  near Delta q q' -> (forall h, q' h <= q h) -> shift Delta q q' 1 0 1.
+Proof.
+move=> qq' le; exists (- Delta%:Z); split=> [|h|h]; rewrite ?mul0n ?mul1n ?normrN //.
+- by rewrite subr_le0 near_lo.
+- by rewrite opprK ger_addr subr_le0.
+Qed.
 
 End Neighbours.
 
@@ -146,16 +210,11 @@ apply: gate_sums_to_one => [|h rho]; first by apply: laplace_sums_to_one; apply:
 by apply: compare_sums_to_one; apply: divr_gt0.
 Qed.
 
-(** rho is matched with rho + s, which costs at most [e] times eps1; then an ABOVE costs at most
-    [u] times r and a BELOW at most [v] times r. *)
-Lemma aligned_transcript q q' (s : int) (e u v : nat) t :
-  `|s| <= (e * Delta)%:Z ->
-  (forall h, s - (q' h - q h) <= (u * Delta)%:Z) ->
-  (forall h, q' h - q h - s <= (v * Delta)%:Z) ->
+Lemma aligned_transcript q q' (e u v : nat) t : shift Delta q q' e u v ->
   laplace_gate q t <=
   expR (e%:R * eps1 + ((above t)%:R * (u%:R * r) + (below t)%:R * (v%:R * r))) * laplace_gate q' t.
 Proof.
-move=> s_le up down.
+move=> [s [s_le up down]].
 pose w h := answer_cost (r / Delta%:R) s (q' h - q h).
 pose c1 := eps1 / Delta%:R * `|s|%:~R.
 pose step h := compare (r / Delta%:R) (q' h) (T h).
@@ -170,23 +229,10 @@ Qed.
 Theorem general_transcript q q' t : near Delta q q' ->
   laplace_gate q t <= expR (general_loss eps1 r (below t) (above t)) * laplace_gate q' t.
 Proof.
-move=> qq'; have lo h : - Delta%:Z <= q' h - q h by have := qq' h; rewrite ler_norml => /andP[].
-have hi h : q' h - q h <= Delta%:Z by have := qq' h; apply: le_trans (ler_norm _).
-rewrite /general_loss; apply: le_expR_min; last apply: le_expR_min.
-- have := @aligned_transcript q q' 0 0 1 1 t; rewrite mul0r add0r mul1r -mulrDl -natrD addnC; apply.
-  + by rewrite normr0.
-  + by move=> h; rewrite sub0r mul1n ler_oppl.
-  + by move=> h; rewrite subr0 mul1n.
-- have := @aligned_transcript q q' Delta 1 2 0 t.
-  rewrite mul1r mul0r mulr0 addr0 mulrCA mulrA; apply.
-  + by rewrite mul1n.
-  + by move=> h; rewrite mul2n -addnn PoszD ler_add2l ler_oppl.
-  + by move=> h; rewrite mul0n subr_le0.
-- have := @aligned_transcript q q' (- Delta%:Z) 1 0 2 t.
-  rewrite mul1r mul0r mulr0 add0r mulrCA mulrA; apply.
-  + by rewrite mul1n normrN.
-  + by move=> h; rewrite mul0n subr_le0.
-  + by move=> h; rewrite mul2n -addnn PoszD opprK ler_add2r.
+move=> qq'; rewrite /general_loss; apply: le_expR_min; last apply: le_expR_min.
+- by have := aligned_transcript t (shift_none qq'); rewrite mul0r add0r mul1r -mulrDl -natrD addnC.
+- by have := aligned_transcript t (shift_up qq'); rewrite mul1r mul0r mulr0 addr0 mulrCA mulrA.
+- by have := aligned_transcript t (shift_down qq'); rewrite mul1r mul0r mulr0 add0r mulrCA mulrA.
 Qed.
 
 (** Lemma 1 of the paper: BELOWs alone cost eps1, however many and whatever the query noise. *)
@@ -201,33 +247,17 @@ Qed.
 Theorem rising_transcript q q' t : near Delta q q' -> (forall h, q h <= q' h) ->
   laplace_gate q t <= expR (rising_loss eps1 r (below t) (above t)) * laplace_gate q' t.
 Proof.
-move=> qq' le; have lo h : 0 <= q' h - q h by rewrite subr_ge0.
-have hi h : q' h - q h <= Delta%:Z by have := qq' h; apply: le_trans (ler_norm _).
-rewrite /rising_loss; apply: le_expR_min.
-- have := @aligned_transcript q q' 0 0 0 1 t; rewrite !mul0r mulr0 !add0r mul1r; apply.
-  + by rewrite normr0.
-  + by move=> h; rewrite sub0r mul0n oppr_le0.
-  + by move=> h; rewrite subr0 mul1n.
-- have := @aligned_transcript q q' Delta 1 1 0 t; rewrite !mul1r mul0r mulr0 addr0; apply.
-  + by rewrite mul1n.
-  + by move=> h; rewrite mul1n ger_addl oppr_le0.
-  + by move=> h; rewrite mul0n subr_le0.
+move=> qq' le; rewrite /rising_loss; apply: le_expR_min.
+- by have := aligned_transcript t (rising_none qq' le); rewrite !mul0r mulr0 !add0r mul1r.
+- by have := aligned_transcript t (rising_up qq' le); rewrite !mul1r mul0r mulr0 addr0.
 Qed.
 
 Theorem falling_transcript q q' t : near Delta q q' -> (forall h, q' h <= q h) ->
   laplace_gate q t <= expR (falling_loss eps1 r (below t) (above t)) * laplace_gate q' t.
 Proof.
-move=> qq' le; have lo h : - Delta%:Z <= q' h - q h by have := qq' h; rewrite ler_norml => /andP[].
-have hi h : q' h - q h <= 0 by rewrite subr_le0.
-rewrite /falling_loss; apply: le_expR_min.
-- have := @aligned_transcript q q' 0 0 1 0 t; rewrite !mul0r mulr0 add0r addr0 mul1r; apply.
-  + by rewrite normr0.
-  + by move=> h; rewrite sub0r mul1n ler_oppl.
-  + by move=> h; rewrite subr0 mul0n.
-- have := @aligned_transcript q q' (- Delta%:Z) 1 0 1 t; rewrite !mul1r mul0r mulr0 add0r; apply.
-  + by rewrite mul1n normrN.
-  + by move=> h; rewrite mul0n subr_le0.
-  + by move=> h; rewrite mul1n opprK ger_addr.
+move=> qq' le; rewrite /falling_loss; apply: le_expR_min.
+- by have := aligned_transcript t (falling_none qq' le); rewrite !mul0r mulr0 add0r addr0 mul1r.
+- by have := aligned_transcript t (falling_down qq' le); rewrite !mul1r mul0r mulr0 add0r.
 Qed.
 
 Theorem monotonic_transcript q q' t : near Delta q q' -> one_way q q' ->

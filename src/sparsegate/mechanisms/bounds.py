@@ -50,7 +50,9 @@ one direction where the queries are monotonic.
 
 Machine-checked: `gate_product`, `gate_sums_to_one`, `gate_alignment`, `gate_alignment_coins` (proofs/gate.v). For
 Laplace noise without gap and numbers, Machine-checked: `laplace_gate_sums_to_one`, `rising_transcript`,
-`falling_transcript` (proofs/laplace_gate.v). For exponential noise without them, Machine-checked:
+`falling_transcript` (proofs/laplace_gate.v); with numbers and without gap, Machine-checked:
+`numeric_laplace_gate_sums_to_one`, `numeric_general_transcript`, `numeric_rising_transcript`,
+`numeric_falling_transcript` (proofs/numeric_gate.v). For exponential noise without them, Machine-checked:
 `exponential_gate_sums_to_one`, `exponential_gate_transcript` (proofs/exponential_gate.v).
 """
 

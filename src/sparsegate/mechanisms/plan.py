@@ -7,7 +7,8 @@ worth having:
   every SVT;
 - monotonic queries: up to more than 2c questions a mix of little threshold noise and less query noise beats both Alg. 7
   and plain noise (at n = c = 10 and eps = 1 a variance of 90, against 359 and 200);
-- with monotonic queries and numeric answers the smallest of the three shares is free.
+- with monotonic queries and numeric answers the smallest of the three shares is free. Machine-checked:
+  `monotonic_numeric_gate_is_private` (proofs/numeric_gate.v).
 
 Exponential noise of the same scales has half the variance, and no such slack: from n = c + 1 on, one BELOW among the
 c positives reaches the whole bound, so its scales are those of no limit; up to n = c they are those of a cutoff of n

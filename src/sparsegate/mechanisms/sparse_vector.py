@@ -52,8 +52,9 @@ class SparseVector(Gate):
     ``mechanisms.gap`` says what that means near the threshold.
 
     For Laplace noise, Machine-checked: `standard_gate_sums_to_one`, `standard_gate_is_private`,
-    `monotonic_gate_is_private` (proofs/standard_gate.v). For exponential noise, Machine-checked:
-    `exponential_gate_is_private` (proofs/exponential_gate.v).
+    `monotonic_gate_is_private` (proofs/standard_gate.v); and with an answers share, Machine-checked:
+    `numeric_gate_sums_to_one`, `numeric_gate_is_private` (proofs/numeric_gate.v). For exponential noise,
+    Machine-checked: `exponential_gate_is_private` (proofs/exponential_gate.v).
 
     ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise
     and without estimates. Whoever expects mostly ABOVE then pays for the BELOWs.
