@@ -1,3 +1,21 @@
+(** * An answer with its gap
+
+    A gate with a gap says, where q + nu >= T + rho + kappa, by how much:
+
+        Some g,  g = q + nu - T - rho - kappa >= 0     (ABOVE, with its gap)
+        None,    where that is negative                (BELOW)
+
+    [gap_answer law q T kappa rho] is the law of that answer, nu ~ law.
+
+    Match rho with rho + s, and let the question move by d. Then the place of nu that gives the gap g
+    moves by s - d: the mass there changes by |s - d| steps of the noise. A BELOW costs d - s steps, or
+    nothing where d <= s. [gap_steps] is this number of steps, [all_steps] its sum over a list of
+    answers. For two-sided noise s is any number ([laplace_gap_aligned]); one-sided noise needs s >= 0,
+    and no answer of the list that moves by more than s ([geometric_gap_aligned]): there nu has no mass
+    below 0.
+
+    Nothing is exported from here; [exponential_gap.v] and [laplace_gap.v] use it. *)
+
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
@@ -109,3 +127,55 @@ by move=> y yl rho; apply: geometric_gap_ratio => //; apply: le.
 Qed.
 
 End Aligned.
+
+(** How many steps the answers cost at most. *)
+Section Steps.
+Context {H : choiceType}.
+Implicit Types (q : H -> int) (s : int) (l : seq (H * option int)).
+
+Definition positives l := count isSome [seq y.2 | y <- l].
+Definition negatives l := count (predC isSome) [seq y.2 | y <- l].
+
+Lemma all_steps_le q q' s l (D i j : nat) :
+  {in l, forall y, gap_steps s (q' y.1 - q y.1) y.2 <= ((if y.2 then i else j) * D)%:Z} ->
+  all_steps q q' s l <= ((positives l * i + negatives l * j) * D)%:Z.
+Proof.
+rewrite /all_steps /positives /negatives; elim: l => [|y l IH] le; first by rewrite big_nil.
+rewrite big_cons; apply: le_trans (ler_add (le y _) (IH _)) _.
+- by rewrite inE eqxx.
+- by move=> z zl; apply: le; rewrite inE zl orbT.
+rewrite -PoszD lez_nat -mulnDl leq_mul2r; apply/orP; right.
+by case: y {le} => h [g|] /=; rewrite ?add1n ?add0n mulSn; [rewrite addnA | rewrite addnCA].
+Qed.
+
+Lemma all_steps_rem q q' s l y : y \in l ->
+  all_steps q q' s l = gap_steps s (q' y.1 - q y.1) y.2 + all_steps q q' s (rem y l).
+Proof. by move=> yl; rewrite /all_steps (perm_big _ (perm_to_rem yl)) big_cons. Qed.
+
+Lemma positives_rem l y : y \in l -> isSome y.2 -> positives l = (positives (rem y l)).+1.
+Proof.
+move=> yl y_some; rewrite /positives (permP (perm_map snd (perm_to_rem yl))) /=.
+by rewrite y_some.
+Qed.
+
+Lemma positives_negatives l : (positives l + negatives l)%N = size l.
+Proof. by rewrite /positives /negatives count_predC size_map. Qed.
+
+Lemma none_negative l y : negatives l = 0%N -> y \in l -> isSome y.2.
+Proof.
+move=> /eqP; rewrite -leqn0 leqNgt -has_count => /hasPn none yl.
+by have := none _ (map_f snd yl); rewrite /= negbK.
+Qed.
+
+End Steps.
+
+(** The member of a list where f is largest. *)
+Lemma highest (T : choiceType) (f : T -> int) (l : seq T) : (0 < size l)%N ->
+  exists2 y, y \in l & {in l, forall z, f z <= f y}.
+Proof.
+elim: l => // x [|z l] IH _; first by exists x; rewrite ?inE // => y; rewrite inE => /eqP->.
+have [y yl le] := IH isT; have [xy|yx] := leP (f x) (f y).
+  by exists y => [|u]; rewrite inE ?yl ?orbT // => /predU1P[->|/le].
+exists x => [|u]; rewrite inE ?eqxx // => /predU1P[->//|/le le_u].
+exact: le_trans le_u (ltW yx).
+Qed.
