@@ -15,7 +15,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums.
+From Sparsegate Require Import privacy sums programs.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -24,25 +24,8 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-Section Mass.
+Section Injections.
 Context {R : realType} {T U : choiceType}.
-
-Lemma dlet_mass (mu : {distr T / R}) (f : T -> {distr U / R}) :
-  psum mu = 1 -> (forall x, psum (f x) = 1) -> psum (\dlet_(x <- mu) f x) = 1.
-Proof.
-move=> mu1 f1; have E x : psum (fun y => mu x * f x y) = mu x by rewrite psumZ // f1 mulr1.
-rewrite (eq_psum (F2 := fun y => psum (fun x => mu x * f x y))); last by move=> y; rewrite dletE.
-rewrite -psum_swap.
-- by under eq_psum do rewrite E.
-- by move=> x; apply: summableZ; apply: summable_mu.
-- by apply: eq_summable (summable_mu mu) => x; rewrite E.
-Qed.
-
-Lemma dunit_mass (x : T) : psum (dunit x : {distr T / R}) = 1.
-Proof.
-rewrite (psum_point (x := x)) ?dunit1E ?eqxx ?normr1 // => y.
-by rewrite dunit1E eq_sym => /negbTE ->.
-Qed.
 
 Lemma psum_inj_le (f : U -> R) (h : T -> U) :
   injective h -> summable f -> psum (fun x => f (h x)) <= psum f.
@@ -52,7 +35,7 @@ rewrite -(big_map h xpredT (fun y => `|f y|)).
 by apply: gerfinseq_psum => //; rewrite map_inj_uniq.
 Qed.
 
-End Mass.
+End Injections.
 
 Section Draws.
 Context {R : realType} {A : choiceType} {I : eqType}.
@@ -64,8 +47,8 @@ Fixpoint draws mu r : {distr (seq A) / R} :=
 
 Lemma draws_mass mu r : (forall i, psum (mu i) = 1) -> psum (draws mu r) = 1.
 Proof.
-move=> mu1; elim: r => [|i r IH] /=; first exact: dunit_mass.
-apply: dlet_mass => // z; apply: dlet_mass => // s; exact: dunit_mass.
+move=> mu1; elim: r => [|i r IH] /=; first exact: dunit_mass_one.
+apply: dlet_mass_one => // z; apply: dlet_mass_one => // s; exact: dunit_mass_one.
 Qed.
 
 Lemma draws_cons mu i r z s : draws mu (i :: r) (z :: s) = mu i z * draws mu r s.

@@ -19,7 +19,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace independent.
+From Sparsegate Require Import privacy sums programs laplace independent.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -47,7 +47,7 @@ Qed.
 
 Lemma laplace_answer_mass a (q : int) : 0 < a -> psum (laplace_answer a q) = 1.
 Proof.
-by move=> a0; apply: dlet_mass => [|z]; [apply: laplace_sums_to_one | apply: dunit_mass].
+by move=> a0; apply: dlet_mass_one => [|z]; [apply: laplace_sums_to_one | apply: dunit_mass_one].
 Qed.
 
 Lemma laplace_answers_mass a q : 0 < a -> psum (laplace_answers a q) = 1.

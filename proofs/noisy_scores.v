@@ -30,7 +30,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace independent laplace_mechanism.
+From Sparsegate Require Import privacy sums programs laplace independent laplace_mechanism.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -100,14 +100,14 @@ Definition noisy_release a c q : {distr (seq (I * int)) / R} :=
 
 Theorem noisy_selection_sums_to_one a c q : 0 < a -> psum (noisy_selection a c q) = 1.
 Proof.
-move=> a0; apply: dlet_mass => [|y]; first exact: laplace_answers_mass.
-by apply: dlet_mass => [|u]; [apply: ties_mass | apply: dunit_mass].
+move=> a0; apply: dlet_mass_one => [|y]; first exact: laplace_answers_mass.
+by apply: dlet_mass_one => [|u]; [apply: ties_mass | apply: dunit_mass_one].
 Qed.
 
 Theorem noisy_release_sums_to_one a c q : 0 < a -> psum (noisy_release a c q) = 1.
 Proof.
-move=> a0; apply: dlet_mass => [|y]; first exact: laplace_answers_mass.
-by apply: dlet_mass => [|u]; [apply: ties_mass | apply: dunit_mass].
+move=> a0; apply: dlet_mass_one => [|y]; first exact: laplace_answers_mass.
+by apply: dlet_mass_one => [|u]; [apply: ties_mass | apply: dunit_mass_one].
 Qed.
 
 Definition selected_share (monotonic : bool) c := if monotonic then c else c.*2.

@@ -16,7 +16,7 @@ From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace independent laplace_mechanism noisy_scores.
+From Sparsegate Require Import privacy sums programs laplace independent laplace_mechanism noisy_scores.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -171,7 +171,7 @@ Qed.
 
 Lemma noisy_max_mass a (i0 : I) q : 0 < a -> psum (noisy_max a i0 q) = 1.
 Proof.
-by move=> a0; apply: dlet_mass => [|o]; [apply: noisy_selection_sums_to_one | apply: dunit_mass].
+by move=> a0; apply: dlet_mass_one => [|o]; [apply: noisy_selection_sums_to_one | apply: dunit_mass_one].
 Qed.
 
 Theorem report_noisy_max_is_private eps (D : int) monotonic touched (i0 : I) q (q' : {ffun I -> int}) :
