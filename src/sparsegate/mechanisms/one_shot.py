@@ -15,6 +15,10 @@ factor of exp(sum over the selected of (t - d_i) / b) at most. Monotonic scores:
 does t; or all lie between -Delta and 0, and t = 0. Thus t - d_i <= Delta, together c Delta / b = epsilon. In general
 t - d_i <= 2 Delta, together 2 c Delta / b = epsilon.
 
+Whole scores are put in the same order by geometric noise, ties at random: the whole part of an exponential variable is
+geometric, and its fraction is independent of that. This form of the theorem is checked by Coq.
+Machine-checked: `one_shot_sums_to_one`, `one_shot_selects`, `one_shot_is_private` (proofs/one_shot.v).
+
 The sign matters: with noise that is subtracted the items left behind pay, and there is no bound to how many they are.
 One score that moves alone costs as much as all, so this noise gains nothing where a person touches few scores; and a
 round of it is not bounded-range, so it gains nothing from a delta.
