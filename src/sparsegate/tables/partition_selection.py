@@ -23,7 +23,11 @@ any n. *Proof* of privacy.
 
 *Rounding.* The coins are tossed with numbers k(n) / 2**b, from the same recursion with e^a rounded down, e^-a rounded
 up, and each k(n) rounded down. Rounding p(n) down keeps the second and third inequality of step 1, for p(n-1) as it was
-rounded; and d is many times 2**-b, so that the first holds, too. The theorem is then about the numbers that are used.
+rounded; and the first holds, too, since e^a rounded down to a multiple of 2**-b is not below 1, nor e^-a rounded up
+above it. The theorem is then about the numbers that are used.
+
+Machine-checked: `kept_labels_sum_to_one`, `partition_selection_is_private`, `partition_selection_is_optimal`,
+`rounded_partition_selection_is_private` (proofs/partition_selection.v).
 
 *The bar.* With h the least number for which pi(h) >= 1/2, s = N - h puts the even chance at N. A bar below h would need
 s < 0: it is refused, with h named. Nothing below s + 1 is ever kept, and nothing from s + f on is ever lost, for f the
