@@ -3,19 +3,21 @@
     Lee, Clifton 2014 stop after c ABOVE, but add nu ~ Lap(Delta/eps2), not Lap(2 c Delta/eps2), with
     eps1 = eps/4 and eps2 = 3 eps/4 ([algorithm_4]).
 
-    The pair of [no_cutoff.v] with t = c: on c BELOW and c ABOVE it loses at least c eps2 = 3c eps/4:
+    The pair of [no_cutoff.v] with t = c: on c BELOW and c ABOVE it loses at least c eps2 = 3c eps/4.
 
     - [algorithm_4_loss]: that bound.
-    - [algorithm_4_is_not_private]: from c = 2 on, in particular at c = 3 (9 eps/4), it is not eps-DP,
-      whatever eps > 0 is.
-    - [algorithm_4_upper_bound]: it is (1+6c) eps/4-DP, so a claim of some epsilon can be kept.
+    - [algorithm_4_explicit_pair]: from c = 2 on, in particular at c = 3 (9 eps/4), the pair is more
+      than e^eps apart, whatever eps > 0 is.
+    - [algorithm_4_upper_bound], [algorithm_4_loss_is_tight]: the loss is exactly (1+6c) eps/4: that
+      is enough, and nothing less.
+    - [algorithm_4_is_not_private]: so it is eps-DP for no cutoff c.
     - [algorithm_4_sums_to_one]: it is a whole law. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate rows no_cutoff.
+From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate rows no_cutoff tight_loss.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -44,10 +46,13 @@ Theorem algorithm_4_loss :
   algorithm_4 (crossed Delta T c) (block c c false true).
 Proof. by apply: crossed_loss => //; apply: complete_block. Qed.
 
-Theorem algorithm_4_is_not_private : (1 < c)%N -> refutable Delta eps algorithm_4.
+Theorem algorithm_4_explicit_pair : (1 < c)%N ->
+  neighbouring Delta (crossed Delta T c) (crossed' Delta T c) /\
+  expR eps * algorithm_4 (crossed' Delta T c) (block c c false true) <
+  algorithm_4 (crossed Delta T c) (block c c false true).
 Proof.
-move=> c_gt1; have [pos le] := algorithm_4_loss.
-apply: (refuted (crossed_neighbouring Delta T c) _ pos le).
+move=> c_gt1; have [pos le] := algorithm_4_loss; split; first exact: crossed_neighbouring.
+apply: lt_le_trans le; rewrite ltr_pmul2r // ltr_expR.
 rewrite mulrA ltr_pdivl_mulr ?ltr0n // mulrA mulrC ltr_pmul2r // -natrM ltr_nat.
 by rewrite mulnC; apply: leq_trans (_ : (3 * 2 <= _)%N); rewrite ?leq_mul2l.
 Qed.
@@ -62,6 +67,22 @@ apply: le_trans (general_transcript (closed_after id c) (fun=> T) (size v) Delta
 rewrite ler_wpmul2r // ler_expR /general_loss !le_minl; apply/orP; right; apply/orP; left.
 rewrite [leRHS]mulrDl mul1r ler_add2l -[3 * eps / 4]mulrA mulrA [_ * 3]mulrAC -natrM.
 by rewrite ler_pmul2r // ler_pmul2l ?ltr0n // ler_nat.
+Qed.
+
+Let exactly : (1 + 6 * c%:R) * (eps / 4) = eps / 4 + 2 * c%:R * (3 * eps / 4).
+Proof.
+rewrite mulrDl mul1r; congr (_ + _).
+by rewrite -[3 * eps / 4]mulrA [RHS]mulrA [_ * 3]mulrAC -(natrM R 2 3).
+Qed.
+
+Theorem algorithm_4_loss_is_tight eps' :
+  eps' < (1 + 6 * c%:R) * (eps / 4) -> refutable Delta eps' algorithm_4.
+Proof. by rewrite exactly; apply: general_loss_is_tight. Qed.
+
+Theorem algorithm_4_is_not_private : refutable Delta eps algorithm_4.
+Proof.
+apply: algorithm_4_loss_is_tight; rewrite mulrA ltr_pdivl_mulr ?ltr0n // mulrC ltr_pmul2r //.
+by rewrite -natrM -(natrD _ 1) ltr_nat ltnS; apply: leq_trans (_ : (6 * 1 <= _)%N); rewrite ?leq_mul2l.
 Qed.
 
 End Algorithm4.

@@ -234,7 +234,12 @@ def tight_epsilon(
 
 
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
-    """The supremum of the loss over all outcomes of a row with the given scales."""
+    """The supremum of the loss over all outcomes of a row with the given scales.
+
+    That a row like the standard one, without numeric answers, loses no less with a cutoff c and any number of
+    questions: Machine-checked: `general_loss_is_tight`, `monotonic_loss_is_tight`, `standard_loss_is_tight`
+    (proofs/tight_loss.v).
+    """
     if row.compared is Compared.ERROR_NOISE_OUTSIDE and row.released is Released.NOISY_ANSWER:
         rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"
         raise ParameterError("released", rule, row.key, "the tight loss of such a row is not known")

@@ -11,7 +11,7 @@ Of Alg. 1, eps and, monotonic, 3 eps/4. Machine-checked: `halves_gate_is_private
 Of Alg. 2, eps1 + eps2 and, monotonic, eps1 + eps2/2. Machine-checked: `dwork_roth_gate_sums_to_one`,
 `dwork_roth_gate_is_private`, `dwork_roth_gate_monotonic` (proofs/redrawn_gate.v).
 Of Alg. 3, not private. Machine-checked: `algorithm_3_is_not_private` (proofs/released_noise.v).
-Of Alg. 4, not private at its epsilon from c = 2 on. Machine-checked: `algorithm_4_is_not_private`
+Of Alg. 4, not private at its epsilon, whatever c. Machine-checked: `algorithm_4_is_not_private`
 (proofs/noise_not_scaled.v).
 Of Alg. 5, not private. Machine-checked: `algorithm_5_is_not_private` (proofs/no_query_noise.v).
 Of Alg. 6 and GPTT, not private. Machine-checked: `algorithm_6_is_not_private`, `gptt_is_not_private`

@@ -3,8 +3,9 @@
 On integers with discrete noise, as the rows run, for every epsilon, sensitivity and threshold.
 Alg. 3, (m+1) eps/(2c) for m BELOW and a number: Machine-checked: `algorithm_3_sums_to_one`, `algorithm_3_loss_grows`,
 `algorithm_3_is_not_private` (proofs/released_noise.v).
-Alg. 4, 3c eps/4 and more, (1+6c) eps/4 at most: Machine-checked: `algorithm_4_sums_to_one`, `algorithm_4_loss`,
-`algorithm_4_is_not_private`, `algorithm_4_upper_bound` (proofs/noise_not_scaled.v).
+Alg. 4, (1+6c) eps/4 and no less: Machine-checked: `algorithm_4_sums_to_one`, `algorithm_4_loss`,
+`algorithm_4_explicit_pair`, `algorithm_4_upper_bound`, `algorithm_4_loss_is_tight`, `algorithm_4_is_not_private`
+(proofs/noise_not_scaled.v).
 Alg. 5, zero against positive: Machine-checked: `algorithm_5_sums_to_one`, `algorithm_5_zero_against_positive`,
 `algorithm_5_monotonic`, `algorithm_5_is_not_private` (proofs/no_query_noise.v).
 Alg. 6, n eps/4 and more: Machine-checked: `algorithm_6_sums_to_one`, `algorithm_6_loss_grows`,
