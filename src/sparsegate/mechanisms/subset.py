@@ -28,6 +28,8 @@ Levels. Only the scores above s_c are sorted. The others are counted in levels o
 pass, and s_b is replaced by the top of its level; numbers within a level are in any order. The set that comes out is
 accepted with probability exp(-a (top of the level - lowest score in the set)) > exp(-WIDTH), which makes up for it.
 The last level has no end, but it is so deep that all sets together that reach it weigh exp(-64) at most.
+Machine-checked: `attempt_accepts`, `attempt_sums_to_one`, `attempt_may_end`, `subset_by_tiles`
+(proofs/subset_tiles.v).
 
 Exactness. Every decision compares a uniform real number with a probability: in floats with a proven error, and where
 that does not decide, with more digits and intervals. No float decides.

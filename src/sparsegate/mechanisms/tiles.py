@@ -8,6 +8,7 @@ is mostly a few hundred tiles around the classes that matter.
 
 The upper bounds hold whatever floats round: a draw in proportion to them, accepted with the ratio of weight to bound,
 is exact. The lower bounds, and with them where tiling stops, only decide how often a draw is accepted.
+Machine-checked: `rejection_law`, `rejection_ends` (proofs/rejection.v).
 """
 
 from __future__ import annotations
