@@ -1,7 +1,7 @@
 (** * HEADER *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From Sparsegate Require Import ledger_gates ledger.
+From Sparsegate Require Import ledger_gates ledger ledger_losses.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -53,8 +53,8 @@ move: E; case: e => [X|X|sp r|m X|m sp r|m|m j o|m j w|m|m|X] /= E.
 - apply: gate_event E _ => g' int; split; first exact: intend_grown int.
   by move=> y /is_closed shut; move: int; rewrite /intend_gate shut.
 - by apply: gate_event E _ => g'; case: (b) => // set_; split=> //; apply: settle_grown set_.
-- by apply: gate_event E _ => g' /void_known ->.
-- by apply: gate_event E _ => g' [<-].
+- by apply: gate_event E _ => g' v; rewrite (void_known v); split=> [? ?|].
+- by apply: gate_event E _ => g' [<-]; split=> [? ?|].
 - move: E; rewrite /give_back; case F: (entry s m) => [? ? [//|] [|?|h]] //; case: ifP => // _ [<-].
   rewrite entry_put; case: (n =P m) => // eq_nm; move: F; rewrite -eq_nm at_n => -[? ? ? ?]; subst.
   by exists (Some (unused h)), h; split.
@@ -80,8 +80,88 @@ Theorem refunded_gate_is_silent b es es' n k x y g :
   exists g', [/\ entry (run (create b) (es ++ es')) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
 Proof.
 move=> at_n; rewrite /run foldl_cat -!/(run _ _); have s_ok := run_sound es (create_sound b).
-apply: run_later s_ok at_n _; have lt : (n < size (lines (run (create b) es)))%N by apply: entry_in; rewrite at_n.
+apply: run_later (s_ok) (at_n) _; have lt : (n < size (lines (run (create b) es)))%N by apply: entry_in; rewrite at_n.
 have := s_ok.2 n lt; rewrite at_n; case: ifP => _; first by case/and3P=> bec _ _; rewrite /closed bec.
 by case=> _ /= [_ _ _ /(_ y erefl) []].
 Qed.
 
+(** ** Why the guard of [settle] is needed
+
+    A gate looks through while the ask that could be its last is under way. Let whoever looks then give back, and let
+    the outcome be written all the same: a BELOW opens the gate again. Epsilon 1 is used, and 1/2 is counted. *)
+
+Definition unsafe_apply e s := if e is Settle n k o then at_gate n (fun _ => settle_gate k o) s else apply e s.
+Definition unsafe_run s es := foldl (fun s e => odflt s (unsafe_apply e s)) s es.
+
+Definition half : rat := 2%:R^-1.
+Lemma half_ge0 : 0 <= half. Proof. by []. Qed.
+Definition watched := laplace_monotonic_gate 1 None half_ge0 half_ge0.
+
+Lemma floor_int (z : int) : floor z%:~R = z.
+Proof. by rewrite /floor numq_int denq_int divz1. Qed.
+
+Lemma rounded_to_whole p x (z : int) : p != 0 -> x * p = z%:~R -> rounded_to p x = x.
+Proof. by move=> p_neq0 whole; rewrite /rounded_to whole floor_int -whole mulfK. Qed.
+
+Lemma rounded_to_half n : rounded_to (10%:R ^+ n.+1) half = half.
+Proof.
+apply: (@rounded_to_whole _ _ (5%:Z * 10%:Z ^+ n)); first by rewrite expf_neq0.
+have ten : half * 10%:R = 5%:R by [].
+by rewrite exprS mulrA ten rmorphM rmorphX.
+Qed.
+
+Lemma unused_lost : unused (Gate watched [:: intended] false true) = half.
+Proof.
+rewrite /unused; have -> : epsilon watched - cost (Gate watched [:: intended] false true) = half by apply/eqP.
+exact: rounded_to_half.
+Qed.
+
+Definition one g b := Ledger 1 [:: Line SPEND (epsilon watched) b (Holds g)] 0.
+Definition with_asks asks := Gate watched asks false true.
+
+Lemma unsafe_open : unsafe_apply (OpenGate watched true) (create 1) = Some (one (with_asks [::]) None).
+Proof. by rewrite /= /open_gate /charge /spent big_nil. Qed.
+
+Lemma unsafe_intend l b : ~~ closed (with_asks l) ->
+  unsafe_apply (Intend 0) (one (with_asks l) b) = Some (one (with_asks (rcons l intended)) b).
+Proof. by rewrite /= /intend /at_gate /= /intend_gate => /negbTE ->. Qed.
+
+Lemma unsafe_settled l k o b : (k < size l)%N -> nth intended l k = intended ->
+  unsafe_apply (Settle 0 k o) (one (with_asks l) b) = Some (one (with_asks (set_nth intended l k (Some o, Some o))) b).
+Proof. by move=> lt is_open; rewrite /= /at_gate /= /settle_gate /= lt is_open eqxx. Qed.
+
+Lemma give_back_one g : closed g -> refunds g -> 0 < unused g ->
+  give_back 0 (one g None) = Some (one g (Some (unused g))).
+Proof.
+move=> shut ref some; rewrite /give_back; have -> : entry (one g None) 0 = Line SPEND (epsilon watched) None (Holds g).
+  by [].
+by rewrite shut ref some.
+Qed.
+
+Lemma unsafe_look : unsafe_apply (GiveBack 0) (one (with_asks [:: intended]) None) =
+  Some (one (with_asks [:: intended]) (Some half)).
+Proof. by rewrite -[in RHS]unused_lost; apply: give_back_one => [//|//|]; rewrite unused_lost. Qed.
+
+Definition attack := [:: OpenGate watched true; Intend 0; GiveBack 0; Settle 0 0 false;
+  Intend 0; Settle 0 1 false; Intend 0; Settle 0 2 true].
+
+Lemma unsafe_step e s s' es : unsafe_apply e s = Some s' -> unsafe_run s (e :: es) = unsafe_run s' es.
+Proof. by move=> E; rewrite /unsafe_run [foldl _ s _]/= E. Qed.
+
+Lemma attack_ends : unsafe_run (create 1) attack =
+  one (with_asks [:: (Some false, Some false); (Some false, Some false); (Some true, Some true)]) (Some half).
+Proof.
+pose no : ask := (Some false, Some false).
+rewrite (unsafe_step _ unsafe_open).
+rewrite (unsafe_step _ (@unsafe_intend [::] None isT)) (unsafe_step _ unsafe_look).
+rewrite (unsafe_step _ (@unsafe_settled [:: intended] 0 false (Some half) isT erefl)).
+rewrite (unsafe_step _ (@unsafe_intend [:: no] (Some half) isT)).
+rewrite (unsafe_step _ (@unsafe_settled [:: no; intended] 1 false (Some half) isT erefl)).
+rewrite (unsafe_step _ (@unsafe_intend [:: no; no] (Some half) isT)).
+rewrite (unsafe_step _ (@unsafe_settled [:: no; no; intended] 2 true (Some half) isT erefl)).
+reflexivity.
+Qed.
+
+Theorem unguarded_settle_undercounts :
+  spent (unsafe_run (create 1) attack) = half /\ loss_of (unsafe_run (create 1) attack) = 1.
+Proof. by rewrite attack_ends /spent /loss_of !big_nat1; split; apply/eqP; vm_compute. Qed.
