@@ -109,6 +109,7 @@ Definition charged e : rat := match e with
 Definition loss_of_line l := match paid_for l with Nothing => 0 | Gave x => x | Holds g => worst_of ever g end.
 Definition loss_of s := \sum_(restored s <= n < size (lines s)) loss_of_line (entry s n).
 Definition net_since s := \sum_(restored s <= n < size (lines s)) net (entry s n).
+Definition charged_since s := \sum_(restored s <= n < size (lines s)) amount (entry s n).
 
 Definition good (l : line) := 0 <= amount l /\
   match paid_for l with
@@ -142,14 +143,18 @@ Proof. by case=> le _; rewrite /spent (big_cat_nat _ _ _ _ le). Qed.
 
 (** What every event keeps; [x] is what it charges. *)
 Definition step s s' (x : rat) := [/\ sound s', restored s' = restored s, old s' = old s,
-  net_since s' <= net_since s + x & budget s <= budget s'] /\ 0 <= x /\ (x = 0 \/ spent s + x <= budget s).
+  net_since s' <= net_since s + x & budget s <= budget s'] /\
+  [/\ 0 <= x, charged_since s' = charged_since s + x & x = 0 \/ spent s + x <= budget s].
 
-Lemma put_step s n l : sound s -> (n < size (lines s))%N ->
+Lemma put_step s n l : sound s -> (n < size (lines s))%N -> amount l = amount (entry s n) ->
   (if restored_after s n then frozen l /\ net l = net (entry s n) else good l /\ net l <= net (entry s n)) ->
   step s (put s n l) 0.
 Proof.
-move=> [le ok] lt new; split; last by split; [|left].
-have size_l := size_put l lt; split=> //.
+move=> [le ok] lt same new; have size_l := size_put l lt; split; last first.
+  split=> //; last by left.
+  rewrite addr0 /charged_since size_l; apply: eq_big_nat => m _; rewrite entry_put.
+  by case: (m =P n) => // ->.
+split=> //.
 - split=> [|m]; rewrite size_l // => lt_m; rewrite entry_put.
   case: (m =P n) => [->|_]; last exact: ok lt_m.
   by move: new; rewrite /restored_after /=; case: ifP => _ [].
@@ -161,9 +166,13 @@ Qed.
 
 Lemma charge_step k x u s s' : sound s -> good (Line k x None u) -> charge k x u s = Some s' -> step s s' x.
 Proof.
-move=> [le ok] new; rewrite /charge; case: ifP => // /andP[x_ge0 fits] [<-]; split; last by split; [|right].
+move=> [le ok] new; rewrite /charge; case: ifP => // /andP[x_ge0 fits] [<-].
 have entry_new m : (m < size (lines s))%N -> nth no_line (rcons (lines s) (Line k x None u)) m = entry s m.
   by move=> lt; rewrite nth_rcons lt.
+split; last first.
+  split=> //; last by right.
+  rewrite /charged_since /= size_rcons big_nat_recr //= {2}/entry /= nth_rcons ltnn eqxx /=; congr (_ + _).
+  by apply: eq_big_nat => m /andP[_ lt]; rewrite /entry /= entry_new.
 split=> //.
 - split=> [|m]; rewrite /= size_rcons; first exact: leqW.
   rewrite ltnS leq_eqVlt => /orP[/eqP-> | lt]; last by rewrite /entry /= entry_new //; apply: ok.
@@ -181,7 +190,7 @@ Proof.
 move=> s_ok; rewrite /at_gate; case E: (entry s n) => [k x b [|y|g]] //=.
 case F: (f b g) => [g'|] //= [<-] /(_ k x b g g' F) [keeps_frozen keeps_good].
 have lt : (n < size (lines s))%N by apply: entry_in; rewrite E.
-apply: put_step => //; have := s_ok.2 n lt; rewrite E.
+apply: put_step => //; rewrite ?E //; have := s_ok.2 n lt; rewrite E.
 by case: ifP => _ h; split=> //; [apply: keeps_frozen | apply: keeps_good].
 Qed.
 
@@ -190,7 +199,7 @@ Proof.
 move=> s_ok; rewrite /give_back; case E: (entry s n) => [k x [//|] [|y|g]] //.
 case: ifP => // /and4P[is_closed _ fresh some] [<-].
 have lt : (n < size (lines s))%N by apply: entry_in; rewrite E.
-apply: put_step => //; have := s_ok.2 n lt; rewrite (negbTE fresh) E => -[/= x_ge0 [ok le paid _]].
+apply: put_step => //; rewrite ?E //; have := s_ok.2 n lt; rewrite (negbTE fresh) E => -[/= x_ge0 [ok le paid _]].
 split; last by rewrite /net /given_back /= subr0 ler_subl_addr ler_addl ltW.
 by split=> //=; split=> // y [<-]; split=> //; [exact: ltW | exact: unused_le].
 Qed.
@@ -201,7 +210,7 @@ Proof.
 move=> s_ok; rewrite /begin_release; case E: (entry s n) => [[] y [//|] [|//|//]] //=.
 case: ifP => // /and3P[x_ge0 le fresh] [<-] is_good.
 have lt : (n < size (lines s))%N by case: ltnP => // ge; move: E; rewrite /entry nth_default.
-apply: put_step => //; rewrite (negbTE fresh) E; split=> //.
+apply: put_step => //; rewrite ?E // (negbTE fresh); split=> //.
 by apply: is_good => //; apply: le_trans le.
 Qed.
 
@@ -237,7 +246,7 @@ move=> s_ok; case: e => [x|x|sp r|n x|n sp r|n|n k o|n k w|n|n|x] /= E.
     by rewrite /frozen /= ref ok.
   by split=> //; split=> // y /back_ok[].
 - exact: give_back_step E.
-- move: E; rewrite /raise_budget; case: ifP => // lt [<-]; split; last by split; [|left].
+- move: E; rewrite /raise_budget; case: ifP => // lt [<-]; split; last by split; [| rewrite addr0 | left].
   by split=> //; rewrite ?addr0 // ltW.
 Qed.
 
@@ -246,7 +255,7 @@ Qed.
 Lemma step_spent s s' x : sound s -> step s s' x ->
   spent s' <= spent s + x /\ (spent s <= budget s -> spent s' <= budget s').
 Proof.
-move=> s_ok [[s'_ok _ same le_net le_budget] [x_ge0 fits]].
+move=> s_ok [[s'_ok _ same le_net le_budget] [x_ge0 _ fits]].
 have le : spent s' <= spent s + x by rewrite !spent_split // same -addrA ler_add2l.
 split=> // within; apply: le_trans le_budget; apply: le_trans le _.
 by case: fits => [->|//]; rewrite addr0.
@@ -255,7 +264,7 @@ Qed.
 Lemma after_step s e : sound s -> exists x, step s (after s e) x.
 Proof.
 move=> s_ok; rewrite /after; case E: (apply e s) => [s'|] /=; first by exists (charged e); apply: apply_step.
-by exists 0; split; [split=> //; rewrite addr0 | split=> //; left].
+by exists 0; split; [split=> //; rewrite addr0 | split=> //; [rewrite addr0 | left]].
 Qed.
 
 Lemma run_sound s es : sound s -> sound (run s es).

@@ -61,6 +61,13 @@ move: E; case: e => [X|X|sp r|m X|m sp r|m|m j o|m j w|m|m|X] /= E.
 - by move: E; rewrite /raise_budget; case: ifP => // _ [<-].
 Qed.
 
+Lemma refunded_is_closed s n k x y g : sound s -> entry s n = Line k x (Some y) (Holds g) -> closed g.
+Proof.
+move=> s_ok at_n; have lt : (n < size (lines s))%N by apply: entry_in; rewrite at_n.
+have := s_ok.2 n lt; rewrite at_n; case: ifP => _; first by case/and3P=> bec _ _; rewrite /closed bec.
+by case=> _ /= [_ _ _ /(_ y erefl) []].
+Qed.
+
 Lemma run_later s es n k x y g : sound s -> entry s n = Line k x (Some y) (Holds g) -> closed g ->
   exists g', [/\ entry (run s es) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
 Proof.
@@ -68,10 +75,7 @@ elim: es s g => [|e es IH] s g s_ok at_n shut /=; first by exists g.
 have [z [[s'_ok _ _ _ _] _]] := after_step e s_ok; move: s'_ok; rewrite /after.
 case E: (apply e s) => [s'|] /= s'_ok; last exact: IH at_n shut.
 have [b' [g1 [at_n' _ /(_ y erefl) [eq_b same]]]] := apply_later s_ok E at_n; rewrite eq_b in at_n'.
-have lt : (n < size (lines s'))%N by apply: entry_in; rewrite at_n'.
-have shut1 : closed g1.
-  have := s'_ok.2 n lt; rewrite at_n'; case: ifP => _; first by case/and3P=> bec _ _; rewrite /closed bec.
-  by case=> _ /= [_ _ _ /(_ y erefl) []].
+have shut1 : closed g1 := refunded_is_closed s'_ok at_n'.
 by have [g' [? ? ?]] := IH _ _ s'_ok at_n' shut1; exists g'; split=> //; rewrite -same.
 Qed.
 
@@ -80,9 +84,7 @@ Theorem refunded_gate_is_silent b es es' n k x y g :
   exists g', [/\ entry (run (create b) (es ++ es')) n = Line k x (Some y) (Holds g'), known g' = known g & closed g'].
 Proof.
 move=> at_n; rewrite /run foldl_cat -!/(run _ _); have s_ok := run_sound es (create_sound b).
-apply: run_later (s_ok) (at_n) _; have lt : (n < size (lines (run (create b) es)))%N by apply: entry_in; rewrite at_n.
-have := s_ok.2 n lt; rewrite at_n; case: ifP => _; first by case/and3P=> bec _ _; rewrite /closed bec.
-by case=> _ /= [_ _ _ /(_ y erefl) []].
+exact: run_later (s_ok) (at_n) (refunded_is_closed s_ok at_n).
 Qed.
 
 (** ** Why the guard of [settle] is needed
