@@ -1,29 +1,22 @@
 (** * The ledger's filter
 
-    The transitions of [ledger/ledger.py], [service/gate_store.py] and [service/gates.py] as functions on lists, named
-    as they are there. [apply e s] is [None] where the code refuses; [run s es] is the state after a list of events, in
-    which those that are refused change nothing. Each event is one transaction (crashes, several processes and backups:
+    The transitions of [ledger/ledger.py] and [service/gate_store.py] as functions on lists, named as they are there.
+    [apply e s] is [None] where the code refuses; [run s es] is the state after a list of events, in which those that
+    are refused change nothing. Each event is one transaction (several of them in one, crashes, processes and backups:
     ledger_crashes.v).
 
-    - A [spec] is the law of a gate: its epsilon, the loss L(m, k) of a transcript of m BELOW and k ABOVE, and when it
-      is through. All that is asked of it: what is admitted costs at most epsilon, whatever the asks without an outcome
-      come to, and taking an outcome back opens no gate. ledger_gates.v has the gates of the code.
-    - An ask is a pair: the outcome in its row now, and the outcome that its row ever held. The second is what the
-      outside may know: whoever sees more than the code lets them see every outcome from its commit on.
     - A [line] is an entry of the ledger joined with what the other tables say of its number: what it gave back (a key
-      of the table refunds, so at most once), and what it paid for.
-    - [spent s]: what is realised and reserved, less what went back. [loss_of s]: the loss of all that has left, gates
-      at the worst completion of their asks without an outcome.
+      of the table refunds, so at most once), and what it paid for: nothing yet, a release, or a gate.
+    - [spent s]: what is realised and reserved, less what went back.
+    - [loss_of s]: the loss of all that has left: what releases were charged, and gates at the worst completion of their
+      asks without an outcome ([worst_of ever]).
 
-    Proved, for every list of events: [spent] is within the budget ([spent_within_budget]); what has left costs at most
-    what is counted ([released_is_counted]), and the loss of a gate bounds every transcript that agrees with what is
-    known ([loss_bounds_every_transcript]); what goes back is at most the charge less what was realised
-    ([refund_is_unused]); a gate that gave back gives nothing back again, is closed and says nothing more, whatever
-    happens ([refunded_gate_is_silent]).
+    For every list of events [spent] is within the budget ([spent_within_budget]), and what has left costs at most what
+    is counted ([released_is_counted]).
 
-    Beside the code: amounts are epsilons (deltas add likewise, and never go back). Rows are never removed (compaction
-    keeps the counters, which are counts of rows here). Quotas only refuse more. What somebody gives back by hand is
-    not among the events: it is theirs to justify. *)
+    Beside the code: amounts are epsilons (deltas add likewise, and never go back). A release counts as made once its
+    charge is written. A gate in the memory of one process is one whose every ask is settled at once. Quotas only refuse
+    more. What somebody gives back by hand, without a gate, is not among the events: it is theirs to justify. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From Sparsegate Require Import ledger_gates.
@@ -60,7 +53,8 @@ Definition open_gate sp refund s := charge SPEND (epsilon sp) (Holds (Gate sp [:
 Definition begin_release n u x s :=
   let l := entry s n in
   if l is Line RESERVE _ None Nothing then
-    if [&& 0 <= x, x <= amount l & ~~ restored_after s n] then Some (put s n (Line RESERVE (amount l) None u)) else None
+    if [&& 0 <= x, x <= amount l & ~~ restored_after s n] then Some (put s n (Line RESERVE (amount l) None u))
+    else None
   else None.
 
 Definition at_gate n (step : option rat -> gate -> option gate) s :=
@@ -120,7 +114,8 @@ Definition good (l : line) := 0 <= amount l /\
   end.
 
 (** Of before a restoring: nothing of it answers or goes back. *)
-Definition frozen (l : line) := if paid_for l is Holds g then [&& because g, ~~ refunds g & remembered (asks g)] else true.
+Definition frozen (l : line) :=
+  if paid_for l is Holds g then [&& because g, ~~ refunds g & remembered (asks g)] else true.
 
 Definition sound s := (restored s <= size (lines s))%N /\
   forall n, (n < size (lines s))%N -> if restored_after s n then frozen (entry s n) : Prop else good (entry s n).

@@ -1,4 +1,17 @@
-(** * HEADER *)
+(** * What has left is counted, whatever happens
+
+    Of the worlds of ledger_crashes.v, after any list of events of any number of processes ([history b es]):
+
+    - [released_is_counted_after_crashes]: [loss_outside] is at most what the ledger on disk counts;
+    - [released_is_within_largest_budget]: and at most the largest budget that there was;
+    - [spent_within_budget_after_crashes]: what is counted is within the budget, unless somebody who restored a backup
+      stated more than was left;
+    - [answers_that_left_are_counted]: every answer that left is one of those whose loss is counted, in the ledger that
+      it came from;
+    - [refunded_gate_is_silent_everywhere]: until a backup is restored, a gate that gave back gives nothing back again,
+      and the outside learns nothing more from it, whichever processes write, crash and resume.
+
+    [answer_leaves] and [crash_takes_the_answer_along] show that answers do leave, and are lost. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From Sparsegate Require Import ledger_gates ledger ledger_losses ledger_refunds ledger_crashes.

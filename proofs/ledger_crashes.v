@@ -1,4 +1,20 @@
-(** * HEADER *)
+(** * The ledger through crashes, with several processes, and from backups
+
+    A [world] has the ledger on [disk], at most one transaction that is being written, under the one write lock
+    ([ledger/group_commit.py]: several pieces, each of which is done or refused, committed together or not at all), what
+    the callers of each process have got back, the answers that have left, ledgers that were lost, and backups.
+
+    - [Begin], [Piece], [Commit], [Abort]: a transaction. What a piece gives its caller is [handed] out at the commit.
+      Who settles an ask holds an intent that is on disk, and settles it once.
+    - [Leave]: an answer goes out; its outcome is on disk. [Again]: a stored one goes out again, by any process.
+    - [Crash p]: process p forgets all, and its transaction is undone. A crash between the commit and the handing out is
+      a [Commit] and then a [Crash]. To resume is to go on: all else is read from the disk.
+    - [Restore]: from any backup, with servers stopped ([ledger/backup.py]). One entry charges at least what was charged
+      since, if that is stated, or all that is left if no ledger ever had a larger budget than the backup's. Other
+      statements are refused here: they are the owner's to make rightly.
+
+    [loss_outside w]: the loss of all that has left, from this ledger and from those that were lost. This file keeps the
+    [sums]; the theorems are in ledger_answers.v. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From Sparsegate Require Import ledger_gates ledger ledger_refunds.

@@ -1,4 +1,20 @@
-(** * Gates HEADER *)
+(** * Gates as the service keeps them
+
+    What [service/gates.py] and the rows of [service/gate_store.py] hold of a gate, and what can happen to it.
+
+    - A [spec] is the law of a gate: its epsilon, the loss L(m, k) of a transcript of m BELOW and k ABOVE, and when it
+      is [through]. All that is asked of it: what is admitted costs at most epsilon, whatever the asks without an
+      outcome come to, and taking an outcome back opens no gate. ledger_losses.v has those of the code, and so shows that there
+      are any.
+    - An [ask] is a pair: the outcome that its row holds [now], and the outcome that it [ever] held. The second is what
+      the outside may know: we let it see every outcome from its commit on, though the code lets it out later, if ever.
+    - [worst_of col g]: the largest L over all ways to complete the asks that have no outcome; [cost] is that of the
+      rows, at most epsilon, and [unused] what the gate gives back, rounded down to twelve decimal places.
+    - [intend_gate], [settle_gate], [void_gate], [close_gate]: [Tally.after], [GateStore.void] and [GateStore.close].
+
+    [loss_bounds_every_transcript]: a transcript that agrees with all that is known costs at most [worst_of ever].
+
+    Beside the code: counters are counts of rows here, and rows are never removed (compaction keeps the counters). *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 
@@ -193,7 +209,8 @@ rewrite /void_gate; case: ifP => // lt [<-] ok; split=> //=.
   case E: (now (nth intended (asks g) k)) => [[]|] /=; rewrite ?addn0 ?subn0 ?addn1 ?subn1.
   + case: said (pos (Some true)) => [|a] pos_a; first by rewrite E eqxx in pos_a; have := pos_a isT.
     by move=> /void_above ->; rewrite orbT.
-  + case: (said now (Some false)) (pos (Some false)) => [|b] pos_b; first by rewrite E eqxx in pos_b; have := pos_b isT.
+  + case: (said now (Some false)) (pos (Some false)) => [|b] pos_b.
+      by rewrite E eqxx in pos_b; have := pos_b isT.
     by move=> /void_below ->; rewrite orbT.
   + by move=> ->; rewrite orbT.
 - by split=> // ->; rewrite orbT.
@@ -244,7 +261,6 @@ have fewer o : (said ever (Some o) (asks g) <= count (pred1 o) t)%N.
   apply: leq_add; last by apply: IH => // k; apply: (agrees k.+1).
   by case: (ever a) (agrees 0%N) => [c|//] /(_ c erefl) /= ->; case: (c); case: (o).
 have total : (count negb t + count id t = size (asks g))%N by rewrite -same addnC count_predC.
-have -> : count negb t = count (pred1 false) t by apply: eq_count => -[].
 have := @worst_known (law g) _ _ (unsettled ever (asks g)) _ _ 0 (fewer false) (fewer true).
 rewrite said_total addn0; have -> : count (pred1 true) t = count id t by apply: eq_count => -[].
 have -> : count (pred1 false) t = count negb t by apply: eq_count => -[].

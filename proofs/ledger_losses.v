@@ -1,4 +1,25 @@
-(** * HEADER *)
+(** * The losses of the gates that the ledger holds
+
+    L(m, k) in closed form, as [mechanisms/bounds.py] has it for rows without numeric answers or gaps; that these bound
+    the ratios is the subject of laplace_gate.v, exponential_gate.v and two_sided_gate.v. With a share e1 for the
+    threshold and a rate r for each comparison,
+
+<<
+    Laplace, general:        min{ (m+k) r,  e1 + 2 k r,  e1 + 2 m r }
+    Laplace, monotonic:      max{ min(m r, e1 + k r),  min(k r, e1 + m r) }
+    exponential, general:    e1 + 2 k r,   m = 0: k r
+    exponential, monotonic:  e1 + k r,     m = 0: k r
+>>
+
+    and epsilon is e1 + 2 c r, or e1 + c r if monotonic. A gate is through when ABOVEs and asks without an outcome are c
+    ([cutoff_through]), or when the rarer answer, counted at the most that it can be, is c ([rarer_through], with
+    Laplace noise); and when as many were asked as are admitted, if that is limited.
+
+    [metered_losses_grow]: more answers cost more. [metered_losses_are_reserved]: no ask is admitted that could take the
+    cost beyond epsilon, whatever becomes of the asks without an outcome; so the theorems of ledger.v are about these.
+
+    Beside the code: a gate that is planned for few questions has other scales, and its epsilon is not e1 + c r; it is a
+    [spec] if its plan holds. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From Sparsegate Require Import ledger_gates.
@@ -189,22 +210,28 @@ Proof. by move=> /more2; apply: le_trans; apply: exponential_general_le. Qed.
 (** The gates of the code. The service's are monotonic. *)
 
 Definition laplace_monotonic_gate := @cutoff_gate eps_monotonic (laplace_monotonic e1 r) c most eps1_ge0
-  (fun m k => grown m k (@laplace_monotonic_grows e1 r r_ge0) laplace_monotonic0) laplace_monotonic0 laplace_monotonic_cutoff.
+  (fun m k => grown m k (@laplace_monotonic_grows e1 r r_ge0) laplace_monotonic0) laplace_monotonic0
+  laplace_monotonic_cutoff.
 
 Definition laplace_general_gate := @cutoff_gate eps_general (laplace_general e1 r) c most eps2_ge0
-  (fun m k => grown m k (@laplace_general_grows e1 r r_ge0) laplace_general0) laplace_general0 laplace_general_cutoff.
+  (fun m k => grown m k (@laplace_general_grows e1 r r_ge0) laplace_general0) laplace_general0
+  laplace_general_cutoff.
 
 Definition exponential_monotonic_gate := @cutoff_gate eps_monotonic (exponential_monotonic e1 r) c most eps1_ge0
-  (fun m k => grown m k (@exponential_monotonic_grows e1 r e1_ge0 r_ge0) exponential_monotonic0) exponential_monotonic0 exponential_monotonic_cutoff.
+  (fun m k => grown m k (@exponential_monotonic_grows e1 r e1_ge0 r_ge0) exponential_monotonic0) exponential_monotonic0
+  exponential_monotonic_cutoff.
 
 Definition exponential_general_gate := @cutoff_gate eps_general (exponential_general e1 r) c most eps2_ge0
-  (fun m k => grown m k (@exponential_general_grows e1 r e1_ge0 r_ge0) exponential_general0) exponential_general0 exponential_general_cutoff.
+  (fun m k => grown m k (@exponential_general_grows e1 r e1_ge0 r_ge0) exponential_general0) exponential_general0
+  exponential_general_cutoff.
 
 Definition two_sided_monotonic_gate := @two_sided_gate eps_monotonic (laplace_monotonic e1 r) c most eps1_ge0
-  (fun m k => grown m k (@laplace_monotonic_grows e1 r r_ge0) laplace_monotonic0) laplace_monotonic0 laplace_monotonic_rarer.
+  (fun m k => grown m k (@laplace_monotonic_grows e1 r r_ge0) laplace_monotonic0) laplace_monotonic0
+  laplace_monotonic_rarer.
 
 Definition two_sided_general_gate := @two_sided_gate eps_general (laplace_general e1 r) c most eps2_ge0
-  (fun m k => grown m k (@laplace_general_grows e1 r r_ge0) laplace_general0) laplace_general0 laplace_general_rarer.
+  (fun m k => grown m k (@laplace_general_grows e1 r r_ge0) laplace_general0) laplace_general0
+  laplace_general_rarer.
 
 Definition gates_of_the_code := [:: laplace_monotonic_gate; laplace_general_gate; exponential_monotonic_gate;
   exponential_general_gate; two_sided_monotonic_gate; two_sided_general_gate].

@@ -1,4 +1,12 @@
-(** * HEADER *)
+(** * What a gate gives back
+
+    Of the states of ledger.v, after any list of events:
+
+    - [refund_is_unused]: what goes back is at most the charge less the loss of all that has left;
+    - [refunded_gate_is_silent]: a gate that gave back gives nothing back again, is closed, and the outside learns
+      nothing more from it, whatever happens afterwards;
+    - [unguarded_settle_undercounts]: without the guard of [settle], which refuses an outcome to a gate that gave back,
+      there is a list of events after which epsilon 1 is used and 1/2 is counted. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From Sparsegate Require Import ledger_gates ledger ledger_losses.

@@ -48,6 +48,8 @@ the proof needs, and who sees to it:
   back nothing, and a charge whose gate is gone stays spent. A reserved charge that has given back serves no release.
 
 A release that is read again is a function of what was released.
+
+Machine-checked: `spent_within_budget`, `released_is_counted` (proofs/ledger.v).
 """
 
 from __future__ import annotations

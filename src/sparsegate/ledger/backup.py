@@ -11,14 +11,17 @@ would miss what is in the write-ahead log. It bears a mark, and is refused as a 
 3. every gate of before is closed for good, and gives nothing back.
 
 **Theorem.** If ``spent_since`` is at least the sum of what was charged since, or it is left out and the budget was not
-raised since, then all releases, before the backup, since, and after the restoring, are (epsilon, delta)-DP for the
-budget of the restored ledger. *Proof.* By the theorem of ``account`` it is enough that what is counted at the restoring
+raised since, then all releases, before the backup, since, and after the restoring, are (epsilon, delta)-DP for what the
+restored ledger counts, and for the largest budget that there was: that of the restored ledger, unless it was raised
+since and is not raised again. *Proof.* By the theorem of ``account`` it is enough that what is counted at the restoring
 is no less than what all releases and gates until then count, each with its charge, or as a closed gate with what its
 answers cost; and that nothing of before answers or goes back afterwards, which is rules 2 and 3. A gate that was open
 then may have answered since, which is within its charge; its counters lag behind, and by rule 3 they decide nothing.
 Let b be what the backup counts as spent, c what was charged since, r what went back since. What has to be counted is
 b + c - r, because the old ledger counted it. With ``spent_since`` >= c, b + c is counted. Without, the whole budget is,
-and the old ledger kept b + c - r within it. []
+and the old ledger kept b + c - r within it. What is counted may be more than the budget, as r is not taken off or the
+budget is the old one; then nothing is admitted until it is raised, and b + c - r was within the budget of its time. []
+Machine-checked: `spent_within_budget_after_crashes`, `released_is_within_largest_budget` (proofs/ledger_answers.v).
 
 What else a backup has forgotten: tokens that were revoked since let people in again, and the budget is what it was.
 """

@@ -7,7 +7,8 @@ key has one charge, one gate and one answer, whatever becomes of the turns (``lo
 
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
 it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
-written.
+written. A gate that gave back is closed for good and takes no outcome any more, in whichever process.
+Machine-checked: `refunded_gate_is_silent_everywhere` (proofs/ledger_answers.v).
 """
 
 from __future__ import annotations
@@ -228,6 +229,8 @@ class GateStore:
 
         A gate that gave back was through with this ask for an ABOVE, and must not open again: the ask stays lost. So
         does one that is ``late`` when the wait for other writers is over: it was told so, and undone.
+
+        Machine-checked: `refunded_gate_is_silent`, `unguarded_settle_undercounts` (proofs/ledger_refunds.v).
         """
         said = None if estimate is None else str(estimate)
 

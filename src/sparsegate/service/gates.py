@@ -20,6 +20,9 @@ that, tells nothing that is not paid for. *Proof.* What was released is the tran
 nothing in the places of the other u. Its probability is the sum over the 2**u ways to fill them, each of which has a
 loss of at most L(m + i, k + u - i), so its loss is at most the largest of these. The amount is a function of (m, k, u)
 and of public numbers, and goes back when no answer is on its way any more: it is a function of what has left. []
+
+So whatever crashes, and in whatever order processes write, what has left costs at most what the ledger counts.
+Machine-checked: `released_is_counted_after_crashes`, `answers_that_left_are_counted` (proofs/ledger_answers.v).
 """
 
 from __future__ import annotations
@@ -291,13 +294,19 @@ def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
 
 @lru_cache(maxsize=4096)
 def cost(tally: Tally) -> Fraction:
-    """What a gate has cost: an ask without an outcome counts as whichever is dearer."""
+    """What a gate has cost: an ask without an outcome counts as whichever is dearer.
+
+    Machine-checked: `loss_bounds_every_transcript` (proofs/ledger_gates.v).
+    """
     public, lost = law(tally.spec), tally.unsettled
     return max(public.spent([(tally.below + i, tally.above + lost - i)]) for i in range(lost + 1))
 
 
 def unused(tally: Tally) -> Fraction:
-    """What a gate would give back if it were closed now."""
+    """What a gate would give back if it were closed now: no more than its epsilon less its cost.
+
+    Machine-checked: `refund_is_unused` (proofs/ledger_refunds.v).
+    """
     return rounded_down(tally.spec.epsilon - cost(tally))
 
 
