@@ -14,6 +14,7 @@
     - [subset_selects]: exactly the sets of c items have a positive probability.
     - [loss_moves]: one person moves the loss of every set by at most 2 Delta, or Delta if monotonic.
     - [subset_is_private]: the set is eps-private at [subset_rate eps Delta monotonic].
+    - [subset_is_tight]: for c = 1, d = 2 it is eps'-private for no eps' < eps.
 
     Neighbours are symmetric ([moves_sym]), so this is both directions. c = d, where the code returns all items
     without a draw, is no exception: the only set is drawn. *)
@@ -147,3 +148,69 @@ by move=> S /=; rewrite opprK addrC distrC; apply: loss_moves => //; apply: ltW.
 Qed.
 
 End Subset.
+
+(** ** The constants are the best
+
+    One of two items, c = 1: with x the lead of the first, P[first] = 1 / (1 + e^(-2 a x)). The lead can move by 2 Delta,
+    or by Delta if monotonic, the exponent by eps. Where the first item is unlikely, so does its probability. *)
+Section Tight.
+Context {R : realType}.
+Implicit Types (q : bool -> R) (a x eps Delta : R).
+
+Let lead x : bool -> R := fun b => if b then x else 0.
+
+Lemma two_losses q b : loss q [set b] = q (~~ b) - q b.
+Proof.
+rewrite /loss (highest_is (i := ~~ b)) ?(lowest_is (i := b)) ?inE //; try by case: b.
+- by move=> j; rewrite inE => /eqP ->.
+- by move=> j; rewrite !inE; case: j b => [] [].
+Qed.
+
+Lemma two_sets a q : subset_mechanism a q 1%N [set true] = (1 + expR (- (a * (q true - q false)) *+ 2))^-1.
+Proof.
+rewrite /subset_mechanism exponentialE inE cards1 eqxx /total_weight.
+have -> : sets_of (I := bool_finType) 1%N = [set [set true]; [set false]].
+  by apply/setP=> S; rewrite !inE; apply/cards1P/orP => [[[] ->]|[/eqP|/eqP] ->]; [left|right|exists true|exists false].
+rewrite big_setU1 ?big_set1 /=; last by rewrite inE (inj_eq set1_inj).
+rewrite !two_losses /= !opprB; set u := a * (q true - q false).
+have -> : a * (q false - q true) = - u by rewrite /u -mulrN opprB.
+have -> : expR u + expR (- u) = expR u * (1 + expR (- u *+ 2)).
+  by rewrite mulr2n expRD mulrDr mulr1 mulrA expRxMexpNx_1 mul1r.
+by rewrite invfM mulrA divff ?mul1r // gt_eqF ?expR_gt0.
+Qed.
+
+Theorem subset_is_tight monotonic eps eps' Delta : 0 < eps -> 0 < Delta -> eps' < eps ->
+  exists q q' : bool -> R, moves monotonic Delta q q' /\
+  ~ within eps' (subset_mechanism (subset_rate eps Delta monotonic) q 1%N)
+                (subset_mechanism (subset_rate eps Delta monotonic) q' 1%N).
+Proof.
+move=> e0 D0 lt; set a := subset_rate eps Delta monotonic.
+have s0 : 0 < @sides R monotonic by apply: sides_gt0.
+have a2 : a * (sides monotonic * Delta) *+ 2 = eps.
+  by rewrite /a selection_rateK // -mulr_natr mulfVK // pnatr_eq0.
+have a0 : 0 < a.
+  by rewrite /a divr_gt0 // !mulr_gt0 // ltr0n.
+have g0 : 0 < 1 - expR (eps' - eps) by rewrite subr_gt0 expR_lt1 subr_lt0.
+pose u := expR eps' / (1 - expR (eps' - eps)).
+have u0 : 0 < u by rewrite divr_gt0 ?expR_gt0.
+have [x ux] : exists x, expR (- (a * x) *+ 2) = u.
+  exists (- ln u / a / 2); rewrite -mulrN -!mulNr opprK -mulr_natr !mulrA mulfVK ?pnatr_eq0 //.
+  by rewrite mulrC mulrA mulVf ?mul1r ?lnK ?posrE // gt_eqF.
+pose q := lead x; pose q' : bool -> R := fun b => if b then x + Delta else if monotonic then 0 else - Delta.
+exists q', q; split.
+  rewrite /q /q' /moves; case: (monotonic) => /=.
+    by right=> -[]; rewrite ?ler_addl ?lexx ?(ltW D0) ?add0r //.
+  by move=> []; rewrite ?subr0 ?[x + _]addrC ?addrK ?normrN ger0_norm // ltW.
+have lead' : q' true - q' false = x + sides monotonic * Delta.
+  rewrite /q' /sides; case: (monotonic); rewrite ?subr0 ?mul1r // opprK -addrA.
+  by rewrite mulrDl mul1r.
+move/(_ [set true]); rewrite !two_sets lead' /q /lead subr0 ux.
+rewrite mulrDr opprD mulrnDl expRD ux [- (a * (sides _ * _)) *+ 2]mulNrn a2.
+have P0 : 0 < 1 + u * expR (- eps) by exact: addr_gt0 ltr01 (mulr_gt0 u0 (expR_gt0 _)).
+have Q0 : 0 < 1 + u by exact: addr_gt0 ltr01 u0.
+rewrite ler_pdivl_mulr // ler_pdivr_mull // mulrDl mul1r -mulrA -expRD [- eps + _]addrC.
+have -> : expR eps' = u * (1 - expR (eps' - eps)) by rewrite /u mulfVK // gt_eqF.
+by rewrite mulrBr mulr1 subrK ger_addr ler10.
+Qed.
+
+End Tight.

@@ -14,7 +14,8 @@ everything.) The constants are the best: for c = 1, d = 2 the odds are exp(2 a (
 2 Delta, or by Delta if monotonic: they move by exp(epsilon), and where one of the two is unlikely, so does its
 probability. What is released is the SET, sorted by label: an order of drawing would tell more.
 
-Machine-checked: `loss_moves`, `subset_sums_to_one`, `subset_selects`, `subset_is_private` (proofs/subset.v).
+Machine-checked: `loss_moves`, `subset_sums_to_one`, `subset_selects`, `subset_is_private`, `subset_is_tight`
+(proofs/subset.v).
 
 Drawing. Number the items by falling score, s_1 >= ... >= s_d. The top c, {1..c}, weigh exp(a (s_c - s_(c+1))). Every
 other set is in the class (a, b), a <= c < b, of its first missing and its last item: it holds 1..a-1, not a, and b is
