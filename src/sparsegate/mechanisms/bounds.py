@@ -54,8 +54,9 @@ Laplace noise without gap and numbers, Machine-checked: `laplace_gate_sums_to_on
 `numeric_laplace_gate_sums_to_one`, `numeric_general_transcript`, `numeric_rising_transcript`,
 `numeric_falling_transcript` (proofs/numeric_gate.v). For exponential noise without them, Machine-checked:
 `exponential_gate_sums_to_one`, `exponential_gate_transcript` (proofs/exponential_gate.v); with a gap, Machine-checked:
-`exponential_gap_gate_sums_to_one`, `exponential_gap_transcript` (proofs/exponential_gap.v). Of the two-sided gate,
-Machine-checked: `two_sided_transcript`, `two_sided_gate_sums_to_one` (proofs/two_sided_gate.v).
+`exponential_gap_gate_sums_to_one`, `exponential_gap_transcript` (proofs/exponential_gap.v). For Laplace noise with a
+gap, Machine-checked: `laplace_gap_gate_sums_to_one`, `laplace_gap_transcript` (proofs/laplace_gap.v). Of the two-sided
+gate, Machine-checked: `two_sided_transcript`, `two_sided_gate_sums_to_one` (proofs/two_sided_gate.v).
 """
 
 from __future__ import annotations
