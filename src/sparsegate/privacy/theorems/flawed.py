@@ -9,7 +9,8 @@ Alg. 4, (1+6c) eps/4 and no less: Machine-checked: `algorithm_4_sums_to_one`, `a
 Alg. 5, zero against positive: Machine-checked: `algorithm_5_sums_to_one`, `algorithm_5_zero_against_positive`,
 `algorithm_5_monotonic`, `algorithm_5_is_not_private` (proofs/no_query_noise.v).
 Alg. 6, n eps/4 and more: Machine-checked: `algorithm_6_sums_to_one`, `algorithm_6_loss_grows`,
-`algorithm_6_is_not_private` (proofs/no_cutoff.v).
+`algorithm_6_is_not_private` (proofs/no_cutoff.v). And n eps/2 exactly, n even: Machine-checked:
+`algorithm_6_upper_bound`, `algorithm_6_loss_is_tight` (proofs/no_cutoff_tight.v).
 """
 
 from __future__ import annotations

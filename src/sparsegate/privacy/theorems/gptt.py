@@ -9,6 +9,8 @@ kappa^t / 2 for kappa the least kappa(z) there. The paper objects that kappa dep
 
 That the pair loses t eps2 at least, because kappa(z) >= e^eps2 for every z, on integers with discrete noise:
 Machine-checked: `gptt_sums_to_one`, `gptt_loss_grows`, `gptt_is_not_private` (proofs/no_cutoff.v).
+That n questions lose n eps2 and no more, n even: Machine-checked: `gptt_upper_bound`, `gptt_loss_is_tight`
+(proofs/no_cutoff_tight.v).
 """
 
 from __future__ import annotations
