@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,18 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "visits.ledger")
     made: Callable[[], str] = request.getfixturevalue("cluster").database
     return made()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is marked ``turns(n)`` every n-th runs each time, and the others in the soak."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("turns"):
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % mark.args[0]:
+                item.add_marker(pytest.mark.soak)
+            seen[test] += 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -42,6 +42,7 @@ def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome
     return outcomes(simulate(short(key), ladder, count=COUNT, epsilon=budget(key), runs=runs, rng=seed), ladder)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("key", METHODS)
 def test_selections_have_the_law_of_the_per_item_runner_and_a_fifth_less_noise_gives_another(key: str) -> None:
     real = real_runs(short(key), LADDER, count=COUNT, epsilon=budget(key), runs=REAL_RUNS, seed=7)
@@ -91,6 +92,7 @@ def test_coarser_buckets_change_nothing_but_the_time(key: str, monkeypatch: pyte
     assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("key", METHODS)
 def test_means_at_scale_are_those_of_a_simulation_that_visits_every_item(key: str) -> None:
     # 5,000 items of 60 scores, so that most are never touched; five standard errors are passed by 6e-7 of samples.

@@ -84,6 +84,7 @@ def worst(cost: Cost, row: str, monotonic: bool) -> float:
     return from_here(Fraction(0), ())
 
 
+@pytest.mark.turns(2)
 @each_row
 @each
 def test_no_strategy_gets_more_than_the_budget(row: str, monotonic: bool) -> None:
@@ -92,6 +93,7 @@ def test_no_strategy_gets_more_than_the_budget(row: str, monotonic: bool) -> Non
     assert 0.9 * BUDGET < found <= BUDGET + Fraction(1, 10**9)
 
 
+@pytest.mark.turns(2)
 @each_row
 @each
 def test_a_meter_that_counts_a_fifth_too_little_is_found(row: str, monotonic: bool) -> None:

@@ -95,6 +95,7 @@ CASES: dict[str, tuple[list[int] | list[float], int, Fraction]] = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize("case", CASES)
 def test_sets_have_exactly_their_probabilities(case: str, form) -> None:
@@ -116,6 +117,7 @@ def test_the_law_holds_where_every_decision_goes_through_intervals(monkeypatch: 
     )
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("width", [2.0**-6, 4.0])
 def test_the_law_does_not_depend_on_the_width_of_levels(width: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subset, "WIDTH", width)
@@ -123,7 +125,7 @@ def test_the_law_does_not_depend_on_the_width_of_levels(width: float, monkeypatc
     assert law_p(observed(Scores.each(scores), rate, count, seed=3), subsets(scores, count, rate)) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.soak), 3])
 def test_the_law_does_not_depend_on_the_number_of_tiles(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "MOST", most)
     scores, count, rate = CASES["many sets"]

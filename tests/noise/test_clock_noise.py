@@ -53,6 +53,7 @@ def upper_tail(k: int, b: mpmath.mpf) -> mpmath.mpf:
     return q**k / (1 + q) if k >= 0 else 1 - q ** (1 - k) / (1 + q)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{type(kind).__name__} {getattr(kind, 'scale', '')}")
 @pytest.mark.parametrize("size", [1, 7, 10**9, 2**62])
 def test_floats_and_coarse_numbers_are_within_their_errors(kind: ClockNoise, size: int) -> None:

@@ -36,6 +36,7 @@ def applies(key: str, scales: Scales) -> bool:
     return scales.answer is None or sg.VARIANTS[key].released is Released.FRESH_ANSWER
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize(("key", "rates"), [(k, r) for k in ROWS for r in RATES if applies(k, scales_of(r))])
@@ -82,6 +83,7 @@ def random_excess(key: str, rates: tuple[str, str, str], monotonic: bool, pairs:
     return worst
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize(("key", "rates"), [(k, r) for k in ROWS for r in RATES if applies(k, scales_of(r))])
 def test_random_neighbours_and_numbers_never_pass_the_closed_form(

@@ -42,6 +42,7 @@ def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: b
     assert again(key, found, **parameters) == pytest.approx(found.loss, abs=1e-9)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("shares", SHARES, ids=str)
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 def test_three_shares_and_monotonic_queries_are_searched_hardest(
@@ -76,6 +77,7 @@ def random_losses(key: str, noise: str, monotonic: bool, pairs: int, seed: int) 
     return largest
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("key", PRIVATE)

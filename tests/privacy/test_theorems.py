@@ -290,6 +290,7 @@ TEETH: dict[str, tuple[str, Callable[[], Subject], ClaimVerdict]] = {
 }
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("tampered", TEETH)
 def test_a_check_notices_what_was_tampered_with(tampered: str) -> None:
     key, subject, expected = TEETH[tampered]

@@ -39,6 +39,7 @@ FINITE = [key for key in sg.VARIANTS if math.isfinite(sg.tight_epsilon(key, epsi
 INFINITE = [key for key in sg.VARIANTS if key not in FINITE]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("key", FINITE)
@@ -67,6 +68,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.turns(5)
 @pytest.mark.parametrize(("key", "monotonic"), ROWS)
 @pytest.mark.parametrize("queries", [1, 2, 4, 9])
 def test_so_many_queries_reach_their_own_loss(key: str, monotonic: bool, queries: int) -> None:

@@ -97,6 +97,7 @@ def test_a_count_is_the_sum_over_its_people(rows: list[tuple[Any, Any]], times: 
         assert counted([*blocks, (age, text, 1)], where) == times * sum(shares) + counted([(age, text, 1)], where)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", ["native", "parquet", "database", "csv"])
 @pytest.mark.parametrize("where", BROKEN)
 def test_one_more_person_moves_a_count_over_several_row_groups_by_one_at_most(

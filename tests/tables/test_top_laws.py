@@ -43,6 +43,7 @@ def claimed_law(scores: dict[Hashable, int], count: int, epsilon: float) -> dict
     return {tuple(labels[n] for n in order): probability for order, probability in by_number.items()}
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("rows", "domain", "options", "scores"),
     [

@@ -80,7 +80,7 @@ def test_every_answer_is_one_that_the_description_allows(
     gates = st.sampled_from([None, made.open_gate(cutoff=10_000)])
 
     # Practice is the same code around other gates.
-    many = 2 if path.startswith("/v1/practice") else 10
+    many = 2 if path.startswith("/v1/practice") else 6
 
     @settings(
         max_examples=many, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None

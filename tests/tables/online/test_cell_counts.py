@@ -45,6 +45,7 @@ def test_every_row_counts_where_every_row_is_a_person_and_other_values_are_in_no
     assert counted(_table(engine, ROWS), None) == [[1, 2], [0, 2]]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("only_one", [False, True])
 @pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow", "duckdb"])
 def test_adding_a_person_moves_one_cell_by_one_or_none(engine: str, only_one: bool) -> None:
