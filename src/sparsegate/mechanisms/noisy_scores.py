@@ -99,6 +99,8 @@ class Estimated:
     product of the means (Chebyshev), so P[i selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is
     c P[X < -t], since c are selected; and X is symmetric.
 
+    Machine-checked: `selected_noise_beyond`, `any_selected_noise_beyond` (proofs/noisy_error_bars.v).
+
     So with (n + c) P[X > t] <= c (1 - confidence) the share of the selected expected within t of the truth is at least
     ``confidence`` (``error_bar``). With (n + c) P[X > t] <= 1 - confidence all of them are, with that probability,
     because the chance of any is at most the number expected (``error_bar_all``). A score that is no whole number was
