@@ -4,7 +4,8 @@ With at most n questions the supremum of L(m,k) over m + k <= n, k <= c can lie 
 worth having:
 
 - general queries: up to n = (1 + (2c)**(2/3))**(3/2), no threshold noise at all and nu of scale n Delta/eps beats
-  every SVT;
+  every SVT. That it is eps-DP: Machine-checked: `plain_gate_is_private`, `plain_gate_sums_to_one`
+  (proofs/planned_gate.v);
 - monotonic queries: up to more than 2c questions a mix of little threshold noise and less query noise beats both Alg. 7
   and plain noise (at n = c = 10 and eps = 1 a variance of 90, against 359 and 200);
 - with monotonic queries and numeric answers the smallest of the three shares is free. Machine-checked:
