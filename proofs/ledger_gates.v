@@ -4,8 +4,8 @@
 
     - A [spec] is the law of a gate: its epsilon, the loss L(m, k) of a transcript of m BELOW and k ABOVE, and when it
       is [through]. All that is asked of it: what is admitted costs at most epsilon, whatever the asks without an
-      outcome come to, and taking an outcome back opens no gate. ledger_losses.v has those of the code, and so shows that there
-      are any.
+      outcome come to, and taking an outcome back opens no gate. ledger_losses.v and ledger_gap_losses.v have
+      those of the code, and so show that there are any.
     - An [ask] is a pair: the outcome that its row holds [now], and the outcome that it [ever] held. The second is what
       the outside may know: we let it see every outcome from its commit on, though the code lets it out later, if ever.
     - [worst_of col g]: the largest L over all ways to complete the asks that have no outcome; [cost] is that of the

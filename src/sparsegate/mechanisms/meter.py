@@ -4,6 +4,7 @@ The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own 
 ``ledger.account`` proves that the rest may go back when the gate is closed.
 
 Machine-checked: `metered_losses_grow`, `metered_losses_are_reserved` (proofs/ledger_losses.v).
+Machine-checked: `gap_losses_grow`, `gap_losses_are_reserved` (proofs/ledger_gap_losses.v).
 """
 
 from __future__ import annotations
