@@ -123,6 +123,15 @@ Definition neighbours (D : int) (monotonic : bool) (touched : option nat) (q q' 
       if touched is Some m then (#|[pred i | q' i != q i]| <= m)%N else True &
       monotonic -> (forall i, q i <= q' i) \/ (forall i, q' i <= q i)].
 
+(** The neighbour's neighbour: what is said of q and q' is said of q' and q. *)
+Lemma neighbours_sym (D : int) monotonic touched q (q' : {ffun I -> int}) :
+  neighbours D monotonic touched q q' -> neighbours D monotonic touched q' q.
+Proof.
+case=> le card mono; split=> [i||/mono [] up]; [by rewrite distrC | | by right | by left].
+case: touched card => // m; rewrite (eq_card (B := [pred i | q i != q' i])) // => i.
+by rewrite !inE eq_sym.
+Qed.
+
 Lemma moved_in_all (D : int) m q (q' : {ffun I -> int}) :
   0 <= D -> (forall i, `|q' i - q i| <= D) -> (#|[pred i | q' i != q i]| <= m)%N ->
   \sum_i `|q' i - q i| <= Posz m * D.
