@@ -1,6 +1,11 @@
 """Beyond the paper: gates with one-sided noise, free gaps, two-sided closing, and the price of a transcript.
 
 The traps are claims, too: each says what must not be done, and its evidence is a witness.
+
+A minus sign on either exponential noise, and gaps of BELOW (2t of them lose at least 2 t r + ln Pr[rho = 0]), leave no
+epsilon. Machine-checked: `minus_gate_sums_to_one`, `minus_query_noise`, `minus_threshold_noise`,
+`minus_query_noise_is_not_private`, `minus_threshold_noise_is_not_private`, `all_gaps_sums_to_one`,
+`all_gaps_loss_grows`, `all_gaps_is_not_private` (proofs/gate_traps.v).
 """
 
 from __future__ import annotations
