@@ -131,7 +131,8 @@ Qed.
 Lemma rate_mono (x y : nat) : (x <= y)%N -> a * x%:R <= a * y%:R.
 Proof. by move=> le; rewrite ler_wpmul2l ?rate_ge0 ?ler_nat. Qed.
 
-Lemma bottom_moves : (bottom Delta margin dbar h <= bottom Delta margin dbar h' <= bottom Delta margin dbar h + Delta)%N.
+Lemma bottom_moves :
+  (bottom Delta margin dbar h <= bottom Delta margin dbar h' <= bottom Delta margin dbar h + Delta)%N.
 Proof.
 have /andP[le ge] := following_moves dbar near.
 by rewrite /bottom leq_add2r le addnAC leq_add2r.

@@ -17,6 +17,10 @@ f(alpha) = f''(xi) alpha (alpha - 1) / 2 for some xi, and the Renyi divergence f
 alpha e**2/8: the round is (e**2/8)-zCDP (Dong, Durfee, Rogers 2020; Cesar, Rogers 2021). Divergences of adaptive
 rounds add, and the rest is the conversion of Canonne, Kamath, Steinke (2020, Prop. 12).
 
+For every rational alpha, and by differences in place of derivatives. Machine-checked: `bounded_range_moment`,
+`bounded_range_rounds_are_private` (proofs/bounded_range.v). Machine-checked: `moments_multiply`, `moment_is_private`
+(proofs/renyi.v).
+
 Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it.
 """
 
