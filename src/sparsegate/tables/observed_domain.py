@@ -57,7 +57,8 @@ Step 1. Machine-checked: `baskets_are_neighbours`, `following_moves`, `sides_are
 (proofs/candidates.v). Step 2. Machine-checked: `race_sums_to_one`, `race_before_bottom`, `race_ratio`,
 `race_near_restricted` (proofs/race.v). Machine-checked: `observed_sums_to_one`, `sides_hardly_appear`
 (proofs/observed_domain.v). What steps 3 and 4 make of it. Machine-checked: `within_delta_except`, `within_delta_near`,
-`near_dominated`, `near_conditioned` (proofs/approximate.v).
+`near_dominated`, `near_conditioned` (proofs/approximate.v). Step 4. Machine-checked: `round_bounded_range`,
+`common_race_is_private` (proofs/observed_range.v).
 """
 
 from __future__ import annotations
@@ -117,7 +118,10 @@ def pure(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Acc
 
 
 def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
-    """The second accounting of the theorem: half of delta for the rounds, half for who changes sides."""
+    """The second accounting of the theorem: half of delta for the rounds, half for who changes sides.
+
+    Machine-checked: `observed_domain_by_bounded_range` (proofs/observed_range.v).
+    """
     rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
     margin = bottom_margin(rate=rate, delta=delta, touched=touched, both_sides=epsilon)
     return Accounting(name="bounded-range", count=count, rate=rate, margin=margin)
@@ -166,7 +170,11 @@ def candidates(histogram: Mapping[int, int], dbar: int) -> tuple[dict[int, int],
 def pick_observed(
     source: Source, histogram: Mapping[int, int], *, dbar: int, accounting: Accounting, sensitivity: int = 1
 ) -> list[Pick]:
-    """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies."""
+    """Draw the selection: the picked groups by score, and the rank of each member by label, without the dummies.
+
+    All ``count`` rounds are drawn, and what comes after bottom is dropped: the same law as that of ending there.
+    Machine-checked: `race_is_cut` (proofs/race_cut.v).
+    """
     largest, following = candidates(histogram, dbar)
     scores = Scores(
         values=np.array([*largest, following + sensitivity * (1 + accounting.margin)], dtype=np.int64),
