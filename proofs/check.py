@@ -84,31 +84,37 @@ def build(folder: Path = FOLDER) -> None:
 
 
 def assumptions(theorems: Iterable[Exported], folder: Path = FOLDER) -> dict[Exported, set[str]]:
-    """What each theorem rests on, as Coq prints it."""
+    """What each theorem rests on, as Coq prints it.
+
+    Coq is asked about all of them together first, which is much faster; one by one only where that finds something.
+    """
     theorems = list(theorems)
-    modules = sorted({theorem.file.removesuffix(".v") for theorem in theorems})
-    asked = [f"From Sparsegate Require {' '.join(modules)}."]
-    for theorem in theorems:
-        asked.append(f'Goal True. idtac "theorem {theorem.file} {theorem.name}". Abort.')
-        asked.append(f"Print Assumptions {theorem.file.removesuffix('.v')}.{theorem.name}.")
+    together = ask("everything", theorems, folder)
+    if together <= CLASSICAL:
+        return dict.fromkeys(theorems, together)
+    return {theorem: ask(theorem.name, [theorem], folder) for theorem in theorems}
+
+
+def ask(about: str, theorems: Iterable[Exported], folder: Path) -> set[str]:
+    """What these theorems together rest on."""
+    names = [f"@{theorem.file.removesuffix('.v')}.{theorem.name}" for theorem in theorems]
+    modules = sorted({name[1:].split(".")[0] for name in names})
+    question = f"""From Sparsegate Require {" ".join(modules)}.
+Definition {about} := ({", ".join(names)}, tt).
+Print Assumptions {about}.
+"""
     with tempfile.TemporaryDirectory() as scratch:
-        question = Path(scratch, "question.v")
-        question.write_text("\n".join(asked) + "\n", encoding="utf-8")
-        command = ["coqc", "-q", "-w", "none", "-R", str(folder), "Sparsegate", str(question)]
+        file = Path(scratch, "question.v")
+        file.write_text(question, encoding="utf-8")
+        command = ["coqc", "-q", "-w", "none", "-R", str(folder), "Sparsegate", str(file)]
         answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return read_assumptions(answer)
 
 
-def read_assumptions(answer: str) -> dict[Exported, set[str]]:
+def read_assumptions(answer: str) -> set[str]:
     """The names in what Coq printed: each starts a line, its statement goes on behind spaces."""
-    found: dict[Exported, set[str]] = {}
-    names: set[str] = set()
-    for line in answer.splitlines():
-        if heading := re.match(r"theorem (\S+) (\S+)$", line):
-            names = found[Exported(heading[1], heading[2])] = set()
-        elif line and not line[0].isspace() and line not in ("Axioms:", "Closed under the global context"):
-            names.add(line.split(" ")[0])
-    return found
+    lines = [line for line in answer.splitlines() if line and not line[0].isspace()]
+    return {line.split(" ")[0] for line in lines if line not in ("Axioms:", "Closed under the global context")}
 
 
 def offences(
