@@ -35,6 +35,7 @@ def discrete_laplace(source: Source, scale: Rational | float, size: int | None =
     [-7, -2, -5, 6, -4, -2]
 
     Machine-checked: `laplace_sums_to_one`, `laplace_mass_ratio`, `laplace_within` (proofs/laplace.v).
+    Machine-checked: `laplace_one_law` (proofs/sampler.v).
     """
     exact = exact_scale(scale)
     if size is None:
@@ -53,7 +54,10 @@ def _one(source: Source, scale: Fraction) -> int:
 
 
 def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
+
+    Machine-checked: `laplace_lanes_law` (proofs/sampler.v), for scales above ``MOST``.
+    """
     if scale <= MOST:
         fill_floors(source, scale, out, centred=True)
         return

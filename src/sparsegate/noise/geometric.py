@@ -36,7 +36,10 @@ _TAIL = 45  # exp(-45) < 2**-64: a scalar draw takes the same steps whatever it 
 
 
 class Digits(NamedTuple):
-    """The coins of a geometric law: one for each low digit, and the ratio of what is left above them."""
+    """The coins of a geometric law: one for each low digit, and the ratio of what is left above them.
+
+    Machine-checked: `geometric_digits`, `geometric_digit_bias` (proofs/digits.v).
+    """
 
     low: tuple[Expansion, ...]
     ratio: Expansion
@@ -100,7 +103,10 @@ def geometric(source: Source, scale: Rational | float, size: int | None = None) 
 
 
 def geometric_one(source: Source, scale: Fraction) -> int:
-    """One draw as a Python integer."""
+    """One draw as a Python integer.
+
+    Machine-checked: `geometric_one_law` (proofs/sampler.v).
+    """
     coins = digits(scale)
     value = 0
     for j, coin in enumerate(coins.low):
@@ -111,7 +117,10 @@ def geometric_one(source: Source, scale: Fraction) -> int:
 
 
 def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
-    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed."""
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
+
+    Machine-checked: `geometric_scaled_law` (proofs/sampler.v).
+    """
     low = (math.ceil(scale / MOST) - 1).bit_length()
     fill_floors(source, scale / (1 << low), out, centred=False)
     if low:
