@@ -7,6 +7,7 @@ classical axioms of mathcomp; the README lists just the theorems that the files 
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
 import subprocess
@@ -79,8 +80,10 @@ def missing() -> list[str]:
 
 
 def build(folder: Path = FOLDER) -> None:
-    """Let Coq check what changed since the last time."""
-    subprocess.run(["make", "--no-print-directory", "-j2", "-C", str(folder)], check=True)
+    """Let Coq check what changed since the last time; one at a time, since two would write the same files."""
+    with (folder / "Makefile").open(encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        subprocess.run(["make", "--no-print-directory", "-j2", "-C", str(folder)], check=True)
 
 
 def assumptions(theorems: Iterable[Exported], folder: Path = FOLDER) -> dict[Exported, set[str]]:

@@ -51,12 +51,12 @@ class SparseVector(Gate):
     estimate is the blend of the two. Thresholds are public. An estimate is that of a selected answer:
     ``mechanisms.gap`` says what that means near the threshold.
 
-    For Laplace noise, Machine-checked: `standard_gate_sums_to_one`, `standard_gate_is_private`,
+    For Laplace noise without gaps, Machine-checked: `standard_gate_sums_to_one`, `standard_gate_is_private`,
     `monotonic_gate_is_private` (proofs/standard_gate.v); and with an answers share, Machine-checked:
     `numeric_gate_sums_to_one`, `numeric_gate_is_private` (proofs/numeric_gate.v). For exponential noise,
     Machine-checked: `exponential_gate_is_private` (proofs/exponential_gate.v), and with its gaps, Machine-checked:
     `exponential_gap_is_free` (proofs/exponential_gap.v). Laplace noise with gaps, Machine-checked:
-    `laplace_gap_is_free` (proofs/laplace_gap.v).
+    `laplace_gap_is_free` (proofs/laplace_gap.v). Gaps and an answers share together: by the proof in ``bounds`` alone.
 
     ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise
     and without estimates. Whoever expects mostly ABOVE then pays for the BELOWs. Machine-checked:
