@@ -49,7 +49,9 @@ the proof needs, and who sees to it:
 
 A release that is read again is a function of what was released.
 
-Machine-checked: `spent_within_budget`, `released_is_counted` (proofs/ledger.v).
+Machine-checked: `spent_within_budget`, `released_is_counted` (proofs/ledger.v). The same machine decides what is opened
+and asked, and the histories are private. Machine-checked: `ledger_admits_within_budget`, `ledger_decides_privately`,
+`ledger_decides_a_whole_law` (proofs/ledger_privacy.v).
 """
 
 from __future__ import annotations
