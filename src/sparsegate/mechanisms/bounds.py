@@ -55,7 +55,9 @@ Laplace noise without gap and numbers, Machine-checked: `laplace_gate_sums_to_on
 `numeric_falling_transcript` (proofs/numeric_gate.v). For exponential noise without them, Machine-checked:
 `exponential_gate_sums_to_one`, `exponential_gate_transcript` (proofs/exponential_gate.v); with a gap, Machine-checked:
 `exponential_gap_gate_sums_to_one`, `exponential_gap_transcript` (proofs/exponential_gap.v). For Laplace noise with a
-gap, Machine-checked: `laplace_gap_gate_sums_to_one`, `laplace_gap_transcript` (proofs/laplace_gap.v). Of the two-sided
+gap, Machine-checked: `laplace_gap_gate_sums_to_one`, `laplace_gap_transcript` (proofs/laplace_gap.v). With a gap and
+numbers, of either noise, L(m,k) without numbers + k a3 (which is more than the above where queries are monotonic):
+Machine-checked: `numbered_gap_gate_sums_to_one`, `numbered_gap_transcript` (proofs/numbered_gap.v). Of the two-sided
 gate, Machine-checked: `two_sided_transcript`, `two_sided_gate_sums_to_one` (proofs/two_sided_gate.v).
 """
 

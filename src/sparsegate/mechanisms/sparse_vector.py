@@ -56,7 +56,8 @@ class SparseVector(Gate):
     `numeric_gate_sums_to_one`, `numeric_gate_is_private` (proofs/numeric_gate.v). For exponential noise,
     Machine-checked: `exponential_gate_is_private` (proofs/exponential_gate.v), and with its gaps, Machine-checked:
     `exponential_gap_is_free` (proofs/exponential_gap.v). Laplace noise with gaps, Machine-checked:
-    `laplace_gap_is_free` (proofs/laplace_gap.v). Gaps and an answers share together: by the proof in ``bounds`` alone.
+    `laplace_gap_is_free` (proofs/laplace_gap.v). Gaps and an answers share, of either noise,
+    Machine-checked: `numbered_gap_is_private` (proofs/numbered_gap.v).
 
     ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise
     and without estimates. Whoever expects mostly ABOVE then pays for the BELOWs. Machine-checked:
