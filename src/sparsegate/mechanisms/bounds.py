@@ -244,7 +244,8 @@ def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, qu
     questions: Machine-checked: `general_loss_is_tight`, `monotonic_loss_is_tight`, `standard_loss_is_tight`
     (proofs/tight_loss.v).
     That no outcome of the standard row, closed after its cutoff or n queries, loses more: Machine-checked:
-    `planned_gate_is_private`, `planned_numeric_gate_is_private` (proofs/planned_gate.v).
+    `planned_gate_is_private`, `planned_numeric_gate_is_private` (proofs/planned_gate.v). Nor of the rows with gaps and
+    without numeric answers: Machine-checked: `planned_gap_gate_is_private` (proofs/planned_gap.v).
     """
     if row.compared is Compared.ERROR_NOISE_OUTSIDE and row.released is Released.NOISY_ANSWER:
         rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"
