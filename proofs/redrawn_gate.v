@@ -3,8 +3,9 @@
     As the gate of [gate.v], but after an answer that [redraws] says, rho is drawn anew
     ([redrawn_run], [redrawn_gate]).
 
-    [redrawn_alignment]: every rho on D is matched with rho + s on D', which costs c1 each time but for
-    a rho that no question is asked with; the costs of the answers add to that ([redrawn_cost]).
+    [redrawn_alignment]: the i-th rho on D is matched with rho + s i on D', which costs c1 i but for a
+    rho that no question is asked with; the costs of the answers add to that ([redrawn_cost]). Every rho may
+    have a shift of its own, and which is best may depend on the transcript.
 
     Alg. 2 of the paper (Dwork, Roth 2014), [dwork_roth_gate]: every rho ~ Lap(c Delta/eps1), drawn
     anew after each ABOVE, nu ~ Lap(2 c Delta/eps2), closed after c ABOVE.
@@ -75,16 +76,19 @@ move=> mu_s FG; rewrite !dletE; apply: (@psum_le_shift _ _ _ s).
 - exact: summable_mlet.
 Qed.
 
-(** A redrawn rho is matched afresh; after the last positive it is not used. *)
-Definition redrawn_cost (c1 : R) (w : seq A -> A -> R) h a : R :=
-  w h a + (if redraws a && ~~ closed (rcons h a) then c1 else 0).
+(** The number of the rho that a question after [h] is asked with: 0, 1, 2, ... *)
+Definition round h := count redraws h.
 
-Lemma redrawn_run_le f g n (s : int) (c1 : R) (w : seq A -> A -> R) h t rho :
-  (forall rho, mu rho <= expR c1 * mu (rho + s)) ->
-  (forall h rho a, f h rho a <= expR (w h a) * g h (rho + s) a) ->
+(** A redrawn rho is matched afresh; after the last positive it is not used. *)
+Definition redrawn_cost (c1 : nat -> R) (w : seq A -> A -> R) h a : R :=
+  w h a + (if redraws a && ~~ closed (rcons h a) then c1 (round (rcons h a)) else 0).
+
+Lemma redrawn_run_le f g n (s : nat -> int) (c1 : nat -> R) (w : seq A -> A -> R) h t rho :
+  (forall i rho, mu rho <= expR (c1 i) * mu (rho + s i)) ->
+  (forall h rho a, f h rho a <= expR (w h a) * g h (rho + s (round h)) a) ->
   complete closed n h t ->
   redrawn_run f n h rho (h ++ t) <=
-  expR (cost (redrawn_cost c1 w) h t) * redrawn_run g n h (rho + s) (h ++ t).
+  expR (cost (redrawn_cost c1 w) h t) * redrawn_run g n h (rho + s (round h)) (h ++ t).
 Proof.
 move=> mu_s fg; elim: n h t rho => [|n IH] h [|a t] rho //=.
 - by move=> _; rewrite expR0 mul1r.
@@ -101,7 +105,9 @@ move=> b; have [->|b_ne] := eqVneq b a; last first.
     by case: ifP => _ //; rewrite dletE psum_eq0 // => rho'; rewrite none mulr0.
   by rewrite mulr0 !mulr_ge0 // ltW ?expR_gt0.
 rewrite /redrawn_cost -addrA expRD mulrACA; apply: ler_pmul => //.
-rewrite -cat_rcons; case: (redraws a) => /=; last by rewrite add0r; apply: IH.
+rewrite -cat_rcons; case redraws_a: (redraws a) => /=; last first.
+  have -> : round h = round (rcons h a) by rewrite /round -cats1 count_cat /= redraws_a !addn0.
+  by rewrite add0r; apply: IH.
 case closed_a: (closed (rcons h a)) => /=.
 - have t0 : t = [::] by case: (t) (n) done => [|b' t'] [|n'] //=; rewrite closed_a.
   have same k u rho' : redrawn_run u k (rcons h a) rho' = dunit (rcons h a).
@@ -135,12 +141,12 @@ Lemma costD (w1 w2 : seq A -> A -> R) h t :
   cost (fun h a => w1 h a + w2 h a) h t = cost w1 h t + cost w2 h t.
 Proof. by elim: t h => [|a t IH] h /=; rewrite ?addr0 // IH addrACA. Qed.
 
-Theorem redrawn_alignment f g n (s : int) (c1 : R) (w : seq A -> A -> R) t :
-  (forall rho, mu rho <= expR c1 * mu (rho + s)) ->
-  (forall h rho a, f h rho a <= expR (w h a) * g h (rho + s) a) ->
-  redrawn_gate f n t <= expR (c1 + cost (redrawn_cost c1 w) [::] t) * redrawn_gate g n t.
+Theorem redrawn_alignment f g n (s : nat -> int) (c1 : nat -> R) (w : seq A -> A -> R) t :
+  (forall i rho, mu rho <= expR (c1 i) * mu (rho + s i)) ->
+  (forall h rho a, f h rho a <= expR (w h a) * g h (rho + s (round h)) a) ->
+  redrawn_gate f n t <= expR (c1 0%N + cost (redrawn_cost c1 w) [::] t) * redrawn_gate g n t.
 Proof.
-move=> mu_s fg; apply: (shifted_dlet mu_s) => rho.
+move=> mu_s fg; apply: (shifted_dlet (mu_s 0%N)) => rho.
 case done: (complete closed n [::] t); first exact: (@redrawn_run_le f g n s c1 w [::] t rho).
 by rewrite (@redrawn_incomplete f n [::] rho t) ?done // mulr_ge0 // ltW ?expR_gt0.
 Qed.
@@ -197,8 +203,8 @@ have kc := complete_positives (isT : (count id [::] <= c)%N) done; rewrite cat0s
 pose w h := answer_cost (r / Delta%:R) s (q' h - q h).
 pose c1 := e1 / Delta%:R * `|s|%:~R.
 pose step h := compare (r / Delta%:R) (q' h) (T h).
-apply: le_trans (@redrawn_alignment _ _ _ _ _ _ step n s c1 w t _ _) _.
-- by move=> rho; apply/laplace_mass_ratio/rate_gt0.
+apply: le_trans (@redrawn_alignment _ _ _ _ _ _ step n (fun=> s) (fun=> c1) w t _ _) _.
+- by move=> i rho; apply/laplace_mass_ratio/rate_gt0.
 - by move=> h rho b; apply/compare_ratio/rate_gt0.
 rewrite ler_wpmul2r // ler_expR.
 have c1_le : c1 <= e%:R * e1 by apply: steps_cost.

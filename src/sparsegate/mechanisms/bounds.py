@@ -197,8 +197,8 @@ def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, in
     """The supremum of the loss of one transcript: ``rounds`` are its (BELOW, ABOVE), under a rho of their own each.
 
     Rounds are independent, so their losses add; with monotonic queries all of them move in one direction.
-    That they add where all rounds are aligned by one shift of rho, which is enough for Alg. 2: Machine-checked:
-    `redrawn_alignment` (proofs/redrawn_gate.v). Here each round has the shift that is best for it.
+    That they add, each round with the shift of its rho that is best for it: Machine-checked: `redrawn_alignment`
+    (proofs/redrawn_gate.v).
 
     >>> transcript_loss(VARIANTS["standard"], Scales(Fraction(2), Fraction(8), None), [(9, 2)], monotonic=False)
     Fraction(1, 1)
