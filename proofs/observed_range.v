@@ -10,7 +10,8 @@
     Exported:
     - [round_bounded_range]: where every log-weight rises by 0 to e, the round is e-bounded-range.
     - [common_race_is_private]: the race among common candidates is (eps, delta)-private if for a rational
-      alpha > 1: (c e^2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= eps.
+      alpha > 1: (c e^2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= eps;
+      or if c e <= eps: the code takes e = eps / c where no alpha gives more.
     - [observed_domain_by_bounded_range]: if that holds with delta / 2, and t >= ln(min(m, dbar) / delta0) / e
       with delta0 = delta / (2 (1 + e^eps)), the labels are (eps, delta)-private, both ways. *)
 
@@ -76,14 +77,34 @@ split; rewrite /= exprS; apply: moments_multiply => // [|[i|]]; try (by case: (I
 by apply: bounded_range_moment order; rewrite ?round_sums_to_one //; apply: round_bounded_range.
 Qed.
 
+(** Rounds that share eps need no alpha: a bounded-range round is private by itself. *)
+Lemma common_race_by_shares eps A c : c%:R * e <= eps ->
+  within eps (race a q B A c) (race a q' B' A c) /\ within eps (race a q' B' A c) (race a q B A c).
+Proof.
+move=> shares; have e_ge0 : 0 <= e.
+  by have /andP[lo /(le_trans lo)] := bottom_rise; rewrite ler_addr.
+have near (A' : {fset I}) : within e (round a q' B' A') (round a q B A') /\
+    within e (round a q B A') (round a q' B' A').
+  by apply: bounded_range_is_private; rewrite ?round_sums_to_one //; apply: round_bounded_range.
+have all_good (t : seq (option I)) : all (oapp (fun=> true) true) t by elim: t => //= -[].
+split; apply: within_weaken shares _ => t.
+  apply: (@race_ratio _ _ _ _ _ _ _ _ _ (fun=> true) eq) => // [A1 _ <- o _|A1 _ i <- //].
+  by case: (near A1).
+apply: (@race_ratio _ _ _ _ _ _ _ _ _ (fun=> true) eq) => // [A1 _ <- o _|A1 _ i <- //].
+by case: (near A1).
+Qed.
+
 Theorem common_race_is_private eps delta num den A c : (0 < den < num)%N -> 0 < delta ->
   let alpha := num%:R / den%:R in
+  c%:R * e <= eps \/
   c%:R * e ^+ 2 / 8 * alpha + (ln (delta^-1) + (alpha - 1) * ln (1 - alpha^-1) - ln alpha) / (alpha - 1) <= eps ->
   within_delta eps delta (race a q B A c) (race a q' B' A c) /\
   within_delta eps delta (race a q' B' A c) (race a q B A c).
 Proof.
-move=> order delta_gt0 alpha price; have order' : (0 < den <= num)%N.
-  by case/andP: order => -> /ltnW.
+move=> order delta_gt0 alpha [shares|price].
+  have [one two] := common_race_by_shares A shares.
+  by split; apply: within_delta_weaken (lexx _) (ltW delta_gt0) _; apply: within_is_delta.
+have order' : (0 < den <= num)%N by case/andP: order => -> /ltnW.
 have [one two] := race_moment A c order'.
 by split; apply: rounds_price price.
 Qed.
@@ -97,6 +118,7 @@ Implicit Types (h : @table d T) (e eps delta : R) (Delta margin dbar m c num den
 Theorem observed_domain_by_bounded_range e eps delta Delta margin m dbar c num den h h' :
   0 < e -> 0 < delta -> (0 < Delta)%N -> (0 < den < num)%N -> neighbours Delta m h h' ->
   let alpha := num%:R / den%:R in
+  c%:R * e <= eps \/
   c%:R * e ^+ 2 / 8 * alpha
     + (ln ((delta / 2)^-1) + (alpha - 1) * ln (1 - alpha^-1) - ln alpha) / (alpha - 1) <= eps ->
   let delta0 := delta / (2 * (1 + expR eps)) in

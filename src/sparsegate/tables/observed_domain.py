@@ -120,6 +120,7 @@ def pure(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Acc
 def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
     """The second accounting of the theorem: half of delta for the rounds, half for who changes sides.
 
+    Where no order alpha gives more, the rate is epsilon / count, whose rounds need no delta.
     Machine-checked: `observed_domain_by_bounded_range` (proofs/observed_range.v).
     """
     rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
