@@ -6,7 +6,8 @@
 
     - [Begin], [Piece], [Commit], [Abort]: a transaction. What a piece gives its caller is [handed] out at the commit.
       Who settles an ask holds an intent that is on disk, and settles it once.
-    - [Leave]: an answer goes out; its outcome is on disk. [Again]: a stored one goes out again, by any process.
+    - [Leave]: an answer goes out; its outcome is on disk. [Again]: a stored one of this ledger
+      goes out again, by any process. (Those of before a restoring: ledger_replays.v.)
     - [Crash p]: process p forgets all, and its transaction is undone. A crash between the commit and the handing out is
       a [Commit] and then a [Crash]. To resume is to go on: all else is read from the disk.
     - [Restore]: from any backup, with servers stopped ([ledger/backup.py]). One entry charges at least what was charged
