@@ -1,8 +1,10 @@
 """Check every proof of this folder with Coq: ``python3 proofs/check.py``, or ``make proofs``.
 
-Three things are checked, and nothing is installed: Coq accepts every file; no exported theorem rests on more than the
-classical axioms of mathcomp; the README lists just the theorems that the files export. A proof that was left out
-(``Admitted``) is an axiom to Coq, so it is found with the others.
+Four things are checked, and nothing is installed: Coq accepts every file; no exported theorem rests on more than the
+classical axioms of mathcomp; the README lists just the theorems that the files export; no file uses a command by which
+a theorem could be read here and another, or none, be proved. A proof that was left out (``Admitted``) is an axiom to
+Coq, so it is found with the others. What no program can check is whether a statement says what is wanted: its section's
+hypotheses are part of it.
 """
 
 from __future__ import annotations
@@ -22,11 +24,24 @@ PACKAGES = ("coq", "libcoq-mathcomp-analysis")
 """What Debian and Ubuntu call Coq and the library with discrete distributions."""
 
 CLASSICAL = {
-    "boolp.propositional_extensionality",
-    "boolp.functional_extensionality_dep",
-    "boolp.constructive_indefinite_description",
+    "mathcomp.classical.boolp.propositional_extensionality",
+    "mathcomp.classical.boolp.functional_extensionality_dep",
+    "mathcomp.classical.boolp.constructive_indefinite_description",
 }
-"""The axioms of mathcomp's classical logic, and the only ones allowed."""
+"""The axioms of mathcomp's classical logic, and the only ones allowed; in full, since a file could be called boolp."""
+
+FORBIDDEN = {
+    r"Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Primitive": "leaves something unproved",
+    r"bypass_check|(?:Unset|Set)\s+(?:Guard|Positivity|Universe)\s+Checking|Declare\s+ML": "turns checks of Coq off",
+    r"Module|Fail|Abort(?=\s*\.)|Reset|Undo|Back|Restart|Redirect": "lets the name of a theorem mean another one",
+    r"Corollary|Proposition|Fact|Remark|Property|(?:Local|Global|Polymorphic|Program)\s+Theorem": (
+        "is neither a Theorem, which is listed, nor a Lemma"
+    ),
+}
+"""What no proof needs, and why it is refused."""
+
+INDENTED = r"^[^\n]+\bTheorem\s+([\w']+)"
+"""A theorem that :func:`exported` does not see."""
 
 
 class Exported(NamedTuple):
@@ -56,6 +71,22 @@ def without_comments(source: str) -> str:
         elif not depth:
             kept.append(piece)
     return "".join(kept)
+
+
+def refused(folder: Path = FOLDER) -> list[str]:
+    """Commands that could smuggle a theorem past this check, a line each."""
+    wrong = []
+    for file in sorted(folder.rglob("*.v")):
+        source = without_comments(file.read_text(encoding="utf-8"))
+        name = file.relative_to(folder)
+        if file.parent != folder:
+            wrong.append(f"{name}: is not built, being in a folder of its own")
+        for words, why in FORBIDDEN.items():
+            wrong += [
+                f"{name}: {' '.join(word.split())} {why}" for word in re.findall(rf"(?<![\w.'])(?:{words})\b", source)
+            ]
+        wrong += [f"{name}: {word} has to start its line" for word in re.findall(INDENTED, source, re.MULTILINE)]
+    return wrong
 
 
 def listed(folder: Path = FOLDER) -> dict[Exported, str]:
@@ -102,9 +133,11 @@ def ask(about: str, theorems: Iterable[Exported], folder: Path) -> set[str]:
     """What these theorems together rest on."""
     names = [f"@{theorem.file.removesuffix('.v')}.{theorem.name}" for theorem in theorems]
     modules = sorted({name[1:].split(".")[0] for name in names})
+    locate = "\n".join(f"Locate {'.'.join(axiom.split('.')[-2:])}." for axiom in sorted(CLASSICAL))
     question = f"""From Sparsegate Require {" ".join(modules)}.
 Definition {about} := ({", ".join(names)}, tt).
 Print Assumptions {about}.
+{locate}
 """
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch, "question.v")
@@ -115,9 +148,17 @@ Print Assumptions {about}.
 
 
 def read_assumptions(answer: str) -> set[str]:
-    """The names in what Coq printed: each starts a line, its statement goes on behind spaces."""
-    lines = [line for line in answer.splitlines() if line and not line[0].isspace()]
-    return {line.split(" ")[0] for line in lines if line not in ("Axioms:", "Closed under the global context")}
+    """The names in what Coq printed: each starts a line, its statement goes on behind spaces.
+
+    Coq prints the shortest name that is not ambiguous, and where it was asked to locate that, the name in full.
+    """
+    names, full = set(), {}
+    for line in answer.splitlines():
+        if located := re.match(r"Constant (\S+)$", line):
+            full.setdefault(".".join(located[1].split(".")[-2:]), located[1])
+        elif line and not line[0].isspace() and not line.startswith(("Axioms:", "Closed under", "No object")):
+            names.add(line.split(" ")[0])
+    return {full.get(name, name) for name in names}
 
 
 def offences(
@@ -144,7 +185,7 @@ def main() -> int:
         return 2
     build()
     theorems = exported()
-    wrong = offences(theorems, listed(), assumptions(theorems))
+    wrong = refused() + offences(theorems, listed(), assumptions(theorems))
     print(*wrong, sep="\n", file=sys.stderr) if wrong else None
     files = len({theorem.file for theorem in theorems})
     print(f"{len(theorems)} theorems in {files} files, checked by Coq; {len(wrong)} offences.")

@@ -78,6 +78,10 @@ def test_coq_accepts_every_proof_on_the_classical_axioms_alone() -> None:
     assert CHECK["offences"](EXPORTED, CHECK["listed"](), CHECK["assumptions"](EXPORTED)) == []
 
 
+def test_no_proof_uses_a_command_that_could_deceive_the_check() -> None:
+    assert CHECK["refused"]() == []
+
+
 UNPROVED = """(** * Unproved *)
 Section Unproved.
 Hypothesis one : 1 = 1.
@@ -103,6 +107,68 @@ def test_a_proof_that_was_left_out_or_rests_on_an_axiom_is_found(tmp_path: Path)
         "unproved.v: assumed rests on unproved.two",
         "unproved.v: left_out rests on unproved.left_out",
     ]
+
+
+NAMED_ALIKE = {
+    "boolp.v": "Axiom functional_extensionality_dep : 1 = 2.",
+    "alike.v": """From Sparsegate Require boolp.
+Theorem alike : 1 = 2. Proof. exact boolp.functional_extensionality_dep. Qed.
+""",
+    "unguarded.v": """Unset Guard Checking.
+Fixpoint f (n : nat) : 1 = 2 := f n.
+Set Guard Checking.
+Theorem unguarded : 1 = 2. Proof. exact (f 0). Qed.
+""",
+}
+
+
+@needs_coq
+def test_an_axiom_named_like_a_classical_one_and_a_check_turned_off_are_found(tmp_path: Path) -> None:
+    for name in ("Makefile", "_CoqProject"):
+        shutil.copy(PROOFS / name, tmp_path)
+    for name, source in NAMED_ALIKE.items():
+        (tmp_path / name).write_text(source)
+    CHECK["build"](tmp_path)
+    theorems = CHECK["exported"](tmp_path)
+    wrong = CHECK["offences"](theorems, theorems, CHECK["assumptions"](theorems, tmp_path))
+    assert wrong == [
+        "alike.v: alike rests on Sparsegate.boolp.functional_extensionality_dep",
+        "unguarded.v: unguarded rests on unguarded.f",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        ("Module M. Theorem one : 1 = 2. Admitted. End M. Lemma one : True. exact I. Qed.", "Module"),
+        ("Fail\nTheorem one : nonsense.\nLemma one : True. exact I. Qed.", "Fail"),
+        ("Theorem one : 1 = 2.\nAbort.\nLemma one : True. exact I. Qed.", "Abort"),
+        ("  Theorem one : 1 = 1. reflexivity. Qed.", "one has to start its line"),
+        ("Section S. Theorem one : 1 = 1. reflexivity. Qed.", "one has to start its line"),
+        ("Local Theorem one : 1 = 1. reflexivity. Qed.", "Local Theorem"),
+        ("Corollary one : 1 = 1. reflexivity. Qed.", "Corollary"),
+        ("#[bypass_check(guard)]\nFixpoint f (n : nat) : 1 = 2 := f n.", "bypass_check"),
+        ("Unset  Universe Checking.", "Unset Universe Checking"),
+        ("Parameter one : 1 = 2.", "Parameter"),
+        ("Lemma one : 1 = 2. Proof. admit. Qed.", "admit"),
+    ],
+)
+def test_a_command_that_could_deceive_the_check_is_refused(tmp_path: Path, source: str, word: str) -> None:
+    (tmp_path / "smuggled.v").write_text(f"(** * Smuggled: Axiom, Fail, Module *)\n{source}\n")
+    assert any(line.startswith(f"smuggled.v: {word}") for line in CHECK["refused"](tmp_path))
+
+
+def test_a_file_that_is_not_built_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "unbuilt.v").write_text("Theorem unbuilt : 1 = 2. Proof. reflexivity. Qed.\n")
+    assert CHECK["refused"](tmp_path) == ["inner/unbuilt.v: is not built, being in a folder of its own"]
+
+
+def test_no_docstring_claims_a_proof_in_a_form_that_is_not_compared() -> None:
+    for file in sorted((ROOT / "src").rglob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        compared = re.findall(r"Machine-checked:[^()]*\(proofs/\w+\.v\)", source)
+        assert len(compared) == len(re.findall(r"[Mm]achine[- ]checked", source)), file
 
 
 @needs_coq
