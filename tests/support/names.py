@@ -24,6 +24,7 @@ CROSS_MODULE = {
     "tests/test_names.py",
     "tests/test_mutants.py",
     "tests/test_proofs.py",
+    "tests/test_proofs_models.py",
     "tests/test_readme.py",
     "tests/auditor/test_traps.py",
     "tests/cli/test_pages.py",
