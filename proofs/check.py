@@ -152,7 +152,8 @@ def read_assumptions(answer: str) -> set[str]:
 
     Coq prints the shortest name that is not ambiguous, and where it was asked to locate that, the name in full.
     """
-    names, full = set(), {}
+    names: set[str] = set()
+    full: dict[str, str] = {}
     for line in answer.splitlines():
         if located := re.match(r"Constant (\S+)$", line):
             full.setdefault(".".join(located[1].split(".")[-2:]), located[1])
