@@ -15,7 +15,8 @@
     and shut as one likes, is B-DP. [metered_gates_sum_to_one]: it is a whole law.
 
     Of the code: a gate may give back less than eps1 + eps2 - L(m,k). Gates without gaps are in
-    [metered_rows.v]; those with an answers share or with a delta are in neither; [metered.v] holds for all that have such an L. *)
+    [metered_rows.v]; those with an answers share or with a delta are in neither. [metered.v] holds for all
+    that have such an L. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
