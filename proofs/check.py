@@ -33,12 +33,14 @@ CLASSICAL = {
 FORBIDDEN = {
     r"Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Primitive": "leaves something unproved",
     r"bypass_check|(?:Unset|Set)\s+(?:Guard|Positivity|Universe)\s+Checking|Declare\s+ML": "turns checks of Coq off",
-    r"Module|Fail|Abort(?=\s*\.)|Reset|Undo|Back|Restart|Redirect": "lets the name of a theorem mean another one",
+    r"Module(?!\s+\w+\s*:=)|Fail|Abort(?=\s*\.)|Reset|Undo|Back|Restart|Redirect": (
+        "lets the name of a theorem mean another one"
+    ),
     r"Corollary|Proposition|Fact|Remark|Property|(?:Local|Global|Polymorphic|Program)\s+Theorem": (
         "is neither a Theorem, which is listed, nor a Lemma"
     ),
 }
-"""What no proof needs, and why it is refused."""
+"""What no proof needs, and why it is refused; a short name for a file, ``Module G := ledger_gates``, may be given."""
 
 INDENTED = r"^[^\n]+\bTheorem\s+([\w']+)"
 """A theorem that :func:`exported` does not see."""
