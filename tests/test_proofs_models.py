@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, permutations, product
 from typing import Any
 
 import pytest
 
 import sparsegate as sg
+from sparsegate.mechanisms.bounds import Direction, Rates, round_loss
 from sparsegate.mechanisms.noisy_scores import noisy_scale
 from sparsegate.privacy.laws import NoiseLaw
 from sparsegate.privacy.model import build
@@ -101,15 +103,16 @@ def likelihoods(
         k = positives(h)
         return c <= (min(k, len(h) - k) if rarer else k)
 
-    def step(h: tuple[Any, ...], z: int) -> Law:
-        over = QUESTIONS[len(h)] - BARS[len(h)] - z - kappa
+    @cache
+    def law(i: int, z: int) -> Law:
+        over = QUESTIONS[i] - BARS[i] - z - kappa
         return image(nu, lambda x: gap_of(over + x) if gap else over + x >= 0)
 
     for t in transcripts((0, 3) if gap else (True,), None if gap else False, closed):
         ours = sg.privacy.log_probability(
             row, QUESTIONS, [False if a is None else a for a in t], threshold=BARS, **options
         )
-        yield gate(rho, closed, step, len(QUESTIONS), t), math.exp(ours)
+        yield gate(rho, closed, lambda h, z: law(len(h), z), len(QUESTIONS), t), math.exp(ours)
 
 
 @pytest.mark.parametrize("monotonic", [False, True])
@@ -135,19 +138,19 @@ def test_a_gate_of_the_proofs_is_the_gate_that_runs(
 EPSILON, DELTA, BAR = 6, 2, 4
 
 
-def flawed(rho: float, nu: float | None, stops: bool, released: bool, t: Sequence[Any]) -> float:
+def flawed(rho: float, nu: float | None, stops: bool, released: bool) -> Callable[[Sequence[Any]], float]:
     """released_noise.v, noise_not_scaled.v, no_query_noise.v and no_cutoff.v, at the rates of rho and nu."""
     noise = {0: 1.0} if nu is None else laplace(nu)
+    below = None if released else False
 
-    def answer(x: int) -> Any:
-        return (x if released else True) if x >= 0 else (None if released else False)
+    @cache
+    def law(q: int, z: int) -> Law:
+        return image(noise, lambda x: (q + x if released else True) if BAR + z <= q + x else below)
 
     def step(h: tuple[Any, ...], z: int) -> Law:
-        law = image(noise, lambda x: answer(QUESTIONS[len(h)] + x - BAR - z))
-        # What is released is the noisy answer, not what it is above.
-        return {a if not released or a is None else a + BAR + z: mass for a, mass in law.items()}
+        return law(QUESTIONS[len(h)], z)
 
-    return gate(laplace(rho), lambda h: stops and positives(h) >= CUTOFF, step, len(QUESTIONS), t)
+    return lambda t: gate(laplace(rho), lambda h: stops and positives(h) >= CUTOFF, step, len(QUESTIONS), t)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +165,7 @@ def flawed(rho: float, nu: float | None, stops: bool, released: bool, t: Sequenc
 )
 def test_a_flawed_row_of_the_proofs_is_the_row_that_runs(row: str, rho: float, nu: float | None, stops: bool) -> None:
     released = row == "roth-2011"
+    proved = flawed(rho, nu, stops, released)
 
     def ends(h: tuple[Any, ...]) -> bool:
         return stops and positives(h) >= CUTOFF
@@ -170,7 +174,7 @@ def test_a_flawed_row_of_the_proofs_is_the_row_that_runs(row: str, rho: float, n
         told = [False if answer is None else answer for answer in t]
         options: Any = {"epsilon": EPSILON, "cutoff": CUTOFF, "sensitivity": DELTA, "noise": "lattice"}
         ours = math.exp(sg.privacy.log_probability(row, QUESTIONS, told, threshold=BAR, **options))
-        assert ours == pytest.approx(flawed(rho, nu, stops, released, t), rel=1e-8), t
+        assert ours == pytest.approx(proved(t), rel=1e-8), t
 
 
 SCORES = (3, 2, 2)
@@ -186,7 +190,8 @@ def test_selection_on_noisy_scores_is_that_of_the_proofs() -> None:
         mass = math.prod(noise[z] for z in x) / 6
         y = [score + z for score, z in zip(SCORES, x, strict=True)]
         for u in permutations(range(3)):
-            first = tuple(sorted(range(3), key=lambda i, y=y, u=u: (-y[i], u.index(i)))[:2])
+            ordered = sorted((-y[i], u.index(i), i) for i in range(3))
+            first = tuple(i for _, _, i in ordered[:2])
             law[first] = law.get(first, 0.0) + mass
     ours = noisy_order(SCORES, 2, NoiseLaw(scale=float(b), lattice=True))
     assert law == pytest.approx(dict(ours), rel=1e-8)
@@ -226,3 +231,94 @@ def test_the_candidates_of_an_unknown_domain_are_those_of_the_proofs(table: dict
     largest, following = candidates(histogram, dbar)
     assert sorted((score for score, many in largest.items() for _ in range(many)), reverse=True) == ranked[:dbar]
     assert following == ranked[dbar]
+
+
+def test_a_gate_with_numbers_is_the_one_that_runs() -> None:
+    """numeric_gate.v and numbered_gap.v: an ABOVE releases q + z, z of scale c Delta / eps3, its gap beside it."""
+    c, delta = 1, 2
+    options: Any = {"budget": sg.Budget(threshold=3, queries=4, answers=5), "cutoff": c, "sensitivity": delta}
+    fresh = {z: mass for z, mass in laplace(5 / c / delta).items() if abs(z) < 9}
+    for row, mu, gaps in (("standard", laplace, False), ("exponential-gap", geometric, True)):
+        kappa = round(build(row, threshold=BAR, noise="lattice", **options).shift)
+        rho, nu = mu(3 / delta), mu(4 / (2 * c) / delta)
+
+        def step(h: tuple[Any, ...], z: int, nu: Law = nu, kappa: int = kappa, gaps: bool = gaps) -> Law:
+            q = QUESTIONS[len(h)]
+            law = image(nu, lambda x: gap_of(q + x - BAR - z - kappa))
+            if not gaps:
+                above = math.fsum(mass for gap, mass in law.items() if gap is not None)
+                law = {None: law.get(None, 0.0), 0: above}
+            return {
+                None if gap is None else ((gap, q + y) if gaps else q + y): mass * (1 if gap is None else other)
+                for gap, mass in law.items()
+                for y, other in (fresh.items() if gap is not None else [(0, 1.0)])
+            }
+
+        for t in [(None, None, None), (None, 6), (None, None, 1), (3,)]:
+            told = [a if a is None or not gaps else (2, a) for a in t]
+            proved = gate(rho, lambda h: positives(h) >= c, step, len(QUESTIONS), told)
+            said = [False if a is None else a for a in told]
+            ours = sg.privacy.log_probability(row, QUESTIONS, said, threshold=BAR, noise="lattice", **options)
+            assert math.exp(ours) == pytest.approx(proved, rel=1e-8), (row, t)
+
+
+def test_the_gate_that_redraws_rho_is_that_of_the_proofs() -> None:
+    """redrawn_gate.v: every rho of scale c Delta / eps1, a new one after each ABOVE."""
+    rho, nu = laplace(EPSILON / 2 / CUTOFF / DELTA), laplace(EPSILON / 2 / (2 * CUTOFF) / DELTA)
+
+    @cache
+    def answer(q: int, z: int, above: bool) -> float:
+        return math.fsum(mass for x, mass in nu.items() if (z + BAR <= q + x) is above)
+
+    def run(h: tuple[bool, ...], t: tuple[bool, ...], z: int) -> float:
+        if len(h) == len(QUESTIONS) or positives(h) >= CUTOFF:
+            return float(h == t)
+        above = t[len(h)]
+        mass, after = answer(QUESTIONS[len(h)], z, above), (*h, above)
+        ended = len(after) == len(QUESTIONS) or positives(after) >= CUTOFF
+        return mass * (begun(after, t) if above and not ended else run(after, t, z))
+
+    @cache
+    def begun(h: tuple[bool, ...], t: tuple[bool, ...]) -> float:
+        return math.fsum(mass * run(h, t, z) for z, mass in rho.items())
+
+    for t in transcripts((True,), False, lambda h: positives(h) >= CUTOFF):
+        options: Any = {"epsilon": EPSILON, "cutoff": CUTOFF, "sensitivity": DELTA, "noise": "lattice"}
+        ours = sg.privacy.log_probability("dwork-roth-2014", QUESTIONS, list(t), threshold=BAR, **options)
+        assert math.exp(ours) == pytest.approx(begun((), t), rel=1e-8), t
+
+
+Loss = Callable[[Fraction, Fraction, int, int], Fraction]
+PROVED: dict[tuple[str, bool, str], Loss] = {
+    ("laplace", False, "any"): lambda e, r, m, k: min((m + k) * r, e + 2 * k * r, e + 2 * m * r),
+    ("laplace", False, "up"): lambda e, r, m, k: min(m * r, e + k * r),
+    ("laplace", False, "down"): lambda e, r, m, k: min(k * r, e + m * r),
+    ("laplace", True, "any"): lambda e, r, m, k: min((m + k) * r, e + 2 * min(k, (m + k) // 2) * r),
+    ("laplace", True, "up"): lambda e, r, m, k: max(min((m + h) * r, e + (k - h) * r) for h in range(k + 1)),
+    ("laplace", True, "down"): lambda e, r, m, k: max(min((k - h) * r, e + (m + h) * r) for h in range(k + 1)),
+    ("exponential", False, "any"): lambda e, r, m, k: e + k * 2 * r if m else k * r,
+    ("exponential", False, "up"): lambda e, r, m, k: e + k * r if m else Fraction(0),
+    ("exponential", False, "down"): lambda e, r, m, k: k * r,
+    ("exponential", True, "any"): lambda e, r, m, k: (
+        e + 2 * k * r if m else max(k * r, e + 2 * (k - 1) * r) if k else Fraction(0)
+    ),
+    ("exponential", True, "up"): lambda e, r, m, k: e + k * r if m else e + (k - 1) * r if k else Fraction(0),
+    ("exponential", True, "down"): lambda e, r, m, k: k * r,
+}
+"""L(m,k) as laplace_gate.v, laplace_gap.v, exponential_gate.v and exponential_gap.v define it."""
+
+
+@pytest.mark.parametrize(("noise", "gap", "direction"), PROVED)
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(5, 2)])
+def test_the_losses_of_the_proofs_are_those_that_are_counted(
+    noise: str, gap: bool, direction: Direction, rate: Fraction
+) -> None:
+    e1, p = Fraction(1), Fraction(1, 7)
+    for m, k in product(range(7), repeat=2):
+        proved = PROVED[noise, gap, direction](e1, rate, m, k)
+        rates = Rates(e1, rate, Fraction(0), False, noise == "exponential", gap)
+        assert round_loss(m, k, rates, direction).loss == proved, (m, k)
+        # Numbers cost p each at most, as numbered_gap.v has it; where nothing is saved, just that.
+        numbered = round_loss(m, k, rates._replace(answer=p), direction).loss
+        assert numbered <= proved + k * p
+        assert direction == "up" or (direction == "down" and gap and noise == "laplace") or numbered == proved + k * p
