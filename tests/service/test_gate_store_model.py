@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.support.ledger_model import Gate, Model, Refused
 
 from sparsegate.errors import SparsegateError
 from sparsegate.ledger.account import Amount
-from sparsegate.ledger.backup import restore
+from sparsegate.ledger.backup import back_up, restore
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import GateRow, GateSpec, KeyedRequest, Tally, law
@@ -34,6 +35,8 @@ EVENTS = {
     "raise_budget": 1,
     "crash": 1,
     "restore": 0.3,
+    "back_up": 0.6,
+    "restore_backup": 0.6,
 }
 
 
@@ -53,6 +56,9 @@ class Both:
         self.numbers: list[int] = []  # of the model's lines in the ledger, which has budgets and refunds between them
         self.gates: dict[int, str] = {}
         self.keys = 0
+        self.asked: dict[tuple[int, int], KeyedRequest] = {}
+        self.backups: list[tuple[Path, Model, dict[int, str], dict[tuple[int, int], KeyedRequest]]] = []
+        self.lost: list[Model] = []
 
     def request(self) -> KeyedRequest:
         self.keys += 1
@@ -115,12 +121,14 @@ class Both:
             refund=self.chance.random() < 0.8,
             noise=noise,
             closes=closes,
+            most_asks=self.chance.choice([None, None, 1, 4]),
         )
         scales, gap = law(spec)._per_unit, law(spec).row.gap
         assert scales.threshold
         assert scales.query
         e1, r = 1 / Fraction(scales.threshold), 1 / Fraction(scales.query)
-        gate = Gate(e1, r, spec.cutoff, closes == "rarer", noise == "exponential", gap, refunds=spec.refund)
+        kind = (closes == "rarer", noise == "exponential", gap)
+        gate = Gate(e1, r, spec.cutoff, *kind, most=spec.most_asks, refunds=spec.refund)
         assert gate.epsilon == spec.epsilon
         request = self.request()
         row = GateRow(number=0, id=request.key, opened_at="now", fingerprint="x", sealed=b"-", tally=Tally(spec=spec))
@@ -142,15 +150,17 @@ class Both:
     def intend(self) -> Any:
         if not self.gates:
             return None
-        n = self.chance.choice(list(self.gates))
-        return (
-            lambda: self.model.intend(n),
-            lambda: self.store.intend(self.row(n), self.request(), "page = 'a'", arrive=time.monotonic),
-        )
+        n, request = self.chance.choice(list(self.gates)), self.request()
+
+        def ours() -> None:
+            self.asked[n, self.model.intend(n)] = request
+
+        return ours, lambda: self.store.intend(self.row(n), request, "page = 'a'", arrive=time.monotonic)
 
     def settle(self) -> Any:
-        # Each ask is settled by the one process that intended it, once.
-        open_asks = [(n, k) for n in self.gates for k, ask in enumerate(self.model.gate(n).asks) if ask == (None, None)]
+        # Each ask is settled by the one process that intended it, once; at a restoring all processes were stopped.
+        live = [n for n in self.gates if n >= self.model.restored]
+        open_asks = [(n, k) for n in live for k, ask in enumerate(self.model.gate(n).asks) if ask == (None, None)]
         if not open_asks:
             return None
         (n, k), outcome = self.chance.choice(open_asks), self.chance.random() < 0.5
@@ -205,7 +215,49 @@ class Both:
 
     def restore(self) -> Any:
         since = self.chance.choice([None, Fraction(1, 7)])
-        return lambda: self.model.restore(since), lambda: restore(self.place, backup=None, spent_since=since)
+
+        def ours() -> None:
+            self.lost.append(deepcopy(self.model))
+            self.model.restore(since)
+
+        return ours, lambda: restore(self.place, backup=None, spent_since=since)
+
+    def back_up(self) -> Any:
+        path = Path(f"{self.place}.{self.keys}.{len(self.backups)}.backup")
+        kept = path, deepcopy(self.model), dict(self.gates), dict(self.asked)
+        return lambda: self.backups.append(kept), lambda: back_up(self.place, path)
+
+    def restore_backup(self) -> Any:
+        """From any backup, with all servers stopped; what was charged since is stated."""
+        if not self.backups:
+            return None
+        path, model, gates, asked = self.chance.choice(self.backups)
+        since = sum((line.amount for line in self.model.lines), Fraction(0))  # at least
+
+        def ours() -> None:
+            self.lost.append(self.model)
+            self.model, self.gates, self.asked = deepcopy(model), dict(gates), dict(asked)
+            self.model.restore(since)
+
+        def theirs() -> None:
+            for store in self.stores:
+                store.ledger.close()
+            self.place = f"{self.place}+"
+            restore(self.place, backup=path, spent_since=since)
+            self.stores = [GateStore(Ledger(self.place, pooled=True)) for _ in range(2)]
+            self.store = self.stores[0]
+
+        return ours, theirs
+
+    def read_again(self) -> None:
+        """Every answer that is stored is given again; this ledger, or one that was lost, counts it."""
+        counted = set[tuple[int, int, bool]]().union(*(lost.held for lost in self.lost))
+        counted |= {(n, k, ever) for n, k, ever in self.model.held if n >= self.model.restored}
+        for (n, k), request in self.asked.items():
+            found = self.store.same_ask(self.row(n), request)
+            assert found is not None
+            assert found.above == self.model.gate(n).asks[k][0]
+            assert found.above is None or (n, k, found.above) in counted
 
     def agree(self) -> None:
         statement = self.store.ledger.statement()
@@ -225,6 +277,7 @@ def test_the_ledger_and_the_machine_of_the_proofs_agree_after_every_event(tmp_pa
     for _ in range(80):
         both.happens()
         both.agree()
+        both.read_again()
         overdrawn = both.model.restored and both.model.spent > both.model.budget
         assert overdrawn or both.model.spent <= both.model.budget
     for store in both.stores:

@@ -26,6 +26,7 @@ class Gate:
     two_sided: bool
     one_sided_noise: bool
     gap: bool
+    most: int | None = None
     asks: list[tuple[bool | None, bool | None]] = field(default_factory=list)
     because: bool = False
     refunds: bool = True
@@ -57,7 +58,8 @@ class Gate:
     def closed(self) -> bool:
         below, above, lost = self.said(0)
         rarer = min(len(self.asks) // 2, below + lost, above + lost)
-        return self.because or (rarer if self.two_sided else above + lost) >= self.cutoff
+        asked_out = self.most is not None and len(self.asks) >= self.most
+        return self.because or asked_out or (rarer if self.two_sided else above + lost) >= self.cutoff
 
     @property
     def unused(self) -> Fraction:
@@ -136,6 +138,12 @@ class Model:
                 line.paid_for.because, line.paid_for.refunds = True, False
         self.lines.append(Line("restore", max(self.budget - self.spent, Fraction(0)) if since is None else since))
         self.restored = len(self.lines)
+
+    @property
+    def held(self) -> set[tuple[int, int, bool]]:
+        """Entry, ask and outcome of all that was ever settled."""
+        gates = [(n, line.paid_for) for n, line in enumerate(self.lines) if isinstance(line.paid_for, Gate)]
+        return {(n, k, ever) for n, gate in gates for k, (_, ever) in enumerate(gate.asks) if ever is not None}
 
 
 def require(true: bool) -> None:
