@@ -7,7 +7,8 @@ key has one charge, one gate and one answer, whatever becomes of the turns (``lo
 
 Both commits of an ask write the same rows and the same columns whatever the outcome: ``intend`` adds an ask and counts
 it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through follows from its counters and is never
-written. A gate that gave back is closed for good and takes no outcome any more, in whichever process.
+written. A gate that gave back is closed for good and takes no outcome any more, in whichever process, until a backup is
+restored: that closes all gates, and no server may be at work meanwhile (``ledger.backup``).
 Machine-checked: `refunded_gate_is_silent_everywhere` (proofs/ledger_answers.v).
 """
 
