@@ -17,7 +17,7 @@
       most delta, and both have mass one, then each is near the other by delta.
     - [near_conditioned]: so is a law to itself, conditioned on such a set. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -15,7 +15,7 @@
     S(s + h) S(s - h) <= e^(h^2 eps^2 / 4) S(s)^2, by Kantorovich's inequality and cosh x <= e^(x^2 / 2): so
     ln S(s) - s^2 eps^2 / 8 is concave on every lattice, and its chord from 0 to 1 lies above it at alpha. *)
 
-From mathcomp Require Import all_ssreflect all_algebra finmap.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp nsatz_realtype.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
@@ -54,8 +54,26 @@ Qed.
 Lemma am_gm (u v : R) : 4 * (u * v) <= (u + v) ^+ 2.
 Proof. by rewrite mulr_natl -subr_sqrDB ler_subl_addr ler_addl sqr_ge0. Qed.
 
+Lemma sqr_le (y z : R) : 0 <= y -> y <= z -> y ^+ 2 <= z ^+ 2.
+Proof. by move=> y_ge0 le; rewrite ler_sqr ?nnegrE // (le_trans y_ge0). Qed.
+
 Lemma square_eq (y z : R) : z * y ^+ 2 + y * - z = y * (y - 1) * z.
 Proof. by rewrite expr2; nsatz. Qed.
+
+(** The step of Kantorovich's inequality, and the one from s - h, s, s + h to a concave sequence. *)
+Lemma kantorovich_eq (n E Y m M : R) :
+  (m + M) * (n * (E * Y)) - (n * (E * Y * Y) + m * M * (n * E)) = n * E * ((Y - m) * (M - Y)).
+Proof. by nsatz. Qed.
+
+Lemma second_difference (a b k c u h : R) : a + b <= h ^+ 2 * (c + c) + (k + k) ->
+  a - c * (u + h) ^+ 2 + (b - c * (u - h) ^+ 2) <= 2 * (k - c * u ^+ 2).
+Proof.
+have sum : (u + h) ^+ 2 + (u - h) ^+ 2 = (u ^+ 2 + u ^+ 2) + (h ^+ 2 + h ^+ 2).
+  by rewrite sqrrD sqrrB [LHS]addrACA; congr (_ + _); rewrite addrACA subrr addr0.
+move=> le; rewrite addrACA -opprD -mulrDr sum mulrDr opprD addrA addrAC.
+rewrite mulr_natl mulr2n [leRHS]addrACA -opprD -mulrDr ler_add2r ler_subl_addl (le_trans le) //.
+by rewrite mulrC mulrDl -mulrDr.
+Qed.
 
 Lemma log_le (a b k K : R) : 0 < a -> 0 < b -> 0 < k -> a * b <= expR K * k ^+ 2 ->
   ln a + ln b <= K + (ln k + ln k).
@@ -127,10 +145,9 @@ have sum_le : S (s + h) + m * M * S (s - h) <= (m + M) * S s.
   pose Y := expR (h * L x); pose E := expR ((s - h) * L x).
   have -> : expR (s * L x) = E * Y by rewrite -expRD -mulrDl subrK.
   have -> : expR ((s + h) * L x) = E * Y * Y.
-    have -> : (s + h) * L x = (s - h) * L x + h * L x + h * L x by move: (L x) => y; nsatz.
+    have -> : (s + h) * L x = (s - h) * L x + h * L x + h * L x by rewrite -!mulrDl subrK.
     by rewrite !expRD.
-  rewrite -subr_ge0; have -> : (m + M) * (nu x * (E * Y)) - (nu x * (E * Y * Y) + m * M * (nu x * E)) =
-      nu x * E * ((Y - m) * (M - Y)) by move: (nu x) => n; nsatz.
+  rewrite -subr_ge0 kantorovich_eq.
   have /andP[lo hi] := L_range x nu0.
   by rewrite !mulr_ge0 ?expR_ge0 // subr_ge0 ler_expR ler_wpmul2l.
 have m_gt0 : 0 < m by apply: expR_gt0.
@@ -138,8 +155,8 @@ have M_gt0 : 0 < M by apply: expR_gt0.
 have mM_le : (m + M) ^+ 2 <= 4 * (m * M) * expR (h ^+ 2 * eps ^+ 2 / 4).
   pose w := eps / 2; have eps_eq : eps = w + w by rewrite -splitr.
   pose z := h * w; pose g := expR (h * (t + w)).
-  have m_eq : m = g * expR (- z) by rewrite -expRD; congr expR; rewrite /z; nsatz.
-  have M_eq : M = g * expR z by rewrite -expRD; congr expR; rewrite /z eps_eq; nsatz.
+  have m_eq : m = g * expR (- z) by rewrite -expRD; congr expR; rewrite mulrDr addrK.
+  have M_eq : M = g * expR z by rewrite -expRD; congr expR; rewrite /z -mulrDr eps_eq addrA.
   have -> : expR (h ^+ 2 * eps ^+ 2 / 4) = expR (z ^+ 2 / 2) ^+ 2.
     rewrite -expRMm [2%:R * _]mulrCA divff ?pnatr_eq0 // mulr1 -exprMn; congr expR.
     have -> : h * eps = z * 2 by rewrite /z -mulrA mulfVK ?pnatr_eq0.
@@ -159,8 +176,7 @@ have pos u : 0 <= u -> 0 <= S u by move/S_gt0/ltW.
 have m_ge0 := ltW m_gt0; have M_ge0 := ltW M_gt0.
 have p1 : 0 <= S (s + h) by apply: pos; apply: addr_ge0.
 have p2 : 0 <= S (s - h) by apply: pos; rewrite subr_ge0.
-rewrite ler_sqr ?nnegrE //; first by apply: addr_ge0 => //; apply: mulr_ge0 => //; apply: mulr_ge0.
-by apply: mulr_ge0; [apply: addr_ge0 | apply: pos].
+apply: (sqr_le _ sum_le); apply: (addr_ge0 p1); apply: (mulr_ge0 _ p2); exact: (mulr_ge0 m_ge0 M_ge0).
 Qed.
 
 Lemma S0 : S 0 = 1.
@@ -195,12 +211,7 @@ have conc j : l j.+2 + l j <= 2 * l j.+1.
   have p2 : 0 < S (u - h) by apply: S_pos; rewrite subr_ge0.
   have p3 : 0 < S u by apply: S_pos; rewrite (le_trans h_ge0).
   have := log_le p1 p2 p3 (S_second_difference hh); rewrite -[h ^+ 2 * _ / _]mulrA c0_twice.
-  move: (ln (S (u + h))) (ln (S (u - h))) (ln (S u)) => a b k le.
-  have -> : a - c0 * (u + h) ^+ 2 + (b - c0 * (u - h) ^+ 2) =
-      a + b - (h ^+ 2 * (c0 + c0)) - (c0 * u ^+ 2 + c0 * u ^+ 2) by rewrite !expr2; nsatz.
-  have -> : 2 * (k - c0 * u ^+ 2) = k + k - (c0 * u ^+ 2 + c0 * u ^+ 2).
-    by rewrite mulr_natl mulr2n opprD addrACA.
-  by rewrite ler_add2r ler_subl_addl.
+  exact: second_difference.
 have := concave_chord l0 conc order; rewrite /l divff ?gt_eqF // S1 ln1 expr1n mulr1 sub0r -/alpha.
 have num_eq : num%:R = den%:R * alpha :> R by rewrite mulrC mulfVK ?gt_eqF.
 rewrite [X in _ <= X * _]num_eq -[leRHS]mulrA ler_pmul2l // ler_subl_addl => le.

@@ -4,7 +4,7 @@
     - [cosh_le]: e^x + e^-x <= 2 e^(x^2 / 2), term by term of the series.
     - [bernoulli]: 1 + alpha (z - 1) <= z^alpha for z = e^s and alpha >= 1. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals topology normedtype sequences exp.
 

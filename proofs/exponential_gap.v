@@ -21,7 +21,7 @@
     The argument: rho is matched with rho + Delta, or with itself where all answers fall. Without BELOWs
     rho need move no further than the answer that rises most, and that one is then free. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

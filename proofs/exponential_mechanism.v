@@ -20,7 +20,7 @@
     - [exponential_is_private]: the same draws are eps-private.
     - [bounded_range_is_private]: what eps-bounded-range means for privacy, in both directions. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
 From Sparsegate Require Import privacy.

@@ -11,7 +11,7 @@
     - [geometric_tail_ratio]: P[Z >= x] <= e^(ad) P[Z >= x + d] for d >= 0.
     - [geometric_memoryless]: P[Z >= x + d] = P[Z >= x] P[Z >= d] for x, d >= 0. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

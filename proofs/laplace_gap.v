@@ -18,7 +18,7 @@
     The argument: rho is matched with rho + t. t is 0, or Delta, or the median of the moves where they go
     either way; it is between 0 and Delta, or -Delta, where they go one way ([shifts.v]). *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -17,7 +17,7 @@
     [loss_outside w]: the loss of all that has left, from this ledger and from those that were lost. This file keeps the
     [sums]; the theorems are in ledger_answers.v. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From Sparsegate Require Import ledger_gates ledger ledger_refunds.
 
 Set Implicit Arguments.

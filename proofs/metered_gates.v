@@ -18,7 +18,7 @@
     [metered_rows.v]; those with an answers share or with a delta are in neither. [metered.v] holds for all
     that have such an L. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

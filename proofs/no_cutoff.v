@@ -18,7 +18,7 @@
     - [gptt_is_not_private], [algorithm_6_is_not_private]: no eps' is enough.
     - [gptt_sums_to_one], [algorithm_6_sums_to_one]: they are whole laws. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

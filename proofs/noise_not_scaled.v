@@ -13,7 +13,7 @@
     - [algorithm_4_is_not_private]: so it is eps-DP for no cutoff c.
     - [algorithm_4_sums_to_one]: it is a whole law. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

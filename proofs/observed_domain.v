@@ -16,7 +16,7 @@
     - [observed_domain_is_private]: with e = eps / c and t >= ln(min(m, dbar) / delta) / e the labels are
       (eps, delta)-private: the accounting "pure" of the code. *)
 
-From mathcomp Require Import all_ssreflect all_algebra finmap.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -15,7 +15,7 @@
     - [observed_domain_by_bounded_range]: if that holds with delta / 2, and t >= ln(min(m, dbar) / delta0) / e
       with delta0 = delta / (2 (1 + e^eps)), the labels are (eps, delta)-private, both ways. *)
 
-From mathcomp Require Import all_ssreflect all_algebra finmap.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp nsatz_realtype.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -23,7 +23,7 @@
     independent of it, and the order of d independent fractions is uniform, so they break ties at random.
     Floats are whole multiples of a power of two, with the rate and Delta in its units. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
 From Sparsegate Require Import privacy sums programs geometric independent noisy_scores noisy_selection.

@@ -10,7 +10,7 @@
 
     [steps_fair]: the numbers that are used are themselves fair; no error is left to account for. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From Sparsegate Require Import partition_chances.

@@ -20,7 +20,7 @@
     Why: one label is an (a, d)-DP coin ([coin_within]); a label that nobody has on one side is a coin
     with chance 0 there ([kept_among]); at most m coins differ, and coins compose. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

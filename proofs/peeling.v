@@ -20,7 +20,7 @@
     Not here: the code draws a peeled sequence as a race of exponential clocks, real numbers. That the race
     has the law of [peel_groups] (clocks have no memory) is not proved. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
 From Sparsegate Require Import privacy sums programs exponential_mechanism.

@@ -17,7 +17,7 @@
     - [race_near_restricted]: without candidates that come before the bottom with probability at most
       delta, the race is within delta of what it was, in total variation. *)
 
-From mathcomp Require Import all_ssreflect all_algebra finmap.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -8,7 +8,7 @@
 
     Exported: [race_is_cut]: if [after] has mass one, the draws up to the bottom have the law of the race. *)
 
-From mathcomp Require Import all_ssreflect all_algebra finmap.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

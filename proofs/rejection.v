@@ -11,7 +11,7 @@
       with probability proportional to w(x), whatever n is: P[x] = (1 - P[none of n]) w(x) / sum of w.
     - [rejection_ends]: none of n is accepted with probability (P[refused])^n, which vanishes. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
 From Sparsegate Require Import sums programs exponential_mechanism.

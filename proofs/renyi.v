@@ -9,7 +9,7 @@
     - [moment_is_private]: if the moment is at most e^((alpha - 1) D), the laws are within (eps, delta) where
       D + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= eps. *)
 
-From mathcomp Require Import all_ssreflect all_algebra finmap.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp nsatz_realtype.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

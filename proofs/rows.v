@@ -16,7 +16,7 @@
     On its own side the tail of the discrete Laplace law is exactly geometric
     ([laplace_tail_shift], [laplace_below_shift]): the losses below are attained there. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -10,7 +10,7 @@
 
     Nothing is exported from here. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals.
 From Sparsegate Require Import gap.
 

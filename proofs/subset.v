@@ -19,7 +19,7 @@
     Neighbours are symmetric ([moves_sym]), so this is both directions. c = d, where the code returns all items
     without a draw, is no exception: the only set is drawn. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
 From Sparsegate Require Import privacy exponential_mechanism.

@@ -18,7 +18,7 @@
 
     How tiles are found, and what bounds are computed in floats, is free: only [bounds] matters. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
 From Sparsegate Require Import sums programs exponential_mechanism subset subset_classes rejection.

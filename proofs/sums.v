@@ -13,7 +13,7 @@
     - [psum_geometric]: 1 + q + q^2 + ... = 1 / (1 - q) for 0 <= q < 1.
     - [psum_nat0], [psum_point]: the first term taken out; a sum with one term that is not zero. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

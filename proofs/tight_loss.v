@@ -18,7 +18,7 @@
     while Pr[t | D] falls with M only as e^(-(eps1 + c r) M/Delta) ([far_ge]). So where m r > eps1 + c r,
     the loss goes to L as M grows. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
