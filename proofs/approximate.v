@@ -3,7 +3,7 @@
     [within_delta eps delta mu nu] (privacy.v): for every event E, mu(E) <= e^eps nu(E) + delta. Here is
     what is done with it in the proofs of mechanisms that have a delta.
 
-    - [near delta mu nu]: for every event E, mu(E) <= nu(E) + delta. If it holds both ways, the laws are
+    - [near_law delta mu nu]: for every event E, mu(E) <= nu(E) + delta. If it holds both ways, the laws are
       within delta of one another in total variation.
 
     Exported:
@@ -21,7 +21,7 @@ From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums.
+From Sparsegate Require Import privacy sums programs.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -34,12 +34,12 @@ Section Approximate.
 Context {R : realType} {T : choiceType}.
 Implicit Types (mu nu : {distr T / R}) (eps delta : R) (E G : pred T).
 
-Definition near delta mu nu := forall E, \P_[mu] E <= \P_[nu] E + delta.
+Definition near_law delta mu nu := forall E, \P_[mu] E <= \P_[nu] E + delta.
 
 Lemma expR_ge0 eps : 0 <= expR eps.
 Proof. exact: ltW (expR_gt0 _). Qed.
 
-Lemma within_delta_near0 delta mu nu : near delta mu nu <-> within_delta 0 delta mu nu.
+Lemma within_delta_near0 delta mu nu : near_law delta mu nu <-> within_delta 0 delta mu nu.
 Proof. by rewrite /within_delta expR0; split=> h E; have := h E; rewrite mul1r. Qed.
 
 Lemma within_delta_ge0 eps delta mu nu : within_delta eps delta mu nu -> 0 <= delta.
@@ -103,7 +103,7 @@ rewrite !mul1r -ler_subl_addl -mulrBl ler_pimulr // subr_ge0; exact: ltW.
 Qed.
 
 Theorem within_delta_near eps delta delta0 mu mu' nu nu' :
-  near delta0 mu mu' -> near delta0 nu' nu -> within_delta eps delta mu' nu' ->
+  near_law delta0 mu mu' -> near_law delta0 nu' nu -> within_delta eps delta mu' nu' ->
   within_delta eps (delta + delta0 * (1 + expR eps)) mu nu.
 Proof.
 move=> h1 h2 private E; apply: le_trans (h1 E) _.
@@ -113,9 +113,9 @@ by rewrite !mulrDr mulr1 [delta0 * _]mulrC -!addrA ler_add2l addrC -addrA.
 Qed.
 
 Theorem near_dominated delta mu nu G : psum mu = 1 -> psum nu = 1 ->
-  (forall x, G x -> mu x <= nu x) -> \P_[mu] (predC G) <= delta -> near delta mu nu /\ near delta nu mu.
+  (forall x, G x -> mu x <= nu x) -> \P_[mu] (predC G) <= delta -> near_law delta mu nu /\ near_law delta nu mu.
 Proof.
-move=> mu1 nu1 h bad; have close : near delta mu nu.
+move=> mu1 nu1 h bad; have close : near_law delta mu nu.
   apply/within_delta_near0; apply: (@within_delta_except _ _ _ _ G) => // x Gx.
   by rewrite expR0 mul1r; apply: h.
 split=> // E; have := close (predC E); rewrite !pr_predC !pr_predT mu1 nu1.
@@ -146,26 +146,12 @@ Section Composition.
 Context {R : realType} {T U : choiceType}.
 Implicit Types (mu nu : {distr T / R}) (eps delta : R).
 
-Lemma pr_dlet_sum mu (f : T -> {distr U / R}) (E : pred U) :
-  \P_[\dlet_(x <- mu) f x] E = psum (fun x => mu x * \P_[f x] E).
-Proof.
-rewrite /pr; have swap := @psum_swap R T U (fun x y => mu x * ((E y)%:R * f x y)).
-transitivity (psum (fun x => psum (fun y => mu x * ((E y)%:R * f x y)))); last first.
-  by apply: eq_psum => x; rewrite psumZ.
-rewrite swap.
-- apply: eq_psum => y; rewrite dletE -psumZ ?ler0n //.
-  by apply: eq_psum => x /=; rewrite mulrCA.
-- by move=> x; apply: summableZ; exact: summable_pr.
-- apply: le_summable (summable_mu mu) => x; rewrite ge0_psum psumZ //= ler_pimulr //.
-  exact: le1_pr.
-Qed.
-
 (** A draw that comes after cannot be trusted with more than probability one: hence the minimum. *)
 Theorem within_delta_compose e1 e2 d1 d2 mu nu (f g : T -> {distr U / R}) :
   within_delta e1 d1 mu nu -> (forall x, within_delta e2 d2 (f x) (g x)) -> 0 <= d2 ->
   within_delta (e1 + e2) (d1 + d2) (\dlet_(x <- mu) f x) (\dlet_(x <- nu) g x).
 Proof.
-move=> h1 h2 d2_ge0 E; rewrite !pr_dlet_sum.
+move=> h1 h2 d2_ge0 E; rewrite !pr_after.
 pose h x := Num.min 1 (expR e2 * \P_[g x] E).
 have h01 x : 0 <= h x <= 1.
   by rewrite /h le_minr ler01 mulr_ge0 ?expR_ge0 ?ge0_pr //= le_minl lexx.

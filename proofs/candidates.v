@@ -7,7 +7,7 @@
     - [ranked h dbar]: the labels in the table and dbar + 1 dummies, largest score first, equal scores by
       label. (A label that is not in the table never appears. Dummies are never tied with a label that does.)
     - [candidates h dbar]: the first dbar of them; [following h dbar]: the score of the next one, h_(dbar+1).
-    - [neighbours Delta m h h']: h' is h with one person more, who raises at most [m] scores, each by
+    - [table_neighbours Delta m h h']: h' is h with one person more, who raises at most [m] scores, each by
       at most Delta.
     - [counts D]: the table of a list of baskets, one a person: how many have each label.
 
@@ -170,13 +170,13 @@ move=> jin; have /fset0Pn[i] : candidates h dbar `\` candidates h' dbar != fset0
 by rewrite inE => /andP[i1 i2]; exists i.
 Qed.
 
-Definition neighbours Delta m h h' :=
+Definition table_neighbours Delta m h h' :=
   (forall x, h x <= h' x <= h x + Delta) /\
   exists2 P : {fset T}, #|` P| <= m & forall x, x \notin P -> h' x = h x.
 
 Section Neighbours.
 Variables (Delta m dbar : nat) (h h' : table).
-Hypothesis near : neighbours Delta m h h'.
+Hypothesis near : table_neighbours Delta m h h'.
 
 Lemma score_rises i : score h i <= score h' i <= score h i + Delta.
 Proof. by case: near => rise _; case: i => [x|k] //=; apply: rise. Qed.
@@ -256,7 +256,7 @@ by apply/flattenP; exists (enum_fset b) => //; exact: map_f.
 Qed.
 
 Theorem baskets_are_neighbours m D1 D2 (person : {fset T}) : #|` person| <= m ->
-  neighbours 1 m (counts (D1 ++ D2)) (counts (D1 ++ person :: D2)).
+  table_neighbours 1 m (counts (D1 ++ D2)) (counts (D1 ++ person :: D2)).
 Proof.
 move=> small; split=> [x|].
   by rewrite !countsE !count_cat /= leq_add2l leq_addl /= addnCA addnC leq_add2l leq_b1.

@@ -10,7 +10,7 @@
       So the digits are independent of each other and of the rest, and the rest is geometric again.
     - [geometric_digit_bias]: digit j is one with probability logistic(2^j a). *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -5,7 +5,7 @@
 
     - [proportional w]: x with probability proportional to w(x).
     - [exponential a q A]: candidate x of [A] with probability proportional to e^(a q(x)).
-    - [moves monotonic Delta q q']: what one person can do to the scores. In general every score moves
+    - [scores_move monotonic Delta q q']: what one person can do to the scores. In general every score moves
       by at most Delta, either way; monotonic scores all move up, or all move down. Nothing else is known
       of the neighbour: it is the adversary's choice.
     - [selection_rate eps c Delta monotonic]: the factor a of one of c draws, as the code computes it:
@@ -71,12 +71,12 @@ Context {R : realType} {T : Type}.
 Implicit Types (q : T -> R) (Delta : R) (monotonic : bool).
 
 (** Every score moves by at most Delta; monotonic: all of them up, or all of them down. *)
-Definition moves monotonic Delta q q' :=
+Definition scores_move monotonic Delta q q' :=
   if monotonic
   then (forall x, q x <= q' x <= q x + Delta) \/ (forall x, q' x <= q x <= q' x + Delta)
   else forall x, `|q x - q' x| <= Delta.
 
-Lemma moves_sym monotonic Delta q q' : moves monotonic Delta q q' -> moves monotonic Delta q' q.
+Lemma scores_move_sym monotonic Delta q q' : scores_move monotonic Delta q q' -> scores_move monotonic Delta q' q.
 Proof. by case: monotonic => /= h; [case: h => h; [right | left] | move=> x; rewrite distrC]. Qed.
 
 Definition sides monotonic : R := if monotonic then 1 else 2.
@@ -84,7 +84,7 @@ Definition sides monotonic : R := if monotonic then 1 else 2.
 Definition selection_rate eps (c : nat) Delta monotonic : R := eps / (sides monotonic * c%:R * Delta).
 
 (** What both kinds of neighbours have in common: all differences of scores lie in one interval. *)
-Lemma moves_interval monotonic Delta q q' : moves monotonic Delta q q' ->
+Lemma scores_move_interval monotonic Delta q q' : scores_move monotonic Delta q q' ->
   exists lo, forall x, lo <= q x - q' x <= lo + sides monotonic * Delta.
 Proof.
 rewrite /sides; case: monotonic => /=; last first.
@@ -194,10 +194,10 @@ by have := h x xA; rewrite mulrBr ler_subr_addr ler_subl_addr.
 Qed.
 
 (** At a rate a >= 0 the differences of the scores themselves decide. *)
-Lemma exponential_moves monotonic a Delta q q' A : 0 <= a -> moves monotonic Delta q q' ->
+Lemma exponential_moves monotonic a Delta q q' A : 0 <= a -> scores_move monotonic Delta q q' ->
   bounded_range (a * (sides monotonic * Delta)) (exponential a q A) (exponential a q' A).
 Proof.
-move=> a_ge0 /moves_interval[lo h].
+move=> a_ge0 /scores_move_interval[lo h].
 have -> : a * (sides monotonic * Delta) = a * (lo + sides monotonic * Delta) - a * lo.
   by rewrite -mulrBr addrC addKr.
 apply: exponential_interval => x _.
@@ -219,7 +219,7 @@ by rewrite /selection_rate [_ * c%:R * _]mulrAC invfM [eps * (_ * _)]mulrCA mulr
 Qed.
 
 Theorem exponential_bounded_range monotonic eps Delta q q' A :
-  0 <= eps -> 0 < Delta -> moves monotonic Delta q q' ->
+  0 <= eps -> 0 < Delta -> scores_move monotonic Delta q q' ->
   bounded_range eps (exponential (selection_rate eps 1 Delta monotonic) q A)
                     (exponential (selection_rate eps 1 Delta monotonic) q' A).
 Proof.
@@ -229,7 +229,7 @@ Qed.
 
 (** A round of c: eps / c each. *)
 Lemma exponential_round_is_private monotonic eps c Delta q q' A :
-  (0 < c)%N -> 0 <= eps -> 0 < Delta -> moves monotonic Delta q q' ->
+  (0 < c)%N -> 0 <= eps -> 0 < Delta -> scores_move monotonic Delta q q' ->
   within (eps / c%:R) (exponential (selection_rate eps c Delta monotonic) q A)
                       (exponential (selection_rate eps c Delta monotonic) q' A).
 Proof.
@@ -241,7 +241,7 @@ by apply: exponential_moves => //; apply: selection_rate_ge0.
 Qed.
 
 Theorem exponential_is_private monotonic eps Delta q q' A :
-  0 <= eps -> 0 < Delta -> moves monotonic Delta q q' ->
+  0 <= eps -> 0 < Delta -> scores_move monotonic Delta q q' ->
   within eps (exponential (selection_rate eps 1 Delta monotonic) q A)
              (exponential (selection_rate eps 1 Delta monotonic) q' A).
 Proof.

@@ -18,7 +18,7 @@
     charge is written. A gate in the memory of one process is one whose every ask is settled at once. Quotas only refuse
     more. What somebody gives back by hand, without a gate, is not among the events: it is theirs to justify. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint rat.
 From Sparsegate Require Import ledger_gates.
 
 Set Implicit Arguments.

@@ -13,7 +13,7 @@
 
     [answer_leaves] and [crash_takes_the_answer_along] show that answers do leave, and are lost. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint rat.
 From Sparsegate Require Import ledger_gates ledger ledger_losses ledger_refunds ledger_crashes.
 
 Set Implicit Arguments.

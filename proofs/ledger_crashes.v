@@ -17,7 +17,7 @@
     [loss_outside w]: the loss of all that has left, from this ledger and from those that were lost. This file keeps the
     [sums]; the theorems are in ledger_answers.v. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint rat.
 From Sparsegate Require Import ledger_gates ledger ledger_refunds.
 
 Set Implicit Arguments.
@@ -43,7 +43,7 @@ Record world := World {
 
 Definition start b := World (create b) None [::] [::] [::] [::] false.
 
-Definition total w := \sum_(s <- gone w) charged_since s + charged_since (disk w).
+Definition charged_ever w := \sum_(s <- gone w) charged_since s + charged_since (disk w).
 Definition largest_budget w := largest [seq budget s | s <- disk w :: gone w].
 
 Definition result_of e s : seq result := match e with
@@ -82,7 +82,7 @@ Definition restore w i since :=
     let: (d, charged_then) := nth (create 0, 0) (backups w) i in
     let x := if since is Some y then y else all_that_is_left d in
     let s := restored_ledger d x in
-    if (0 <= x) && (if since is Some y then total w - charged_then <= y else largest_budget w <= budget d) then
+    if (0 <= x) && (if since is Some y then charged_ever w - charged_then <= y else largest_budget w <= budget d) then
       World s None [::] (outside w) (rcons (gone w) (disk w)) (backups w) (budget s < spent s)
     else w
   else w.
@@ -103,7 +103,7 @@ Definition next w e := match e with
       if (restored (disk w) <= n)%N && (now (nth intended (asks g) k) == Some o) then release w n k o else w
       else w
   | Crash p => with_handed (in_transaction p w (fun _ => with_writing w None)) [seq x <- handed w | x.1 != p]
-  | BackUp => World (disk w) (writing w) (handed w) (outside w) (gone w) ((disk w, total w) :: backups w) (overdrawn w)
+  | BackUp => World (disk w) (writing w) (handed w) (outside w) (gone w) ((disk w, charged_ever w) :: backups w) (overdrawn w)
   | Restore i since => restore w i since
   end.
 Definition history b es := foldl next (start b) es.
@@ -119,7 +119,7 @@ Record sums (w : world) : Prop := Sums {
   gone_counted : \sum_(s <- gone w) net_since s <= old (disk w);
   net_within : net_of w <= largest_budget w;
   backed_up : forall i, (i < size (backups w))%N -> let: (d, t) := nth (create 0, 0) (backups w) i in
-    sound d /\ net_of w <= spent d + (total w - t);
+    sound d /\ net_of w <= spent d + (charged_ever w - t);
   not_overdrawn : ~~ overdrawn w -> spent (disk w) <= budget (disk w) }.
 
 Definition with_disk w s := World s None [::] [::] (gone w) (backups w) (overdrawn w).
@@ -151,7 +151,7 @@ split=> //=.
   rewrite /largest_budget /= le_maxr; apply/orP; left; apply: le_trans le_b; apply: le_trans guard.
   by rewrite /net_of /= spent_split // -addrA ler_add.
 - move=> i lt; have := kept i lt; case: nth => d t [d_ok le]; split=> //.
-  rewrite /net_of /total /= same_c; move: le; rewrite /net_of /total => le.
+  rewrite /net_of /charged_ever /= same_c; move: le; rewrite /net_of /charged_ever => le.
   apply: le_trans (ler_add (lexx _) le_net) _; rewrite [X in X <= _]addrA.
   by apply: le_trans (ler_add le (lexx x)) _; rewrite -!addrA (addrC x).
 - by move=> ok; apply: within'; apply: fits.
@@ -171,7 +171,7 @@ Lemma sums_backup w : sums w -> sums (next w BackUp).
 Proof.
 move=> w_ok; have [s_ok g_ok counted within kept fits] := w_ok; split=> //.
 case=> [_|i] /=; last exact: kept.
-by split=> //; rewrite [total (World _ _ _ _ _ _ _)]/(total w) subrr addr0; exact: sums_counted w_ok.
+by split=> //; rewrite [charged_ever (World _ _ _ _ _ _ _)]/(charged_ever w) subrr addr0; exact: sums_counted w_ok.
 Qed.
 
 Lemma largest_ge0 xs : 0 <= largest xs.
@@ -213,8 +213,8 @@ have net0 : net_since s = 0 := restored_sum d x net.
 have charged0 : charged_since s = 0 := restored_sum d x amount.
 have same_net v : net_of (World s None [::] (outside w) (rcons (gone w) (disk w)) (backups w) v) = net_of w.
   by rewrite /net_of /= -cats1 big_cat big_seq1 net0 addr0.
-have same_total v : total (World s None [::] (outside w) (rcons (gone w) (disk w)) (backups w) v) = total w.
-  by rewrite /total /= -cats1 big_cat big_seq1 charged0 addr0.
+have same_total v : charged_ever (World s None [::] (outside w) (rcons (gone w) (disk w)) (backups w) v) = charged_ever w.
+  by rewrite /charged_ever /= -cats1 big_cat big_seq1 charged0 addr0.
 split=> //=.
 - exact: restored_sound.
 - move=> j; rewrite size_rcons nth_rcons ltnS leq_eqVlt => /orP[/eqP->|lt_j]; first by rewrite ltnn eqxx.

@@ -13,7 +13,7 @@
     [gap_losses_grow]: more answers cost more. [gap_losses_are_reserved]: no ask is admitted that could take the cost
     beyond epsilon, whatever becomes of the asks without an outcome. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint rat.
 From Sparsegate Require Import ledger_gates ledger_losses.
 
 Set Implicit Arguments.

@@ -16,7 +16,7 @@
 
     Beside the code: counters are counts of rows here, and rows are never removed (compaction keeps the counters). *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint rat intdiv.
 
 Set Implicit Arguments.
 Unset Strict Implicit.

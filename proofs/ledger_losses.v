@@ -22,7 +22,7 @@
     Beside the code: a gate that is planned for few questions has other scales, and its epsilon is not e1 + c r; it is a
     [spec] if its plan holds. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint rat.
 From Sparsegate Require Import ledger_gates.
 
 Set Implicit Arguments.

@@ -8,7 +8,7 @@
     - [unguarded_settle_undercounts]: without the guard of [settle], which refuses an outcome to a gate that gave back,
       there is a list of events after which epsilon 1 is used and 1/2 is counted. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint rat intdiv.
 From Sparsegate Require Import ledger_gates ledger ledger_losses.
 
 Set Implicit Arguments.

@@ -10,7 +10,7 @@
     - [noisy_selection a c q]: the selected items, in order, with noise of rate a (scale 1/a).
     - [noisy_release a c q]: the selected items, in order, with their noisy scores.
 
-    - [neighbours D monotonic touched q q']: one person moves every score by at most D, and no more
+    - [score_neighbours D monotonic touched q q']: one person moves every score by at most D, and no more
       than m scores where [touched] is m; monotonic scores move all up or all down.
     - [noisy_scale eps D monotonic touched c]: min(s c, m) D / eps, with s = 1 for monotonic scores and
       s = 2 in general; s c D / eps where no m is known.
@@ -118,14 +118,14 @@ Definition paid monotonic (touched : option nat) c : nat :=
 Definition noisy_scale eps (D : int) monotonic touched c : R :=
   (Posz (paid monotonic touched c) * D)%:~R / eps.
 
-Definition neighbours (D : int) (monotonic : bool) (touched : option nat) (q q' : {ffun I -> int}) :=
+Definition score_neighbours (D : int) (monotonic : bool) (touched : option nat) (q q' : {ffun I -> int}) :=
   [/\ forall i, `|q' i - q i| <= D,
       if touched is Some m then (#|[pred i | q' i != q i]| <= m)%N else True &
       monotonic -> (forall i, q i <= q' i) \/ (forall i, q' i <= q i)].
 
 (** The neighbour's neighbour: what is said of q and q' is said of q' and q. *)
-Lemma neighbours_sym (D : int) monotonic touched q (q' : {ffun I -> int}) :
-  neighbours D monotonic touched q q' -> neighbours D monotonic touched q' q.
+Lemma score_neighbours_sym (D : int) monotonic touched q (q' : {ffun I -> int}) :
+  score_neighbours D monotonic touched q q' -> score_neighbours D monotonic touched q' q.
 Proof.
 case=> le card mono; split=> [i||/mono [] up]; [by rewrite distrC | | by right | by left].
 case: touched card => // m; rewrite (eq_card (B := [pred i | q i != q' i])) // => i.
@@ -161,7 +161,7 @@ Proof. by rewrite invf_div. Qed.
 
 Theorem noisy_scores_come_free eps (D : int) monotonic m c q (q' : {ffun I -> int}) :
   0 < eps -> 0 < D -> (0 < m)%N -> (m <= selected_share monotonic c)%N ->
-  neighbours D monotonic (Some m) q q' ->
+  score_neighbours D monotonic (Some m) q q' ->
   let a := (noisy_scale eps D monotonic (Some m) c)^-1 in
   within eps (noisy_release a c q) (noisy_release a c q').
 Proof.

@@ -145,7 +145,7 @@ Qed.
 
 Theorem noisy_selection_is_private eps (D : int) monotonic touched c q (q' : {ffun I -> int}) :
   0 < eps -> 0 < D -> (0 < c)%N -> (if touched is Some m then 0 < m else true)%N ->
-  neighbours D monotonic touched q q' ->
+  score_neighbours D monotonic touched q q' ->
   let a := (noisy_scale eps D monotonic touched c)^-1 in
   within eps (noisy_selection a c q) (noisy_selection a c q').
 Proof.
@@ -176,7 +176,7 @@ Qed.
 
 Theorem report_noisy_max_is_private eps (D : int) monotonic touched (i0 : I) q (q' : {ffun I -> int}) :
   0 < eps -> 0 < D -> (if touched is Some m then 0 < m else true)%N ->
-  neighbours D monotonic touched q q' ->
+  score_neighbours D monotonic touched q q' ->
   let a := (noisy_scale eps D monotonic touched 1)^-1 in
   within eps (noisy_max a i0 q) (noisy_max a i0 q').
 Proof.

@@ -20,7 +20,7 @@ From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy approximate exponential_mechanism race candidates.
+From Sparsegate Require Import privacy programs approximate exponential_mechanism race candidates.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -37,16 +37,16 @@ Implicit Types (a B k : R) (q : I -> R) (A : {fset I}) (w : I -> R).
 (** A round moves by what the weight drawn, and the sum of the weights, move. *)
 Lemma round_le a q q' B B' A A' k1 k2 o :
   (forall i, a * q i <= k1 + a * q' i) -> a * B <= k1 + a * B' ->
-  total a q' B' A' <= expR k2 * total a q B A ->
+  round_total a q' B' A' <= expR k2 * round_total a q B A ->
   (if o is Some i then (i \in A) = (i \in A') else True) ->
   round a q B A o <= expR (k1 + k2) * round a q' B' A' o.
 Proof.
 move=> le_q le_B le_W both.
 have step x x' : x <= k1 + x' ->
-    expR x / total a q B A <= expR (k1 + k2) * (expR x' / total a q' B' A').
-  move=> le_x; rewrite mulrA ler_pdivl_mulr ?total_gt0 // mulrAC ler_pdivr_mulr ?total_gt0 //.
+    expR x / round_total a q B A <= expR (k1 + k2) * (expR x' / round_total a q' B' A').
+  move=> le_x; rewrite mulrA ler_pdivl_mulr ?round_total_gt0 // mulrAC ler_pdivr_mulr ?round_total_gt0 //.
   rewrite [expR (k1 + k2)]expRD -[leRHS]mulrA mulrACA -expRD; apply: ler_pmul => //; rewrite ?expR_ge0 ?ler_expR //.
-  exact: ltW (total_gt0 _ _ _ _).
+  exact: ltW (round_total_gt0 _ _ _ _).
 case: o both => [i both|_]; last by rewrite !round_bottom; apply: step.
 by rewrite !round_candidate -both; case: ifP => // _; [apply: step | rewrite mulr0].
 Qed.
@@ -100,14 +100,14 @@ Definition observed e Delta margin dbar c h : {distr (seq T) / R} :=
 
 Theorem observed_sums_to_one e Delta margin dbar c h : psum (observed e Delta margin dbar c h) = 1.
 Proof.
-rewrite -pr_predT pr_dlet_sum -[RHS](race_sums_to_one (e / Delta%:R) (fun i => (score h i)%:R)
+rewrite -pr_predT pr_after -[RHS](race_sums_to_one (e / Delta%:R) (fun i => (score h i)%:R)
   (bottom Delta margin dbar h)%:R (candidates h dbar) c).
 by apply: eq_psum => t; rewrite pr_dunit mulr1.
 Qed.
 
 Section Neighbours.
 Variables (e : R) (Delta margin m dbar c : nat) (h h' : @table d T).
-Hypotheses (Delta_gt0 : (0 < Delta)%N) (e_ge0 : 0 <= e) (near : neighbours Delta m h h').
+Hypotheses (Delta_gt0 : (0 < Delta)%N) (e_ge0 : 0 <= e) (near : table_neighbours Delta m h h').
 
 Let a : R := e / Delta%:R.
 Let f := following h dbar.
@@ -139,11 +139,11 @@ by rewrite /bottom leq_add2r le addnAC leq_add2r.
 Qed.
 
 (** What holds as long as only common candidates are drawn. *)
-Definition same (A A' : {fset @item d T}) :=
+Definition matched (A A' : {fset @item d T}) :=
   [/\ #|` A| = #|` A'|, forall i, common i -> (i \in A) = (i \in A'),
       A `<=` candidates h dbar & A' `<=` candidates h' dbar].
 
-Lemma same_drop A A' i : same A A' -> common i -> i \in A -> same (A `\ i) (A' `\ i).
+Lemma matched_drop A A' i : matched A A' -> common i -> i \in A -> matched (A `\ i) (A' `\ i).
 Proof.
 move=> [sizes both subA subA'] ci iA; have iA' : i \in A' by rewrite -both.
 split.
@@ -153,14 +153,14 @@ split.
 - exact: fsubset_trans (fsubD1set _ _) subA'.
 Qed.
 
-Lemma only_here A A' i : same A A' -> i \in A -> i \notin A' ->
+Lemma only_here A A' i : matched A A' -> i \in A -> i \notin A' ->
   (i \in candidates h dbar) && (i \notin candidates h' dbar).
 Proof.
 move=> [_ both subA _] iA; rewrite (fsubsetP subA i iA) /=; apply: contra => iC'.
 by rewrite -both // /common iC' (fsubsetP subA i iA).
 Qed.
 
-Lemma only_there A A' j : same A A' -> j \in A' -> j \notin A ->
+Lemma only_there A A' j : matched A A' -> j \in A' -> j \notin A ->
   (j \in candidates h' dbar) && (j \notin candidates h dbar).
 Proof.
 move=> [_ both _ subA'] jA'; rewrite (fsubsetP subA' j jA') /=; apply: contra => jC.
@@ -168,14 +168,14 @@ by rewrite both // /common jC (fsubsetP subA' j jA').
 Qed.
 
 (** The candidates that are left are the largest of the items that are left, on each side. *)
-Lemma sum_here A A' : same A A' -> \sum_(i <- A') expR (a * q i) <= \sum_(i <- A) expR (a * q i).
+Lemma sum_here A A' : matched A A' -> \sum_(i <- A') expR (a * q i) <= \sum_(i <- A) expR (a * q i).
 Proof.
 move=> inv; case: (inv) => sizes _ _ _; apply: (sum_top (theta := expR (a * f%:R)) sizes) => i i1 i2.
   by have /andP[iC _] := only_here inv i1 i2; rewrite ler_expR rate_mono // candidate_score.
 by have /andP[_ iC] := only_there inv i1 i2; rewrite ler_expR rate_mono // outside_score.
 Qed.
 
-Lemma sum_there A A' : same A A' -> \sum_(i <- A) expR (a * q' i) <= \sum_(i <- A') expR (a * q' i).
+Lemma sum_there A A' : matched A A' -> \sum_(i <- A) expR (a * q' i) <= \sum_(i <- A') expR (a * q' i).
 Proof.
 move=> inv; case: (inv) => sizes _ _ _.
 apply: (sum_top (theta := expR (a * f'%:R)) (esym sizes)) => i i1 i2.
@@ -183,31 +183,31 @@ apply: (sum_top (theta := expR (a * f'%:R)) (esym sizes)) => i i1 i2.
 by have /andP[_ iC] := only_here inv i1 i2; rewrite ler_expR rate_mono // outside_score.
 Qed.
 
-Lemma round_here A A' : same A A' -> forall o, oapp common true o ->
+Lemma round_here A A' : matched A A' -> forall o, oapp common true o ->
   round a q B A o <= expR e * round a q' B' A' o.
 Proof.
 move=> inv o both; rewrite -[e]add0r; apply: round_le.
 - by move=> i; rewrite add0r rate_mono //; case/andP: (score_rises near i).
 - by rewrite add0r rate_mono //; case/andP: bottom_moves.
-- rewrite /total mulrDr ler_add //; first by rewrite -expRD ler_expR rate_step //; case/andP: bottom_moves.
+- rewrite /round_total mulrDr ler_add //; first by rewrite -expRD ler_expR rate_step //; case/andP: bottom_moves.
   apply: le_trans (ler_wpmul2l (expR_ge0 e) (sum_here inv)); rewrite mulr_sumr.
   by apply: ler_sum => i _; rewrite -expRD ler_expR rate_step //; case/andP: (score_rises near i).
 - by case: o both => [i /= ci|//]; case: inv => _ /(_ i ci).
 Qed.
 
-Lemma round_there A A' : same A A' -> forall o, oapp common true o ->
+Lemma round_there A A' : matched A A' -> forall o, oapp common true o ->
   round a q' B' A' o <= expR e * round a q B A o.
 Proof.
 move=> inv o both; rewrite -[e]addr0; apply: round_le.
 - by move=> i; rewrite rate_step //; case/andP: (score_rises near i).
 - by rewrite rate_step //; case/andP: bottom_moves.
-- rewrite expR0 mul1r /total ler_add //; first by rewrite ler_expR rate_mono //; case/andP: bottom_moves.
+- rewrite expR0 mul1r /round_total ler_add //; first by rewrite ler_expR rate_mono //; case/andP: bottom_moves.
   apply: le_trans (sum_there inv).
   by apply: ler_sum => i _; rewrite ler_expR rate_mono //; case/andP: (score_rises near i).
 - by case: o both => [i /= ci|//]; case: inv => _ /(_ i ci).
 Qed.
 
-Lemma same_start : same (candidates h dbar) (candidates h' dbar).
+Lemma matched_start : matched (candidates h dbar) (candidates h' dbar).
 Proof.
 split; rewrite ?card_candidates ?fsubset_refl // => i /andP[-> ->] //.
 Qed.
@@ -243,14 +243,14 @@ have [rare rare'] := sides_hardly_appear => small.
 have not_all : predC (all (oapp common true)) =i has (oapp (predC common) false).
   by move=> t; rewrite !unfold_in /= -has_predC; apply: eq_has => -[].
 split; apply: (within_delta_except (G := all (oapp common true))); rewrite 1?(eq_pr _ not_all).
-- by move=> t; apply: race_ratio round_here same_drop e_ge0 _ _ _ same_start.
+- by move=> t; apply: race_ratio round_here matched_drop e_ge0 _ _ _ matched_start.
 - exact: le_trans rare small.
-- pose flipped A' A := same A A'.
+- pose flipped A' A := matched A A'.
   have keep A' A i : flipped A' A -> common i -> i \in A' -> flipped (A' `\ i) (A `\ i).
-    by move=> inv ci iA'; apply: same_drop => //; case: inv => _ ->.
+    by move=> inv ci iA'; apply: matched_drop => //; case: inv => _ ->.
   have there A' A : flipped A' A -> forall o, oapp common true o ->
       round a q' B' A' o <= expR e * round a q B A o by exact: round_there.
-  by move=> t; apply: race_ratio there keep e_ge0 _ _ _ same_start.
+  by move=> t; apply: race_ratio there keep e_ge0 _ _ _ matched_start.
 - exact: le_trans rare' small.
 Qed.
 
@@ -267,7 +267,7 @@ by rewrite -ler_pdivr_mulr // -[leLHS]lnK ?posrE ?divr_gt0 // ler_expR [e * _]mu
 Qed.
 
 Theorem observed_domain_is_private eps delta Delta margin m dbar c h h' :
-  0 < eps -> 0 < delta -> (0 < c)%N -> (0 < Delta)%N -> neighbours Delta m h h' ->
+  0 < eps -> 0 < delta -> (0 < c)%N -> (0 < Delta)%N -> table_neighbours Delta m h h' ->
   ln ((minn m dbar)%:R / delta) / (eps / c%:R) <= margin%:R ->
   within_delta eps delta (observed (eps / c%:R) Delta margin dbar c h)
                          (observed (eps / c%:R) Delta margin dbar c h') /\

@@ -42,9 +42,9 @@ Implicit Types (A : {fset I}) (c n num den : nat).
 
 Theorem round_bounded_range A : bounded_range e (round a q' B' A) (round a q B A).
 Proof.
-set W := total a q B A; set W' := total a q' B' A.
-have W_gt0 : 0 < W by apply: total_gt0.
-have W'_gt0 : 0 < W' by apply: total_gt0.
+set W := round_total a q B A; set W' := round_total a q' B' A.
+have W_gt0 : 0 < W by apply: round_total_gt0.
+have W'_gt0 : 0 < W' by apply: round_total_gt0.
 exists (ln (W / W')).
 have step x x' : x <= x' <= e + x ->
     expR (ln (W / W')) * (expR x / W) <= expR x' / W' <= expR (ln (W / W') + e) * (expR x / W).
@@ -116,7 +116,7 @@ Context {R : realType} {d : unit} {T : orderType d}.
 Implicit Types (h : @table d T) (e eps delta : R) (Delta margin dbar m c num den : nat).
 
 Theorem observed_domain_by_bounded_range e eps delta Delta margin m dbar c num den h h' :
-  0 < e -> 0 < delta -> (0 < Delta)%N -> (0 < den < num)%N -> neighbours Delta m h h' ->
+  0 < e -> 0 < delta -> (0 < Delta)%N -> (0 < den < num)%N -> table_neighbours Delta m h h' ->
   let alpha := num%:R / den%:R in
   c%:R * e <= eps \/
   c%:R * e ^+ 2 / 8 * alpha

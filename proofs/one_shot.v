@@ -118,7 +118,7 @@ Qed.
 
 Theorem one_shot_is_private eps Delta monotonic c q (q' : {ffun I -> int}) :
   (0 < c)%N -> 0 < eps -> 0 < Delta ->
-  moves monotonic Delta (fun i => (q i)%:~R) (fun i => (q' i)%:~R) ->
+  scores_move monotonic Delta (fun i => (q i)%:~R) (fun i => (q' i)%:~R) ->
   within eps (one_shot (selection_rate eps c Delta monotonic) c q)
              (one_shot (selection_rate eps c Delta monotonic) c q').
 Proof.

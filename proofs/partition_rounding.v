@@ -6,11 +6,11 @@
       above [one]; [delta] is d one, rounded down.
     - [next_step k]: the recursion of partition_chances.v with these, every quotient rounded down
       ([divz]), and [one] where that is passed or nothing is left to lose.
-    - [steps n]: k(n), from k(0) = 0. [rounded_chance s n]: k(n - s) / one.
+    - [rounded_steps n]: k(n), from k(0) = 0. [rounded_chance s n]: k(n - s) / one.
 
-    [steps_fair]: the numbers that are used are themselves fair; no error is left to account for. *)
+    [rounded_steps_fair]: the numbers that are used are themselves fair; no error is left to account for. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint intdiv.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From Sparsegate Require Import partition_chances.
@@ -32,9 +32,9 @@ Definition next_step k : int :=
   if lost <= 0 then one
   else Num.min one (Num.min (divz (grow * k) one + delta) (one + divz (- (shrink * lost)) one)).
 
-Fixpoint steps n : int := if n is j.+1 then next_step (steps j) else 0.
+Fixpoint rounded_steps n : int := if n is j.+1 then next_step (rounded_steps j) else 0.
 
-Definition rounded_chance s n : R := (steps (n - s))%:~R / one%:~R.
+Definition rounded_chance s n : R := (rounded_steps (n - s))%:~R / one%:~R.
 
 Hypotheses (one_gt0 : 0 < one) (delta_ge0 : 0 <= delta).
 Hypotheses (grow_ge : one <= grow) (shrink_le : shrink <= one).
@@ -55,7 +55,7 @@ rewrite ler_oppr -mulNr opprB; apply: le_trans (_ : one * (one - k - delta) <= _
 by rewrite mulrC ler_wpmul2r ?(ltW one_gt0) // ler_subl_addr ler_addl.
 Qed.
 
-Lemma steps01 n : 0 <= steps n <= one.
+Lemma rounded_steps01 n : 0 <= rounded_steps n <= one.
 Proof.
 elim: n => [|n IH] /=; first by rewrite ltW.
 have /andP[up ->] := next_step_up IH; case/andP: IH => k0 _.
@@ -66,11 +66,11 @@ Variables (a d : R).
 Hypotheses (a_ge0 : 0 <= a) (grow_le : grow%:~R <= expR a * one%:~R).
 Hypotheses (shrink_ge : expR (- a) * one%:~R <= shrink%:~R) (delta_le : delta%:~R <= d * one%:~R).
 
-Lemma steps_fair : fair a d (fun n => (steps n)%:~R / one%:~R).
+Lemma rounded_steps_fair : fair a d (fun n => (rounded_steps n)%:~R / one%:~R).
 Proof.
 have one0 : 0 < one%:~R :> R by rewrite ltr0z.
 have e1 : 1 <= expR a by rewrite -expR0 ler_expR.
-split=> [|n|n|n]; rewrite ?mul0r //=; have /andP[k0 k1] := steps01 n; move: (steps n) k0 k1 => k k0 k1;
+split=> [|n|n|n]; rewrite ?mul0r //=; have /andP[k0 k1] := rounded_steps01 n; move: (rounded_steps n) k0 k1 => k k0 k1;
   have /andP[up le] : k <= next_step k <= one by apply: next_step_up; rewrite k0.
 - by rewrite ler_pmul2r ?invr_gt0 // ler_int up ler_pdivr_mulr // mul1r ler_int.
 - rewrite ler_pdivr_mulr // mulrDl -mulrA divfK ?gt_eqF //.

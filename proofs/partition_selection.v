@@ -220,7 +220,7 @@ move=> e0 d0 m0 j one0 g1 g2 s1 s2 l0 l1 p; have whole (x : R) : x / m%:R *+ m =
   by rewrite -[LHS]mulr_natr divfK // pnatr_eq0 -lt0n.
 have a0 : 0 <= eps / m%:R by rewrite divr_ge0 ?ler0n.
 have d0' : 0 <= delta / m%:R by rewrite divr_ge0 ?ler0n.
-have fair := steps_fair one0 l0 g1 s1 a0 g2 s2 l1.
+have fair := rounded_steps_fair one0 l0 g1 s1 a0 g2 s2 l1.
 by have := fair_bar_is_private a0 d0' (fair_later s a0 d0' fair) j; rewrite !whole.
 Qed.
 

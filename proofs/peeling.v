@@ -62,9 +62,8 @@ Qed.
 Lemma dcons_mass_one mu f :
   psum mu = 1 -> {in dinsupp mu, forall x, psum (f x) = 1} -> psum (dcons mu f) = 1.
 Proof.
-move=> mu1 f1; rewrite -pr_predT pr_after -[RHS]mu1; apply: eq_psum => x.
-have [x_in|/dinsuppPn ->] := boolP (x \in dinsupp mu); last by rewrite mul0r.
-by rewrite pr_predT dlet_mass_one ?mulr1 ?f1 // => s; apply: dunit_mass_one.
+move=> mu1 f1; apply: dlet_mass_in => // x mu_x; apply: dlet_mass_one => [|s]; last exact: dunit_mass_one.
+by apply: f1; rewrite in_dinsupp.
 Qed.
 
 Lemma within_dcons e1 e2 mu nu f g :
@@ -115,7 +114,7 @@ by apply: IH; move: le; rewrite (cardsD1 x) xA.
 Qed.
 
 Theorem peeling_is_private monotonic eps c Delta q q' A :
-  (0 < c)%N -> 0 <= eps -> 0 < Delta -> moves monotonic Delta q q' ->
+  (0 < c)%N -> 0 <= eps -> 0 < Delta -> scores_move monotonic Delta q q' ->
   within eps (peel (selection_rate eps c Delta monotonic) q c A)
              (peel (selection_rate eps c Delta monotonic) q' c A).
 Proof.

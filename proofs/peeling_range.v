@@ -15,7 +15,7 @@
     The whole law: [peeling_sums_to_one]. Where the even share eps / c is larger than such an e, the code takes
     it, and [peeling_is_private] holds without a delta. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
 From Sparsegate Require Import privacy approximate exponential_mechanism peeling renyi bounded_range.
@@ -33,7 +33,7 @@ Implicit Types (q : T -> R) (A : {set T}) (e eps delta Delta : R) (c num den : n
 
 (** Whatever was drawn, one candidate less is left at most: every round has one to draw. *)
 Lemma peel_moment monotonic e Delta q q' num den c A :
-  (0 < den <= num)%N -> 0 <= e -> 0 < Delta -> moves monotonic Delta q q' -> (c <= #|A|)%N ->
+  (0 < den <= num)%N -> 0 <= e -> 0 < Delta -> scores_move monotonic Delta q q' -> (c <= #|A|)%N ->
   let alpha := num%:R / den%:R in let a := selection_rate e 1 Delta monotonic in
   moment_within alpha (expR (alpha * (alpha - 1) * e ^+ 2 / 8) ^+ c) (peel a q c A) (peel a q' c A).
 Proof.
@@ -48,7 +48,7 @@ by apply: IH; rewrite -ltnS; apply: leq_trans enough _; rewrite (cardsD1 x) -add
 Qed.
 
 Theorem peeling_by_bounded_range monotonic e eps delta Delta q q' num den c A :
-  0 <= e -> 0 < delta -> 0 < Delta -> (0 < den < num)%N -> moves monotonic Delta q q' -> (c <= #|A|)%N ->
+  0 <= e -> 0 < delta -> 0 < Delta -> (0 < den < num)%N -> scores_move monotonic Delta q q' -> (c <= #|A|)%N ->
   let alpha := num%:R / den%:R in
   c%:R * e ^+ 2 / 8 * alpha + (ln (delta^-1) + (alpha - 1) * ln (1 - alpha^-1) - ln alpha) / (alpha - 1) <= eps ->
   let a := selection_rate e 1 Delta monotonic in
@@ -67,7 +67,7 @@ Implicit Types (v : G -> R) (A : {set T}) (e eps delta Delta : R) (c num den : n
 (** The neighbour's equal scores form other groups. *)
 Theorem grouped_peeling_by_bounded_range (group group' : T -> G) monotonic e eps delta Delta v v' num den c A :
   0 <= e -> 0 < delta -> 0 < Delta -> (0 < den < num)%N ->
-  moves monotonic Delta (v \o group) (v' \o group') -> (c <= #|A|)%N ->
+  scores_move monotonic Delta (v \o group) (v' \o group') -> (c <= #|A|)%N ->
   let alpha := num%:R / den%:R in
   c%:R * e ^+ 2 / 8 * alpha + (ln (delta^-1) + (alpha - 1) * ln (1 - alpha^-1) - ln alpha) / (alpha - 1) <= eps ->
   let a := selection_rate e 1 Delta monotonic in

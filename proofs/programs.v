@@ -7,7 +7,7 @@
     - [dlet_nested]: drawing in two steps, then going on, is drawing and then going on in two steps.
     - [pr_after]: P[E] of a program is the mean over its first draw.
     - [pr_map]: P[h x in E] under the law of x.
-    - [dlet_mass_one], [map_mass_one]: a program whose every step draws has mass one. *)
+    - [dlet_mass_in], [dlet_mass_one], [map_mass_one]: a program whose every step draws has mass one. *)
 
 From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
@@ -58,11 +58,16 @@ Qed.
 Lemma pr_map mu (h : T -> U) (E : pred U) : \P_[dmargin h mu] E = \P_[mu] (fun x => E (h x)).
 Proof. by rewrite pr_after; apply: eq_psum => x; rewrite pr_dunit mulrC. Qed.
 
-Lemma dlet_mass_one mu f : psum mu = 1 -> (forall x, psum (f x) = 1) -> psum (\dlet_(x <- mu) f x) = 1.
+(** Only what can be drawn needs to go on. *)
+Lemma dlet_mass_in mu f : psum mu = 1 -> (forall x, mu x != 0 -> psum (f x) = 1) -> psum (\dlet_(x <- mu) f x) = 1.
 Proof.
-move=> m1 f1; rewrite -pr_predT pr_after -m1; apply: eq_psum => x.
-by rewrite pr_predT f1 mulr1.
+move=> mu1 f1; rewrite -pr_predT pr_after -[RHS]mu1; apply: eq_psum => x.
+have [->|/f1 e] := eqVneq (mu x) 0; first by rewrite mul0r.
+by rewrite pr_predT e mulr1.
 Qed.
+
+Lemma dlet_mass_one mu f : psum mu = 1 -> (forall x, psum (f x) = 1) -> psum (\dlet_(x <- mu) f x) = 1.
+Proof. by move=> mu1 f1; apply: dlet_mass_in. Qed.
 
 Lemma dunit_mass_one (x : T) : psum (dunit x : {distr T / R}) = 1.
 Proof. by rewrite -pr_predT pr_dunit. Qed.

@@ -21,7 +21,7 @@ From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums approximate exponential_mechanism.
+From Sparsegate Require Import privacy sums programs approximate exponential_mechanism.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -64,8 +64,8 @@ Qed.
 Lemma pr_prefixed mu f (E : pred (seq X)) :
   \P_[prefixed mu f] E = psum (fun x => mu x * \P_[f x] (fun t => E (x :: t))).
 Proof.
-rewrite pr_dlet_sum; apply: eq_psum => x; congr (_ * _).
-by rewrite pr_dlet_sum; apply: eq_psum => t; rewrite pr_dunit mulrC.
+rewrite pr_after; apply: eq_psum => x; congr (_ * _).
+by rewrite pr_after; apply: eq_psum => t; rewrite pr_dunit mulrC.
 Qed.
 
 End Prefix.
@@ -84,39 +84,39 @@ Fixpoint race a q B A n : {distr (seq (option I)) / R} :=
     prefixed (round a q B A) (fun o => if o is Some i then race a q B (A `\ i) n' else dunit [::])
   else dunit [::].
 
-Definition total a q B A := expR (a * B) + \sum_(i <- A) expR (a * q i).
+Definition round_total a q B A := expR (a * B) + \sum_(i <- A) expR (a * q i).
 
-Lemma total_gt0 a q B A : 0 < total a q B A.
+Lemma round_total_gt0 a q B A : 0 < round_total a q B A.
 Proof. by rewrite ltr_paddr ?expR_gt0 // sumr_ge0 // => i _; apply: expR_ge0. Qed.
 
-Lemma totalE a q B A : total_weight a (scored q B (A := A)) finset.setT = total a q B A.
+Lemma round_totalE a q B A : total_weight a (scored q B (A := A)) finset.setT = round_total a q B A.
 Proof.
-rewrite /total_weight /total (bigD1 None) ?inE //=; congr (_ + _).
+rewrite /total_weight /round_total (bigD1 None) ?inE //=; congr (_ + _).
 rewrite (reindex_omap Some id) /=; last by case=> //; rewrite eqxx andbF.
 by rewrite big_seq_fsetE; apply: eq_bigl => x; rewrite !inE eqxx.
 Qed.
 
-Lemma round_bottom a q B A : round a q B A None = expR (a * B) / total a q B A.
+Lemma round_bottom a q B A : round a q B A None = expR (a * B) / round_total a q B A.
 Proof.
 rewrite dletE (psum_one (x := None)) /= ?mulr_ge0 // => [|[x|] //]; last by rewrite dunit1E mulr0.
-by rewrite dunit1E eqxx mulr1 exponentialE inE totalE.
+by rewrite dunit1E eqxx mulr1 exponentialE inE round_totalE.
 Qed.
 
 Lemma round_candidate a q B A i :
-  round a q B A (Some i) = if i \in A then expR (a * q i) / total a q B A else 0.
+  round a q B A (Some i) = if i \in A then expR (a * q i) / round_total a q B A else 0.
 Proof.
 rewrite dletE; case: (boolP (i \in A)) => [iA | iA]; last first.
   apply: psum_eq0 => -[x|]; rewrite dunit1E ?mulr0 //=.
   by case: eqP iA => [[<-]|_ _]; rewrite ?mulr0 // (valP x).
 rewrite (psum_one (x := Some [` iA])) /= ?mulr_ge0 // => [|y neq].
-  by rewrite dunit1E eqxx mulr1 exponentialE inE totalE.
+  by rewrite dunit1E eqxx mulr1 exponentialE inE round_totalE.
 rewrite dunit1E; case: eqP => [e|_]; last by rewrite mulr0.
 case: y neq e => [y|] //= /eqP neq [e]; case: neq; congr Some; exact: val_inj.
 Qed.
 
 Lemma psum_round a q B A (p : option I -> R) : (forall o, 0 <= p o) ->
   psum (fun o => round a q B A o * p o) =
-  (expR (a * B) * p None + \sum_(i <- A) expR (a * q i) * p (Some i)) / total a q B A.
+  (expR (a * B) * p None + \sum_(i <- A) expR (a * q i) * p (Some i)) / round_total a q B A.
 Proof.
 move=> p_ge0; have mass_ge0 o : 0 <= round a q B A o * p o by rewrite mulr_ge0.
 rewrite (psum_finseq (r := None :: [seq Some i | i <- A])).
@@ -131,10 +131,10 @@ Qed.
 
 Lemma round_sums_to_one a q B A : psum (round a q B A) = 1.
 Proof.
-rewrite -[RHS](divff (lt0r_neq0 (total_gt0 a q B A))).
+rewrite -[RHS](divff (lt0r_neq0 (round_total_gt0 a q B A))).
 under eq_psum => o do rewrite -[round _ _ _ _ _]mulr1.
 rewrite (psum_round _ _ _ _ (p := fun=> 1)) ?ler01 // mulr1; congr (_ / _).
-by rewrite /total; congr (_ + _); apply: eq_bigr => i _; rewrite mulr1.
+by rewrite /round_total; congr (_ + _); apply: eq_bigr => i _; rewrite mulr1.
 Qed.
 
 Theorem race_sums_to_one a q B A n : psum (race a q B A n) = 1.
@@ -157,8 +157,8 @@ set b := expR (a * B); have b_gt0 : 0 < b by apply: expR_gt0.
 set beta := \sum_(i <- A | bad i) _.
 have beta_ge0 : 0 <= beta by apply: sumr_ge0 => i _; apply: expR_ge0.
 rewrite /= pr_prefixed psum_round => [|o]; last exact: ge0_pr.
-rewrite ler_pdivr_mulr ?total_gt0 // pr_dunit /= mulr0 add0r.
-rewrite (bigID bad) /= /total [X in _ <= _ * (_ + X)](bigID bad) /= -/beta -/b.
+rewrite ler_pdivr_mulr ?round_total_gt0 // pr_dunit /= mulr0 add0r.
+rewrite (bigID bad) /= /round_total [X in _ <= _ * (_ + X)](bigID bad) /= -/beta -/b.
 apply: (@le_trans _ _ (beta + \sum_(i <- A | ~~ bad i) expR (a * q i) * (beta / b))).
   apply: ler_add.
     by apply: ler_sum => i _; rewrite ler_pimulr ?expR_ge0 ?le1_pr.
@@ -203,8 +203,8 @@ Qed.
 
 Theorem race_near_restricted a q B A n (G : pred I) delta :
   \P_[race a q B A n] (has (oapp (predC G) false)) <= delta ->
-  near delta (race a q B A n) (race a q B [fset i in A | G i] n) /\
-  near delta (race a q B [fset i in A | G i] n) (race a q B A n).
+  near_law delta (race a q B A n) (race a q B [fset i in A | G i] n) /\
+  near_law delta (race a q B [fset i in A | G i] n) (race a q B A n).
 Proof.
 move=> bad; apply: (near_dominated (G := all (oapp G true))); rewrite ?race_sums_to_one //; last first.
   apply: le_trans bad; apply: subset_pr => t; rewrite !inE -has_predC.
@@ -212,8 +212,8 @@ move=> bad; apply: (near_dominated (G := all (oapp G true))); rewrite ?race_sums
 pose same (C C' : {fset I}) := C' = [fset i in C | G i] :> {fset I}.
 have round_le C C' : same C C' -> forall o, oapp G true o ->
     round a q B C o <= expR 0 * round a q B C' o.
-  move=> ->; have inv_le : (total a q B C)^-1 <= (total a q B [fset i in C | G i])^-1.
-    rewrite lef_pinv ?posrE ?total_gt0 // ler_add2l big_fset /= [leRHS](bigID G) /= ler_addl.
+  move=> ->; have inv_le : (round_total a q B C)^-1 <= (round_total a q B [fset i in C | G i])^-1.
+    rewrite lef_pinv ?posrE ?round_total_gt0 // ler_add2l big_fset /= [leRHS](bigID G) /= ler_addl.
     by apply: sumr_ge0 => i _; apply: expR_ge0.
   move=> [i /= Gi|_]; rewrite expR0 mul1r ?round_bottom ?round_candidate ?inE /=.
     by rewrite Gi andbT; case: ifP => // _; rewrite ler_wpmul2l ?expR_ge0.

@@ -23,20 +23,6 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-Section Mass.
-Context {R : realType} {T U : choiceType}.
-
-(** [dlet_mass_one], where only what can be drawn needs to go on. *)
-Lemma dlet_mass_in (mu : {distr T / R}) (f : T -> {distr U / R}) :
-  psum mu = 1 -> (forall x, mu x != 0 -> psum (f x) = 1) -> psum (\dlet_(x <- mu) f x) = 1.
-Proof.
-move=> mu1 f1; rewrite -pr_predT pr_after -[RHS]mu1; apply: eq_psum => x.
-have [->|/f1 e] := eqVneq (mu x) 0; first by rewrite mul0r.
-by rewrite pr_predT e mulr1.
-Qed.
-
-End Mass.
-
 Section Tries.
 Context {R : realType} {T : choiceType}.
 Implicit Types (attempt mu : {distr (option T) / R}) (p : R).

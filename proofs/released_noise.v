@@ -73,9 +73,9 @@ Qed.
 
 (** BELOW^m and then the number T; all answers are x. *)
 Definition silent m : seq (option int) := block m 1 None (Some T).
-Definition same m (x : int) := block m 1 x x.
+Definition all_at m (x : int) := block m 1 x x.
 
-Let row_product m x : algorithm_3 (same m x) (silent m) =
+Let row_product m x : algorithm_3 (all_at m x) (silent m) =
   psum (fun rho => laplace (eps / 2 / Delta%:R) rho *
     (laplace_below query_rate (T + rho - x) ^+ m *
      (((T + rho <= T)%R)%:R * laplace query_rate (T - x)))).
@@ -85,9 +85,9 @@ by rewrite along_block releases_none releases_some expr1.
 Qed.
 
 Theorem algorithm_3_loss_grows m :
-  0 < algorithm_3 (same m (T + Delta%:Z)) (silent m) /\
-  algorithm_3 (same m T) (silent m) =
-  expR (m.+1%:R * (eps / (2 * c%:R))) * algorithm_3 (same m (T + Delta%:Z)) (silent m).
+  0 < algorithm_3 (all_at m (T + Delta%:Z)) (silent m) /\
+  algorithm_3 (all_at m T) (silent m) =
+  expR (m.+1%:R * (eps / (2 * c%:R))) * algorithm_3 (all_at m (T + Delta%:Z)) (silent m).
 Proof.
 split.
   apply: (gate_gt0 (rho := 0)); rewrite ?size_block ?complete_block ?laplace_gt0 //.
@@ -114,7 +114,7 @@ Theorem algorithm_3_is_not_private eps' : refutable Delta eps' algorithm_3.
 Proof.
 have step_gt0 : 0 < eps / (2 * c%:R) by rewrite divr_gt0 // mulr_gt0 // ltr0n.
 have [m lt] := grows_past eps' step_gt0; have [pos eq] := algorithm_3_loss_grows m.
-have near : neighbouring Delta (same m T) (same m (T + Delta%:Z)).
+have near : neighbouring Delta (all_at m T) (all_at m (T + Delta%:Z)).
   by apply: block_neighbouring; rewrite addrAC subrr add0r.
 apply: (refuted near _ pos); last by rewrite eq.
 by apply: lt_trans lt _; rewrite ltr_pmul2r // ltr_nat.

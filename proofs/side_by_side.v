@@ -161,11 +161,11 @@ Qed.
 
 Definition gates t : seq P := pmap (fun e : event => if e is inl (inl p) then Some p else None) t.
 
-Definition weight f h ss t :=
+Definition history_weight f h ss t :=
   \prod_(x <- numbered ss) given (f x.2.1) x.2.2 (asked x.1 h t) *
   \prod_(x <- numbered_from (size ss) (gates t)) likelihood (mu x.2) (f x.2) (asked x.1 h t).
 
-Lemma weight_ge0 f h ss t : 0 <= weight f h ss t.
+Lemma history_weight_ge0 f h ss t : 0 <= history_weight f h ss t.
 Proof.
 by apply: mulr_ge0; apply: prodr_ge0 => x _; [apply: given_ge0 | apply: ge0_psum].
 Qed.
@@ -193,46 +193,46 @@ move=> ne; apply/eqP; apply: contraT => /joint_extends; rewrite -cats1 prefix_ca
 by case: t ne => [|e' t] ne //=; rewrite prefix0s andbT => /eqP ee; case: ne; rewrite ee.
 Qed.
 
-Lemma weight_nil f h ss : weight f h ss [::] = 1.
-Proof. by rewrite /weight /= big_nil mulr1 big1 // => x _; rewrite /given big_nil. Qed.
+Lemma history_weight_nil f h ss : history_weight f h ss [::] = 1.
+Proof. by rewrite /history_weight /= big_nil mulr1 big1 // => x _; rewrite /given big_nil. Qed.
 
-Lemma weight_open f h ss p t :
-  weight f h ss (opened p :: t) =
-  psum (fun s => mu p s * weight f (rcons h (opened p)) (rcons ss (p, s)) t).
+Lemma history_weight_open f h ss p t :
+  history_weight f h ss (opened p :: t) =
+  psum (fun s => mu p s * history_weight f (rcons h (opened p)) (rcons ss (p, s)) t).
 Proof.
-rewrite {1}/weight /gates [numbered_from _ (pmap _ _)]/= big_cons /= mulrA mulrAC.
+rewrite {1}/history_weight /gates [numbered_from _ (pmap _ _)]/= big_cons /= mulrA mulrAC.
 set old := \prod_(x <- _) _; set new := \prod_(x <- _) _.
 rewrite /likelihood -psumZ; last first.
   by apply: mulr_ge0; apply: prodr_ge0 => x _; [apply: given_ge0 | apply: ge0_psum].
-apply: eq_psum => s; rewrite /= /weight numbered_rcons big_cat big_seq1 /= add0n size_rcons.
+apply: eq_psum => s; rewrite /= /history_weight numbered_rcons big_cat big_seq1 /= add0n size_rcons.
 by rewrite -/old -/new mulrCA [in RHS]mulrAC.
 Qed.
 
-Lemma weight_ask f h ss i p s a t :
+Lemma history_weight_ask f h ss i p s a t :
   entry ss i = Some (p, s) ->
-  weight f h ss (said i a :: t) = f p h s a * weight f (rcons h (said i a)) ss t.
+  history_weight f h ss (said i a :: t) = f p h s a * history_weight f (rcons h (said i a)) ss t.
 Proof.
 move=> ss_i; have i_lt := entry_size ss_i; set h' := rcons h _.
 have step x l : given (f x.2.1) x.2.2 (if i == x.1 then (h, a) :: l else l) =
     (if x.1 == i then f x.2.1 h x.2.2 a else 1) * given (f x.2.1) x.2.2 l.
   by rewrite eq_sym /given; case: eqP; rewrite ?big_cons ?mul1r.
-rewrite /weight mulrA; congr (_ * _).
+rewrite /history_weight mulrA; congr (_ * _).
 - under eq_bigr do rewrite /= -/h' step.
   by rewrite big_split /= (prod_at (fun x => f x.1 h x.2 a)) // subn0 ss_i.
 rewrite /= -/h' big_seq [RHS]big_seq; apply: eq_bigr => x /numbered_ge le_x.
 by rewrite ltn_eqF // (leq_trans i_lt).
 Qed.
 
-Lemma weight_close f h ss i t : weight f h ss (shut i :: t) = weight f (rcons h (shut i)) ss t.
+Lemma history_weight_close f h ss i t : history_weight f h ss (shut i :: t) = history_weight f (rcons h (shut i)) ss t.
 Proof. by []. Qed.
 
-(** The program's law is [weight], wherever the analyst acts so. *)
+(** The program's law is [history_weight], wherever the analyst acts so. *)
 Lemma joint_weight act f n h ss t :
-  joint act f n h ss (h ++ t) = (follows act n h (size ss) t)%:R * weight f h ss t.
+  joint act f n h ss (h ++ t) = (follows act n h (size ss) t)%:R * history_weight f h ss t.
 Proof.
-have stop h0 ss0 t0 : dunit h0 (h0 ++ t0) = (t0 == [::])%:R * weight f h0 ss0 t0.
+have stop h0 ss0 t0 : dunit h0 (h0 ++ t0) = (t0 == [::])%:R * history_weight f h0 ss0 t0.
   rewrite dunit1E -{1}[h0]cats0 eqseq_cat // eqxx /= eq_sym.
-  by case: eqP => [->|_]; rewrite ?mul0r // weight_nil mulr1.
+  by case: eqP => [->|_]; rewrite ?mul0r // history_weight_nil mulr1.
 elim: n h ss t => [|n IH] h ss t /=; first exact: stop.
 case: (act h) => [|p|i|i].
 - by rewrite (stop h ss); case: t.
@@ -240,7 +240,7 @@ case: (act h) => [|p|i|i].
     by rewrite mul0r psum_eq0 // => s; rewrite joint_off ?mulr0.
   case: eqP => [->|ne]; last first.
     by rewrite mul0r psum_eq0 // => s; rewrite joint_off ?mulr0 // => -[].
-  rewrite /= weight_open -psumZ ?ler0n //; apply: eq_psum => s.
+  rewrite /= history_weight_open -psumZ ?ler0n //; apply: eq_psum => s.
   by rewrite -cat_rcons IH size_rcons mulrCA.
 - case ss_i: (entry ss i) => [[p s]|]; last first.
     have i_ge := entry_none ss_i; rewrite (stop h ss).
@@ -251,16 +251,16 @@ case: (act h) => [|p|i|i].
     by rewrite mul0r psum_eq0 // => b; rewrite joint_off ?mulr0 // => -[].
   rewrite (psum_point (x := a)) ?ger0_norm ?mulr_ge0 //; last first.
     by move=> b /eqP ne; rewrite joint_off ?mulr0 // => -[] /esym.
-  by rewrite (weight_ask _ _ _ _ ss_i) -cat_rcons IH mulrCA.
+  by rewrite (history_weight_ask _ _ _ _ ss_i) -cat_rcons IH mulrCA.
 case: t => [|e t]; first by rewrite mul0r joint_off.
 case: eqP => [->|ne]; last by rewrite mul0r joint_off // => -[].
-by rewrite -cat_rcons IH weight_close.
+by rewrite -cat_rcons IH history_weight_close.
 Qed.
 
 Theorem joint_is_product act f n t :
   joint act f n [::] [::] t =
   (follows act n [::] 0 t)%:R * \prod_(x <- numbered (gates t)) likelihood (mu x.2) (f x.2) (asked x.1 [::] t).
-Proof. by rewrite (joint_weight act f n [::] [::]) /weight big_nil mul1r. Qed.
+Proof. by rewrite (joint_weight act f n [::] [::]) /history_weight big_nil mul1r. Qed.
 
 Theorem losses_add act f g n t (l : nat * P -> R) :
   {in numbered (gates t), forall x,

@@ -16,7 +16,7 @@
     - [subset_is_private]: the set is eps-private at [subset_rate eps Delta monotonic].
     - [subset_is_tight]: for c = 1, d = 2 it is eps'-private for no eps' < eps.
 
-    Neighbours are symmetric ([moves_sym]), so this is both directions. c = d, where the code returns all items
+    Neighbours are symmetric ([scores_move_sym]), so this is both directions. c = d, where the code returns all items
     without a draw, is no exception: the only set is drawn. *)
 
 From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
@@ -104,7 +104,7 @@ rewrite difference ler_norml; apply/andP; split.
 by rewrite -[Delta]add0r ler_add ?subr_le0 // ler_subl_addl.
 Qed.
 
-Theorem loss_moves monotonic q q' S Delta : 0 <= Delta -> moves monotonic Delta q q' ->
+Theorem loss_moves monotonic q q' S Delta : 0 <= Delta -> scores_move monotonic Delta q q' ->
   `|loss q S - loss q' S| <= sides monotonic * Delta.
 Proof.
 move=> D0; case: monotonic => /=; rewrite /sides ?mul1r.
@@ -136,7 +136,7 @@ Theorem subset_selects a q c S : (0 < subset_mechanism a q c S) = (#|S| == c).
 Proof. by rewrite exponential_gt0 inE. Qed.
 
 Theorem subset_is_private monotonic eps Delta q q' c :
-  0 <= eps -> 0 < Delta -> moves monotonic Delta q q' ->
+  0 <= eps -> 0 < Delta -> scores_move monotonic Delta q q' ->
   within eps (subset_mechanism (subset_rate eps Delta monotonic) q c)
              (subset_mechanism (subset_rate eps Delta monotonic) q' c).
 Proof.
@@ -180,7 +180,7 @@ by rewrite invfM mulrA divff ?mul1r // gt_eqF ?expR_gt0.
 Qed.
 
 Theorem subset_is_tight monotonic eps eps' Delta : 0 < eps -> 0 < Delta -> eps' < eps ->
-  exists q q' : bool -> R, moves monotonic Delta q q' /\
+  exists q q' : bool -> R, scores_move monotonic Delta q q' /\
   ~ within eps' (subset_mechanism (subset_rate eps Delta monotonic) q 1%N)
                 (subset_mechanism (subset_rate eps Delta monotonic) q' 1%N).
 Proof.
@@ -198,7 +198,7 @@ have [x ux] : exists x, expR (- (a * x) *+ 2) = u.
   by rewrite mulrC mulrA mulVf ?mul1r ?lnK ?posrE // gt_eqF.
 pose q := lead x; pose q' : bool -> R := fun b => if b then x + Delta else if monotonic then 0 else - Delta.
 exists q', q; split.
-  rewrite /q /q' /moves; case: (monotonic) => /=.
+  rewrite /q /q' /scores_move; case: (monotonic) => /=.
     by right=> -[]; rewrite ?ler_addl ?lexx ?(ltW D0) ?add0r //.
   by move=> []; rewrite ?subr0 ?[x + _]addrC ?addrK ?normrN ger0_norm // ltW.
 have lead' : q' true - q' false = x + sides monotonic * Delta.
