@@ -11,7 +11,7 @@
     - [coined_two_sided_gate_is_private]: the two-sided gate, (eps1+eps2)-DP;
     - [coins_keep_whole_laws]: each of them is a whole law, as it is without coins. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -122,5 +122,5 @@ Lemma answer_of_before : let w := history 1 (opened ++ asked ++ [:: Commit 1; Ba
   (0 < restored (disk w))%N /\ holds (disk w) 0 0 true.
 Proof.
 rewrite history_opened /= /in_transaction /= /restore /=.
-by rewrite [X in X - _]/total [X in _ - X]/total /= subrr lexx /=; split=> //; eexists.
+by rewrite [X in X - _]/charged_ever [X in _ - X]/charged_ever /= subrr lexx /=; split=> //; eexists.
 Qed.

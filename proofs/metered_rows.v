@@ -13,7 +13,7 @@
     [metered_rows_are_private]: under a budget B the joint history of all gates, of both noises, interleaved and opened
     and shut as one likes, is B-DP. [metered_rows_sum_to_one]: it is a whole law. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

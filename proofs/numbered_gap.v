@@ -19,7 +19,7 @@
     Of the code: its L(m,k) for questions that move one way is smaller, since an answer that moves makes either its
     number dear or its gap. What is blended from gap and number is computed from what is released here. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.

@@ -11,7 +11,7 @@
     L(n-k,k) over k <= min(c, n). L never falls when a BELOW is added ([gap_meter_grows]). It is a whole law by
     [exponential_gap_gate_sums_to_one] and [laplace_gap_gate_sums_to_one]. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
 From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
 From mathcomp.analysis Require Import reals sequences exp.
 From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
