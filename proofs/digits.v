@@ -76,7 +76,7 @@ Lemma geometric_first_digit a (b : bool) E : 0 < a ->
   \P_[geometric a] (fun z => (digit 0 z == b) && E (rest 1 z)) = coin a b * \P_[geometric (a * 2)] E.
 Proof.
 move=> a0; have a20 : 0 < a * 2 by rewrite mulr_gt0 ?ltr0n.
-rewrite !geometric_pr // -psumZ ?ge0_mu //.
+rewrite (geometric_pr _ a0) (geometric_pr _ a20) -psumZ ?ge0_mu //.
 rewrite (reindex_psum (P := fun n : nat => odd n == b) (h := fun k : nat => (b + k.*2)%N)).
 - apply: eq_psum => k /=.
   rewrite coinE /digit /rest /= divn1 expn1 divn2 half_bit_double oddD odd_double addbF oddb eqxx /=.
@@ -116,7 +116,7 @@ rewrite (@pr_ext _ _ _ (fun z => (digit 0 z == b 0%N) && F (rest 1 z))); last fi
     by apply/forallP => j; rewrite -digitS; apply: (h (lift ord0 j)).
   - by have /forallP/(_ (Ordinal (lt_j : (j < n)%N))) := h; rewrite digitS.
 have IH : \P_[geometric (a * 2)] F = _ := IHn (a * 2) (fun j => b j.+1) a20.
-rewrite (geometric_first_digit (b 0%N) F a0) IH {IH}.
+apply: etrans (geometric_first_digit (b 0%N) F a0) _; rewrite IH {IH}.
 rewrite big_ord_recl expr0 mulr1 mulrA -(mulrA a) -exprS.
 by congr (_ * _ * _); apply: eq_bigr => j _; rewrite -mulrA -exprS.
 Qed.
@@ -135,7 +135,7 @@ rewrite (@pr_ext _ _ _ (fun z => (digit 0 z == true) && digit j (rest 1 z))); la
   by move=> z; rewrite -digitS eqb_id andbC.
 rewrite (@pr_ext _ _ [predI _ & _] (fun z => (digit 0 z == false) && digit j (rest 1 z))); last first.
   by move=> z; rewrite -digitS eqbF_neg andbC.
-rewrite (geometric_first_digit true (digit j) a0) (geometric_first_digit false (digit j) a0).
+rewrite [X in X + _](geometric_first_digit true (digit j) a0) [X in _ + X](geometric_first_digit false (digit j) a0).
 rewrite -mulrDl !coinE -mulrDl expr0 expr1 [_ + 1]addrC.
 by rewrite mulfV ?mul1r // gt_eqF ?one_plus_expR_gt0.
 Qed.

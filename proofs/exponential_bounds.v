@@ -24,7 +24,8 @@ Lemma expR_le_partial x y M : (forall n, \sum_(0 <= i < n) (exp_coeff x i + exp_
   expR x + expR y <= M.
 Proof.
 move=> bound; have cx := @is_cvg_series_exp_coeff R x; have cy := @is_cvg_series_exp_coeff R y.
-rewrite /expR -(limD cx cy); apply: limr_le; first exact: is_cvgD.
+rewrite /expR -(@limD _ [normedModType R of R^o] _ _ _ _ _ cx cy); apply: limr_le.
+  exact: (@is_cvgD _ [normedModType R of R^o] _ _ _ _ _ cx cy).
 by near=> n; have := bound n; rewrite big_split.
 Unshelve. all: by end_near. Qed.
 

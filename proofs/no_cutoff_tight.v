@@ -53,7 +53,7 @@ Proof. by rewrite mulr_ge0 ?exprn_ge0 ?ge0_pr. Qed.
 Lemma wide_product M :
   row (wide M) outcome = psum (fun rho => laplace a rho * both (rho - M%:Z) (rho + M%:Z)).
 Proof.
-rewrite /gptt laplace_row_product ?complete_never ?size_block //; apply: eq_psum => rho.
+rewrite /gptt laplace_row_product; [|by rewrite complete_never size_block]; apply: eq_psum => rho.
 have -> : T + rho - (T + M%:Z) = rho - M%:Z by rewrite opprD addrACA subrr add0r.
 by have -> : T + rho - (T - M%:Z) = rho + M%:Z by rewrite opprB addrC subrKA addrC.
 Qed.
@@ -61,7 +61,7 @@ Qed.
 Lemma wide'_product M : row (wide' M) outcome =
   psum (fun rho => laplace a rho * both (rho - M%:Z - Delta%:Z) (rho + M%:Z + Delta%:Z)).
 Proof.
-rewrite /gptt laplace_row_product ?complete_never ?size_block //; apply: eq_psum => rho.
+rewrite /gptt laplace_row_product; [|by rewrite complete_never size_block]; apply: eq_psum => rho.
 have -> : T + rho - (T + M%:Z + Delta%:Z) = rho - M%:Z - Delta%:Z.
   by rewrite -(addrA T M%:Z) opprD addrACA subrr add0r opprD addrA.
 have -> // : T + rho - (T - M%:Z - Delta%:Z) = rho + M%:Z + Delta%:Z.

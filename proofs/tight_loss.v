@@ -70,13 +70,13 @@ Definition term' (m M : nat) (rho : int) : R :=
 
 Lemma far_product m M : row (far m M) (outcome m) = psum (term m M).
 Proof.
-rewrite laplace_row_product ?complete_block //; apply: eq_psum => rho.
+rewrite laplace_row_product; [|by rewrite complete_block]; apply: eq_psum => rho.
 by rewrite /term opprD addrACA subrr add0r [T + rho - T]addrAC subrr add0r.
 Qed.
 
 Lemma far'_product m M : row (far' m M) (outcome m) = psum (term' m M).
 Proof.
-rewrite laplace_row_product ?complete_block //; apply: eq_psum => rho.
+rewrite laplace_row_product; [|by rewrite complete_block]; apply: eq_psum => rho.
 have -> : T + rho - (T + M%:Z + Delta%:Z) = rho - M%:Z - Delta%:Z.
   by rewrite -(addrA T M%:Z) opprD addrACA subrr add0r opprD addrA.
 by have -> : T + rho - (T - s%:Z) = rho + s%:Z by rewrite opprB addrC subrKA addrC.
