@@ -56,6 +56,11 @@ def test_the_list_has_what_is_proved_and_each_docstring_names_its_theorem() -> N
     assert not wrong
 
 
+def test_the_map_of_the_list_has_every_file() -> None:
+    mapped = re.findall(r"^- \[(\w+\.v)\]", (PROOFS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(mapped) == sorted(file.name for file in PROOFS.glob("*.v"))
+
+
 def test_no_two_theorems_share_a_name() -> None:
     names = [theorem.name for theorem in EXPORTED]
     assert len(names) == len(set(names)) > 100
