@@ -5,7 +5,9 @@ The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own 
 Laplace noise, side by side under one budget, Machine-checked: `metered_gates_are_private`, `metered_gates_sum_to_one`
 (proofs/metered_gates.v). Without gaps, two-sided ones too, Machine-checked: `metered_rows_are_private`,
 `metered_rows_sum_to_one` (proofs/metered_rows.v); and where the ledger's machine decides, Machine-checked:
-`metered_by_the_ledger`, `ledger_rows_are_private`, `ledger_rows_sum_to_one` (proofs/ledger_rows.v).
+`metered_by_the_ledger`, `ledger_rows_are_private`, `ledger_rows_sum_to_one` (proofs/ledger_rows.v); with gaps,
+Machine-checked: `gaps_metered_by_the_ledger`, `ledger_gap_rows_are_private`, `ledger_gap_rows_sum_to_one`
+(proofs/ledger_gap_rows.v).
 
 Machine-checked: `metered_losses_grow`, `metered_losses_are_reserved` (proofs/ledger_losses.v).
 Machine-checked: `gap_losses_grow`, `gap_losses_are_reserved` (proofs/ledger_gap_losses.v).
