@@ -2,6 +2,9 @@
 
 U < p is decided at the first digit in which U and p differ, and only that many digits of U are ever drawn. No rounding
 enters: given ideal bits the toss is heads with probability exactly p.
+
+Machine-checked: `word_is_uniform` (proofs/uniform_bits.v).
+Machine-checked: `toss_is_exact`, `toss_is_quick` (proofs/coin_tossing.v).
 """
 
 from __future__ import annotations
