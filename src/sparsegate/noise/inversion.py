@@ -11,6 +11,8 @@ at most ``_DOUBT`` min(1, b), whatever the digits still to come (the proof is be
 the middle between two integers, the nearest integer is the floor. Elsewhere more digits of the same U are drawn, and
 the floor is taken in interval arithmetic once both ends of the interval agree on it: the law is exact.
 
+Machine-checked: `narrowing_is_exact` (proofs/narrowing.v).
+
 *Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). U lies
 between |w| - 1 and |w| + 1, over 2**63. (1) In place of 2**63 U its logarithm is taken of w rounded to a float: the two
 differ by a factor of 1 +- (2**-t + 2**-53), their logarithms by less than 1.01 * 2**-t + 2**-52. (2) The logarithm
