@@ -12,6 +12,7 @@ the middle between two integers, the nearest integer is the floor. Elsewhere mor
 the floor is taken in interval arithmetic once both ends of the interval agree on it: the law is exact.
 
 Machine-checked: `narrowing_is_exact` (proofs/narrowing.v).
+Machine-checked: `geometric_floor_law`, `laplace_floor_law` (proofs/inversion.v), given the bound and the intervals.
 
 *Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). U lies
 between |w| - 1 and |w| + 1, over 2**63. (1) In place of 2**63 U its logarithm is taken of w rounded to a float: the two
