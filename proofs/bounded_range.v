@@ -15,17 +15,9 @@
     S(s + h) S(s - h) <= e^(h^2 eps^2 / 4) S(s)^2, by Kantorovich's inequality and cosh x <= e^(x^2 / 2): so
     ln S(s) - s^2 eps^2 / 8 is concave on every lattice, and its chord from 0 to 1 lies above it at alpha. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp nsatz_realtype.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums approximate exponential_mechanism race exponential_bounds renyi.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import finmap.
+From mathcomp.analysis Require Import nsatz_realtype.
+From Sparsegate Require Import prelude privacy sums approximate exponential_mechanism race exponential_bounds renyi.
 Local Open Scope ring_scope.
 
 Section Concave.

@@ -11,18 +11,8 @@
     - [coined_two_sided_gate_is_private]: the two-sided gate, (eps1+eps2)-DP;
     - [coins_keep_whole_laws]: each of them is a whole law, as it is without coins. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums gate laplace_gate standard_gate transcripts.
+From Sparsegate Require Import prelude privacy sums gate laplace_gate standard_gate transcripts.
 From Sparsegate Require Import numeric_gate exponential_gap laplace_gap numbered_gap two_sided_gate.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Coins.

@@ -7,17 +7,7 @@
     - [dlet_commute]: two draws that do not look at each other may be made in either order.
     - [map_hit], [map_miss]: the law of [h x] for an [h] that is one-to-one. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import sums programs.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude sums programs.
 Local Open Scope ring_scope.
 
 Section Maps.

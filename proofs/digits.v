@@ -10,17 +10,7 @@
       So the digits are independent of each other and of the rest, and the rest is geometric again.
     - [geometric_digit_bias]: digit j is one with probability logistic(2^j a). *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace geometric programs coins.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace geometric programs coins.
 Local Open Scope ring_scope.
 
 Section Coins.

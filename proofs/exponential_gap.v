@@ -21,18 +21,8 @@
     The argument: rho is matched with rho + Delta, or with itself where all answers fall. Without BELOWs
     rho need move no further than the answer that rises most, and that one is then free. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace geometric gate laplace_gate standard_gate.
+From Sparsegate Require Import prelude privacy sums laplace geometric gate laplace_gate standard_gate.
 From Sparsegate Require Import transcripts gap.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Definition exponential_gap_loss {R : realType} (u : way) (e1 r : R) (m k : nat) : R :=

@@ -24,17 +24,7 @@
 
     Of the code: kappa is any whole number here, and [n] the number of questions any number. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums geometric gate laplace_gate standard_gate transcripts.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums geometric gate laplace_gate standard_gate transcripts.
 Local Open Scope ring_scope.
 
 Section Comparison.

@@ -20,16 +20,10 @@
     - [exponential_is_private]: the same draws are eps-private.
     - [bounded_range_is_private]: what eps-bounded-range means for privacy, in both directions. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import prelude.
+(* Sets are finite here, and not those of the classical library. *)
+From mathcomp Require Import finset.
 From Sparsegate Require Import privacy.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section BoundedRange.

@@ -24,17 +24,7 @@
     An analyst who tosses coins: the coin of a question becomes a part of its answer ([tossed]),
     known to the analyst and free of cost; [gate_alignment_coins] is the alignment with coins. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums.
 Local Open Scope ring_scope.
 
 Section Gate.

@@ -21,17 +21,7 @@
 
     [minus_gate_sums_to_one], [all_gaps_sums_to_one]: they are whole laws. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace geometric gate laplace_gate standard_gate rows no_cutoff.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace geometric gate laplace_gate standard_gate rows no_cutoff.
 Local Open Scope ring_scope.
 
 Section MinusSign.

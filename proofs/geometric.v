@@ -11,17 +11,7 @@
     - [geometric_tail_ratio]: P[Z >= x] <= e^(ad) P[Z >= x + d] for d >= 0.
     - [geometric_memoryless]: P[Z >= x + d] = P[Z >= x] P[Z >= d] for x, d >= 0. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace.
 Local Open Scope ring_scope.
 
 Section Geometric.

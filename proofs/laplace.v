@@ -11,17 +11,7 @@
     - [laplace_below_ratio]: P[Z < x] <= e^(ad) P[Z < x - d] for d >= 0.
     - [laplace_within]: adding the noise to an integer that changes by at most d is (a d)-private. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums.
 Local Open Scope ring_scope.
 
 Section Decay.

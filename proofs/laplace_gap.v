@@ -18,18 +18,8 @@
     The argument: rho is matched with rho + t. t is 0, or Delta, or the median of the moves where they go
     either way; it is between 0 and Delta, or -Delta, where they go one way ([shifts.v]). *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate.
 From Sparsegate Require Import transcripts gap shifts.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Definition laplace_gap_loss {R : realType} (u : way) (e1 r : R) (m k : nat) : R :=

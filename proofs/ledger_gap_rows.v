@@ -11,19 +11,10 @@
     [ledger_gap_rows_are_private]: under a budget B the joint history of all gates that the ledger lets happen is
     B-DP, opened, asked, lost and shut as one likes. [ledger_gap_rows_sum_to_one]: it is a whole law. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy laplace geometric transcripts gap exponential_gap laplace_gap side_by_side.
+From mathcomp Require Import rat.
+From Sparsegate Require Import prelude privacy laplace geometric transcripts gap exponential_gap laplace_gap side_by_side.
 From Sparsegate Require Import metered_rows ledger_privacy ledger_rows.
 From Sparsegate Require ledger_gates ledger_gap_losses.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Module Q := ledger_gap_losses.

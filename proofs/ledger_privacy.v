@@ -20,18 +20,9 @@
     raised, with gates alone; a release is a gate of one question. What is refused ends the history here: whoever
     wants to go on with another action has it in [act]. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy gate transcripts side_by_side metered.
+From mathcomp Require Import rat.
+From Sparsegate Require Import prelude privacy gate transcripts side_by_side metered.
 From Sparsegate Require ledger_gates ledger.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Module G := ledger_gates.

@@ -13,19 +13,10 @@
     [ledger_rows_are_private]: under a budget B the joint history of all gates that the ledger lets happen is B-DP,
     opened, asked, lost and shut as one likes. [ledger_rows_sum_to_one]: it is a whole law. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy laplace_gate transcripts exponential_gate side_by_side metered_rows.
+From mathcomp Require Import rat.
+From Sparsegate Require Import prelude privacy laplace_gate transcripts exponential_gate side_by_side metered_rows.
 From Sparsegate Require ledger_gates ledger_losses.
 From Sparsegate Require Import ledger_privacy.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Module K := ledger_losses.

@@ -21,17 +21,7 @@
     Of the code: a gate that was lost in a crash is one that is never asked and never shut. A gate may
     give back less than here; it then counts with more. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy gate transcripts side_by_side.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy gate transcripts side_by_side.
 Local Open Scope ring_scope.
 
 Section Filter.

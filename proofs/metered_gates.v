@@ -18,18 +18,8 @@
     [metered_rows.v]; those with an answers share or with a delta are in neither. [metered.v] holds for all
     that have such an L. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace geometric gate laplace_gate standard_gate.
+From Sparsegate Require Import prelude privacy sums laplace geometric gate laplace_gate standard_gate.
 From Sparsegate Require Import transcripts gap exponential_gap laplace_gap side_by_side metered.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Params.

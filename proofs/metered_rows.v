@@ -13,18 +13,8 @@
     [metered_rows_are_private]: under a budget B the joint history of all gates, of both noises, interleaved and opened
     and shut as one likes, is B-DP. [metered_rows_sum_to_one]: it is a whole law. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace geometric gate laplace_gate standard_gate transcripts.
+From Sparsegate Require Import prelude privacy sums laplace geometric gate laplace_gate standard_gate transcripts.
 From Sparsegate Require Import two_sided_gate exponential_gate side_by_side metered.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Rows.

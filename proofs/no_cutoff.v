@@ -18,17 +18,7 @@
     - [gptt_is_not_private], [algorithm_6_is_not_private]: no eps' is enough.
     - [gptt_sums_to_one], [algorithm_6_sums_to_one]: they are whole laws. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate rows.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate rows.
 Local Open Scope ring_scope.
 
 Section Crossing.
@@ -60,7 +50,6 @@ rewrite (@laplace_tail_shift _ _ b_gt0 0 (z - 1)) // add0r ler_wpmul2l ?(ltW (ex
 by rewrite laplace_tail_decreases // ler_subl_addr ler_addl.
 Qed.
 End Crossing.
-
 
 (** t questions at the threshold and t a step above it; on the neighbour the other way round. *)
 Definition crossed (Delta : nat) (T : int) t := block t t T (T + Delta%:Z).

@@ -13,17 +13,7 @@
     - [algorithm_4_is_not_private]: so it is eps-DP for no cutoff c.
     - [algorithm_4_sums_to_one]: it is a whole law. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate rows no_cutoff tight_loss.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate rows no_cutoff tight_loss.
 Local Open Scope ring_scope.
 
 Section Algorithm4.

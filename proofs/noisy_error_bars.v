@@ -17,18 +17,8 @@
     no better than independently with noise that is small ([mean_low], Chebyshev's inequality); and
     the chances to be selected add up to c. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums programs laplace independent laplace_mechanism.
+From Sparsegate Require Import prelude privacy sums programs laplace independent laplace_mechanism.
 From Sparsegate Require Import noisy_scores noisy_selection.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Mean.

@@ -26,17 +26,7 @@
     uniform, and independent of the noise. It draws only those noises that can matter; their law is
     the one that is defined here. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums programs laplace independent laplace_mechanism.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums programs laplace independent laplace_mechanism.
 Local Open Scope ring_scope.
 
 Section Top.

@@ -12,17 +12,7 @@
     scores are still ordered by u ([top_aligned]). The noise of a selected item has changed by
     t - (q' i - q i), which is at most s D; there are c of them, so this costs e^(s c D / scale). *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums programs laplace independent laplace_mechanism noisy_scores.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums programs laplace independent laplace_mechanism noisy_scores.
 Local Open Scope ring_scope.
 
 Section Top.

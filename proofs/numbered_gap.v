@@ -19,18 +19,8 @@
     Of the code: its L(m,k) for questions that move one way is smaller, since an answer that moves makes either its
     number dear or its gap. What is blended from gap and number is computed from what is released here. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace geometric gate laplace_gate standard_gate.
+From Sparsegate Require Import prelude privacy sums laplace geometric gate laplace_gate standard_gate.
 From Sparsegate Require Import transcripts gap exponential_gap laplace_gap.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Answer.

@@ -16,17 +16,8 @@
     - [observed_domain_is_private]: with e = eps / c and t >= ln(min(m, dbar) / delta) / e the labels are
       (eps, delta)-private: the accounting "pure" of the code. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy programs approximate exponential_mechanism race candidates.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import finmap.
+From Sparsegate Require Import prelude privacy programs approximate exponential_mechanism race candidates.
 Local Open Scope fset_scope.
 Local Open Scope ring_scope.
 

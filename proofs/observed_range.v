@@ -15,18 +15,10 @@
     - [observed_domain_by_bounded_range]: if that holds with delta / 2, and t >= ln(min(m, dbar) / delta0) / e
       with delta0 = delta / (2 (1 + e^eps)), the labels are (eps, delta)-private, both ways. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp nsatz_realtype.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy approximate exponential_mechanism race candidates observed_domain.
+From mathcomp Require Import finmap.
+From mathcomp.analysis Require Import nsatz_realtype.
+From Sparsegate Require Import prelude privacy approximate exponential_mechanism race candidates observed_domain.
 From Sparsegate Require Import renyi bounded_range.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope fset_scope.
 Local Open Scope ring_scope.
 

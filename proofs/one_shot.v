@@ -23,17 +23,11 @@
     independent of it, and the order of d independent fractions is uniform, so they break ties at random.
     Floats are whole multiples of a power of two, with the rate and Delta in its units. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import prelude.
+(* Sets are finite here, and not those of the classical library. *)
+From mathcomp Require Import finset.
 From Sparsegate Require Import privacy sums programs geometric independent noisy_scores noisy_selection.
 From Sparsegate Require Import exponential_mechanism.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section OneShot.

@@ -8,17 +8,7 @@
     [optimal_fair], [fair_later]: these chances are fair. [optimal_most]: no fair ones are larger. What
     this means for a release is in partition_selection.v. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy.
 Local Open Scope ring_scope.
 
 Section Chances.

@@ -20,17 +20,7 @@
     Why: one label is an (a, d)-DP coin ([coin_within]); a label that nobody has on one side is a coin
     with chance 0 there ([kept_among]); at most m coins differ, and coins compose. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums programs approximate partition_chances partition_rounding.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums programs approximate partition_chances partition_rounding.
 Local Open Scope ring_scope.
 
 Section Coin.

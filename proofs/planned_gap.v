@@ -11,17 +11,7 @@
     L(n-k,k) over k <= min(c, n). L never falls when a BELOW is added ([gap_meter_grows]). It is a whole law by
     [exponential_gap_gate_sums_to_one] and [laplace_gap_gate_sums_to_one]. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy gate standard_gate transcripts gap exponential_gap laplace_gap planned_gate.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy gate standard_gate transcripts gap exponential_gap laplace_gap planned_gate.
 Local Open Scope ring_scope.
 
 Section PlannedGap.

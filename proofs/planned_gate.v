@@ -10,17 +10,7 @@
     - [plain_gate_is_private], [plain_gate_sums_to_one]: no threshold noise at all, and nu of scale
       n Delta/eps: n questions are eps-DP, whatever their number of ABOVE. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate numeric_gate.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate numeric_gate.
 Local Open Scope ring_scope.
 
 Section Worst.

@@ -10,16 +10,7 @@
     What is proved of them: post-processing ([within_post]) and adaptive composition
     ([within_compose]), where the second mechanism may look at the first one's result. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude.
 Local Open Scope ring_scope.
 
 Section Privacy.

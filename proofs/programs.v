@@ -9,17 +9,7 @@
     - [pr_map]: P[h x in E] under the law of x.
     - [dlet_mass_in], [dlet_mass_one], [map_mass_one]: a program whose every step draws has mass one. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import sums.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude sums.
 Local Open Scope ring_scope.
 
 Section Programs.

@@ -17,17 +17,8 @@
     - [race_near_restricted]: without candidates that come before the bottom with probability at most
       delta, the race is within delta of what it was, in total variation. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums programs approximate exponential_mechanism.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import finmap.
+From Sparsegate Require Import prelude privacy sums programs approximate exponential_mechanism.
 Local Open Scope fset_scope.
 Local Open Scope ring_scope.
 

@@ -8,17 +8,8 @@
 
     Exported: [race_is_cut]: if [after] has mass one, the draws up to the bottom have the law of the race. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums approximate exponential_mechanism race.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import finmap.
+From Sparsegate Require Import prelude privacy sums approximate exponential_mechanism race.
 Local Open Scope fset_scope.
 Local Open Scope ring_scope.
 

@@ -15,17 +15,7 @@
       the shares are halves of eps;
     - [dwork_roth_gate_sums_to_one]: it is a whole law. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate.
 Local Open Scope ring_scope.
 
 Section Redrawn.

@@ -11,16 +11,10 @@
       with probability proportional to w(x), whatever n is: P[x] = (1 - P[none of n]) w(x) / sum of w.
     - [rejection_ends]: none of n is accepted with probability (P[refused])^n, which vanishes. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import prelude.
+(* Sets are finite here, and not those of the classical library. *)
+From mathcomp Require Import finset.
 From Sparsegate Require Import sums programs exponential_mechanism.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Tries.

@@ -9,17 +9,9 @@
     - [moment_is_private]: if the moment is at most e^((alpha - 1) D), the laws are within (eps, delta) where
       D + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= eps. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint finmap.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp nsatz_realtype.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums approximate exponential_mechanism race exponential_bounds.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import finmap.
+From mathcomp.analysis Require Import nsatz_realtype.
+From Sparsegate Require Import prelude privacy sums approximate exponential_mechanism race exponential_bounds.
 Local Open Scope ring_scope.
 
 Section Moments.
@@ -95,7 +87,6 @@ move=> x; rewrite mulr_ge0 ?ler0n //=; case: (E x); last first.
 rewrite !mul1r moment_termE -{1}(ratioE (supp x)) [expR eps * _]mulrC [k * _]mulrCA -mulrDr ler_wpmul2l //.
 exact: excess_le.
 Qed.
-
 
 Lemma moment_refl alpha mu : moment_within alpha 1 mu mu.
 Proof.

@@ -16,17 +16,7 @@
     On its own side the tail of the discrete Laplace law is exactly geometric
     ([laplace_tail_shift], [laplace_below_shift]): the losses below are attained there. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate.
 Local Open Scope ring_scope.
 
 Section Tails.

@@ -14,17 +14,7 @@
     Proved: all of them have the law that they should ([geometric_one_law], [geometric_scaled_law],
     [laplace_one_law], [laplace_lanes_law]), hence mass one: the loops end with probability one. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace geometric programs coins digits.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace geometric programs coins digits.
 Local Open Scope ring_scope.
 
 Section Digits.

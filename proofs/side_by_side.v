@@ -24,17 +24,7 @@
     A release that is no gate is one with a single question; a coin of whoever asks is a gate whose
     answers do not look at the data, at no loss. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums gate transcripts.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums gate transcripts.
 Local Open Scope ring_scope.
 
 Section Numbered.

@@ -19,16 +19,10 @@
     Neighbours are symmetric ([scores_move_sym]), so this is both directions. c = d, where the code returns all items
     without a draw, is no exception: the only set is drawn. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import prelude.
+(* Sets are finite here, and not those of the classical library. *)
+From mathcomp Require Import finset.
 From Sparsegate Require Import privacy exponential_mechanism.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Extremes.

@@ -17,16 +17,10 @@
     - [class_loss], [top_loss]: their loss is q(x) - q(y), that of the top c is q(c) - q(c - 1).
     - [subset_by_class]: a class by its weight and then a member has the law of [subset_mechanism]. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import prelude.
+(* Sets are finite here, and not those of the classical library. *)
+From mathcomp Require Import finset.
 From Sparsegate Require Import privacy sums programs exponential_mechanism subset.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope nat_scope.
 
 Section Classes.

@@ -18,17 +18,11 @@
 
     How tiles are found, and what bounds are computed in floats, is free: only [bounds] matters. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
+From Sparsegate Require Import prelude.
+(* Sets are finite here, and not those of the classical library. *)
+From mathcomp Require Import finset.
 From Sparsegate Require Import sums programs exponential_mechanism subset subset_classes rejection.
 From Sparsegate Require Import noisy_scores.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Tiles.

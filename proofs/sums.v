@@ -13,16 +13,7 @@
     - [psum_geometric]: 1 + q + q^2 + ... = 1 / (1 - q) for 0 <= q < 1.
     - [psum_nat0], [psum_point]: the first term taken out; a sum with one term that is not zero. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude.
 Local Open Scope ring_scope.
 
 Section Swap.
@@ -95,7 +86,6 @@ move=> k0 u0 le sv; rewrite -(psum_shift v d) -psumZ //.
 apply: le_psum; last by apply/summableZ/summable_shift.
 by move=> z; apply/andP; split; [exact: u0 | exact: le].
 Qed.
-
 
 Lemma psum_int f : summable f ->
   psum f = psum (fun n : nat => f n%:Z) + psum (fun n : nat => f (- n.+1%:Z)).

@@ -18,19 +18,8 @@
     while Pr[t | D] falls with M only as e^(-(eps1 + c r) M/Delta) ([far_ge]). So where m r > eps1 + c r,
     the loss goes to L as M grows. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate rows no_cutoff.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate rows no_cutoff.
 Local Open Scope ring_scope.
-
 
 (** What falls geometrically gets below every bound. *)
 Lemma falls_below {R : realType} (d eta : R) : 0 < d -> 0 < eta -> exists M : nat, expR (- (d * M%:R)) < eta.

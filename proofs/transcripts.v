@@ -16,17 +16,7 @@
     [likelihood_aligned]: rho is matched with rho + d; what that costs rho, and what it costs each
     answer of [l], adds up. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums gate laplace_gate standard_gate.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums gate laplace_gate standard_gate.
 Local Open Scope ring_scope.
 
 Inductive way := Any | Up | Down.

@@ -16,17 +16,7 @@
     with rho - Delta where BELOW is. It needs noise that can be shifted both ways, and it is over where
     a number comes with each ABOVE. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum ssrint.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import privacy sums laplace gate laplace_gate standard_gate transcripts.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From Sparsegate Require Import prelude privacy sums laplace gate laplace_gate standard_gate transcripts.
 Local Open Scope ring_scope.
 
 (** How often the rarer answer was given. *)
