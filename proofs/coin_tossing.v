@@ -17,17 +17,8 @@
     A hypothesis, not a theorem: the digits are those of p. The code computes them by integer division, or in
     interval arithmetic. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import sums programs coins uniform_bits.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import rat.
+From Sparsegate Require Import prelude sums programs coins uniform_bits.
 Local Open Scope ring_scope.
 
 Section Toss.

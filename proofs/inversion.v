@@ -17,17 +17,8 @@
     floats do: the code takes the logarithm of |w|, which is u or u + 1. [exact_enclosures] shows that such
     arithmetic exists. [low] and [high] are the ends with the code's one unit more on either side. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals sequences exp.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import sums laplace geometric programs coins uniform_bits narrowing.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import rat.
+From Sparsegate Require Import prelude sums laplace geometric programs coins uniform_bits narrowing.
 Local Open Scope ring_scope.
 
 Section Inversion.

@@ -11,17 +11,8 @@
     Proved: where the cells (lo k, hi k) do not overlap and lie in (0, 1), the whole loop gives the value k with
     probability exactly hi k - lo k ([narrowing_is_exact]), whatever [decide] is. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import sums programs coins uniform_bits.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import rat.
+From Sparsegate Require Import prelude sums programs coins uniform_bits.
 Local Open Scope ring_scope.
 
 Section Narrowing.

@@ -6,17 +6,9 @@
     - [dlim_close]: a loop, as the limit of its first f turns, has the law to which those come as close as
       one likes. *)
 
-From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp.classical Require Import boolp classical_sets mathcomp_extra.
-From mathcomp.analysis Require Import reals constructive_ereal.
-From mathcomp.analysis.altreals Require Import xfinmap realseq realsum distr.
-From Sparsegate Require Import sums programs coins.
-
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-
-Import Order.TTheory GRing.Theory Num.Theory.
+From mathcomp Require Import rat.
+From mathcomp.analysis Require Import constructive_ereal.
+From Sparsegate Require Import prelude sums programs coins.
 Local Open Scope ring_scope.
 
 Section Words.
