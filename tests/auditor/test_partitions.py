@@ -63,6 +63,7 @@ def trained(name: str, kind: str) -> tuple[Partition, Sample]:
 KINDS = ["atoms", "bins", "logistic", "boosting"]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(order=st.randoms(use_true_random=False), ends=st.lists(st.integers(0, 600), max_size=12))
@@ -79,6 +80,7 @@ def test_cells_do_not_depend_on_the_order_or_the_company(name: str, kind: str, o
         assert partition.cells(part).tolist() == together[begin:end].tolist()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_an_outcome_alone_has_the_cell_it_has_among_others(name: str, kind: str) -> None:
@@ -88,6 +90,7 @@ def test_an_outcome_alone_has_the_cell_it_has_among_others(name: str, kind: str)
     assert len(set(alone)) > 1
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS[2:])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_score_is_the_same_to_the_last_bit_alone_and_in_company(name: str, kind: str) -> None:

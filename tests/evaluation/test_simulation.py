@@ -76,6 +76,7 @@ def test_scores_far_apart_are_no_more_work_than_others() -> None:
     assert sum(each.size for each in called) < 3 * 100
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("key", ["svt-s-1:1", "svt-retr-1d", "svt-retr-3d", "em"])
 def test_a_horizon_that_is_too_near_changes_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     usual, windows, rings = simulated(key, seed=9), [], arrivals._Window.rings
@@ -85,6 +86,7 @@ def test_a_horizon_that_is_too_near_changes_nothing_but_the_time(key: str, monke
     assert len(windows) > 2
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("key", ["svt-dpbook", "svt-s-1:c23", "svt-retr-1d", "em"])
 def test_coarser_buckets_change_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = simulated(key, seed=9)

@@ -70,6 +70,7 @@ def ladder(name: str) -> Ladder:
     return stand_in(file, total=None)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", ["zipf", "two levels", "steps", "kosarak", "bms-pos"])
 @pytest.mark.parametrize("method", SELECTED)
 def test_the_promise_is_kept_in_95_of_100_runs_at_least(method: str, name: str) -> None:

@@ -163,6 +163,7 @@ sg.laplace(1, epsilon=0.25, sensitivity=1, ledger=charges[1], source=Dying(1), n
 """
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(
     ("moment", "spent", "usable"),
     [

@@ -92,6 +92,7 @@ def subset_law(scores, epsilon, count):
     return weights / weights.sum()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("method", ["exponential", "subset"])
 @pytest.mark.parametrize(("scores", "moved"), WEIGHED)
 def test_real_scores_lie_below_laplace_noise(method, scores, moved):

@@ -191,6 +191,7 @@ def test_the_bound_is_what_the_best_questions_reach_where_rho_is_known(alpha, b,
     assert reached[1] > bound_of(b)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("monotonic", [True, False])
 @pytest.mark.parametrize(("cutoff", "sensitivity"), [(20, 1), (300, 1), (100, 1024)])
 def test_the_scales_spend_epsilon_and_no_more(cutoff, sensitivity, monotonic):

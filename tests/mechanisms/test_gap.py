@@ -28,6 +28,7 @@ def seeded(seed: int = 7, **options: Any) -> sg.SparseVector:
     return sg.SparseVector(**chosen, source=sg.Seeded(seed), not_private=True)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("scale", [Fraction(1, 2**20), Fraction(1, 3), Fraction(7), Fraction(10**6)])
 def test_moments_are_those_of_the_discrete_laws(scale: Fraction) -> None:
     k = np.arange(40 * max(1, math.ceil(scale)))

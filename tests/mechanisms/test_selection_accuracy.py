@@ -204,6 +204,7 @@ def test_a_confidence_that_nothing_can_be_promised_for_is_refused(confidence: fl
         case.within(confidence)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(("count", "total"), [(1, 2), (10, 20), (50, 40_000), (1_000, 1_001)])
 @pytest.mark.parametrize("kind", ["noisy", "one-shot"])
 def test_a_finer_grid_hardly_makes_the_promise_smaller(

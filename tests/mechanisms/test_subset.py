@@ -65,6 +65,7 @@ def largest_loss(rate: float, count: int, monotonic: bool) -> float:
     return worst
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("monotonic", [True, False])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_neighbours_are_within_epsilon_and_nearly_that_far_apart(count: int, monotonic: bool) -> None:

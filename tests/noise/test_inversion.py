@@ -80,6 +80,7 @@ def test_the_floats_err_by_less_than_the_doubt_whatever_digits_come(scale: Fract
     assert decided > 150
 
 
+@pytest.mark.turns(3)
 @LAWS
 @pytest.mark.parametrize("scale", SCALES)
 def test_a_draw_is_the_floor_of_all_its_digits(scale: Fraction, centred: bool) -> None:

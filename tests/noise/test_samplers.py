@@ -33,6 +33,7 @@ def _cells(scale: float, low: int, size: int) -> range:
     return range(-reach if low < 0 else 0, reach + 1)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("scale", SMALL_SCALES)
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_discrete_laplace_has_exactly_its_law(scale: float, one_by_one: bool) -> None:

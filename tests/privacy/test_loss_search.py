@@ -30,6 +30,7 @@ def again(key: str, found: Found, **parameters: Any) -> float:
     return loss(key, found.answers, found.neighbour, found.outcome, threshold=bars, estimates=estimates, **parameters)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("key", sg.VARIANTS)

@@ -153,6 +153,7 @@ def test_a_minus_sign_on_either_noise_loses_everything(rho_side: Any, nu_side: A
             assert [summed(model, [q], outcome) for q in pair] == pytest.approx([math.exp(here), 0.0], abs=1e-14)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("noise", ["continuous", "lattice"])
 @pytest.mark.parametrize("key", ["liu-2024", "exponential-gap", "two-sided", "one-sided two-sided"])
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ ROWS = [(f"p{page:02}", user) for user in range(80) for page in range(3 + 30 // 
 OBSERVED: dict[str, Any] = {"count": 6, "epsilon": Fraction(6), "delta": Fraction(1, 1000)}
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(("size", "most"), [(2, 4), (2, 100), (3, 5)])
 def test_observed_sets_are_those_of_plain_python(make: Maker, size: int, most: int) -> None:
     native = make({"page": [page for page, _ in ROWS], "visitor": [user for _, user in ROWS]})

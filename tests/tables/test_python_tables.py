@@ -63,6 +63,7 @@ def test_what_is_brought_is_counted_as_a_dataframe_is(name: str) -> None:
     assert counts(BROUGHT[name]()) == COUNTED
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", ["lists", "rows", "dataset", "reader"])
 @pytest.mark.parametrize(
     "options",

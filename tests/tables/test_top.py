@@ -61,6 +61,7 @@ def expected(*, most: int | None = None, size: int = 1, **request: Any) -> tuple
     return reference.select(scored, Request(**parameters), Seeded(5).stream())
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(
     ("options", "request_options"),
     [

@@ -63,6 +63,7 @@ def in_tables(dataset: ServedTable) -> list[Any]:
     return found
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("more", ONE_MORE)
 def test_one_person_more_takes_the_place_of_filling(more: str, tmp_path: Path) -> None:
     with neighbours(tmp_path, more) as (without, with_one):

@@ -46,6 +46,7 @@ def spent(service) -> tuple[str, int, int]:
     return budget["spent"]["epsilon"], len(budget["entries"]), len(service.send("GET", "/v1/tokens").json())
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(("path", "field"), fields())
 def test_a_value_that_cannot_be_is_one_clear_problem(standing, path, field):
     before = spent(standing)
@@ -77,6 +78,7 @@ FINE = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     "content",
     [
