@@ -33,6 +33,7 @@ def quick(monkeypatch):
     return choose
 
 
+@pytest.mark.soak
 def test_the_whole_paper_is_checked_and_fits_eighty_columns() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from sparsegate.cli import main; main()", "theorems"],

@@ -153,7 +153,7 @@ def test_the_sum_of_what_was_spent_never_passes_the_budget(
             return Spending(str(tmp_path / f"{next(made)}.ledger"))
         return Spending(request.getfixturevalue("cluster").database())
 
-    few = settings(max_examples=12, stateful_step_count=12, deadline=None, derandomize=True)
+    few = settings(max_examples=6, stateful_step_count=12, deadline=None, derandomize=True)
     run_state_machine_as_test(machine, settings=few)
 
 

@@ -141,6 +141,7 @@ except BudgetExceeded:
 """
 
 
+@pytest.mark.turns(2)
 def test_processes_that_spend_at_once_never_pass_the_budget(place: str, shared: Ledger) -> None:
     spenders = [
         subprocess.Popen([sys.executable, "-c", SPENDER, place], stdout=subprocess.PIPE, text=True) for _ in range(4)

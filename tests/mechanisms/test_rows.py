@@ -49,7 +49,7 @@ def _two_sample_p(one: Counter[Any], other: Counter[Any]) -> float:
     return float(stats.chi2_contingency(np.array(columns).T).pvalue)
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("row", sg.VARIANTS.values(), ids=sg.VARIANTS.keys())
 def test_the_batch_runner_has_the_law_of_the_streaming_runner(row: Variant) -> None:
     """Two-sample chi-square over whole transcripts, fixed seeds, rate 1e-6."""

@@ -115,6 +115,7 @@ def busy_loops(count: int) -> Iterator[None]:
             each.wait()
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("measured", [True, False])
 def test_ordinary_load_closes_no_gate_and_most_asks_are_answered(tmp_path: Path, measured: bool) -> None:
     """With D as it is measured; and with a D that is far too short for this, where many are lost."""

@@ -69,6 +69,7 @@ def answered(keeper: Keeper, shop: Shop, gate: str) -> bool | None:
         return None
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("by", [-DAY, DAY])
 @pytest.mark.parametrize(("where", "trouble"), [(HIGH, None), (LOW, broken)])
 def test_a_clock_that_is_set_shows_nothing_before_it_leaves(

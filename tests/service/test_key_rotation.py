@@ -78,6 +78,7 @@ def gates(shop: Shop) -> list[str]:
     return opened
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("step", [*STEPS, "after the rename"])
 def test_a_rotation_that_is_killed_leaves_gates_that_answer_as_before(tmp_path: Path, step: str) -> None:
     shop = Shop(tmp_path)
