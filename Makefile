@@ -22,7 +22,7 @@ help: ## print this help
 SPARK := $(if $(shell command -v java),$(comma)spark)
 $(SETUP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev$(SPARK)]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev$(SPARK)]'
 	@touch $@
 
 # The peers are large, so only the benchmarks install them.

@@ -35,14 +35,18 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is marked ``turns(n)`` every n-th runs each time, and the others in the soak."""
+    """Of the cases of a test that is marked ``turns(n)`` every n-th runs each time, and the others in the soak.
+
+    Of all that runs on Spark, where a case takes seconds, every third does.
+    """
     seen: Counter[str] = Counter()
     for item in items:
-        if mark := item.get_closest_marker("turns"):
-            test = item.nodeid.partition("[")[0]
-            if seen[test] % mark.args[0]:
-                item.add_marker(pytest.mark.soak)
-            seen[test] += 1
+        test, _, case = item.nodeid.partition("[")
+        mark = item.get_closest_marker("turns")
+        group, turns = ("spark", 3) if "spark" in case else (test, mark.args[0] if mark else 1)
+        if seen[group] % turns:
+            item.add_marker(pytest.mark.soak)
+        seen[group] += 1
 
 
 @pytest.hookimpl(optionalhook=True)
