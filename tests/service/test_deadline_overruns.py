@@ -143,7 +143,11 @@ def test_ordinary_load_closes_no_gate_and_most_asks_are_answered(tmp_path: Path,
 
         with busy_loops(6), ThreadPoolExecutor(8) as pool:
             answered = sum(pool.map(ask, range(40)))
-        views = keeper.gates()
+        # The last loss may show a moment after whoever asked was told.
+        views, until = keeper.gates(), time.monotonic() + 10
+        while sum(view["lost"] for view in views) < 40 - answered and time.monotonic() < until:
+            time.sleep(0.05)
+            views = keeper.gates()
         assert [view["closed"] for view in views] == [False] * 8
         assert sum(view["lost"] for view in views) == 40 - answered
         assert answered >= 30 if measured else answered < 40
