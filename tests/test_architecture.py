@@ -33,11 +33,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": {"errors", "display", "budget"},
     "conditions": {"errors"},
     "tables": _CORE | {"evaluation", "ledger", "conditions"},
-    "service": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions"},
-    "cli": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions", "service", "auditor", "testing", "root"},
+    "uses": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions"},
+    "service": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions", "uses"},
+    "cli": _CORE
+    | {"privacy", "evaluation", "tables", "ledger", "conditions", "uses", "service", "auditor", "testing", "root"},
     "auditor": {"errors", "display"},
     "testing": {"errors", "auditor"},
-    "root": _CORE | {"privacy", "evaluation", "tables", "ledger", "service", "auditor", "testing"},
+    "root": _CORE | {"privacy", "evaluation", "tables", "ledger", "uses", "service", "auditor", "testing"},
 }
 
 HEAVY = {
