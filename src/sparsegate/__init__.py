@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
     from sparsegate.tables.top import top_items
+    from sparsegate.uses.improvement import Improvement, improved
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ __all__ = [
     "GateClosed",
     "GatePreview",
     "GroupedTopItems",
+    "Improvement",
     "Ledger",
     "LedgerError",
     "Noise",
@@ -86,6 +88,7 @@ __all__ = [
     "connect",
     "connect_async",
     "gate",
+    "improved",
     "laplace",
     "preview",
     "run",
@@ -99,6 +102,7 @@ __all__ = [
 _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
 _NAMES = {
     "GroupedTopItems": "sparsegate.tables.grouped_release",
+    "Improvement": "sparsegate.uses.improvement",
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
@@ -108,6 +112,7 @@ _NAMES = {
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
     "connect_async": "sparsegate.service.client.async_client",
+    "improved": "sparsegate.uses.improvement",
     "preview": "sparsegate.tables.preview",
     "top_items": "sparsegate.tables.top",
 }

@@ -1,0 +1,265 @@
+"""Did validation improve? A metered gate over a private validation set, for early stopping and for tuning."""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+from typing import Any, Final, Literal, NoReturn, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsegate.budget import Budget, Number, Spender, exact_count
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError, SparsegateWarning
+from sparsegate.mechanisms.gate import Answer
+from sparsegate.mechanisms.lattice import exact_number
+from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.noise import Source
+
+UNIT: Final = 1 << 20
+"""A record's value is one of 0, 1, ..., UNIT: from the lowest to the highest value, in steps of a millionth."""
+
+_LARGEST: Final = 10**300  # of an end of the range: differences of floats stay finite
+_GAPS: Final = ("NoneType", "NAType", "NaTType")  # how columns spell a value that is not there
+_NUMBERS: Final = "must be one number or truth value for each record"
+_FLAT: Final = "pass a flat array, for instance predicted == true"
+
+
+def improved(
+    *,
+    by: Number,
+    size: int,
+    epsilon: Number,
+    cutoff: int,
+    patience: int | None = None,
+    lowest: Number = 0,
+    highest: Number = 1,
+    queries: int | None = None,
+    closes: Literal["above", "rarer"] = "above",
+    ledger: Spender | None = None,
+    refund: bool = True,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> Improvement:
+    """Ask of one candidate after another: is it better than the best so far, by more than ``by``, on private records?
+
+    What is returned takes a candidate's value for each record and says ABOVE or BELOW (``Improvement``). The first
+    candidate is the first best, for nothing. From then on an ABOVE makes a candidate the best; a BELOW changes nothing,
+    and is free.
+
+    Parameters
+    ----------
+    by : tau > 0, in units of the mean value: 0.01 of accuracy is one percent.
+    size : n, a public number: about how many records there are. The mean is the sum divided by this.
+    epsilon : what all the answers together may cost.
+    cutoff : how many improvements are told, at most; with ``closes="rarer"`` how many of both answers.
+    patience : stop after this many candidates in a row without an improvement; None: never for that reason.
+    lowest, highest : the public range of one record's value; what lies outside counts as its nearer end, NaN as the
+        lowest. For a loss, which should fall, pass its negative.
+    queries : at most this many candidates after the first, if that is known: the gate is then planned for them.
+    closes : "rarer" where most candidates improve, as in the first half of a training: see ``SparseVector``.
+    ledger, refund : where epsilon is charged when this is made; what the answers did not cost goes back at the end.
+    source, not_private : ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
+
+    >>> import numpy as np, sparsegate as sg
+    >>> better = sg.improved(by=0.05, size=1000, epsilon=1, cutoff=3, source=sg.Seeded(7), not_private=True)
+    >>> [bool(better(np.arange(1000) < right)) for right in (500, 510, 700, 705)]
+    [True, False, True, False]
+    >>> better
+    <Improvement by 0.05: 4 candidates, the best was number 2; 1 of 3 improvements, open>
+    """
+    tau, ends = exact_number(by), _ends(lowest, highest)
+    if tau is None or tau <= 0:
+        raise ParameterError("by", "must be a positive number, in units of the mean value", by, "pass e.g. by=0.01")
+    size = exact_count(size, "size")
+    patience = None if patience is None else exact_count(patience, "patience")
+    units = size * UNIT / (ends[1] - ends[0])  # in a mean of one
+    planned: Any = {"cutoff": cutoff, "sensitivity": UNIT, "epsilon": epsilon, "queries": queries, "closes": closes}
+    planned["threshold"] = math.ceil(tau * units)
+    margin = SparseVector.preview(**planned).margin / float(units)
+    if margin > tau:  # before anything is charged: warnings may be errors
+        warn(
+            f"an answer is right with 95 % only {margin:.3g} or more from the bar, which is {float(tau):g} above the "
+            "best: a candidate that is no better will often pass; take more records, a larger epsilon, a larger by or "
+            "a smaller cutoff",
+            SparsegateWarning,
+            stacklevel=2,
+        )
+    gate = SparseVector(ledger=ledger, refund=refund, source=source, not_private=not_private, **planned)
+    return Improvement(gate, by=float(tau), size=size, patience=patience, ends=(float(ends[0]), float(ends[1])))
+
+
+class Improvement:
+    """Made by ``improved``: call it with a candidate's values; it remembers the best candidate, not the records.
+
+    With u_i(t) in {0, ..., UNIT} the value of record i for candidate t, on the scale from lowest to highest, and b the
+    best candidate so far, the question is that of a gate (``SparseVector``, of general scale, on whole numbers):
+
+        sum over records of u_i(t) - u_i(b)   against   tau n UNIT / (highest - lowest)
+
+    **Theorem.** For neighbours that differ in one record, added or removed, all answers together are epsilon-DP, if the
+    candidates depend on the validation records through earlier answers alone. What ``spent`` says is enough for the
+    answers given so far. *Proof.* The first candidate is the best whatever the records are. By induction, given the
+    answers so far, t and b are fixed. Each u_i is a function of record i alone, so one record more or less moves the
+    sum by u_i(t) - u_i(b), at most UNIT either way. The threshold is public. So this is a gate of sensitivity UNIT
+    whose questions are chosen adaptively: the theorem of ``SparseVector``, and of ``mechanisms.meter`` for the cost so
+    far. (Sums of whole numbers are exact; one of floats could move by more than one record's value.) Stopping after
+    ``patience`` BELOWs, and what is told about the best, follow from the answers. []
+
+    - One *record* is protected. Where a person has several, pass one value for each person, such as their mean.
+    - To *replace* a record is to remove one and to add one: 2 epsilon.
+    - n is not counted: ``size`` is a number you choose. No length is refused but one that changes between calls. How
+      long a call takes does tell roughly how many records there are.
+    - Training data are not protected by this; only the records behind the values are.
+    """
+
+    __slots__ = (
+        *("_best", "_best_sum", "_ends", "_gate", "_in_vain", "_length", "_lock", "_seen", "_why"),
+        *("by", "patience", "size"),
+    )
+
+    def __init__(
+        self, gate: SparseVector, *, by: float, size: int, patience: int | None, ends: tuple[float, float]
+    ) -> None:
+        self._gate, self._lock = gate, threading.Lock()
+        self.by, self.size, self.patience = by, size, patience
+        self._ends = ends
+        self._length: int | None = None
+        self._best = self._best_sum = self._seen = self._in_vain = 0
+        self._why = ""
+
+    def __call__(self, values: ArrayLike) -> Answer:
+        """Whether this candidate is better than the best so far by more than tau; if so, it is the best from now on.
+
+        ``values`` has one number or truth value for each validation record, always of the same records. An ABOVE
+        carries an estimate of the improvement and its standard error, in units of the mean, where the gate gives one.
+        """
+        units = self._units(values)
+        if self._gate.closed:  # before the lock: a fork may have left it held for ever
+            self._refuse()
+        with self._lock:
+            if self._why:
+                self._refuse()
+            if self._length is not None and units.size != self._length:
+                # Not the lengths: they would tell how many records there are.
+                raise ParameterError("values", "must be of the same records each time", next_step="pass all of them")
+            total = int(units.sum())
+            answer = Answer(True) if self._length is None else self._gate.ask(total - self._best_sum)
+            if answer:
+                self._best, self._best_sum, self._in_vain = self._seen, total, 0
+            else:
+                self._in_vain += 1
+            self._length = units.size
+            self._seen += 1
+            if self._gate.closed:
+                self._finish("it has given all its answers")
+            elif self._in_vain == self.patience:
+                self._finish(f"{self.patience} candidates in a row brought no improvement")
+            return self._in_means(answer)
+
+    def _units(self, values: ArrayLike) -> NDArray[np.int64]:
+        """Each record's place in the public range, in whole units: no value is refused, only a type."""
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged nesting
+            array = np.empty((0, 0))
+        if array.ndim == 1 and array.dtype.kind == "O":
+            array = np.array([_plain(value) for value in array.tolist()], dtype=np.float64)
+        if array.ndim != 1 or array.dtype.kind not in "biuf":
+            raise ParameterError("values", _NUMBERS, next_step=_FLAT)
+        lowest, highest = self._ends
+        numbers = array.astype(np.float64)
+        numbers[np.isnan(numbers)] = lowest
+        places = (np.clip(numbers, lowest, highest) - lowest) / (highest - lowest)
+        return np.floor(places * UNIT).astype(np.int64)
+
+    def _in_means(self, answer: Answer) -> Answer:
+        if answer.estimate is None or answer.standard_error is None:
+            return answer
+        return Answer(True, self._mean(answer.estimate), self._mean(answer.standard_error))
+
+    def _mean(self, units: float) -> float:
+        lowest, highest = self._ends
+        return units / UNIT * (highest - lowest) / self.size
+
+    def _refuse(self) -> NoReturn:
+        why = self._why or "its gate is closed, or belongs to another process"
+        raise GateClosed(f"this asks no more: {why}; make a new one, which spends a new budget")
+
+    def _finish(self, why: str) -> None:
+        self._why = self._why or why
+        self._gate.close()
+
+    @property
+    def finished(self) -> bool:
+        """Whether no more candidates are taken: patience ran out, all answers were given, or it was closed."""
+        return bool(self._why) or self._gate.closed
+
+    @property
+    def best(self) -> int | None:
+        """Which candidate is the best so far, counted from 0; None before the first."""
+        return self._best if self._seen else None
+
+    @property
+    def seen(self) -> int:
+        """How many candidates there were, the first one included."""
+        return self._seen
+
+    @property
+    def improvements(self) -> int:
+        """How many of them were told to be an improvement, without the first."""
+        return self._gate.positives
+
+    @property
+    def budget(self) -> Budget:
+        """The shares that were charged when this was made."""
+        return self._gate.budget
+
+    @property
+    def spent(self) -> Fraction:
+        """What the answers so far have cost, exactly."""
+        return self._gate.spent
+
+    def margin(self, confidence: float = 0.95) -> float:
+        """How far from ``by`` an improvement must be, in units of the mean, to be answered rightly that often."""
+        return self._mean(self._gate.margin(confidence))
+
+    def close(self) -> None:
+        """Take no more candidates, and give back to the ledger what the answers did not cost."""
+        with self._lock:
+            self._finish("it was closed by hand")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SparsegateError("this can be neither copied nor pickled: it holds a gate; make a new one")
+
+    def __repr__(self) -> str:
+        best = f", the best was number {self._best}" if self._seen else ""
+        state = "closed" if self.finished else "open"
+        told = repr(self._gate).partition(": ")[2].rpartition(",")[0].replace("positives", "improvements")
+        return f"<Improvement by {self.by:g}: {self._seen} candidates{best}; {told}, {state}>"
+
+
+def _plain(value: Any) -> Any:
+    """A value of a column of objects: a gap is read as NaN is, anything but a number is refused by its type."""
+    if type(value).__name__ in _GAPS:
+        return math.nan
+    if not isinstance(value, bool | int | float | np.bool_ | np.number | Fraction):
+        raise ParameterError("values", _NUMBERS, next_step=_FLAT)
+    return value
+
+
+def _ends(lowest: Number, highest: Number) -> tuple[Fraction, Fraction]:
+    low, high = exact_number(lowest), exact_number(highest)
+    finite = low is not None and high is not None and max(abs(low), abs(high)) < _LARGEST
+    if low is None or high is None or not finite or not float(low) < float(high):
+        rule = "must be finite public numbers, the lowest below the highest"
+        raise ParameterError("lowest, highest", rule, (lowest, highest), "pass for instance lowest=0, highest=1")
+    return low, high

@@ -1,0 +1,274 @@
+"""`improved`: one record moves a question by one unit at most, the loss is what was paid, bad input costs nothing."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import pickle
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from tests.support.accounts import Noted
+
+import sparsegate as sg
+from sparsegate.mechanisms.gate import Gate
+from sparsegate.mechanisms.row import Scales
+from sparsegate.privacy import loss
+from sparsegate.testing import assert_private
+from sparsegate.uses.improvement import UNIT
+
+CANDIDATES = [[0.0, 0.3, 1.0], [1.0, math.nan, -2.0], [7.0, 1.0, 0.5], [0.2, math.inf, -math.inf]]
+
+PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
+
+
+def made(**options: Any) -> sg.Improvement:
+    given = {"by": 0.2, "size": 1000, "epsilon": 1, "cutoff": 2} | options
+    return sg.improved(**given, source=sg.Seeded(options.pop("seed", 1)), not_private=True)
+
+
+def right(many: int, of: int = 1000) -> Any:
+    return np.arange(of) < many
+
+
+class Scripted:
+    """In place of a gate: it notes what it is asked and answers as it was told."""
+
+    closed, positives = False, 0
+
+    def __init__(self, answers: tuple[bool, ...]) -> None:
+        self.left, self.asked = list(answers), []
+
+    def ask(self, answer: int) -> sg.Answer:
+        self.asked.append(answer)
+        return sg.ABOVE if self.left.pop(0) else sg.BELOW
+
+
+def questions(records: list[int], script: tuple[bool, ...]) -> list[int]:
+    """What the gate is asked about these records when it answers so."""
+    gate: Any = Scripted(script)
+    better = sg.Improvement(gate, by=0.2, size=1000, patience=None, ends=(0, 1))
+    for candidate in CANDIDATES:
+        better([candidate[record] for record in records])
+    return gate.asked
+
+
+SCRIPTS = list(itertools.product((False, True), repeat=len(CANDIDATES) - 1))
+
+
+def neighbours() -> Iterator[tuple[list[int], list[int]]]:
+    """All validation sets of records 0, 1, 2 with one of them left out, the empty set included."""
+    for size in range(1, 4):
+        for records in itertools.combinations_with_replacement(range(3), size):
+            for out in range(size):
+                yield list(records), [*records[:out], *records[out + 1 :]]
+
+
+def test_one_record_moves_every_question_by_one_unit_at_most_whatever_was_answered() -> None:
+    moved = [
+        abs(one - other)
+        for here, there in neighbours()
+        for script in SCRIPTS
+        for one, other in zip(questions(here, script), questions(there, script), strict=True)
+    ]
+    assert max(moved) == UNIT
+    assert made()._gate._calibration.lattice.sensitivity == UNIT
+
+
+@pytest.mark.parametrize("closes", ["above", "rarer"])
+def test_no_neighbours_lose_more_than_was_paid_and_the_monotonic_scale_would(closes: Any) -> None:
+    calibration = made(epsilon=1, cutoff=1, closes=closes)._gate._calibration
+    assert calibration.epsilon == 1
+    row = replace(calibration.row, gap=False)
+    rho, nu, _ = (None if scale is None else scale / UNIT for scale in calibration.scales)
+
+    def worst(scales: Scales) -> float:
+        found = 0.0
+        # Records that differ from candidate to candidate by all they can, both ways.
+        for said in ((False, False), (False, True), (True,)):
+            for record in itertools.product((-1, 1), repeat=len(said)):
+                here = [UNIT * (20 if not above else -20) for above in said]
+                there = [count + UNIT * move for count, move in zip(here, record, strict=True)]
+                for one, other in ((here, there), (there, here)):
+                    public: Any = {"cutoff": 1, "sensitivity": UNIT, "noise": "lattice", "scales": scales}
+                    found = max(found, loss(row, one, other, said, threshold=0, **public))
+        return found
+
+    assert worst(Scales(rho, nu, None)) <= 1 + 1e-9
+    assert worst(Scales(rho, nu / 2, None)) > 1.2
+
+
+def test_the_auditor_finds_nothing_and_finds_it_where_thirty_times_as_much_is_spent() -> None:
+    candidates = [[0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 1]]
+
+    def spending(epsilon: float) -> Any:
+        # Of twenty times the size, which is not among what the noise depends on, so that there is nothing to warn of.
+        calibration, source = made(size=80, epsilon=epsilon, cutoff=1)._gate._calibration, sg.Seeded(3)
+
+        def told(present: int) -> str:
+            gate: Any = Gate(calibration, threshold=UNIT, source=source, not_private=True)
+            better = sg.Improvement(gate, by=0.25, size=4, patience=None, ends=(0, 1))
+            return "".join("BA"[bool(better(values[:present]))] for values in candidates if not better.finished)
+
+        return told
+
+    pairs: Any = {"neighbours": [(4, 3), (3, 4)], "patterns": False, "batch": False, "samples": 1_000, "seed": 1}
+    assert_private(spending(1), epsilon=1, **pairs)
+    with pytest.raises(AssertionError, match="NOT private"):
+        assert_private(spending(30), epsilon=1, **pairs)
+
+
+def test_an_above_makes_the_best_and_a_below_changes_nothing() -> None:
+    better = made()
+    assert better.best is None
+    told = [bool(better(right(many))) for many in (100, 120, 600, 600, 450, 990)]
+    assert told == [True, False, True, False, False, True]
+    assert (better.best, better.seen, better.improvements, better.finished) == (5, 6, 2, True)
+    with pytest.raises(sg.GateClosed, match="all its answers"):
+        better(right(999))
+
+
+def test_the_estimate_is_of_the_improvement_of_the_mean_in_units_of_the_values() -> None:
+    better = made(lowest=-10, highest=0, by=2, size=4000)
+    better(np.full(4000, -9.0))
+    answer = better(np.full(4000, -2.0))
+    assert answer.estimate == pytest.approx(7, abs=4 * answer.standard_error)
+    assert 0 < answer.standard_error < 0.1
+
+
+def test_patience_stops_after_so_many_in_a_row_and_gives_back_what_they_did_not_cost(tmp_path: Path) -> None:
+    with sg.Ledger.create(tmp_path / "x.ledger", dataset="x", budget=2) as ledger:
+        better = sg.improved(by=0.2, size=10_000, epsilon=1, cutoff=3, patience=2, ledger=ledger)
+        assert ledger.total_spent().epsilon == 1
+        for many in (1000, 1100, 9000, 9000, 9100):
+            assert not better.finished
+            better(right(many, 10_000))
+        assert better.finished
+        assert float(ledger.total_spent().epsilon) == pytest.approx(float(better.spent), abs=1e-11)
+        assert better.spent < 1
+        with pytest.raises(sg.GateClosed, match="2 candidates in a row"):
+            better(right(0, 10_000))
+
+
+def test_a_two_sided_one_goes_on_while_all_improve() -> None:
+    better = made(closes="rarer", cutoff=1, by=0.1, epsilon=2)
+    assert all(better(right(many)) for many in range(100, 901, 200))
+    assert not better.finished
+    assert not better(right(900))
+    assert better.finished
+
+
+@pytest.mark.parametrize(
+    ("values", "meant"),
+    [
+        ([True, False, True], [UNIT, 0, UNIT]),
+        ([0.5, math.nan, 9], [UNIT // 2, 0, UNIT]),
+        (np.array([1, 0, 2], dtype=np.uint8), [UNIT, 0, UNIT]),
+        (pandas.Series([True, None, 0.25]), [UNIT, 0, UNIT // 4]),
+        (pandas.array([1, None, 0], dtype="Int64"), [UNIT, 0, 0]),
+        (pandas.array([True, None, False], dtype="boolean"), [UNIT, 0, 0]),
+        ([], []),
+    ],
+)
+def test_every_number_has_a_place_and_a_gap_the_lowest(values: Any, meant: list[int]) -> None:
+    assert made()._units(values).tolist() == meant
+
+
+@pytest.mark.parametrize("values", ["abc", ["1"], [[1.0]], 3, [1j], [{}, 1], [[1], [1, 2]], None])
+def test_what_is_no_number_is_refused_by_type_without_a_word_of_it(values: Any) -> None:
+    better = made()
+    better(right(10))
+    before = better.spent
+    with pytest.raises(sg.ParameterError, match="values must be one number or truth value") as caught:
+        better(values)
+    assert "got" not in str(caught.value)
+    assert (better.seen, better.spent) == (1, before)
+
+
+def test_other_records_are_refused_and_their_number_is_not_told() -> None:
+    better = made()
+    better(right(10))
+    with pytest.raises(sg.ParameterError, match="values must be of the same records each time; pass all of them$"):
+        better(right(10, 999))
+    assert better.seen == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "parameter"),
+    [
+        ({"by": 0}, "by"),
+        ({"by": math.nan}, "by"),
+        ({"by": "1"}, "by"),
+        ({"size": 0}, "size"),
+        ({"size": 2.5}, "size"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"cutoff": 0}, "cutoff"),
+        ({"patience": 0}, "patience"),
+        ({"lowest": 1}, "lowest, highest"),
+        ({"highest": math.inf}, "lowest, highest"),
+        ({"highest": 10**400}, "lowest, highest"),
+        ({"queries": 0}, "queries"),
+        ({"closes": "never"}, "closes"),
+        ({"refund": 1}, "refund"),
+    ],
+)
+def test_a_wrong_parameter_is_named_and_nothing_is_charged(wrong: Any, parameter: str) -> None:
+    account = Noted()
+    with pytest.raises(sg.ParameterError) as caught:
+        sg.improved(**{"by": 0.2, "size": 1000, "epsilon": 1, "cutoff": 2, "ledger": account} | wrong)
+    assert caught.value.parameter == parameter
+    assert account.charged == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bar_within_the_noise_is_warned_of_before_anything_is_charged() -> None:
+    account = Noted()
+    with pytest.raises(sg.SparsegateWarning, match="no better will often pass"):
+        sg.improved(by=0.001, size=1000, epsilon=1, cutoff=2, ledger=account)
+    assert account.charged == []
+
+
+def test_it_is_a_secret_and_shows_public_numbers_alone() -> None:
+    better = made()
+    better(right(123))
+    better(right(124))
+    assert repr(better) == "<Improvement by 0.2: 2 candidates, the best was number 0; 0 of 2 improvements, open>"
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
+            copied(better)
+    better.close()
+    assert better.finished
+    with pytest.raises(sg.GateClosed, match="closed by hand"):
+        better(right(1))
+
+
+def test_what_was_spent_is_the_loss_of_the_answers_so_far() -> None:
+    better = made(cutoff=4)
+    better(right(10))
+    assert better.spent == 0
+    better(right(10))
+    once = better.spent
+    better(right(10))
+    assert 0 < better.spent == once < better.budget.total == Fraction(1)
+
+
+def test_the_loop_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert code
+    exec(code.group(1), {})
+    assert re.search(r"closed> 0\.\d+ of 1 spent|closed> 1\.00 of 1 spent", capsys.readouterr().out)
+
+
+def test_the_margins_of_the_page_are_those_of_the_gates() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for closes in ("above", "rarer"):
+        gates = [sg.SparseVector.preview(cutoff=c, epsilon=1, sensitivity=1.0, closes=closes) for c in (3, 5, 8, 20)]
+        assert f'| `closes="{closes}"` | {" | ".join(str(math.ceil(gate.margin)) for gate in gates)} |' in page
