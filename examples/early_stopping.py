@@ -83,6 +83,7 @@ def chosen_once(right: np.ndarray, source: sg.Seeded) -> tuple[int, int]:
     """All epochs are trained; then one of them is selected."""
     options: Any = {"count": 1, "epsilon": EPSILON, "sensitivity": 1, "monotonic": True}
     best = sg.select_top(right.sum(axis=1), **options, source=source, not_private=True)
+    assert best.indices is not None
     return int(best.indices[0]), len(right)
 
 
