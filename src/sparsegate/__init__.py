@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
     from sparsegate.tables.top import top_items
+    from sparsegate.uses.holdout import Holdout
+    from sparsegate.uses.holdout_score import HoldoutScore
     from sparsegate.uses.improvement import Improvement, improved
 
 __version__ = "0.1.0"
@@ -60,6 +62,8 @@ __all__ = [
     "GateClosed",
     "GatePreview",
     "GroupedTopItems",
+    "Holdout",
+    "HoldoutScore",
     "Improvement",
     "Ledger",
     "LedgerError",
@@ -103,6 +107,8 @@ _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"
 _NAMES = {
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Improvement": "sparsegate.uses.improvement",
+    "Holdout": "sparsegate.uses.holdout",
+    "HoldoutScore": "sparsegate.uses.holdout_score",
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
