@@ -106,9 +106,9 @@ __all__ = [
 _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
 _NAMES = {
     "GroupedTopItems": "sparsegate.tables.grouped_release",
-    "Improvement": "sparsegate.uses.improvement",
     "Holdout": "sparsegate.uses.holdout",
     "HoldoutScore": "sparsegate.uses.holdout_score",
+    "Improvement": "sparsegate.uses.improvement",
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
