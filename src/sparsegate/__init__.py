@@ -43,9 +43,13 @@ if TYPE_CHECKING:
     from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
     from sparsegate.tables.top import top_items
+    from sparsegate.uses.alert_plan import AlertPlan
+    from sparsegate.uses.alert_record import AlertAnswer
+    from sparsegate.uses.alerts import Alert
     from sparsegate.uses.holdout import Holdout
     from sparsegate.uses.holdout_score import HoldoutScore
     from sparsegate.uses.improvement import Improvement, improved
+    from sparsegate.uses.windows import TimeWindows
 
 __version__ = "0.1.0"
 
@@ -53,6 +57,9 @@ __all__ = [
     "ABOVE",
     "BELOW",
     "VARIANTS",
+    "Alert",
+    "AlertAnswer",
+    "AlertPlan",
     "Answer",
     "Budget",
     "BudgetExceeded",
@@ -83,6 +90,7 @@ __all__ = [
     "SparsegateError",
     "SparsegateWarning",
     "TableError",
+    "TimeWindows",
     "TopItems",
     "TopPreview",
     "Variant",
@@ -105,6 +113,9 @@ __all__ = [
 # Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
 _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
 _NAMES = {
+    "Alert": "sparsegate.uses.alerts",
+    "AlertAnswer": "sparsegate.uses.alert_record",
+    "AlertPlan": "sparsegate.uses.alert_plan",
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Holdout": "sparsegate.uses.holdout",
     "HoldoutScore": "sparsegate.uses.holdout_score",
@@ -112,6 +123,7 @@ _NAMES = {
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
+    "TimeWindows": "sparsegate.uses.windows",
     "TopPreview": "sparsegate.tables.previewed_methods",
     "TopItems": "sparsegate.tables.release",
     "Verdict": "sparsegate.auditor",

@@ -199,6 +199,18 @@ def test_a_transaction_that_was_cut_short_spends_nothing(shared: Ledger) -> None
     assert shared.total_spent().epsilon == 0
 
 
+def test_of_two_who_go_on_with_one_release_the_store_refuses_the_one_that_knows_less(shared: Ledger) -> None:
+    entry = shared.spend(epsilon=0.5, what="answers")
+    shared.keep(entry, {"answer": 1}, after=0)
+    shared.keep(entry, {"answer": 2}, after=1)
+    with pytest.raises(LedgerError, match="another one went on with it"):
+        shared.keep(entry, {"answer": "again"}, after=1)
+    shared.give_back(entry, epsilon=0.25)
+    with pytest.raises(LedgerError, match="or ended it"):
+        shared.keep(entry, {"answer": "late"}, after=2)
+    assert [part["answer"] for part in shared.release(entry.number).gave] == [1, 2]
+
+
 def test_a_server_that_keeps_old_snapshots_refuses_nobody(cluster: Any) -> None:
     """A transaction that waited for the lock sees what was spent while it waited, whatever the server's default is."""
     place = cluster.database()

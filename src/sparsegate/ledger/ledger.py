@@ -31,7 +31,17 @@ from sparsegate.ledger.account import (
 from sparsegate.ledger.database import open_database
 from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
 from sparsegate.ledger.reserved import Reserved, Together
-from sparsegate.ledger.rows import add_part, append, read_dataset, read_parts, read_spent, read_statement, read_version
+from sparsegate.ledger.rows import (
+    add_part,
+    append,
+    gave_back,
+    last_part,
+    read_dataset,
+    read_parts,
+    read_spent,
+    read_statement,
+    read_version,
+)
 
 USED: Final = 0
 """The part that says that a reserved entry is used, and for what; what was released follows it."""
@@ -184,10 +194,20 @@ class Ledger:
         what = public_line(f"not used by entry {number}, {paid.what}"[:LONGEST_LINE], "what")
         return append(connection, len(statement.entries) + 1, EntryKind.REFUND, amount, what, of=number)
 
-    def keep(self, entry: Entry | int, gave: Mapping[str, Any]) -> None:
-        """Store what the release of an entry gave, as JSON; may be called again to add to it."""
+    def keep(self, entry: Entry | int, gave: Mapping[str, Any], *, after: int | None = None) -> None:
+        """Store what the release of an entry gave, as JSON; may be called again to add to it.
+
+        With ``after`` it is stored only as the part that follows this many, and of an entry that has given nothing
+        back: of two processes that go on with one release, the store refuses the one that does not know all of it.
+        """
         with self.database.writing() as connection:
-            add_part(connection, self._own(connection, entry).number, gave)
+            number = self._own(connection, entry).number
+            if after is not None and (last_part(connection, number) != after or gave_back(connection, number)):
+                raise self.database.trouble(
+                    f"has more of entry {number} than this process knows: another one went on with it, or ended it; "
+                    "stop one of the two, and start this one again"
+                )
+            add_part(connection, number, gave)
 
     def release(self, number: int) -> Release:
         """What the entry of that number gave, again, and at no cost."""

@@ -111,14 +111,23 @@ def read_parts(database: Database, connection: Connection, entry: int) -> dict[i
 
 def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
     """Add to what an entry gave. The text is ASCII alone: PostgreSQL stores neither a NUL nor a lone surrogate."""
-    if part is None:
-        last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
-        part = connection.execute(last).scalar_one() + 1
+    part = last_part(connection, entry) + 1 if part is None else part
     try:
         text = json.dumps(dict(gave), default=_plain)
     except (TypeError, ValueError, RecursionError):
         raise ParameterError("gave", "must be what JSON can hold", next_step="keep it as numbers and text") from None
     connection.execute(insert(RELEASES).values(entry=entry, part=part, gave=text))
+
+
+def last_part(connection: Connection, entry: int) -> int:
+    """The number of the last part of what an entry gave; 0 where it gave nothing."""
+    last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
+    return int(connection.execute(last).scalar_one())
+
+
+def gave_back(connection: Connection, entry: int) -> bool:
+    """Whether an entry has given back what it did not cost."""
+    return connection.execute(select(REFUNDS.c.entry).where(REFUNDS.c.of == entry)).first() is not None
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,215 @@
+"""What an alert has answered, on its ledger, and how it goes on after a restart.
+
+Each answer is a part of the alert's entry, stored **before** it is said. So after a crash the ledger has every answer
+that anybody saw, and perhaps one that nobody saw. From that follows what a restart may do:
+
+- *A window that was answered is not asked again.* Its answer is read, at no cost.
+- *With a state file the alert goes on.* The file holds the threshold noise rho, which is as secret as the data; the
+  ledger holds how many windows were asked and how many fired. **Theorem** (``mechanisms.resume``): a gate with the same
+  rho, and with all that were stored counted, answers as one that never stopped. An answer that was drawn and not
+  stored was seen by nobody: summed over both its outcomes, the transcript has the probability that it has without it.
+  Noisy counts have no secret; the file says which entry to go on with.
+- *Without one the alert begins anew*: another epsilon is charged to what the ledger has left. What a process that died
+  had reserved stays spent, because nobody can tell that it is dead.
+- *Two processes with one state file* are told apart by the store: an answer is stored only as the part that follows
+  all that its writer knows of, and only while the entry has given nothing back (``Ledger.keep``). The other one stops.
+- *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once, and then no
+  state file brings it back.
+
+A ledger that was restored from a backup may lack answers that were seen, so no entry from before goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sparsegate.budget import Charge, Number, Spender, charge
+from sparsegate.errors import GateClosed, LedgerError, ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertAnswer:
+    """What an alert says of one window. True where it fired; a released answer, that may be shown to anybody.
+
+    ``estimate`` is the noisy count, with the ``standard_error`` of its noise: of a gate where it fired, if at all, and
+    of noisy counts always.
+    """
+
+    window: int
+    fired: bool
+    estimate: int | float | None = None
+    standard_error: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.fired
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it, and as the ledger keeps it."""
+        numbers = {"estimate": self.estimate, "standard_error": self.standard_error}
+        return {"window": self.window, "fired": self.fired} | {n: v for n, v in numbers.items() if v is not None}
+
+
+class AlertState(NamedTuple):
+    """What a state file holds: the entry that an alert goes on with, its settings, and its noise, if it has any."""
+
+    entry: int
+    dataset: str
+    settings: dict[str, Any]
+    noise: bytes
+
+
+class AlertRecord:
+    """The answers of one alert. Without a ledger they are in memory alone."""
+
+    def __init__(
+        self, ledger: Spender | None, *, name: str, settings: Mapping[str, Any], asks: Mapping[str, Any]
+    ) -> None:
+        """``asks`` is what makes two alerts of one name the same one; ``settings`` is all that is public."""
+        self._name, self._settings, self._asks = name, dict(settings), dict(asks)
+        # What can be read again: a ledger, and not one charge of it, or somebody's own account.
+        account: Any = ledger
+        self._ledger: Any = account if callable(getattr(account, "release", None)) else None
+        self._account = ledger
+        self._charge = Charge()
+        self._parts = 0
+        self.answers: dict[int, AlertAnswer] = {}
+        self.asked = self.fired = 0
+        for entry in self._entries():
+            self._read(self._gave(entry))
+
+    def _entries(self) -> list[Any]:
+        if self._ledger is None:
+            return []
+        entries = self._ledger.statement().entries
+        return [entry for entry in entries if entry.kind.spends and entry.what.startswith(self._title)]
+
+    def _gave(self, entry: Any) -> tuple[dict[str, Any], ...]:
+        return self._ledger.release(entry.number).gave  # type: ignore[no-any-return]
+
+    @property
+    def _title(self) -> str:
+        return f"alert {self._name!r}: "
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether there is a ledger that holds what was answered."""
+        return self._ledger is not None
+
+    def _read(self, gave: tuple[dict[str, Any], ...]) -> list[AlertAnswer]:
+        """Learn what an entry gave; its first part says what it was about."""
+        for other in (part["asks"] for part in gave[:1]):
+            for name in self._asks.keys() | other.keys():
+                if self._asks.get(name) != other.get(name):
+                    rule = f"must be new where {name} changes: another alert of this name is on the ledger"
+                    raise ParameterError("name", rule, self._name, "pass another name=")
+        found = [AlertAnswer(**part) for part in gave[1:]]
+        self.answers |= {answer.window: answer for answer in found}
+        return found
+
+    def begin(self, *, epsilon: Number, what: str) -> Charge:
+        """Charge the ledger."""
+        self._charge = charge(self._account, epsilon=epsilon, what=self._title + what)
+        self._store({"release": "alert", "asks": self._asks, "settings": self._settings})
+        return self._charge
+
+    def go_on(self, state: AlertState) -> Charge:
+        """Go on with the entry of a state file, which must be that of this alert, and have an end to come."""
+        if state.settings != self._settings:
+            keys = self._settings.keys() | state.settings.keys()
+            other = sorted(key for key in keys if self._settings.get(key) != state.settings.get(key))
+            rule = f"must be that of an alert with the same settings, and {', '.join(other)} differs"
+            raise ParameterError("state", rule, next_step="give the settings back, or another state= file")
+        statement = self._ledger.statement()
+        entry = next((entry for entry in self._entries() if entry.number == state.entry), None)
+        if entry is None or state.dataset != self._ledger.dataset:
+            raise ParameterError("state", "must belong to this ledger", next_step="give the ledger it was made with")
+        if statement.restored_after(entry.number):
+            raise LedgerError(
+                "the ledger was restored from a backup, and may lack answers of this alert; nothing was spent; remove "
+                "the state file, and a new one is charged"
+            )
+        if statement.refund_of(entry.number) is not None:
+            raise GateClosed(
+                "this alert was closed, and gave back what it did not cost; remove the state file, and a new one is "
+                "charged"
+            )
+        gave = self._gave(entry)
+        found = self._read(gave)
+        self.asked, self.fired, self._parts = len(found), sum(answer.fired for answer in found), len(gave)
+        self._charge = Charge(self._ledger, entry)
+        return self._charge
+
+    def state(self, noise: bytes) -> AlertState:
+        """What a state file of this alert holds."""
+        return AlertState(self._charge.entry.number, self._ledger.dataset, self._settings, noise)
+
+    def keep(self, answer: AlertAnswer) -> None:
+        """Store an answer before anybody sees it. Where that fails nobody may see it."""
+        self._store(answer.to_dict())
+        self.answers[answer.window] = answer
+        self.asked += 1
+        self.fired += answer.fired
+
+    def _store(self, part: Mapping[str, Any]) -> None:
+        if self._ledger is None:
+            self._charge.keep(part)
+        else:
+            self._ledger.keep(self._charge.entry, part, after=self._parts)
+        self._parts += 1
+
+
+class StateFile:
+    """A file beside the data, for its owner's eyes alone."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+
+    def read(self) -> AlertState | None:
+        """What it holds; None where there is none."""
+        try:
+            held = json.loads(self._path.read_text(encoding="utf-8"))
+            return AlertState(held["entry"], held["dataset"], held["settings"], bytes.fromhex(held["noise"]))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError):
+            rule = "must be a readable state file of an alert, or not be there yet"
+            raise ParameterError("state", rule, str(self._path), "give another path") from None
+
+    def make_ready(self) -> None:
+        """Refuse a place that cannot be written, before anything is charged."""
+        self._write("")
+        self._draft.unlink()
+
+    def write(self, state: AlertState) -> None:
+        """Store it, whole or not at all, and on the disk when this returns."""
+        try:
+            self._write(json.dumps({**state._asdict(), "noise": state.noise.hex()}))
+            self._draft.replace(self._path)
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            with suppress(OSError):  # not every system can
+                os.fsync(folder)
+            os.close(folder)
+        except OSError as error:
+            raise LedgerError(
+                f"the state file cannot be written: {error.strerror}; the alert is charged, and has answered nothing"
+            ) from None
+
+    @property
+    def _draft(self) -> Path:
+        return self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+
+    def _write(self, text: str) -> None:
+        try:
+            with os.fdopen(os.open(self._draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            rule = f"must be a path that can be written ({error.strerror})"
+            raise ParameterError("state", rule, str(self._path), "give another path") from None

@@ -1,0 +1,225 @@
+"""Windows of time: which one a row belongs to, when a window closes, and how many people are in it.
+
+**Theorem.** Let ``start``, ``width``, ``lateness`` and the clock be public, and let rows be added, in any order, and
+never taken away. Then one person more, with all their rows, moves the count of each window by 0 or by +1; and with
+``per_user`` = w those of at most w windows. *Proof.* Which window a row is in follows from that row and from public
+numbers, and so does whether it came in time. A count is the number of people with at least one such row, so a person
+adds 0 or 1 to each, and changes nothing about the others. With w, a person counts in window t exactly if t is among
+the w earliest windows that are known of them *when t closes*. Let them have counted in t1 < ... < tj. When tj closed,
+t1 ... t(j-1) were known, because what is known only grows, and they are earlier. So tj was no earlier than their j-th
+window, and j <= w. []
+
+*After a restart* the same holds if all rows from ``start`` on are added again, also those of windows that were closed
+before: a person who counted in a window then has that window among those known. Without them a person could count in w
+windows more. (Without w there is nothing to remember.)
+
+**Time is public, or it leaks.** Windows are closed by a clock that the caller brings: the wall clock, or the end of
+history that was fixed ahead. The rows' own times are no clock. "Close a window when a later row arrives" lets one row,
+dated tomorrow by mistake, close today's windows for everybody: all rows after it are late, and every count moves by as
+much as it likes. Nor does it help to wait for K people with later rows: one person is the K-th, or is not.
+
+**What is not in the theorem.** Rows of others must reach the program at the same time whether a person is there or not:
+somebody whose rows are so many that the reader falls behind makes the rows of others late. And memory is not bounded
+by public numbers: it holds the people of every window that is open, at most 2 + lateness/width of them where
+``latest`` is held to the clock; with w, everybody seen, and at most w windows of each.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import insort
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from typing import Any, Final
+
+from sparsegate.budget import Number, exact_count, exact_decimal
+from sparsegate.errors import ParameterError
+from sparsegate.tables.identity import people
+
+SECOND: Final = 1_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FARTHEST: Final = 2**62
+_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION: Final = re.compile(r"(\d{1,9})([smhdw])")
+_NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,18})?", re.ASCII)
+
+Duration = str | Number | timedelta
+Moment = str | Number | datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeWindows:
+    """Windows of equal width, one after another from ``start`` on: window i is [start + i width, start + (i+1) width).
+
+    All of it is public, and kept in microseconds since 1970, UTC.
+
+    Parameters
+    ----------
+    width : "30s", "5m", "1h", "7d", a timedelta, or seconds.
+    start : where window 0 begins: a datetime, ISO 8601 text, or seconds since 1970; without a zone it is UTC.
+    lateness : how long after its end a window waits for late rows; 0 unless given.
+    until : where the last window ends; the windows that end by then are all there are. None: they go on.
+
+    >>> windows = TimeWindows(width="5m", start="2026-03-01T00:00", until="2026-03-02")
+    >>> windows.count, windows.index(read_moment("2026-03-01T09:07:12Z")), windows.label(109)
+    (288, 109, '2026-03-01T09:05:00+00:00')
+    """
+
+    width: int
+    start: int
+    lateness: int
+    until: int | None
+
+    def __init__(self, *, width: Duration, start: Moment, lateness: Duration = 0, until: Moment | None = None) -> None:
+        object.__setattr__(self, "width", _duration(width, "width"))
+        object.__setattr__(self, "start", _public_moment(start, "start"))
+        object.__setattr__(self, "lateness", _duration(lateness, "lateness", zero=True))
+        object.__setattr__(self, "until", None if until is None else _public_moment(until, "until"))
+        if self.until is not None and self.until < self.start + self.width:
+            raise ParameterError("until", "must leave room for a window after start", until, "give a later moment")
+
+    @property
+    def count(self) -> int | None:
+        """How many windows there are; None where they go on."""
+        return None if self.until is None else (self.until - self.start) // self.width
+
+    def index(self, moment: int) -> int | None:
+        """The window that a moment is in; None before the first and after the last."""
+        at = (moment - self.start) // self.width
+        return at if at >= 0 and (self.count is None or at < self.count) else None
+
+    def closed_by(self, clock: Moment) -> int:
+        """How many windows are closed when the public clock shows this: those that ended ``lateness`` ago or more."""
+        over = max(0, (_public_moment(clock, "clock") - self.lateness - self.start) // self.width)
+        return over if self.count is None else min(over, self.count)
+
+    def running(self, clock: Moment) -> int:
+        """The window that runs when the public clock shows this, whether there is such a window or not."""
+        return (_public_moment(clock, "clock") - self.start) // self.width
+
+    def closing(self, window: int) -> float:
+        """When a window closes, in seconds since 1970."""
+        return (self.start + (window + 1) * self.width + self.lateness) / SECOND
+
+    def label(self, window: int) -> str:
+        """When a window begins, in the form of ISO 8601."""
+        return moment_text(self.start + window * self.width)
+
+    def settings(self) -> dict[str, Any]:
+        """The numbers as JSON has them, without ``until``, which changes no window."""
+        return {"width": self.width / SECOND, "start": moment_text(self.start), "lateness": self.lateness / SECOND}
+
+
+class PeopleInWindows:
+    """How many different people have a row in each window. Counts are private: give them to an ``Alert``."""
+
+    def __init__(self, windows: TimeWindows, *, per_user: int | None = None) -> None:
+        self._windows = windows
+        self._per_user = None if per_user is None else exact_count(per_user, "windows_per_user")
+        self._people: defaultdict[int, set[str]] = defaultdict(set)
+        self._first: dict[str, list[int]] = {}  # the earliest windows of each person, with per_user
+        self._counts: Counter[int] = Counter()
+        self._next = 0
+        self.latest: int | None = None
+        """Rows of later windows are dropped: the caller moves it with the clock, so that memory has an end."""
+
+    def add(self, user: Any, time: Any) -> None:
+        """One row. One of nobody, or whose time does not read, or is before ``start`` or too late, counts nowhere."""
+        (person,), moment = people([user]), read_moment(time)
+        at = None if moment is None else self._windows.index(moment)
+        if person is None or at is None or (self.latest is not None and at > self.latest):
+            return
+        if self._per_user is None:
+            if at >= self._next:
+                self._people[at].add(person)
+            return
+        known = self._first.setdefault(person, [])
+        if at in known or (len(known) == self._per_user and at > known[-1]):
+            return
+        if len(known) == self._per_user:
+            self._move(known.pop(), -1)
+        insort(known, at)
+        self._move(at, +1)
+
+    def _move(self, window: int, by: int) -> None:
+        if window >= self._next:
+            self._counts[window] += by
+
+    def take(self, window: int) -> int:
+        """Close a window, and all before it: how many people it has."""
+        if window < self._next:
+            raise ParameterError("window", f"must be {self._next} or later: the others are closed", window)
+        count = self._counts[window] if self._per_user is not None else len(self._people[window])
+        for held in (self._people, self._counts):
+            for past in [at for at in held if at <= window]:
+                del held[past]
+        self._next = window + 1
+        return count
+
+
+def read_moment(cell: Any) -> int | None:
+    """A cell as microseconds since 1970, UTC; None for what is no moment. It never fails, whatever the cell.
+
+    Text is ISO 8601, or seconds since 1970; without a zone it is UTC.
+
+    >>> read_moment("1970-01-01 00:00:01"), read_moment("1.5"), read_moment("1970-01-01T01:00+01:00"), read_moment("x")
+    (1000000, 1500000, 0, None)
+    """
+    try:
+        if isinstance(cell, str):
+            text = cell.strip()
+            if not _NUMBER.fullmatch(text):
+                return _micros(datetime.fromisoformat(text))
+            return _bounded(Fraction(text) * SECOND)
+        if isinstance(cell, datetime):
+            return _micros(cell)
+        if isinstance(cell, date):
+            return _micros(datetime(cell.year, cell.month, cell.day))
+        exact = exact_decimal(cell)
+        return None if exact is None else _bounded(exact * SECOND)
+    except Exception:  # a time zone that fails on this moment, say: a private cell must not fail anything
+        return None
+
+
+def moment_text(micros: int) -> str:
+    """Microseconds since 1970 in the form of ISO 8601."""
+    try:
+        return (_EPOCH + timedelta(microseconds=micros)).isoformat()
+    except OverflowError:
+        return str(micros / SECOND)
+
+
+def _micros(moment: datetime) -> int:
+    zoned = moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment
+    return (zoned - _EPOCH) // timedelta(microseconds=1)
+
+
+def _bounded(micros: Fraction) -> int | None:
+    whole = math.floor(micros)
+    return whole if abs(whole) < _FARTHEST else None
+
+
+def _public_moment(given: object, parameter: str) -> int:
+    found = read_moment(given)
+    if found is None:
+        rule = "must be a datetime, ISO 8601 text or seconds since 1970"
+        raise ParameterError(parameter, rule, given, f'pass for instance {parameter}="2026-03-01T00:00"')
+    return found
+
+
+def _duration(given: object, parameter: str, *, zero: bool = False) -> int:
+    seconds: Fraction | None = None
+    if isinstance(given, str) and (found := _DURATION.fullmatch(given.strip())):
+        seconds = Fraction(int(found[1]) * _UNITS[found[2]])
+    elif isinstance(given, timedelta):
+        seconds = Fraction(given // timedelta(microseconds=1), SECOND)
+    elif not isinstance(given, str):
+        seconds = exact_decimal(given)
+    micros = None if seconds is None else seconds * SECOND
+    if micros is None or micros.denominator != 1 or not (0 if zero else 1) <= micros < _FARTHEST:
+        rule = "must be a duration" + ("" if zero else " of more than 0")
+        raise ParameterError(parameter, rule, given, f'pass for instance {parameter}="5m"')
+    return int(micros)
