@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from sparsegate.uses.alert_plan import AlertPlan
     from sparsegate.uses.alert_record import AlertAnswer
     from sparsegate.uses.alerts import Alert
+    from sparsegate.uses.frequent_itemsets import frequent_itemsets
     from sparsegate.uses.holdout import Holdout
     from sparsegate.uses.holdout_score import HoldoutScore
     from sparsegate.uses.improvement import Improvement, improved
+    from sparsegate.uses.released_itemsets import FrequentItemsets
     from sparsegate.uses.windows import TimeWindows
 
 __version__ = "0.1.0"
@@ -66,6 +68,7 @@ __all__ = [
     "Closes",
     "Compared",
     "ConditionError",
+    "FrequentItemsets",
     "GateClosed",
     "GatePreview",
     "GroupedTopItems",
@@ -99,6 +102,7 @@ __all__ = [
     "audit",
     "connect",
     "connect_async",
+    "frequent_itemsets",
     "gate",
     "improved",
     "laplace",
@@ -116,6 +120,7 @@ _NAMES = {
     "Alert": "sparsegate.uses.alerts",
     "AlertAnswer": "sparsegate.uses.alert_record",
     "AlertPlan": "sparsegate.uses.alert_plan",
+    "FrequentItemsets": "sparsegate.uses.released_itemsets",
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Holdout": "sparsegate.uses.holdout",
     "HoldoutScore": "sparsegate.uses.holdout_score",
@@ -130,6 +135,7 @@ _NAMES = {
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
     "connect_async": "sparsegate.service.client.async_client",
+    "frequent_itemsets": "sparsegate.uses.frequent_itemsets",
     "improved": "sparsegate.uses.improvement",
     "preview": "sparsegate.tables.preview",
     "top_items": "sparsegate.tables.top",

@@ -19,6 +19,7 @@ COMMANDS = (
     "reproduce",
     "datasets",
     "top",
+    "itemsets",
     "watch",
     "ledger",
     "serve",

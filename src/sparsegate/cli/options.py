@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 import typer
@@ -187,3 +189,10 @@ def read_number(text: str, parameter: str, rule: str = "must be a number", next_
         with suppress(ValueError):
             return kind(text)
     raise ParameterError(parameter, rule, text, next_step)
+
+
+def read_domain(text: str) -> str | int | Path:
+    """What --domain means: a number, or "observed", stands for itself, and all else is a file."""
+    if re.fullmatch(r"\d+(_\d+)*", text, re.ASCII):
+        return int(text)
+    return text if text == "observed" else Path(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +25,7 @@ from sparsegate.cli.options import (
     Table,
     User,
     in_panels,
+    read_domain,
     read_number,
 )
 from sparsegate.cli.printed_top import draw_bars, drawable, print_top
@@ -204,7 +204,7 @@ def top(
         "groups_per_user": groups_per_user,
     }
     # Checked here for the ledger and the picture, before the files are read.
-    candidates = _candidates(domain)
+    candidates = read_domain(domain)
     named, person = basket_names(item, user, unit)
     question = Question(item=named, user=person, observed=candidates == "observed", **public)
     listed = None if groups is None else _groups(groups)
@@ -290,10 +290,3 @@ def _groups(text: str) -> str | Path:
     file = Path(split_column(text)[0])
     named = any(ending.lstrip(".").lower() in KINDS for ending in file.suffixes)
     return Path(text) if "," not in text and (named or file.exists()) else text
-
-
-def _candidates(text: str) -> str | int | Path:
-    """What --domain means: a number, or "observed", stands for itself, and all else is a file."""
-    if re.fullmatch(r"\d+(_\d+)*", text, re.ASCII):
-        return int(text)
-    return text if text == "observed" else Path(text)

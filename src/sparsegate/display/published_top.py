@@ -95,9 +95,12 @@ class PrintedTop:
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], Any]]:
-        """The parts of each item, and its noisy count where there is one."""
-        single = self.kept["record"]["itemset_size"] == 1
-        return [((item,) if single else item, estimate) for item, estimate in self.chosen]
+        """The parts of each item, and its noisy count where there is one. A set with fewer parts has blanks."""
+        size = self.kept["record"]["itemset_size"]
+        single = size == 1
+        return [
+            ((item,) if single else (*item, *[""] * (size - len(item))), estimate) for item, estimate in self.chosen
+        ]
 
     @property
     def record(self) -> dict[str, Any]:
@@ -184,7 +187,7 @@ class PrintedTop:
         """One bar for each item in the order of the release, with the error bars of each and of all."""
         if not self.estimated:
             raise ParameterError("plot", "needs noisy counts to draw", next_step="pay for them with answers_epsilon")
-        record, rows = self.record, self.rows
+        record, rows = self.record, self.chosen
         sure = f"{100 * self.kept.get('confidence', 0.95):g} %"
         all_of = "all of a group" if "groups" in self.kept else "all"
         both = f"{all_of} at once (thin) and for each (thick)" if "error_bar_all" in self.bars else "each"
@@ -194,8 +197,8 @@ class PrintedTop:
         ]
         return bar_chart(
             [
-                " + ".join(map(str, parts)) + (f" ({group})" if self.groups else "")
-                for group, (parts, _) in zip(self.groups or [None] * len(rows), rows, strict=True)
+                " + ".join(map(str, item if isinstance(item, tuple) else [item])) + (f" ({group})" * bool(self.groups))
+                for group, (item, _) in zip(self.groups or [None] * len(rows), rows, strict=True)
             ],
             [estimate for _, estimate in rows],
             error_bar=self.kept["error_bar"],

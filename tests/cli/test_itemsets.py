@@ -1,0 +1,77 @@
+"""`sparsegate itemsets`: what it prints, charges and refuses. At this epsilon nothing fails by chance: see test_top."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+from tests.cli.conftest import PAGES, Command
+
+from sparsegate.ledger.ledger import Ledger
+
+pytest.importorskip("duckdb")
+
+ITEMSETS = ("itemsets", "visits.csv", "--item", "page", "--user", "visitor", "-c", "7", "--epsilon", "60")
+ASKED = (*ITEMSETS, "--domain", "pages.csv:page")
+
+
+def test_the_sets_are_printed_charged_and_printed_again(command: Command, folder: Path) -> None:
+    charged = ("--ledger", "x.ledger", "--budget", "100", "--dataset", "visits")
+    code, out, err = command(*ASKED, "--answers-epsilon", "30", *charged, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
+    assert jsonschema_rs.validator_for(schema).is_valid(found)
+    sets = {tuple(row["item"]) for row in found["items"]}
+    assert {page for members in sets for page in members} == PAGES
+    assert sorted(map(len, sets)) == [1, 1, 1, 2, 2, 2, 3]
+    assert all(abs(row["estimate"] - 1000) < 20 for row in found["items"])
+    assert found["record"]["epsilon"] == "90"
+    with Ledger("x.ledger") as ledger:
+        assert ledger.statement().spent.epsilon == 90
+    again = ("ledger", "show", "x.ledger", "--release", "2")
+    assert command(*again, "--json")[1] == out
+    table = command(*again)[1]
+    assert "page 1" in table
+    assert "page 3" in table
+    (*_, last) = csv.DictReader(io.StringIO(command(*again, "--csv")[1]))
+    assert set(last) >= {"page 1", "page 2", "page 3", "estimate", "shares"}
+    refused = command(*ASKED, "--ledger", "x.ledger")
+    assert refused[0] == 2
+    assert "left" in refused[2]
+    with Ledger("x.ledger") as ledger:
+        assert ledger.statement().spent.epsilon == 90
+
+
+def test_baskets_need_no_columns(command: Command, folder: Path) -> None:
+    Path("sales.txt").write_text("tea,milk\ntea,milk,jam\n" * 300)
+    Path("products.txt").write_text("tea\nmilk\njam\nrye\n")
+    options = ("-c", "3", "--size", "2", "--epsilon", "40", "--domain", "products.txt", "--format", "baskets")
+    code, out, err = command("itemsets", "sales.txt", *options, "--json", "--method", "levels")
+    assert (code, err) == (0, "")
+    assert [row["item"] for row in json.loads(out)["items"]] == [["milk"], ["tea"], ["milk", "tea"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (ITEMSETS, "--domain must say which items may be selected"),
+        ((*ASKED, "--size", "1"), "--size must be at least 2"),
+        ((*ASKED, "--plot", "x.png"), "--plot needs noisy counts to draw"),
+        ((*ASKED, "--selection", "gumbel"), "--selection must be one of"),
+        ((*ITEMSETS, "--domain", "visits.csv:page"), "must not be the table itself"),
+        ((*ASKED, "--budget", "3"), "--budget needs a ledger to belong to"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_of_the_table(
+    command: Command, folder: Path, options: tuple[str, ...], said: str
+) -> None:
+    code, out, err = command(*options)
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split())
+    assert "u1" not in err
