@@ -16,7 +16,8 @@ def law_of(program: Callable[[Choose], Hashable]) -> dict[Hashable, float]:
     found: defaultdict[Hashable, float] = defaultdict(float)
     todo: list[list[Any]] = [[]]
     while todo:
-        script, chances = todo.pop(), []
+        script = todo.pop()
+        chances: list[float] = []
 
         def choose(law: Mapping[Any, float], script: list[Any] = script, chances: list[float] = chances) -> Any:
             if len(chances) == len(script):
