@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sparsegate.uses.alert_plan import AlertPlan
     from sparsegate.uses.alert_record import AlertAnswer
     from sparsegate.uses.alerts import Alert
+    from sparsegate.uses.features import SelectKBestPrivate
     from sparsegate.uses.frequent_itemsets import frequent_itemsets
     from sparsegate.uses.holdout import Holdout
     from sparsegate.uses.holdout_score import HoldoutScore
@@ -87,6 +88,7 @@ __all__ = [
     "Scores",
     "Secure",
     "Seeded",
+    "SelectKBestPrivate",
     "Selection",
     "ServiceError",
     "SparseVector",
@@ -129,6 +131,7 @@ _NAMES = {
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
     "TimeWindows": "sparsegate.uses.windows",
+    "SelectKBestPrivate": "sparsegate.uses.features",
     "TopPreview": "sparsegate.tables.previewed_methods",
     "TopItems": "sparsegate.tables.release",
     "Verdict": "sparsegate.auditor",

@@ -1,0 +1,106 @@
+"""Every cell has a reading, made from public parameters and that cell alone; no error shows a cell."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from sparsegate.errors import ParameterError
+from sparsegate.uses.feature_reading import (
+    binned,
+    clipped,
+    coded,
+    numbers,
+    plain_table,
+    plain_target,
+    public_bounds,
+    public_categories,
+    public_values,
+)
+
+
+class Hostile:
+    def __hash__(self) -> int:
+        raise RuntimeError("secret")
+
+    def __float__(self) -> float:
+        raise RuntimeError("secret")
+
+
+ODD = [np.nan, None, pd.NA, {"a": 1}, [1], Hostile(), datetime.date(2020, 1, 1), 10**400, b"x", 1 + 2j]
+
+
+@pytest.mark.parametrize("cell", ODD, ids=lambda cell: type(cell).__name__)
+def test_a_cell_that_is_no_category_and_no_number_is_other(cell: Any) -> None:
+    column = np.empty(2, dtype=object)
+    column[:] = [cell, "a"]
+    assert coded(column, ["a", "b"]).tolist() == [2, 0]
+    bounds = public_bounds((0, 4), 1, "bounds")
+    assert binned(numbers(column[:1, None]), bounds, 4).ravel().tolist() == [4]
+    assert clipped(numbers(column[:1, None]), bounds).ravel().tolist() == [0]
+
+
+def test_infinity_and_what_is_beyond_the_bounds_is_at_the_bound() -> None:
+    column = np.array([[-np.inf], [-7.0], [7.0], [np.inf]])
+    bounds = public_bounds((0, 1), 1, "bounds")
+    assert clipped(column, bounds).ravel().tolist() == [-1024, -1024, 1024, 1024]
+    assert binned(column, bounds, 3).ravel().tolist() == [0, 0, 2, 2]
+
+
+def test_a_clipped_number_is_never_outside_its_steps() -> None:
+    low, high = 0.1, 0.1 + 1e-15
+    column = np.linspace(low, high, 9)[:, None]
+    assert np.abs(clipped(column, public_bounds((low, high), 1, "bounds"))).max() == 1024
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float64, np.bool_, object])
+def test_a_category_is_found_whatever_the_type_of_its_column(dtype: Any) -> None:
+    assert coded(np.array([1, 0, 1], dtype=dtype), [0, 1]).tolist() == [1, 0, 1]
+
+
+def test_categories_are_one_number_one_list_or_one_list_for_each_feature() -> None:
+    assert public_categories(2, 3) == [(0, 1)] * 3
+    assert public_categories(["a", "b", "a"], 2) == [("a", "b")] * 2
+    assert public_categories([["a"], np.array([1, 2])], 2) == [("a",), (1, 2)]
+
+
+@pytest.mark.parametrize("categories", [[], 0, True, "ab", [np.nan], [["a"]], [[], ["b"]], 3.5, [{}, 1]])
+def test_categories_that_tell_nothing_apart_are_refused(categories: Any) -> None:
+    with pytest.raises(ParameterError, match="categories must"):
+        public_categories(categories, 2)
+
+
+@pytest.mark.parametrize("values", [None, 3, [], [float("nan")], [[1]]])
+def test_classes_that_cannot_be_told_apart_are_refused(values: Any) -> None:
+    with pytest.raises(ParameterError, match="classes must"):
+        public_values(values, "classes")
+
+
+@pytest.mark.parametrize("bounds", [None, 3, (1, 1), (1, 0), (0, np.inf), (0, 1, 2), ("a", "b"), ([0], [1, 2, 3])])
+def test_bounds_that_are_none_are_refused(bounds: Any) -> None:
+    with pytest.raises(ParameterError, match="bounds must"):
+        public_bounds(bounds, 2, "bounds")
+
+
+@pytest.mark.parametrize("table", [[4711.0, 1.0], [[[4711.0]]], [[4711], [1, 2]], np.array([[4711j]]), np.ones((3, 0))])
+def test_a_table_of_another_shape_is_refused_without_showing_a_cell(table: Any) -> None:
+    with pytest.raises(ParameterError) as refused:
+        plain_table(table)
+    assert "4711" not in str(refused.value)
+
+
+def test_a_sparse_table_is_refused() -> None:
+    with pytest.raises(TypeError, match="sparse"):
+        plain_table(sparse.csr_array(np.eye(3)))
+
+
+@pytest.mark.parametrize("target", [None, [4711.0], [[4711.0, 1], [1, 2]], 4711])
+def test_a_target_without_one_entry_for_each_row_is_refused_without_showing_one(target: Any) -> None:
+    with pytest.raises(ParameterError) as refused:
+        plain_target(target, 2)
+    assert "4711" not in str(refused.value)
