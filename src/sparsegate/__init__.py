@@ -46,12 +46,14 @@ if TYPE_CHECKING:
     from sparsegate.uses.alert_plan import AlertPlan
     from sparsegate.uses.alert_record import AlertAnswer
     from sparsegate.uses.alerts import Alert
+    from sparsegate.uses.dependency_tree import dependency_tree
     from sparsegate.uses.features import SelectKBestPrivate
     from sparsegate.uses.frequent_itemsets import frequent_itemsets
     from sparsegate.uses.holdout import Holdout
     from sparsegate.uses.holdout_score import HoldoutScore
     from sparsegate.uses.improvement import Improvement, improved
     from sparsegate.uses.released_itemsets import FrequentItemsets
+    from sparsegate.uses.tree_model import DependencyTree
     from sparsegate.uses.windows import TimeWindows
 
 __version__ = "0.1.0"
@@ -69,6 +71,7 @@ __all__ = [
     "Closes",
     "Compared",
     "ConditionError",
+    "DependencyTree",
     "FrequentItemsets",
     "GateClosed",
     "GatePreview",
@@ -104,6 +107,7 @@ __all__ = [
     "audit",
     "connect",
     "connect_async",
+    "dependency_tree",
     "frequent_itemsets",
     "gate",
     "improved",
@@ -122,6 +126,7 @@ _NAMES = {
     "Alert": "sparsegate.uses.alerts",
     "AlertAnswer": "sparsegate.uses.alert_record",
     "AlertPlan": "sparsegate.uses.alert_plan",
+    "DependencyTree": "sparsegate.uses.tree_model",
     "FrequentItemsets": "sparsegate.uses.released_itemsets",
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Holdout": "sparsegate.uses.holdout",
@@ -130,14 +135,15 @@ _NAMES = {
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
-    "TimeWindows": "sparsegate.uses.windows",
     "SelectKBestPrivate": "sparsegate.uses.features",
-    "TopPreview": "sparsegate.tables.previewed_methods",
+    "TimeWindows": "sparsegate.uses.windows",
     "TopItems": "sparsegate.tables.release",
+    "TopPreview": "sparsegate.tables.previewed_methods",
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
     "connect_async": "sparsegate.service.client.async_client",
+    "dependency_tree": "sparsegate.uses.dependency_tree",
     "frequent_itemsets": "sparsegate.uses.frequent_itemsets",
     "improved": "sparsegate.uses.improvement",
     "preview": "sparsegate.tables.preview",

@@ -51,7 +51,7 @@ class Cells:
         if not isinstance(columns, Mapping) or not columns:
             rule = "must map the name of each column to its public list of categories"
             raise ParameterError("columns", rule, columns, f"pass {_EXAMPLE}")
-        categories = tuple(_categories(name, given) for name, given in columns.items())
+        categories = tuple(category_labels(name, given) for name, given in columns.items())
         size = math.prod(map(len, categories))
         if size > MOST_CELLS:
             rule = f"must span at most 2**22 cells, and these span {size:,}"
@@ -125,7 +125,8 @@ class Cells:
         return np.rint(np.ldexp(weights, WEIGHT_BITS)).astype(np.int64)
 
 
-def _categories(name: Any, given: Any) -> tuple[Label, ...]:
+def category_labels(name: Any, given: Any) -> tuple[Label, ...]:
+    """The public categories of a column, checked: whole numbers of 64 bits or strings, each of them once."""
     if not isinstance(name, str):
         raise ParameterError("columns", "must have names of columns as keys", name, f"pass {_EXAMPLE}")
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Collection | np.ndarray) or not len(given):

@@ -1,0 +1,145 @@
+"""Rows of categories as small whole numbers: the place of a value in a public list, or the place of all other values.
+
+Every value has a place. One that the public list lacks (a null, a number where words are expected, a list) takes the
+place of the category that was declared for the others, so no error, and no number of rows, depends on what a row holds.
+A person counts with one row: the first of theirs, or each row is another person. So adding or removing one person adds
+or removes one row and leaves all others, whatever that person's rows hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import check_columns, check_unit
+from sparsegate.tables.online.categories import Label, category_labels
+
+Codes: TypeAlias = NDArray[np.int64]
+"""One row for each person, one column for each attribute."""
+
+MOST_CATEGORIES: Final = 1000
+"""Of one attribute: a table of two attributes then has a million cells at most."""
+
+_EXAMPLE: Final = 'pass for instance columns={"country": ["DE", "FR", "other"], "smokes": [0, 1]}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attributes:
+    """Attributes and their public categories, in the order given; ``others`` is the place of what is in no list.
+
+    >>> given = Attributes.of({"country": ["DE", "FR"], "smokes": [0, 1]}, other={"smokes": 1})
+    >>> given.codes({"country": ["FR", None], "smokes": [1, 7]}, unit="row").tolist()
+    [[1, 1], [0, 1]]
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[Label, ...], ...]
+    others: tuple[int, ...]
+
+    @classmethod
+    def of(cls, columns: Any, other: Any = None) -> Attributes:
+        """Check a mapping of two columns or more to their public categories, and one to those for other values."""
+        if not isinstance(columns, Mapping) or len(columns) < 2:
+            rule = "must map the names of two columns or more to their public lists of categories"
+            raise ParameterError("columns", rule, columns, _EXAMPLE)
+        categories = {name: category_labels(name, given) for name, given in columns.items()}
+        for name, labels in categories.items():
+            if len(labels) > MOST_CATEGORIES:
+                rule = f"must list at most {MOST_CATEGORIES} categories of {name!r}"
+                raise ParameterError("columns", rule, len(labels), "merge categories")
+        others = {} if other is None else other
+        if not isinstance(others, Mapping) or not set(others) <= set(categories):
+            rule = "must map names of columns to the category that takes all other values"
+            raise ParameterError("other", rule, other, 'pass for instance other={"country": "other"}')
+        for name, label in others.items():
+            if label not in categories[name]:
+                raise ParameterError("other", f"must be one of the categories of {name!r}", label, "add it to columns")
+        places = tuple(labels.index(others[name]) if name in others else 0 for name, labels in categories.items())
+        return cls(names=tuple(categories), categories=tuple(categories.values()), others=places)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many categories each attribute has."""
+        return tuple(map(len, self.categories))
+
+    def codes(self, table: Any, *, user: str | None = None, unit: str | None = None) -> Codes:
+        """The rows of a table, one for each person; private.
+
+        ``table`` is a mapping of columns, a dataframe that narwhals reads, or a 2-D array whose columns are the
+        attributes in their order. ``user`` names the column that says whose row it is; a row that is nobody's is left
+        out. What is refused depends on names and lengths alone.
+        """
+        check_unit(user, unit)
+        held = self._columns(table, user)
+        if len({len(column) for column in held.values()}) > 1:
+            raise ParameterError("table", "must have columns of one length", next_step="check how it is made")
+        places = zip(self.names, self.categories, self.others, strict=True)
+        codes = np.stack([_places(held[name], labels, other) for name, labels, other in places], axis=1)
+        return codes if user is None else codes[_first_rows(held[user])]
+
+    def _columns(self, table: Any, user: str | None) -> dict[str, Any]:
+        if isinstance(table, np.ndarray):
+            if table.ndim != 2 or table.shape[1] != len(self.names):
+                rule = f"must be an array of rows with {len(self.names)} columns, those of columns= in their order"
+                raise ParameterError("table", rule, table.shape, "or pass a mapping of columns, or a dataframe")
+            if user is not None:
+                raise ParameterError("user", "must not be given with an array, whose columns have no names", user)
+            return dict(zip(self.names, table.T, strict=True))
+        wanted = [*self.names, *([] if user is None else [user])]
+        if isinstance(table, Mapping):
+            check_columns([name for name in table if isinstance(name, str)], wanted)
+            return {name: _flat(table[name]) for name in wanted}
+        import narwhals as nw
+
+        try:
+            frame: Any = nw.from_native(table)
+        except TypeError:
+            rule = "must be a mapping of columns, a dataframe or a 2-D array"
+            raise ParameterError("table", rule, type(table).__name__, "pass for instance a pandas DataFrame") from None
+        check_columns(frame.collect_schema().names(), wanted)
+        read = frame.lazy().select(wanted).collect()
+        return {name: _flat(read[name].to_list()) for name in wanted}
+
+
+def _flat(values: Any) -> Any:
+    """The cells of a column: an array of numpy as it is, anything else as a list."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
+        raise TableError("every column of the table must be a flat list, array or series; check how it is made")
+    return list(values)
+
+
+def _places(values: Any, labels: Sequence[Label], other: int) -> Codes:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and isinstance(labels[0], int):
+        order = np.argsort(np.array(labels, dtype=np.int64))
+        listed = np.array(labels, dtype=np.int64)[order]
+        found = np.searchsorted(listed, values).clip(max=listed.size - 1)
+        return np.where(listed[found] == values, order[found], other).astype(np.int64)
+    known = {label: place for place, label in enumerate(labels)}
+    cells = values.tolist() if isinstance(values, np.ndarray) else values
+    return np.fromiter((_place(known, cell, other) for cell in cells), dtype=np.int64, count=len(cells))
+
+
+def _place(known: Mapping[Label, int], cell: Any, other: int) -> int:
+    try:
+        return known.get(cell, other)
+    except Exception:  # a cell that cannot be hashed, or compared: private data must not raise
+        return other
+
+
+def _first_rows(users: Any) -> NDArray[np.intp]:
+    """The first row of each person. None, not-a-number and what cannot be hashed are nobody."""
+    first: dict[Any, int] = {}
+    for place, person in enumerate(users.tolist() if isinstance(users, np.ndarray) else users):
+        try:
+            if person is not None and bool(person == person):
+                first.setdefault(person, place)
+        except Exception:  # as above
+            continue
+    return np.fromiter(first.values(), dtype=np.intp, count=len(first))

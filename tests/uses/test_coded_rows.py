@@ -1,0 +1,119 @@
+"""Rows as places of public lists: nothing that a row holds is refused, and one person is one row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.uses.coded_rows import MOST_CATEGORIES, Attributes
+
+COLUMNS = {"country": ["DE", "FR", "other"], "smokes": [1, 0]}
+ROWS = {"country": ["FR", "DE", "IT", "FR"], "smokes": [0, 1, 0, 9]}
+GIVEN = Attributes.of(COLUMNS, other={"country": "other"})
+EXPECTED = [[1, 1], [0, 0], [2, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ROWS,
+        {name: np.array(values) for name, values in ROWS.items()},
+        {name: pandas.Series(values) for name, values in ROWS.items()},
+        pandas.DataFrame(ROWS),
+        pandas.DataFrame(ROWS).astype({"country": "category"}),
+        polars.DataFrame(ROWS),
+        polars.DataFrame(ROWS).lazy(),
+        pyarrow.table(ROWS),
+        np.array([ROWS["country"], ROWS["smokes"]], dtype=object).T,
+    ],
+    ids=[
+        "lists",
+        "arrays",
+        "series",
+        "pandas",
+        "pandas category",
+        "polars",
+        "polars lazy",
+        "arrow",
+        "array of objects",
+    ],
+)
+def test_tables_of_every_kind_become_the_same_codes(table: Any) -> None:
+    assert GIVEN.codes(table, unit="row").tolist() == EXPECTED
+
+
+def test_an_array_of_whole_numbers_is_read_by_the_order_of_the_columns() -> None:
+    both = Attributes.of({"a": [5, 3, 4], "b": range(2)})
+    assert both.codes(np.array([[3, 1], [4, 7], [99, 0]]), unit="row").tolist() == [[1, 1], [2, 0], [0, 0]]
+    assert both.codes(np.zeros((0, 2), dtype=int), unit="row").shape == (0, 2)
+
+
+class Unfriendly:
+    def __hash__(self) -> int:
+        raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize("cell", [None, float("nan"), [1], {}, Unfriendly(), 10**30, "FR ", b"FR", np.float64("inf")])
+def test_a_cell_that_is_no_category_takes_the_place_of_all_others(cell: Any) -> None:
+    codes = GIVEN.codes({"country": [cell, "FR"], "smokes": [cell, 1]}, unit="row")
+    assert codes.tolist() == [[2, 0], [1, 0]]
+
+
+def test_a_person_counts_with_their_first_row_and_nobody_with_none() -> None:
+    rows = {
+        "country": ["FR", "DE", "IT", "DE", "FR"],
+        "smokes": [0, 1, 0, 0, 1],
+        "who": ["ann", "bob", "ann", None, [1]],
+    }
+    assert GIVEN.codes(rows, user="who").tolist() == [[1, 1], [0, 0]]
+    without = {
+        name: [cell for cell, who in zip(cells, rows["who"], strict=True) if who != "ann"]
+        for name, cells in rows.items()
+    }
+    assert GIVEN.codes(without, user="who").tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"country": ["DE"]}, "two columns or more"),
+        (["country"], "two columns or more"),
+        ({"a": [1, 1], "b": [0, 1]}, "each category of 'a' once"),
+        ({"a": [1, "x"], "b": [0, 1]}, "and not both"),
+        ({"a": range(MOST_CATEGORIES + 1), "b": [0, 1]}, "at most 1000 categories"),
+    ],
+)
+def test_columns_are_a_public_mapping_to_lists(columns: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Attributes.of(columns)
+
+
+@pytest.mark.parametrize("other", [{"age": 1}, {"smokes": 2}, "other"])
+def test_the_place_of_all_others_is_a_category_of_its_column(other: Any) -> None:
+    with pytest.raises(ParameterError, match="other must"):
+        Attributes.of(COLUMNS, other)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "says"),
+    [
+        (ROWS, {}, "user must name the column"),
+        ({"country": ["DE"]}, {"unit": "row"}, "no column 'smokes'"),
+        (ROWS, {"user": "who"}, "no column 'who'"),
+        ({"country": ["DE"], "smokes": [1, 0]}, {"unit": "row"}, "columns of one length"),
+        ({"country": "DE", "smokes": [1, 0]}, {"unit": "row"}, "a flat list"),
+        (np.zeros((4, 3)), {"unit": "row"}, "with 2 columns"),
+        (np.zeros((4, 2)), {"user": "who"}, "columns have no names"),
+        (42, {"unit": "row"}, "a mapping of columns, a dataframe or a 2-D array"),
+    ],
+)
+def test_what_is_refused_is_a_name_or_a_shape_and_shows_no_cell(table: Any, options: Any, says: str) -> None:
+    with pytest.raises((ParameterError, TableError), match=says) as refused:
+        GIVEN.codes(table, **options)
+    assert "FR" not in str(refused.value)
