@@ -76,7 +76,7 @@ def dependency_tree(
     """
     attributes = Attributes.of(columns, other)
     count = len(attributes.names)
-    total, first = _shares(epsilon, edges_share)
+    total, first = exact_shares(epsilon, edges_share)
     bars = None if thresholds is None else public_thresholds(thresholds)
     _check_noise(count, total, first, bars)
     noise = trusted_source(source, not_private)
@@ -102,7 +102,7 @@ def dependency_tree(
     return tree
 
 
-def _shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fraction]:
+def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fraction]:
     """Epsilon, and what of it is for the edges."""
     total, share = exact_epsilon(epsilon), exact_decimal(edges_share)
     if share is None or not 0 < share < 1:

@@ -12,7 +12,7 @@ is epsilon-DP (``mechanisms.laplace``). What follows looks at nothing but those 
    holds has probability zero.
 
 With little noise none of the three does much; with much of it the tree becomes independent attributes, and those equal
-parts. docs/structure.md has what each is worth.
+parts.
 """
 
 from __future__ import annotations
