@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from sparsegate.uses.frequent_itemsets import frequent_itemsets
     from sparsegate.uses.holdout import Holdout
     from sparsegate.uses.holdout_score import HoldoutScore
+    from sparsegate.uses.holdout_scorer import HoldoutScorer
     from sparsegate.uses.improvement import Improvement, improved
     from sparsegate.uses.released_itemsets import FrequentItemsets
     from sparsegate.uses.tree_model import DependencyTree
@@ -78,6 +79,7 @@ __all__ = [
     "GroupedTopItems",
     "Holdout",
     "HoldoutScore",
+    "HoldoutScorer",
     "Improvement",
     "Ledger",
     "LedgerError",
@@ -131,6 +133,7 @@ _NAMES = {
     "GroupedTopItems": "sparsegate.tables.grouped_release",
     "Holdout": "sparsegate.uses.holdout",
     "HoldoutScore": "sparsegate.uses.holdout_score",
+    "HoldoutScorer": "sparsegate.uses.holdout_scorer",
     "Improvement": "sparsegate.uses.improvement",
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
