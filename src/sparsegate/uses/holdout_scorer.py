@@ -32,8 +32,9 @@ class HoldoutScorer:
       more honest than the training set, so fewer questions are paid for.
 
     **Theorem.** That of ``Holdout``, if (1) no estimator was fitted on the holdout, nor on anything computed from it
-    but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone. What
-    looks at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
+    but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone.
+    What looks at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such
+    theorem.
 
     A search must run in this process: ``n_jobs=None`` or 1, or threads (``joblib.parallel_config("threading")``).
     Processes copy their scorer, and a holdout can be neither copied nor pickled; nor can a search that holds it, so
@@ -88,7 +89,7 @@ class HoldoutScorer:
         return self._holdout
 
     def training_only(self, records: Any) -> list[tuple[Any, Any]]:
-        """A ``cv`` of one split that fits on all of these records and scores on all of them: the holdout does the rest."""
+        """A ``cv`` of one split that fits on all of these records and scores on them; the holdout does the rest."""
         every = np.arange(records.shape[0] if hasattr(records, "shape") else len(records))
         return [(every, every)]
 
