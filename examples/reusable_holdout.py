@@ -138,9 +138,7 @@ def draw(path: Path) -> None:
 
 def epsilons() -> None:
     """A table: how far the last score is from the truth, by epsilon."""
-    print(
-        "| epsilon | noise of a paid answer (95 %) | paid of 20 | asked after it was used up | score less truth, worst k |"
-    )
+    print("| epsilon | noise of a paid score (95 %) | paid of 20 | questions after that | largest score less truth |")
     print("| --- | --- | --- | --- | --- |")
     for epsilon in (0.1, 0.3, 0.5, 1, 2, 10):
         runs = [run(seed, lean=0.0, epsilon=epsilon) for seed in SEEDS]
