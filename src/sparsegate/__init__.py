@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from sparsegate.uses.holdout_score import HoldoutScore
     from sparsegate.uses.holdout_scorer import HoldoutScorer
     from sparsegate.uses.improvement import Improvement, improved
+    from sparsegate.uses.prediction import Prediction, PrivatePredictor
+    from sparsegate.uses.prediction_terms import PredictionTerms
     from sparsegate.uses.released_itemsets import FrequentItemsets
     from sparsegate.uses.tree_model import DependencyTree
     from sparsegate.uses.windows import TimeWindows
@@ -88,6 +90,9 @@ __all__ = [
     "OnlineAnswers",
     "Outcomes",
     "ParameterError",
+    "Prediction",
+    "PredictionTerms",
+    "PrivatePredictor",
     "Released",
     "Scale",
     "Scores",
@@ -138,6 +143,9 @@ _NAMES = {
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
+    "Prediction": "sparsegate.uses.prediction",
+    "PredictionTerms": "sparsegate.uses.prediction_terms",
+    "PrivatePredictor": "sparsegate.uses.prediction",
     "SelectKBestPrivate": "sparsegate.uses.features",
     "TimeWindows": "sparsegate.uses.windows",
     "TopItems": "sparsegate.tables.release",

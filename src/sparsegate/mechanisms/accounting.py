@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -53,7 +54,7 @@ def gate_event(gate: Calibration, accountant: Accountant) -> Any:
         rule = 'must be "rdp" for an (epsilon, delta) gate: the bound is of its Renyi divergence'
         raise ParameterError("accountant", rule, accountant, "or make the gate without delta")
     assert gate.scales.threshold is not None
-    return composed([pure_event(gate.lattice.sensitivity / gate.scales.threshold, "rdp"), _zcdp(_waiting_rate(gate))])
+    return composed([pure_event(gate.lattice.sensitivity / gate.scales.threshold, "rdp"), _zcdp(waiting_rate(gate))])
 
 
 def selection_event(method: str, *, epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
@@ -101,7 +102,8 @@ def _zcdp(rate: float) -> Any:
     return _events("rdp").ZCDpEvent(rho=rate)
 
 
-def _waiting_rate(gate: Calibration) -> float:
+@lru_cache(maxsize=64)
+def waiting_rate(gate: Calibration) -> float:
     """The rho of the comparisons of an (epsilon, delta) gate."""
     assert gate.scales.query is not None
     shift = gate.lattice.sensitivity * (2 - gate.monotonic)
