@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from sparsegate.uses.attribute_pairs import SENSITIVITY, dependence, dependences, joint_counts, pair_counts
+from sparsegate.uses.attribute_pairs import SENSITIVITY, dependence, dependences, joint_counts, pairs_of
 
 
 def small_tables(shape: tuple[int, int], most: int) -> Iterator[np.ndarray]:
@@ -94,10 +94,9 @@ def test_beyond_what_64_bits_can_multiply_the_score_is_still_exact() -> None:
 
 
 def test_every_pair_of_attributes_has_its_table_and_its_score() -> None:
-    codes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2]])
-    tables = pair_counts(codes, (2, 2, 3))
-    assert list(tables) == [(0, 1), (0, 2), (1, 2)]
-    assert tables[0, 2].tolist() == [[0, 0, 2], [1, 0, 0]]
-    assert all(table.sum() == 3 for table in tables.values())
-    assert dependences(tables)[0, 2] == 1
-    assert joint_counts(codes[:0], (2, 2, 3), 0, 2).tolist() == [[0, 0, 0], [0, 0, 0]]
+    codes, sizes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2]]), (2, 2, 3)
+    assert pairs_of(3) == [(0, 1), (0, 2), (1, 2)]
+    assert joint_counts(codes, sizes, 0, 2).tolist() == [[0, 0, 2], [1, 0, 0]]
+    assert dependences(codes, sizes) == {pair: dependence(joint_counts(codes, sizes, *pair)) for pair in pairs_of(3)}
+    assert dependences(codes, sizes)[0, 2] == 1
+    assert joint_counts(codes[:0], sizes, 0, 2).tolist() == [[0, 0, 0], [0, 0, 0]]

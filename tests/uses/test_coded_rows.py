@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas
 import polars
@@ -52,6 +53,18 @@ def test_an_array_of_whole_numbers_is_read_by_the_order_of_the_columns() -> None
     both = Attributes.of({"a": [5, 3, 4], "b": range(2)})
     assert both.codes(np.array([[3, 1], [4, 7], [99, 0]]), unit="row").tolist() == [[1, 1], [2, 0], [0, 0]]
     assert both.codes(np.zeros((0, 2), dtype=int), unit="row").shape == (0, 2)
+
+
+@pytest.mark.parametrize("cells", [["a", "b"], ["a", 1], [None, 1]])
+def test_what_the_cells_of_objects_are_decides_nothing(cells: list[Any]) -> None:
+    frame = pandas.DataFrame({name: pandas.Series(cells, dtype=object) for name in COLUMNS})
+    for table in (frame, dict.fromkeys(COLUMNS, cells), np.array([cells, cells], dtype=object).T):
+        assert len(GIVEN.codes(table, unit="row")) == 2
+
+
+def test_a_relation_of_duckdb_is_read_like_a_dataframe() -> None:
+    frame = pandas.DataFrame(ROWS)
+    assert sorted(GIVEN.codes(duckdb.from_df(frame), unit="row").tolist()) == sorted(EXPECTED)
 
 
 class Unfriendly:
@@ -111,6 +124,11 @@ def test_the_place_of_all_others_is_a_category_of_its_column(other: Any) -> None
         (np.zeros((4, 3)), {"unit": "row"}, "with 2 columns"),
         (np.zeros((4, 2)), {"user": "who"}, "columns have no names"),
         (42, {"unit": "row"}, "a mapping of columns, a dataframe or a 2-D array"),
+        (ROWS | {"country": np.arange(4)}, {"unit": "row"}, "'country' holds numbers, and its categories are text"),
+        (ROWS | {"smokes": np.array(list("abcd"))}, {"unit": "row"}, "'smokes' holds text"),
+        (pandas.DataFrame(ROWS | {"country": [1.5, None, 2, 3]}), {"unit": "row"}, "'country' holds numbers"),
+        (polars.DataFrame(ROWS | {"smokes": list("abcd")}), {"unit": "row"}, "'smokes' holds text"),
+        (np.zeros((4, 2)), {"unit": "row"}, "'country' holds numbers"),
     ],
 )
 def test_what_is_refused_is_a_name_or_a_shape_and_shows_no_cell(table: Any, options: Any, says: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import runpy
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,8 +74,13 @@ def test_the_flawed_gate_at_its_loss_is_run_at_the_claim_that_costs_as_much() ->
 
 
 def test_the_tree_without_noise_is_that_of_the_largest_mutual_information() -> None:
-    from sparsegate.uses.attribute_pairs import pair_counts
-
-    assert best_tree(pair_counts(rows(1), (2,) * 4), 4) == ((0, 1), (1, 2), (2, 3))
+    assert best_tree(rows(1), (2,) * 4) == ((0, 1), (1, 2), (2, 3))
     assert mutual_information(np.array([[10, 10], [10, 10]])) == 0
     assert mutual_information(np.zeros((2, 2), dtype=np.int64)) == 0
+
+
+@pytest.mark.soak
+def test_the_example_draws_its_picture(tmp_path: Path) -> None:
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "private_tree.py"))
+    example["main"]([str(tmp_path / "structure.png")])
+    assert (tmp_path / "structure.png").stat().st_size > 10_000

@@ -10,8 +10,7 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.uses import tree_tables
-from sparsegate.uses.attribute_pairs import pair_counts
-from sparsegate.uses.tree_tables import NoisyTables, attributes_alone, fitted, noisy_tables
+from sparsegate.uses.tree_tables import NoisyTables, attributes_alone, exact_tables, fitted, noisy_tables
 
 SIZES = (2, 3, 2, 4)
 ROWS = np.random.default_rng(1).integers(0, SIZES, (50, 4))
@@ -29,7 +28,7 @@ def test_the_noise_is_that_of_what_one_person_moves_in_all_tables_together(
 
     monkeypatch.setattr(tree_tables, "laplace", record)
     for rows in (ROWS, ROWS[1:]):
-        made = noisy_tables(pair_counts(rows, SIZES), edges, 4, epsilon=Fraction(1, 2), source=None)
+        made = noisy_tables(rows, SIZES, edges, epsilon=Fraction(1, 2), source=None)
     moved = int(np.abs(seen[0][0] - seen[1][0]).sum())
     assert moved == len(edges) + len(attributes_alone(edges, 4))
     assert all(options["sensitivity"] == moved and options["epsilon"] == Fraction(1, 2) for _, options in seen)
@@ -42,18 +41,19 @@ def test_the_noise_is_that_of_what_one_person_moves_in_all_tables_together(
 
 
 def test_without_noise_the_shares_are_those_of_the_rows() -> None:
-    counts = pair_counts(np.vstack([ROWS] * 400), SIZES)
-    exact = fitted(NoisyTables({(0, 1): counts[0, 1], (1, 3): counts[1, 3]}, {2: counts[0, 2].sum(axis=0)}, 0.0), SIZES)
+    rows = np.vstack([ROWS] * 400)
+    counts, alone = exact_tables(rows, SIZES, ((0, 1), (1, 3))), np.bincount(rows[:, 2], minlength=2)
+    exact = fitted(NoisyTables(counts, {2: alone}, 0.0), SIZES)
     assert exact.rows == 20_000
     for pair in ((0, 1), (1, 3)):
         np.testing.assert_allclose(exact.joint[pair], counts[pair] / 20_000, atol=1e-4)
-    np.testing.assert_allclose(exact.shares[2], counts[0, 2].sum(axis=0) / 20_000, atol=1e-4)
+    np.testing.assert_allclose(exact.shares[2], alone / 20_000, atol=1e-4)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 10), Fraction(10)])
 def test_whatever_the_noise_shares_are_positive_and_sum_to_one(epsilon: Fraction) -> None:
     edges = ((0, 1), (1, 2))
-    noisy = noisy_tables(pair_counts(ROWS, SIZES), edges, 4, epsilon=epsilon, source=sg.Seeded(2), not_private=True)
+    noisy = noisy_tables(ROWS, SIZES, edges, epsilon=epsilon, source=sg.Seeded(2), not_private=True)
     made = fitted(noisy, SIZES)
     for shares in (*made.shares, *made.joint.values()):
         assert shares.min() > 0

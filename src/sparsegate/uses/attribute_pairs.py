@@ -29,7 +29,7 @@ information has the bound log(n)/n and more for them, which is log(n) in rows: i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Final, TypeAlias
 
@@ -48,9 +48,9 @@ SENSITIVITY: Final = 2
 _FITS: Final = 2**31  # rows up to which 2 n**2 fits 64 bits
 
 
-def pair_counts(codes: Codes, sizes: Sequence[int]) -> dict[Pair, Counts]:
-    """The table of counts of every pair of attributes, in the public order of pairs; private."""
-    return {(i, j): joint_counts(codes, sizes, i, j) for i, j in combinations(range(len(sizes)), 2)}
+def pairs_of(attributes: int) -> list[Pair]:
+    """Every pair of this many attributes, in their public order."""
+    return list(combinations(range(attributes), 2))
 
 
 def joint_counts(codes: Codes, sizes: Sequence[int], i: int, j: int) -> Counts:
@@ -73,6 +73,9 @@ def dependence(counts: Counts) -> int:
     return int(apart) // (2 * total)
 
 
-def dependences(tables: Mapping[Pair, Counts]) -> dict[Pair, int]:
-    """H of every pair; private. All of them together have ``SENSITIVITY`` each: one person may move every pair."""
-    return {pair: dependence(counts) for pair, counts in tables.items()}
+def dependences(codes: Codes, sizes: Sequence[int]) -> dict[Pair, int]:
+    """H of every pair of attributes; private. Each has ``SENSITIVITY``, and one person may move all of them.
+
+    The tables are made one after the other, and none is kept: those of attributes with many categories are large.
+    """
+    return {(i, j): dependence(joint_counts(codes, sizes, i, j)) for i, j in pairs_of(len(sizes))}

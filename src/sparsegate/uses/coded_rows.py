@@ -72,28 +72,31 @@ class Attributes:
 
         ``table`` is a mapping of columns, a dataframe that narwhals reads, or a 2-D array whose columns are the
         attributes in their order. ``user`` names the column that says whose row it is; a row that is nobody's is left
-        out. What is refused depends on names and lengths alone.
+        out. What is refused depends on names, types and lengths alone.
         """
         check_unit(user, unit)
-        held = self._columns(table, user)
+        held, types = self._columns(table, user)
         if len({len(column) for column in held.values()}) > 1:
             raise ParameterError("table", "must have columns of one length", next_step="check how it is made")
-        places = zip(self.names, self.categories, self.others, strict=True)
+        places = list(zip(self.names, self.categories, self.others, strict=True))
+        for name, labels, _ in places:
+            _refuse_type(name, types[name], labels)
         codes = np.stack([_places(held[name], labels, other) for name, labels, other in places], axis=1)
         return codes if user is None else codes[_first_rows(held[user])]
 
-    def _columns(self, table: Any, user: str | None) -> dict[str, Any]:
+    def _columns(self, table: Any, user: str | None) -> tuple[dict[str, Any], dict[str, str | None]]:
+        """The cells of each column that is asked for, and what its type says that they are."""
         if isinstance(table, np.ndarray):
             if table.ndim != 2 or table.shape[1] != len(self.names):
                 rule = f"must be an array of rows with {len(self.names)} columns, those of columns= in their order"
                 raise ParameterError("table", rule, table.shape, "or pass a mapping of columns, or a dataframe")
             if user is not None:
                 raise ParameterError("user", "must not be given with an array, whose columns have no names", user)
-            return dict(zip(self.names, table.T, strict=True))
+            return dict(zip(self.names, table.T, strict=True)), dict.fromkeys(self.names, _array_type(table))
         wanted = [*self.names, *([] if user is None else [user])]
         if isinstance(table, Mapping):
             check_columns([name for name in table if isinstance(name, str)], wanted)
-            return {name: _flat(table[name]) for name in wanted}
+            return {name: _flat(table[name]) for name in wanted}, {name: _array_type(table[name]) for name in wanted}
         import narwhals as nw
 
         try:
@@ -103,7 +106,7 @@ class Attributes:
             raise ParameterError("table", rule, type(table).__name__, "pass for instance a pandas DataFrame") from None
         check_columns(frame.collect_schema().names(), wanted)
         read = frame.lazy().select(wanted).collect()
-        return {name: _flat(read[name].to_list()) for name in wanted}
+        return {name: read[name].to_list() for name in wanted}, {name: _series_type(read[name]) for name in wanted}
 
 
 def _flat(values: Any) -> Any:
@@ -115,8 +118,33 @@ def _flat(values: Any) -> Any:
     return list(values)
 
 
+def _refuse_type(name: str, held: str | None, labels: Sequence[Label]) -> None:
+    """Refuse a column whose type has none of the categories: all of its rows would be other values, without a word.
+
+    A type of the table itself alone: what the cells of a list, or of a column of objects, are is private.
+    """
+    listed = "text" if isinstance(labels[0], str) else "numbers"
+    if held is not None and held != listed:
+        raise TableError(f"column {name!r} holds {held}, and its categories are {listed}; cast one of the two")
+
+
+def _array_type(values: Any) -> str | None:
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
+    return "numbers" if kind in "biuf" else "text" if kind == "U" else None
+
+
+def _series_type(series: Any) -> str | None:
+    import narwhals as nw
+
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return "numbers"
+    if getattr(series.to_native(), "dtype", None) == np.dtype(object):
+        return None
+    return "text" if series.dtype in (nw.String, nw.Categorical, nw.Enum) else None
+
+
 def _places(values: Any, labels: Sequence[Label], other: int) -> Codes:
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and isinstance(labels[0], int):
+    if isinstance(values, np.ndarray) and values.dtype.kind == "i" and isinstance(labels[0], int):
         order = np.argsort(np.array(labels, dtype=np.int64))
         listed = np.array(labels, dtype=np.int64)[order]
         found = np.searchsorted(listed, values).clip(max=listed.size - 1)

@@ -14,7 +14,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.sparse_vector import gate_calibration
 from sparsegate.noise import Source, exact_scale
-from sparsegate.uses.attribute_pairs import SENSITIVITY, dependences, pair_counts
+from sparsegate.uses.attribute_pairs import SENSITIVITY, dependences
 from sparsegate.uses.coded_rows import Attributes
 from sparsegate.uses.edge_choice import gate_forest, noisy_tree, public_thresholds, tree_noise
 from sparsegate.uses.tree_model import DependencyTree
@@ -81,8 +81,7 @@ def dependency_tree(
     _check_noise(count, total, first, bars)
     noise = trusted_source(source, not_private)
     codes = attributes.codes(table, user=user, unit=unit)
-    counts = pair_counts(codes, attributes.sizes)
-    scores = dependences(counts)
+    scores = dependences(codes, attributes.sizes)
     what = f"a dependency tree of {count} attributes"
     keep = charge(ledger, epsilon=total, what=what).keep
     if bars is None:
@@ -90,7 +89,7 @@ def dependency_tree(
     else:
         chosen = gate_forest(scores, count, thresholds=bars, epsilon=first, source=noise, not_private=not_private)
     rest = total - chosen.spent
-    tables = noisy_tables(counts, chosen.edges, count, epsilon=rest, source=noise, not_private=not_private)
+    tables = noisy_tables(codes, attributes.sizes, chosen.edges, epsilon=rest, source=noise, not_private=not_private)
     tree = DependencyTree.of(
         attributes,
         fitted(tables, attributes.sizes),

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Source, exact_scale, geometric
 from sparsegate.uses.attribute_pairs import SENSITIVITY, Pair
+
+MOST_ROWS: Final = 2**48
+"""As large as a threshold may be: a gate must refuse none of them once it is paid for."""
 
 
 class ChosenEdges(NamedTuple):
@@ -105,8 +108,8 @@ def public_thresholds(thresholds: Any) -> tuple[int, ...]:
     """Whole numbers of rows, the highest first."""
     listed = list(thresholds) if isinstance(thresholds, Sequence | np.ndarray) else [thresholds]
     whole = [exact_number(bar) for bar in listed]
-    if not whole or any(bar is None or bar.denominator != 1 or bar < 1 for bar in whole):
-        rule = "must be public whole numbers of rows, each at least 1"
+    if not whole or any(bar is None or bar.denominator != 1 or not 1 <= bar <= MOST_ROWS for bar in whole):
+        rule = "must be public whole numbers of rows, each from 1 to 2**48"
         raise ParameterError("thresholds", rule, thresholds, "pass for instance thresholds=[4000, 2000, 1000, 500]")
     return tuple(sorted({int(bar) for bar in whole if bar is not None}, reverse=True))
 

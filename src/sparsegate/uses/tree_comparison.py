@@ -6,7 +6,7 @@ For measurements on data that nobody needs to protect: a flawed gate is among th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,8 +17,8 @@ from sparsegate.mechanisms.bounds import tight_epsilon
 from sparsegate.mechanisms.running import run
 from sparsegate.mechanisms.selection import select_top
 from sparsegate.noise import Seeded, Source
-from sparsegate.uses.attribute_pairs import SENSITIVITY, Counts, Pair, dependences, pair_counts
-from sparsegate.uses.coded_rows import Attributes
+from sparsegate.uses.attribute_pairs import SENSITIVITY, Counts, Pair, dependences, joint_counts, pairs_of
+from sparsegate.uses.coded_rows import Attributes, Codes
 from sparsegate.uses.dependency_tree import EDGES_SHARE, exact_shares
 from sparsegate.uses.edge_choice import (
     ChosenEdges,
@@ -29,7 +29,7 @@ from sparsegate.uses.edge_choice import (
     public_thresholds,
 )
 from sparsegate.uses.tree_model import DependencyTree
-from sparsegate.uses.tree_tables import NoisyTables, fitted, noisy_tables
+from sparsegate.uses.tree_tables import NoisyTables, exact_tables, fitted, noisy_tables
 
 Scores = Mapping[Pair, int]
 Choice = Callable[[Scores, int, Fraction, Source, tuple[int, ...]], ChosenEdges]
@@ -61,10 +61,10 @@ def compare_trees(
     """
     attributes, bars = Attributes.of(columns), public_thresholds(thresholds)
     count = len(attributes.names)
-    counts = pair_counts(attributes.codes(train, unit="row"), attributes.sizes)
-    scores = dependences(counts)
-    best = best_tree(counts, count)
-    exact = DependencyTree.of(attributes, fitted(_exact_tables(counts, best), attributes.sizes))
+    codes, sizes = attributes.codes(train, unit="row"), attributes.sizes
+    scores = dependences(codes, sizes)
+    best = best_tree(codes, sizes)
+    exact = DependencyTree.of(attributes, fitted(NoisyTables(exact_tables(codes, sizes, best), {}, 0.0), sizes))
     rows = [_row(EXACT, exact, held_out, epsilon=None, true_epsilon=None, run=0, edges=best, best=best)]
     source = Seeded(seed)
     for epsilon in epsilons:
@@ -73,19 +73,17 @@ def compare_trees(
             for number in range(runs):
                 chosen = CHOICES[method](scores, count, first, source.stream(), bars)
                 rest = total - min(chosen.spent, first)
-                noisy = noisy_tables(
-                    counts, chosen.edges, count, epsilon=rest, source=source.stream(), not_private=True
-                )
-                tree = DependencyTree.of(attributes, fitted(noisy, attributes.sizes))
+                noisy = noisy_tables(codes, sizes, chosen.edges, epsilon=rest, source=source.stream(), not_private=True)
+                tree = DependencyTree.of(attributes, fitted(noisy, sizes))
                 paid = {"epsilon": float(total), "true_epsilon": float(chosen.spent + rest), "run": number}
                 rows.append(_row(method, tree, held_out, edges=chosen.edges, best=best, **paid))
     return rows
 
 
-def best_tree(counts: Mapping[Pair, Counts], attributes: int) -> tuple[Pair, ...]:
+def best_tree(codes: Codes, sizes: Sequence[int]) -> tuple[Pair, ...]:
     """The tree of Chow and Liu (1968): of the largest mutual information, without noise; private."""
-    worth = {pair: mutual_information(table) for pair, table in counts.items()}
-    return largest_forest(sorted(worth, key=lambda pair: -worth[pair]), attributes)
+    worth = {pair: mutual_information(joint_counts(codes, sizes, *pair)) for pair in pairs_of(len(sizes))}
+    return largest_forest(sorted(worth, key=lambda pair: -worth[pair]), len(sizes))
 
 
 def mutual_information(counts: Counts) -> float:
@@ -98,10 +96,6 @@ def mutual_information(counts: Counts) -> float:
     product = np.multiply.outer(shares.sum(axis=1), shares.sum(axis=0))
     held = shares > 0
     return float((shares[held] * np.log(shares[held] / product[held])).sum())
-
-
-def _exact_tables(counts: Mapping[Pair, Counts], edges: tuple[Pair, ...]) -> NoisyTables:
-    return NoisyTables({edge: counts[edge] for edge in edges}, {}, 0.0)
 
 
 def _row(

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from sparsegate.mechanisms.laplace import laplace
 from sparsegate.noise import Source
-from sparsegate.uses.attribute_pairs import Counts, Pair
+from sparsegate.uses.attribute_pairs import Counts, Pair, joint_counts
+from sparsegate.uses.coded_rows import Codes
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -55,19 +56,23 @@ def attributes_alone(edges: Sequence[Pair], attributes: int) -> list[int]:
     return [attribute for attribute in range(attributes) if attribute not in ends]
 
 
+def exact_tables(codes: Codes, sizes: Sequence[int], edges: Sequence[Pair]) -> dict[Pair, Counts]:
+    """The counts of the edges; private."""
+    return {edge: joint_counts(codes, sizes, *edge) for edge in edges}
+
+
 def noisy_tables(
-    counts: Mapping[Pair, Counts],
+    codes: Codes,
+    sizes: Sequence[int],
     edges: Sequence[Pair],
-    attributes: int,
     *,
     epsilon: Fraction,
     source: Source | None,
     not_private: bool = False,
 ) -> NoisyTables:
     """The counts of the edges, and of attributes without one, with noise; all of them together are epsilon-DP."""
-    alone = attributes_alone(edges, attributes)
-    exact = {edge: counts[edge] for edge in edges}
-    single = {one: counts[0, one].sum(axis=0) if one else counts[0, 1].sum(axis=1) for one in alone}
+    exact = exact_tables(codes, sizes, edges)
+    single = {one: np.bincount(codes[:, one], minlength=sizes[one]) for one in attributes_alone(edges, len(sizes))}
     tables = [*exact.values(), *single.values()]
     # A person is in one cell of each table, so the L1 sensitivity of all cells is the number of tables.
     noisy = laplace(
