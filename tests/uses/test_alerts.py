@@ -210,7 +210,7 @@ def test_an_answer_that_cannot_be_stored_is_not_said(ledger, monkeypatch) -> Non
     monkeypatch.undo()
     with pytest.raises(sg.GateClosed, match="could not be stored"):
         alert.ask(1, HIGH)
-    assert (alert.spent, alert.remaining, alert.facts()["alerts_fired"]) == (spent, 2, 0)  # as before
+    assert (alert.spent, alert.remaining, alert.facts()["windows_fired"]) == (spent, 2, 0)  # as before
     alert.close()
     assert ledger.total_spent().epsilon == 5
 
@@ -219,6 +219,8 @@ def test_another_question_under_the_same_name_is_refused(ledger, state) -> None:
     sg.Alert(**PUBLIC, ledger=ledger, state=state)
     with pytest.raises(sg.ParameterError, match="name must be new where threshold changes"):
         sg.Alert(**{**PUBLIC, "threshold": 7}, ledger=ledger)
+    with pytest.raises(sg.ParameterError, match="name must be new where about changes"):
+        sg.Alert(**PUBLIC, about="errors", ledger=ledger)
     with pytest.raises(sg.ParameterError, match="and cutoff differs"):
         sg.Alert(**{**PUBLIC, "cutoff": 3}, ledger=ledger, state=state)
     assert len(ledger.entries()) == 2
@@ -256,6 +258,7 @@ BAD = [
     ({"fires": "sideways"}, "fires"),
     ({"name": ""}, "name"),
     ({"name": "a\nb"}, "name"),
+    ({"about": ""}, "about"),
     ({"refund": 1}, "refund"),
     ({"source": sg.Seeded(1)}, "not_private"),
     ({"epsilon": math.nan}, "epsilon"),
@@ -300,7 +303,7 @@ def test_facts_are_released_or_public() -> None:
     alert = sg.Alert(**PUBLIC)
     alert.ask(0, HIGH)
     facts = alert.facts()
-    assert (facts["windows_answered"], facts["alerts_fired"], facts["epsilon_reserved"]) == (1, 1, 5)
+    assert (facts["windows_answered"], facts["windows_fired"], facts["epsilon_reserved"]) == (1, 1, 5)
     assert 0 < facts["epsilon_spent"] < 5
     assert alert.margin() == alert.plan.margin == facts["margin"] < alert.margin(0.999)
     assert alert.plan.margin_all is None

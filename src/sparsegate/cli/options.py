@@ -140,6 +140,20 @@ class Spending:
         elif not amount.within(exact_amount(self.budget, self.budget_delta or 0, epsilon_name="budget")):
             raise ParameterError("budget", f"must cover this release, {amount}", self.budget, "ask for less")
 
+    def opened(self) -> sg.Ledger | None:
+        """The ledger itself, for what goes on with an entry of its own; made where there is none."""
+        if self.ledger is None:
+            return None
+        if self._opened is None:
+            if self.budget is None or sg.Ledger.exists(self.ledger):
+                self._opened = self._open(self.ledger)
+            elif self.dataset is None:
+                step = "name it with --dataset NAME"
+                raise ParameterError("dataset", "must be given for a new ledger", next_step=step)
+            else:
+                self._opened = self._made(self.ledger)
+        return self._opened
+
     def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry | None:
         """Charge the ledger, and note for the record where."""
         amount, entry = exact_amount(epsilon, delta), None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsegate.budget import Keep, Prepaid, charge
+from sparsegate.cli import follow as following
 from sparsegate.cli.options import (
     Dataset,
     Encoding,
@@ -33,6 +34,7 @@ from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
 from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.sparse_vector import SparseVector, gate_calibration
+from sparsegate.tables.text_files import TextForm
 
 if TYPE_CHECKING:
     from sparsegate.conditions import Condition
@@ -66,19 +68,72 @@ def watch(
     dataset: Dataset = None,
     no_refund: NoRefund = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a line.")] = False,
+    follow: following.Follow = False,
+    time: following.Time = None,
+    width: following.Width = None,
+    start: following.Start = None,
+    until: following.Until = None,
+    lateness: following.Lateness = None,
+    windows_per_user: following.PerUser = None,
+    fires: following.Fires = None,
+    two_sided: following.TwoSided = None,
+    method: following.HowTo = None,
+    name: following.Name = None,
+    state: following.State = None,
+    metrics: following.Metrics = None,
+    webhook: following.Hook = None,
 ) -> None:
     """Which conditions hold for more users than a threshold? Pays for the first --cutoff that do, and then closes.
 
     A condition is about the columns of a row, such as "country = 'DE' AND page = '/pay'"; it is compared by the number
-    of distinct users with a matching row. An ABOVE says about how many, at no cost. See docs/conditions.md.
+    of distinct users with a matching row. An ABOVE says about how many, at no cost. See docs/conditions.md. With
+    --follow it is the people in each window of a stream that are compared: see docs/alerts.md.
     """
+    streamed = following.Following(
+        time=time,
+        width=width,
+        start=start,
+        until=until,
+        lateness=lateness,
+        windows_per_user=windows_per_user,
+        fires=fires,
+        two_sided=two_sided,
+        method=method,
+        name=name,
+        state=state,
+        metrics=metrics,
+        webhook=webhook,
+    )
+    form = TextForm(format=format, separator=separator, encoding=encoding)
+    if follow:
+        if conditions is not None or unit is not None:
+            wrong = "conditions" if conditions is not None else "unit"
+            raise ParameterError(wrong, "must not be given with --follow", next_step="give --where, and --user")
+        again = "the answers above are paid for"
+        spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=again)
+        following.follow(
+            files,
+            streamed,
+            threshold=threshold,
+            cutoff=cutoff,
+            epsilon=epsilon,
+            user=user,
+            where=where,
+            table=table,
+            sql=sql,
+            form=form,
+            spending=spending,
+            refund=not no_refund,
+            as_json=as_json,
+        )
+        return
+    streamed.refuse()
     from sparsegate.conditions import names_in
     from sparsegate.conditions.schema import MOST_CELL
     from sparsegate.service.data.served import POSTGRESQL, open_data
     from sparsegate.tables.engine_errors import quiet
     from sparsegate.tables.files import expand, kind_of
     from sparsegate.tables.matching import MatchingUsers
-    from sparsegate.tables.text_files import TextForm
     from sparsegate.tables.workspace import Workspace
 
     if (where is None) == (conditions is None):
@@ -89,7 +144,6 @@ def watch(
         )
     if conditions == "-" and "-" in files:
         raise ParameterError("conditions", "must not be standard input where the data is", "-", "list them in a file")
-    form = TextForm(format=format, separator=separator, encoding=encoding)
     spending = Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset, again=KEPT)
     public: dict[str, Any] = {
         "threshold": threshold,

@@ -86,7 +86,8 @@ class AlertPlan:
             "noisy counts cannot be used: one person is in any number of windows",
         )
         if self.counts_margin is not None:
-            counts = f"noisy counts {self.counts_margin:,}, for a person in at most {self.moved} windows"
+            windows = "one window" if self.moved == 1 else f"{self.moved} windows"
+            counts = f"noisy counts {self.counts_margin:,}, for a person in {windows} at most"
         words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
         return f"{words[self.method]}: {mine} ({gate}; {counts})"
 

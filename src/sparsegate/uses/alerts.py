@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NoReturn, Self
 
-from sparsegate.budget import Charge, Number, Prepaid, Spender, exact_count
+from sparsegate.budget import LONGEST_LINE, Charge, Number, Prepaid, Spender, exact_count
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
@@ -56,6 +56,7 @@ class Alert:
         which of the two is the common state. Otherwise choose ``fires`` so that firing is rare: it has less noise.
     method : "auto", "gate" or "counts": see ``alert_plan``.
     name : of this alert on its ledger. Windows that an alert of the name has answered are not asked again.
+    about : what is counted, in a public line: an alert of the name that counts something else is refused.
     ledger : an open ``sparsegate.Ledger``, charged before anything is drawn; it keeps every answer.
     state : a file for the threshold noise, as secret as the data. With it an alert that is stopped, or dies, goes on
         when it is made again with the same settings, and nothing more is charged. It needs a ledger.
@@ -84,6 +85,7 @@ class Alert:
         closes: Literal["above", "rarer"] = "above",
         method: Method = "auto",
         name: str = "alert",
+        about: str = "people",
         ledger: Spender | None = None,
         state: str | Path | None = None,
         refund: bool = True,
@@ -94,8 +96,9 @@ class Alert:
             raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.TimeWindows(width="5m", start=...)')
         if not isinstance(fires, str) or fires not in _SIGNS:
             raise ParameterError("fires", 'must be "above" or "below"', fires, "leave it out")
-        if not (isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()):
-            raise ParameterError("name", f"must be one printable line of 1 to {_LONGEST_NAME} characters", name)
+        for word, text, most in (("name", name, _LONGEST_NAME), ("about", about, LONGEST_LINE)):
+            if not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
+                raise ParameterError(word, f"must be one printable line of 1 to {most} characters", text)
         if not isinstance(refund, bool):
             raise ParameterError("refund", "must be True or False", refund)
         if most_windows is None and windows is not None:
@@ -115,7 +118,7 @@ class Alert:
         self._people = None if windows is None else PeopleInWindows(windows, per_user=windows_per_user)
         self._lock, self._born, self._stopped, self._next = threading.Lock(), birthmark(), "", 0
         asks: dict[str, Any] = {"threshold": threshold, "fires": fires, "windows_per_user": windows_per_user}
-        asks["windows"] = None if windows is None else windows.settings()
+        asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
         settings = {**asks, "cutoff": self.plan.cutoff, "epsilon": exact_text(self.plan.epsilon), "closes": closes}
         settings |= {"method": self.plan.method, "moved": self.plan.moved, "most_windows": most_windows}
         self._record = AlertRecord(ledger, name=name, settings=settings, asks=asks)
@@ -240,6 +243,17 @@ class Alert:
         return MappingProxyType(self._record.answers)
 
     @property
+    def next_window(self) -> int:
+        """The window that ``advance`` closes next."""
+        return self._next
+
+    @property
+    def entry(self) -> int | None:
+        """The number of its entry on the ledger; None without one."""
+        number = getattr(self._charge.entry, "number", None)
+        return number if isinstance(number, int) else None
+
+    @property
     def closed(self) -> bool:
         """Whether it answers no more."""
         full = self._most is not None and self._record.asked >= self._most
@@ -281,7 +295,7 @@ class Alert:
         record = self._record
         return {
             "windows_answered": len(record.answers),
-            "alerts_fired": sum(answer.fired for answer in record.answers.values()),
+            "windows_fired": sum(answer.fired for answer in record.answers.values()),
             "epsilon_reserved": float(self.epsilon),
             "epsilon_spent": float(self.spent),
             "closed": float(self.closed),

@@ -1,0 +1,302 @@
+"""Where `watch --follow` gets its rows: a text file that grows, standard input, or a table of a database.
+
+**One line, one row.** A line is read by itself, and what cannot be read is left out: an open quote or a broken cell of
+one person cannot swallow the row of another. So a cell has no line break in it. A last line without its end is not
+there yet.
+
+**What counts is what was there at a public moment.** Of a file that is its size then; of standard input the lines that
+had been read; of a database the one moment that a transaction sees. What is written while rows are read comes next.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any, Final, Protocol
+
+import numpy as np
+
+from sparsegate.errors import ParameterError, TableError
+
+Row = tuple[Any, Any]
+"""Who, and when."""
+
+_PIECE: Final = 1 << 20
+_LONGEST: Final = 1 << 20  # characters of a line; a longer one is left out
+_HELD: Final = 10_000  # lines of standard input that wait to be looked at
+_STEP: Final = 0.2  # seconds, between two looks at whether somebody wants to stop
+_END: Final = None
+_PLACE: Final = "sparsegate: the place of a row"
+_MOMENTS: Final[dict[Any, str]] = {1114: "timestamp", 1184: "timestamptz"}  # PostgreSQL's numbers of these types
+
+
+class FollowedRows(Protocol):
+    """A source of rows."""
+
+    again: bool
+    """Whether a program that starts again gets all rows again."""
+    ended: bool
+    """Whether no row will come any more."""
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        """Look at the header, before anything is paid."""
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        """What has come; of a database the rows from ``start`` to before ``end``, in microseconds since 1970."""
+
+
+class TextLines:
+    """Lines of CSV or JSON as rows; the first line, or the ending of the name, tells which of the two."""
+
+    def __init__(self, *, user: str, time: str, where: str | None, separator: str | None, json_lines: bool) -> None:
+        self._user, self._time, self._separator, self._json = user, time, separator, json_lines
+        self._names: list[str] | None = [] if json_lines else None
+        self._test = None if where is None else RowTest(where)
+
+    def rows(self, lines: Iterable[str]) -> Iterator[Row]:
+        """Who and when of the lines whose rows match."""
+        batch: list[Mapping[str, Any]] = []
+        for line in lines:
+            if self._names is None:
+                self._begin(line)
+                if not self._json:
+                    continue
+            if (found := self._cells(line)) is not None:
+                batch.append(found)
+            if len(batch) >= _HELD:
+                yield from self._matching(batch)
+                batch = []
+        yield from self._matching(batch)
+
+    def renew(self) -> None:
+        """The next line is the first of a new file."""
+        self._names = [] if self._json else None
+
+    def begin(self, line: str) -> bool:
+        """Read the first line, before anything is paid; whether it is a header, and no row."""
+        if self._names is None:
+            self._begin(line)
+        return not self._json
+
+    def _begin(self, line: str) -> None:
+        if line.lstrip("\ufeff \t").startswith("{"):
+            self._json, self._names = True, []
+            return
+        text = line.lstrip("\ufeff").rstrip("\r\n")
+        if self._separator is None:
+            self._separator = "\t" if "\t" in text and "," not in text else ","
+        self._names = next(csv.reader([text], delimiter=self._separator), [])
+        for name in (self._user, self._time, *(() if self._test is None else self._test.names)):
+            if name not in self._names:
+                raise TableError(f"there is no column {name!r} in the header line; write its name as it is there")
+
+    def _cells(self, line: str) -> Mapping[str, Any] | None:
+        if len(line) > _LONGEST:
+            return None
+        try:
+            if self._json:
+                found = json.loads(line)
+                return found if isinstance(found, dict) else None
+            cells = next(csv.reader([line.rstrip("\r\n")], delimiter=self._separator or ","), [])
+            return dict(zip(self._names or (), cells, strict=False))
+        except Exception:  # a cell of one person must not stop the alert
+            return None
+
+    def _matching(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+        kept = batch if self._test is None else self._test.matching(batch)
+        for cells in kept:
+            user = cells.get(self._user)
+            yield None if user == "" else user, cells.get(self._time)
+
+
+class RowTest:
+    """A condition on the cells of rows, as text, in the language of docs/conditions.md."""
+
+    def __init__(self, where: str) -> None:
+        import duckdb
+
+        from sparsegate.conditions import names_in
+
+        self.names = list(dict.fromkeys(names_in(where)))
+        self._where, self._connection = where, duckdb.connect()
+        self._connection.execute("PRAGMA disable_optimizer")  # its choices would depend on everybody's rows
+        self.matching([])
+
+    def matching(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The rows that match."""
+        from sparsegate.tables.columns import identifier
+        from sparsegate.tables.engine_errors import quiet
+        from sparsegate.tables.matching import Matching
+
+        held = {f"c{n}": np.array([_text(row.get(name)) for row in rows], object) for n, name in enumerate(self.names)}
+        held["place"] = np.arange(len(rows))
+        place = identifier(_PLACE)
+        casts = [f"CAST(c{n} AS VARCHAR) AS {identifier(name)}" for n, name in enumerate(self.names)]
+        self._connection.register("held", held)
+        with quiet("the rows cannot be tested"):
+            relation = self._connection.sql(f"SELECT {', '.join(casts)}{', ' * bool(casts)}place AS {place} FROM held")
+            places = Matching(relation).rows(self._where).project(place).fetchall()
+        return [rows[place] for (place,) in places]
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None:
+        return None
+    text = cell if isinstance(cell, str) else json.dumps(cell)
+    return text.encode("utf-8", "replace").decode()
+
+
+class GrowingFile:
+    """A file to which others write. One that became shorter is read from its beginning, or refused."""
+
+    again = True
+    ended = False
+
+    def __init__(self, path: str, lines: TextLines, *, restarts: bool) -> None:
+        """``restarts``: whether a file that became shorter may be read anew, as after a rotation."""
+        self._path, self._lines, self._restarts = Path(path), lines, restarts
+        self._at, self._rest = 0, b""
+        if self._path.is_dir() or not self._path.exists():
+            raise TableError(f"{path} is no file; name a file of CSV or JSON lines that grows, or - for standard input")
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        try:
+            with self._path.open("rb") as file:
+                line = file.readline(_LONGEST)
+        except OSError as error:
+            raise TableError(f"{self._path} cannot be read: {error.strerror}") from None
+        if line.endswith(b"\n") and self._lines.begin(line.decode("utf-8", "replace")):
+            self._at = len(line)
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        try:
+            size = self._path.stat().st_size  # now: what is written while it is read comes next
+            if size < self._at:
+                self._shorter()
+            with self._path.open("rb") as file:
+                yield from self._lines.rows(self._new_lines(file, size))
+        except OSError as error:
+            raise TableError(f"{self._path} cannot be read: {error.strerror}") from None
+
+    def _shorter(self) -> None:
+        if not self._restarts:
+            raise TableError(
+                f"{self._path} became shorter: rows that were counted are gone, and who has counted in how many "
+                "windows cannot be known after a restart; follow a file that only grows, or leave out windows_per_user"
+            )
+        self._at, self._rest = 0, b""
+        self._lines.renew()
+
+    def _new_lines(self, file: IO[bytes], size: int) -> Iterator[str]:
+        file.seek(self._at)
+        while self._at < size and (piece := file.read(min(_PIECE, size - self._at))):
+            self._at += len(piece)
+            *whole, self._rest = (self._rest + piece).split(b"\n")
+            yield from (line.decode("utf-8", "replace") for line in whole)
+
+
+class StandardInputLines:
+    """Lines that a thread reads as they come."""
+
+    again = False
+
+    def __init__(self, lines: TextLines) -> None:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise TableError("standard input cannot be read here; name a file")
+        self._lines, self.ended = lines, False
+        self._first: list[str] = []
+        self._waiting: queue.Queue[bytes | None] = queue.Queue(_HELD)
+        threading.Thread(target=self._fill, args=(stream,), daemon=True).start()
+
+    def _fill(self, stream: Iterable[bytes]) -> None:
+        try:
+            for line in stream:
+                self._waiting.put(line)
+        finally:
+            self._waiting.put(_END)
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        while not self._first and not self.ended and not stopped():
+            self._first = list(self._come(1, wait=_STEP))
+        if self._first and self._lines.begin(self._first[0]):
+            self._first = []
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        return self._lines.rows(self._come(self._waiting.qsize()))
+
+    def read_to_end(self, stopped: Callable[[], bool]) -> Iterator[Row]:
+        """All that comes until the input ends, or somebody stops it."""
+
+        def come() -> Iterator[str]:
+            while not self.ended and not stopped():
+                yield from self._come(1, wait=_STEP)
+
+        return self._lines.rows(come())
+
+    def _come(self, count: int, wait: float = 0) -> Iterator[str]:
+        first, self._first = self._first, []
+        yield from first
+        for _ in range(count):
+            try:
+                line = self._waiting.get(timeout=wait) if wait else self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if line is _END:
+                self.ended = True
+                return
+            yield line.decode("utf-8", "replace")
+
+
+class PolledTable:
+    """A table, or a query, that is asked for the rows of a window when the window closes."""
+
+    again = True
+    ended = False
+
+    def __init__(self, url: str, *, table: str | None, sql: str | None, user: str, time: str) -> None:
+        import sqlalchemy
+
+        from sparsegate.tables.databases.one_moment import engine_at, one_moment
+        from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
+
+        if (table is None) == (sql is None):
+            raise ParameterError("table", "must be given for a database, or a query in its place, and not both")
+        engine = engine_at(url)
+        who: Any = sqlalchemy.column(user)
+        when: Any = sqlalchemy.column(time)
+        place: Any
+        if table is not None:
+            schema, _, name = table.rpartition(".")
+            place = sqlalchemy.table(name, who, when, schema=schema or None)
+        else:
+            place = sqlalchemy.text(sql or "").columns(who, when).subquery("asked")
+        self._asked = sqlalchemy.select(place.c[user], place.c[time]).where(place.c[user].is_not(None))
+        self._when, self._engine, self._kind = place.c[time], engine, "unknown"
+        with quiet_database(UNREAD), one_moment(engine) as connection:
+            described = connection.execute(self._asked.where(sqlalchemy.false())).cursor
+            if engine.dialect.name == "postgresql" and described is not None:
+                self._kind = _MOMENTS.get(described.description[1][1], "unknown")
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        """The columns were found when it was made."""
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        from sparsegate.tables.databases.one_moment import one_moment
+        from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
+
+        asked = self._asked
+        if self._kind != "unknown":  # the database compares moments as we do; of text and numbers all rows are read
+            bounds = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at) for at in (start, end)]
+            if self._kind == "timestamp":
+                bounds = [at.replace(tzinfo=None) for at in bounds]
+            asked = asked.where(self._when >= bounds[0], self._when < bounds[1])
+        with quiet_database(UNREAD), one_moment(self._engine) as connection:
+            found = connection.execution_options(stream_results=True).execute(asked)
+            yield from ((row[0], row[1]) for row in found)
