@@ -14,7 +14,7 @@ import typer
 
 from sparsegate.budget import LONGEST_LINE
 from sparsegate.cli.alert_messages import AlertMetrics, Webhook
-from sparsegate.cli.followed_rows import FollowedRows, GrowingFile, PolledTable, StandardInputLines, TextLines
+from sparsegate.cli.followed_rows import FollowedLines, FollowedRows, GrowingFile, PolledTable, StandardInputLines
 from sparsegate.cli.options import NOT_RECORDED, Spending, recorded
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
@@ -263,7 +263,7 @@ def _source(
     if where and len(where) > 1:
         raise ParameterError("where", "must be given once to follow a stream", len(where), "join them with AND")
     named = file.lower().endswith((".jsonl", ".ndjson", ".json"))
-    lines = TextLines(
+    lines = FollowedLines(
         user=user, time=when, where=where[0] if where else None, separator=form.separator, json_lines=named
     )
     if file == "-":

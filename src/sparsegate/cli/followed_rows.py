@@ -51,7 +51,7 @@ class FollowedRows(Protocol):
         """What has come; of a database the rows from ``start`` to before ``end``, in microseconds since 1970."""
 
 
-class TextLines:
+class FollowedLines:
     """Lines of CSV or JSON as rows; the first line, or the ending of the name, tells which of the two."""
 
     def __init__(self, *, user: str, time: str, where: str | None, separator: str | None, json_lines: bool) -> None:
@@ -158,7 +158,7 @@ class GrowingFile:
     again = True
     ended = False
 
-    def __init__(self, path: str, lines: TextLines, *, restarts: bool) -> None:
+    def __init__(self, path: str, lines: FollowedLines, *, restarts: bool) -> None:
         """``restarts``: whether a file that became shorter may be read anew, as after a rotation."""
         self._path, self._lines, self._restarts = Path(path), lines, restarts
         self._at, self._rest = 0, b""
@@ -206,7 +206,7 @@ class StandardInputLines:
 
     again = False
 
-    def __init__(self, lines: TextLines) -> None:
+    def __init__(self, lines: FollowedLines) -> None:
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise TableError("standard input cannot be read here; name a file")
