@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import duckdb
@@ -78,18 +79,36 @@ def test_a_cell_that_is_no_category_takes_the_place_of_all_others(cell: Any) -> 
     assert codes.tolist() == [[2, 0], [1, 0]]
 
 
-def test_a_person_counts_with_their_first_row_and_nobody_with_none() -> None:
-    rows = {
-        "country": ["FR", "DE", "IT", "DE", "FR"],
-        "smokes": [0, 1, 0, 0, 1],
-        "who": ["ann", "bob", "ann", None, [1]],
+def test_a_person_counts_with_one_row_and_nobody_with_none() -> None:
+    rows: dict[str, list[Any]] = {
+        "country": ["IT", "DE", "FR", "FR", "DE", "FR"],
+        "smokes": [0, 1, 0, 1, 0, 1],
+        "who": ["ann", "bob", "ann", "ann", None, [1]],
     }
-    assert GIVEN.codes(rows, user="who").tolist() == [[1, 1], [0, 0]]
-    without = {
-        name: [cell for cell, who in zip(cells, rows["who"], strict=True) if who != "ann"]
-        for name, cells in rows.items()
-    }
-    assert GIVEN.codes(without, user="who").tolist() == [[0, 0]]
+
+    def codes(places: list[int]) -> list[list[int]]:
+        return sorted(GIVEN.codes({name: [rows[name][at] for at in places] for name in rows}, user="who").tolist())
+
+    ann, bob = [1, 0], [0, 0]
+    assert codes([0, 1, 2, 3, 4, 5]) == [bob, ann]
+    assert codes([5, 3, 4, 2, 1, 0]) == [bob, ann]
+    assert codes([1, 4, 5]) == [bob]
+    assert codes([0, 2, 3]) == [ann]
+    assert codes([4, 5]) == codes([]) == []
+
+
+def test_one_person_more_is_one_row_more_and_all_others_stay() -> None:
+    generator = np.random.default_rng(4)
+    both = Attributes.of({"a": range(3), "b": range(2)})
+    for _ in range(50):
+        size = int(generator.integers(0, 12))
+        table = {"a": generator.integers(0, 3, size), "b": generator.integers(0, 2, size)}
+        who = generator.integers(0, 4, size)
+        whole = Counter(map(tuple, both.codes(table | {"who": who}, user="who").tolist()))
+        kept = {name: values[who != 0] for name, values in table.items()} | {"who": who[who != 0]}
+        without = Counter(map(tuple, both.codes(kept, user="who").tolist()))
+        assert not without - whole
+        assert sum((whole - without).values()) == int((who == 0).any())
 
 
 @pytest.mark.parametrize(

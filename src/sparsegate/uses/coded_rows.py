@@ -2,8 +2,9 @@
 
 Every value has a place. One that the public list lacks (a null, a number where words are expected, a list) takes the
 place of the category that was declared for the others, so no error, and no number of rows, depends on what a row holds.
-A person counts with one row: the first of theirs, or each row is another person. So adding or removing one person adds
-or removes one row and leaves all others, whatever that person's rows hold.
+A person counts with one row: the first of theirs in the order in which the categories were listed, whatever the order
+in which an engine gives rows; or each row is another person. So adding or removing one person adds or removes one row
+and leaves all others. (``tables.online.cell_counts`` has the same rule.) Users whose values are equal are one person.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Attributes:
         for name, labels, _ in places:
             _refuse_type(name, types[name], labels)
         codes = np.stack([_places(held[name], labels, other) for name, labels, other in places], axis=1)
-        return codes if user is None else codes[_first_rows(held[user])]
+        return codes if user is None else _one_row_each(codes, held[user])
 
     def _columns(self, table: Any, user: str | None) -> tuple[dict[str, Any], dict[str, str | None]]:
         """The cells of each column that is asked for, and what its type says that they are."""
@@ -161,13 +162,17 @@ def _place(known: Mapping[Label, int], cell: Any, other: int) -> int:
         return other
 
 
-def _first_rows(users: Any) -> NDArray[np.intp]:
-    """The first row of each person. None, not-a-number and what cannot be hashed are nobody."""
-    first: dict[Any, int] = {}
+def _one_row_each(codes: Codes, users: Any) -> Codes:
+    """Of each person's rows the first in the order of the categories. None, not-a-number and the like are nobody."""
+    numbers: dict[Any, int] = {}
+    owners = np.full(len(codes), -1, dtype=np.int64)
     for place, person in enumerate(users.tolist() if isinstance(users, np.ndarray) else users):
         try:
             if person is not None and bool(person == person):
-                first.setdefault(person, place)
+                owners[place] = numbers.setdefault(person, len(numbers))
         except Exception:  # as above
             continue
-    return np.fromiter(first.values(), dtype=np.intp, count=len(first))
+    order = np.lexsort((*codes.T[::-1], owners))
+    owners = owners[order]
+    first = (owners >= 0) & np.append(True, owners[1:] != owners[:-1])[: len(owners)]
+    return codes[order][first]

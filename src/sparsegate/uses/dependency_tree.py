@@ -55,7 +55,7 @@ def dependency_tree(
     table: a mapping of columns, a dataframe (pandas, Polars, PyArrow, DuckDB, ...), or a 2-D array of values.
     columns: a mapping from the names of at least two columns to their PUBLIC lists of categories.
     epsilon: the privacy loss of everything together, > 0.
-    user: the column that says whose row it is; the first row of each person counts. Or
+    user: the column that says whose row it is; one row of each person counts, the first by its categories. Or
     unit: "row", where each row is another person.
     other: a mapping from names to the category that takes all values outside of the list; else the first one does.
     thresholds: PUBLIC numbers of rows. With them the edges are chosen by a gate, which asks at the highest first; it
