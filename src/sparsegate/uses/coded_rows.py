@@ -175,4 +175,5 @@ def _one_row_each(codes: Codes, users: Any) -> Codes:
     order = np.lexsort((*codes.T[::-1], owners))
     owners = owners[order]
     first = (owners >= 0) & np.append(True, owners[1:] != owners[:-1])[: len(owners)]
-    return codes[order][first]
+    kept: Codes = codes[order][first]
+    return kept
