@@ -52,6 +52,11 @@ def test_infinity_and_what_is_beyond_the_bounds_is_at_the_bound() -> None:
     assert binned(column, bounds, 3).ravel().tolist() == [0, 0, 2, 2]
 
 
+def test_a_number_wider_than_a_float_is_at_the_bound_without_a_warning() -> None:
+    column = np.array([[np.longdouble("1e400")]])
+    assert clipped(numbers(column), public_bounds((0, 1), 1, "bounds")).ravel().tolist() == [1024]
+
+
 def test_a_clipped_number_is_never_outside_its_steps() -> None:
     low, high = 0.1, 0.1 + 1e-15
     column = np.linspace(low, high, 9)[:, None]

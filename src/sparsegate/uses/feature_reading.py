@@ -121,7 +121,8 @@ def _place(places: dict[Hashable, int], cell: Any, other: int) -> int:
 def numbers(table: NDArray[Any]) -> Floats:
     """Every cell as a float, and NaN for what is none."""
     if table.dtype.kind in "biuf":
-        return table.astype(np.float64)
+        with np.errstate(all="ignore"):  # a wider float may be beyond all of these, and a warning would tell of it
+            return table.astype(np.float64)
     return np.array([_number(cell) for cell in table.ravel().tolist()], dtype=np.float64).reshape(table.shape)
 
 

@@ -149,6 +149,19 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         self.record_ = self._record(options, selection)
         return self
 
+    def preview(self, n_features: int, *, confidence: float = 0.95) -> float | None:
+        """How far below the k-th best score the worst feature selected can be, at most, in units of the score.
+
+        It holds with probability ``confidence`` whatever the rows are, by ``select_top``'s promise, which is of whole
+        numbers; public numbers go in, nothing is drawn or charged. None where nothing bounds it.
+        """
+        features, row = exact_count(n_features, "n_features"), self._row()
+        promise = Request(**self._options(features)).promise(features)
+        if self.k >= features or promise is None:
+            return 0.0 if promise else None
+        gap = promise.within(confidence)
+        return None if gap is None else gap / (1 if row is None else row.steps)
+
     def _options(self, features: int) -> dict[str, Any]:
         """What ``select_top`` is asked, all of it checked before a cell is read."""
         row = self._row()
