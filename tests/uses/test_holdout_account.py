@@ -64,12 +64,13 @@ def test_a_restart_goes_on_with_what_is_left_and_pays_for_a_new_threshold(ledger
         free(first)
         paid(first, 3)
     with holdout(ledger) as second:
-        assert 0 < second.remaining < 5
+        assert 0 < second.remaining == first.remaining_after_restart < first.remaining == 5
         left = second.remaining
         free(second)
         paid(second, left)
         with pytest.raises(GateClosed):
             free(second)
+        assert second.remaining_after_restart == 0
     terms = first.terms
     assert spent(ledger) == terms.cost(3) + terms.cost(left) <= terms.epsilon
     assert terms.epsilon - spent(ledger) < terms.cost(1)

@@ -21,6 +21,7 @@ COMMANDS = (
     "top",
     "itemsets",
     "watch",
+    "holdout",
     "ledger",
     "serve",
     "token",

@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 
 class Workspace:
-    """A DuckDB of its own, in memory, that spills to a private folder which goes when the engine is closed."""
+    """A DuckDB of its own, in memory, with a private folder that goes with it; if ``ordered``, rows are as in files."""
 
     kind: str = ""
     """What was opened last: "Parquet", "CSV", "JSON", "FIMI", "baskets", "lines", "DuckDB" or "SQLite"."""
@@ -48,8 +48,8 @@ class Workspace:
     people: str | None = None
     """The column of what was opened last that tells people apart: that of the users, or one of keys beside it."""
 
-    def __init__(self) -> None:
-        self._stack = ExitStack()
+    def __init__(self, *, ordered: bool = False) -> None:
+        self._stack, self._ordered = ExitStack(), ordered
         self._turn = threading.Lock()
         self._stopped: BaseException | None = None
         self._paying = False
@@ -65,7 +65,7 @@ class Workspace:
         self._inbox = Inbox(Path(folder))
         settings: dict[str, Any] = {
             "temp_directory": folder,
-            "preserve_insertion_order": False,
+            "preserve_insertion_order": self._ordered,
             # A query names what is in the files, never our own variables; and no code is fetched from the network.
             "python_enable_replacements": False,
             "autoinstall_known_extensions": False,

@@ -157,6 +157,11 @@ class Holdout:
         return 0 if self._lost else self._account.cutoff - self._gate.positives
 
     @property
+    def remaining_after_restart(self) -> int:
+        """How many could be paid for if it were closed now and opened again by its name: a new threshold costs, too."""
+        return self._terms.affordable(self._account.left - self.spent)
+
+    @property
     def epsilon(self) -> Fraction:
         """The privacy loss of everything under this name, however often it is opened."""
         return self._terms.epsilon

@@ -45,6 +45,8 @@ class Account(Protocol):
 
     cutoff: int
     charge: Charge
+    left: Fraction
+    """What this name had left before the gate was charged."""
 
     def keep(self, value: float) -> None:
         """Store a paid answer before anybody sees it; raise where it must not be seen."""
@@ -56,7 +58,8 @@ def open_account(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refu
         rule = f"must be one printable line of 1 to {_LONGEST_NAME} characters"
         raise ParameterError("name", rule, name, "leave it out, or pass for instance name='leaderboard'")
     if ledger is None or not _remembers(ledger):
-        return _Plain(terms.cutoff, charge(ledger, epsilon=terms.epsilon, what=_what(name, terms, terms.cutoff)))
+        paid = charge(ledger, epsilon=terms.epsilon, what=_what(name, terms, terms.cutoff))
+        return _Plain(terms.cutoff, paid, terms.epsilon)
     return _Remembered.opened(ledger, name, terms, refund=refund)  # type: ignore[arg-type]
 
 
@@ -82,6 +85,7 @@ class _Plain:
 
     cutoff: int
     charge: Charge
+    left: Fraction
 
     def keep(self, value: float) -> None:
         self.charge.keep({"release": _KIND, "paid": value})
@@ -93,6 +97,7 @@ class _Remembered:
 
     cutoff: int
     charge: Charge
+    left: Fraction
     ledger: Ledger
     entry: Entry
 
@@ -115,7 +120,7 @@ class _Remembered:
                 f"{exact_text(terms.epsilon)} is left, and a gate with one paid answer costs "
                 f"{exact_text(terms.cost(1))}; use fresh data, or another name, which spends a new budget"
             )
-        return cls(cutoff, Charge(ledger, entry), ledger, entry)
+        return cls(cutoff, Charge(ledger, entry), left, ledger, entry)
 
     def keep(self, value: float) -> None:
         from sparsegate.ledger.rows import add_part, read_spent

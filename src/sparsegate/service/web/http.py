@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
@@ -45,7 +46,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        exception_handlers={RequestValidationError: _invalid, HTTPException: _refused},
+        exception_handlers=dict(HANDLERS),
     )
     app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
     app.state.readiness = Readiness(app.state.service)
@@ -93,3 +94,11 @@ async def _refused(request: Request, error: Exception) -> Response:
     if "Allow" in headers and (methods := methods_at(request.app.openapi(), request.url.path)):
         headers["Allow"] = ", ".join(methods)  # the framework knows those of one operation alone
     return problems.problem(sorts.get(error.status_code, problems.MALFORMED), headers=headers)
+
+
+_Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
+
+HANDLERS: Final[Mapping[int | type[Exception], _Handler]] = MappingProxyType(
+    {RequestValidationError: _invalid, HTTPException: _refused}
+)
+"""What the framework's own errors become."""

@@ -118,13 +118,13 @@ def _is_address(host: str) -> bool:
 
 
 class BodyLimit:
-    """Takes a whole body in before anybody reads it: at most 64 KiB, in a limited time, and JSON where it is posted.
+    """Takes a whole body in before anybody reads it: up to ``most`` bytes, in a limited time, JSON where it is posted.
 
     The bytes are counted as they come, because a client may send no Content-Length, or a wrong one.
     """
 
-    def __init__(self, app: ASGIApp, *, seconds: float) -> None:
-        self.app, self._seconds = app, seconds
+    def __init__(self, app: ASGIApp, *, seconds: float, most: int = BODY_BYTES) -> None:
+        self.app, self._seconds, self._most = app, seconds, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -132,7 +132,7 @@ class BodyLimit:
             return
         headers = Headers(scope=scope)
         announced = headers.get("content-length", "0")
-        if announced.isdecimal() and int(announced[:20]) > BODY_BYTES:
+        if announced.isdecimal() and int(announced[:20]) > self._most:
             raise Refused(TOO_LARGE)
         body = await self._taken_in(receive)
         if body is None:  # the client has left
@@ -160,7 +160,7 @@ class BodyLimit:
                     return None
                 chunk = message.get("body", b"")
                 size += len(chunk)
-                if size > BODY_BYTES:
+                if size > self._most:
                     raise Refused(TOO_LARGE)
                 chunks.append(chunk)
                 if not message.get("more_body", False):

@@ -1,0 +1,118 @@
+"""`sparsegate holdout score` and `serve`."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sparsegate as sg
+from sparsegate.service.web import server
+
+ASKED = ("--size", 2000, "-t", 0.1, "-c", 5, "--epsilon", 500)
+LEDGER = ("--ledger", "board.ledger")
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models on 2,000 records for training and for the holdout: one is as good on both, one is not."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(1)
+    for name, rights in (("train.csv", (0.9, 1.0)), ("held.csv", (0.9, 0.7))):
+        rows = []
+        for _ in range(2000):
+            label = rng.randrange(3)
+            rows.append(",".join(map(str, [label, *(label if rng.random() < p else label + 3 for p in rights)])))
+        Path(name).write_text("y,steady,lucky\n" + "\n".join(rows) + "\n")
+
+
+@pytest.mark.usefixtures("files")
+def test_models_are_scored_from_predictions_and_the_budget_lives_in_the_ledger(command: Any) -> None:
+    made = (*LEDGER, "--budget", 500, "--dataset", "labels")
+    code, out, err = command("holdout", "score", "train.csv", "held.csv", "--label", "y", *ASKED, *made)
+    assert (code, err) == (0, "")
+    steady, lucky, summary = out.splitlines()
+    assert steady.split()[-2:] == ["free", "steady"]
+    assert lucky.split()[-2:] == ["paid", "lucky"]
+    assert float(lucky.split()[0]) == pytest.approx(0.7, abs=0.04)
+    assert summary.endswith("in the ledger of 'labels'; another call can pay for 3 answers")
+    code, out, _ = command("holdout", "score", "train.csv", "held.csv", "--label", "y", *ASKED, *LEDGER, "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [(line["model"], line["paid"], line["remaining"]) for line in lines] == [
+        ("steady", False, 3),
+        ("lucky", True, 2),
+    ]
+    with sg.Ledger("board.ledger") as ledger:
+        assert ledger.total_spent().epsilon < 500
+
+
+@pytest.mark.usefixtures("files")
+def test_values_of_records_are_numbers_in_a_range_and_what_is_none_is_the_least(command: Any) -> None:
+    Path("a.csv").write_text("loss\n" + "2\n" * 100)
+    Path("b.csv").write_text("loss\n" + "-2\n" * 50 + "x\n" * 25 + "9\n" * 25)
+    asked = ("--size", 100, "-t", 0.5, "-c", 5, "--epsilon", 5000, "--low", -2, "--high", 2)
+    code, out, _ = command("holdout", "score", "a.csv", "b.csv", *asked)
+    assert code == 0
+    assert float(out.split()[0]) == pytest.approx(-1, abs=0.05)
+    assert out.endswith("not recorded\n")
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--label", "z"), "the table has no column 'z'"),
+        (("--models", "steady,lukcy"), "did you mean 'lucky'"),
+        (("--label", "y", "--models", "y"), "--models must name a column to score"),
+        (("-t", 2), "--threshold must be a positive number below the width"),
+        (("--low", 1), "--low and high must be finite numbers"),
+        (("--dataset", "labels"), "--dataset needs a ledger"),
+        ((*LEDGER, "--budget", 1), "--dataset must be given for a new ledger"),
+        (LEDGER, "board.ledger does not exist"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_spends_nothing(command: Any, options: Any, said: str) -> None:
+    code, out, err = command("holdout", "score", "train.csv", "held.csv", *ASKED, *options)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert not Path("board.ledger").exists()
+
+
+@pytest.mark.usefixtures("files")
+def test_a_used_up_holdout_ends_the_command_after_what_was_said(command: Any) -> None:
+    asked = ("--size", 2000, "-t", 0.1, "-c", 1, "--epsilon", 500, "--models", "lucky,steady")
+    code, out, err = command("holdout", "score", "train.csv", "held.csv", "--label", "y", *asked)
+    assert code == 2
+    assert out.split()[-2:] == ["paid", "lucky"]
+    assert "all 1 answers are paid for" in err
+
+
+@pytest.mark.usefixtures("files")
+def test_a_server_has_the_labels_in_their_order_and_goes_on_where_it_was(
+    command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.support.asgi_calls import calling
+
+    from sparsegate.service.tokens import Tokens
+
+    labels = [line.split(",")[0] for line in Path("held.csv").read_text().splitlines()[1:]]
+    scores: list[Any] = []
+
+    def run(app: Any, listening: Any, **_: Any) -> None:
+        with sg.Ledger("board.ledger") as ledger:
+            token = Tokens(ledger).add(f"team {len(scores)}", "analyst")
+        body = {"predictions": labels[:1900] + ["?"] * 100, "training_score": 0.5 + len(scores) / 100}
+        with calling(app) as send:
+            scores.append(send("POST", "/v1/scores", token, json=body).json())
+
+    monkeypatch.setattr(server, "run", run)
+    asked = ("--label", "y", "-t", 0.1, "-c", 5, "--epsilon", 500, "--port", 0, *LEDGER)
+    code, out, _ = command("holdout", "serve", "held.csv", *asked, "--budget", 500, "--dataset", "labels")
+    assert code == 0
+    assert out.splitlines()[0] == "labels  2000 records; 5 answers can be paid for"
+    assert command("holdout", "serve", "held.csv", *asked)[1].startswith("labels  2000 records; 4 answers")
+    assert [(score["paid"], score["remaining"]) for score in scores] == [(True, 4), (True, 3)]
+    assert scores[0]["value"] == pytest.approx(0.95, abs=0.01)
