@@ -18,7 +18,7 @@ import sparsegate as sg
 from sparsegate.uses.feature_comparison import WAYS, choose_many, compare_choices
 
 SCORES = [30, 24, 22, 20, 4]
-ALL: dict[str, Any] = {"k": 2, "epsilon": 0.5, "sensitivity": 1, "monotonic": True, "runs": 2000}
+ALL: dict[str, Any] = {"k": 2, "epsilon": 0.5, "sensitivity": 1, "monotonic": True, "runs": 1200}
 
 
 @pytest.mark.parametrize(("way", "true"), [("best", math.inf), ("stoddard-2014", math.inf), ("chance", 0.0)])
@@ -74,7 +74,7 @@ def test_the_flawed_gate_says_what_its_threshold_noise_alone_decides() -> None:
 
 
 def test_a_seed_gives_the_same_rows_again_and_recall_grows_with_epsilon() -> None:
-    options: dict[str, Any] = {"k": 2, "epsilons": [0.01, 10], "sensitivity": 1, "monotonic": True, "runs": 60}
+    options: dict[str, Any] = {"k": 2, "epsilons": [0.01, 10], "sensitivity": 1, "monotonic": True, "runs": 25}
     rows = compare_choices(SCORES, **options)
     assert rows == compare_choices(SCORES, **options)
     assert {row.way for row in rows} == set(WAYS)
