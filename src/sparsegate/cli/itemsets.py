@@ -69,7 +69,7 @@ def itemsets(
     method: Annotated[
         str, typer.Option(help="whole, items-first or levels; auto: the first that can be counted.")
     ] = "auto",
-    pool: Annotated[int | None, typer.Option(help="How many items are selected first; half of --count.")] = None,
+    pool: Annotated[int | None, typer.Option(help="How many items are selected first; 4 times the root of -c.")] = None,
     selection: Annotated[str, typer.Option(help="How a level selects: subset, one-shot or exponential.")] = "auto",
     where: Annotated[
         str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")

@@ -73,7 +73,8 @@ def frequent_itemsets(
     delta: for "observed" alone.
     method: "whole", "items-first" or "levels", see ``uses.levels``; "auto" takes the first of them whose candidates can
         be counted, from public numbers.
-    pool: how many items are selected first: half of ``count``, and at least 10, or ``count`` for "levels".
+    pool: how many items are selected first: four times the root of ``count`` (five without single items), or ``count``
+        for "levels".
     selection: how each level selects: "auto", which is "subset"; "one-shot" or "exponential".
     answers_epsilon: eps3 > 0 adds noisy supports, with error bars.
     ledger: an open ``sparsegate.Ledger``: charged once, when items are counted and nothing is drawn yet.

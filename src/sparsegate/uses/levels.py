@@ -50,6 +50,12 @@ MOST_COUNT, MOST_SIZE = 5_000, 20
 LEAST_POOL, MOST_POOL = 10, 700
 """Items that are selected first, unless told otherwise; that many have fewer than MOST_SETS pairs."""
 
+POOL_ROOTS: Final = {True: 4, False: 5}
+"""For items-first the pool is this many times the root of ``count``, where single items are asked for, and not.
+
+Half of ``count`` and five of its roots do worse on some data at hand, as many items as sets everywhere.
+"""
+
 First: TypeAlias = Callable[[int, Fraction], Sequence[Any]]
 """Selects so many items at this epsilon, and names them in an order of their labels."""
 
@@ -120,7 +126,8 @@ class SetQuestion:
         """
         if self.pool is not None:
             return self.pool
-        pool = min(MOST_POOL, self.count if method == LEVELS else max(LEAST_POOL, -(-self.count // 2)))
+        roots = max(LEAST_POOL, math.ceil(POOL_ROOTS[self.smallest == 1] * math.sqrt(self.count)))
+        pool = min(MOST_POOL, self.count if method == LEVELS else roots)
         while number_of_sets(pool, self.smallest, self.size) < self.count:
             pool += 1
         return pool
