@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +68,18 @@ def test_the_second_coupling_holds_on_a_laplace_gate_and_adds_nothing() -> None:
             here, there = pair
             found += [worst_outcome(here, there).loss, worst_outcome(there, here).loss]
         assert 0.9 * moved / 2 <= max(found) <= moved / 2 + 1e-9
+
+
+def test_the_margins_on_the_page_are_those_of_the_gates() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| (\d+) \| ([\d.]+), up to w = (\d+) \|", page, re.MULTILINE)
+    assert len(rows) == 6
+    for cutoff, margin, _, margin_all, crossing in rows:
+        given = {"threshold": 1, "cutoff": int(cutoff), "epsilon": 0.01, "most_windows": 288}
+        gate = plan_alert(**given, method="gate")
+        assert (round(gate.gate_margin / 100, 1), round(gate.margin_all / 100, 1)) == (float(margin), float(margin_all))
+        chosen = [plan_alert(**given, windows_per_user=int(crossing) + more).method for more in (0, 1)]
+        assert chosen == ["counts", "gate"]
 
 
 @pytest.mark.parametrize(("cutoff", "crossing"), [(1, 2), (5, 5), (10, 9), (25, 19), (50, 36), (100, 69)])
