@@ -46,7 +46,7 @@ def log() -> Iterator[tuple[int, str, int]]:
 
 def watched(rows: list[tuple[int, str, int]], *, seed: int, **options: Any) -> dict[str, Any]:
     """Both alerts over the day: their answers, and what they cost."""
-    noise = {"source": sg.Seeded(seed), "not_private": True}
+    noise: dict[str, Any] = {"source": sg.Seeded(seed), "not_private": True}
     alerts = {
         "errors": sg.Alert(threshold=ERRORS, cutoff=CUTOFF, epsilon=EPSILON, windows=DAY, **options, **noise),
         "visitors": sg.Alert(
@@ -120,7 +120,7 @@ def measure(days: int = 40) -> None:
         for options in ways.values():
             wrong = 0
             for day in range(days):
-                noise = {"source": sg.Seeded(day), "not_private": True}
+                noise: dict[str, Any] = {"source": sg.Seeded(day), "not_private": True}
                 options |= {"threshold": ERRORS, "cutoff": CUTOFF, "most_windows": WINDOWS}
                 alert = sg.Alert(epsilon=epsilon, **options, **noise)
                 for window, count in enumerate(counts):
