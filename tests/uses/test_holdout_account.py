@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.processes import in_forked_child
 
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, GateClosed, LedgerError, ParameterError
@@ -91,6 +92,24 @@ def test_a_crash_costs_one_answer_more_than_was_seen_and_never_less(ledger: sg.L
     assert [part["paid"] for part in ledger.release(2).gave[1:]] == pytest.approx([0.8, 0.8], abs=0.01)
 
 
+def test_a_process_that_is_gone_leaves_what_it_was_paid_on_disk(tmp_path: Path) -> None:
+    place = tmp_path / "labels.ledger"
+    sg.Ledger.create(place, dataset="labels", budget=EPSILON).close()
+
+    def work() -> Fraction:  # the child ends without a close, as when it is killed
+        made = holdout(sg.Ledger(place))
+        free(made)
+        paid(made, 4)
+        return made.spent
+
+    said = in_forked_child(work)
+    with sg.Ledger(place) as ledger, holdout(ledger) as again:
+        assert again.remaining == again.terms.affordable(again.epsilon - again.terms.cost(5)) > 0
+    assert said == again.terms.cost(4)
+    with sg.Ledger(place) as ledger:
+        assert said < spent(ledger) == again.terms.cost(5)
+
+
 def test_crash_after_crash_the_sum_stays_within_epsilon_and_every_loss_is_covered(ledger: sg.Ledger) -> None:
     real = Fraction(0)
     for opened in range(20):
@@ -146,6 +165,18 @@ def test_holdouts_of_other_names_are_accounts_of_their_own(ledger: sg.Ledger) ->
     assert spent(ledger) == first.epsilon + second.epsilon
     with pytest.raises(BudgetExceeded):
         holdout(ledger, epsilon=400, name="more")
+
+
+def test_it_is_known_after_a_crash_who_got_the_paid_answers(ledger: sg.Ledger) -> None:
+    for opened in range(2):
+        made = holdout(ledger)
+        assert made.paid_by == ({"ants": 2, "bees": 1} if opened else {})
+        for team in ("ants", "bees", "ants") * (1 - opened):
+            made.score(1, RIGHT, by=team)
+        made.score(0.8, RIGHT, by="bees")
+    plain = holdout(None)
+    plain.score(1, RIGHT, by="ants")
+    assert plain.paid_by == {"ants": 1}
 
 
 @pytest.mark.parametrize("other", [{"cutoff": 9}, {"threshold": 0.06}, {"size": 999}, {"epsilon": 999}, {"high": 2}])

@@ -11,7 +11,7 @@ from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Source
-from sparsegate.uses.holdout_account import open_account
+from sparsegate.uses.holdout_account import check_name, open_account
 from sparsegate.uses.holdout_score import HoldoutScore
 from sparsegate.uses.holdout_terms import HoldoutTerms
 
@@ -101,12 +101,15 @@ class Holdout:
             ledger=Prepaid(self._account.charge),
         )
 
-    def score(self, train_values: Any, holdout_values: Any) -> HoldoutScore:
+    def score(self, train_values: Any, holdout_values: Any, *, by: str | None = None) -> HoldoutScore:
         """The score of one model, by its values on the training records and on those of the holdout.
 
         ``train_values``: an array, one value for each record, or their mean as one number; public. ``holdout_values``:
-        an array, one value for each record of the holdout, each a function of that record and the model alone.
+        an array, one value for each record of the holdout, each a function of that record and the model alone. ``by``:
+        who asks, a public name that is stored with the answer if it is paid for.
         """
+        if by is not None:
+            check_name(by, "by")
         mean = self._terms.mean(train_values)
         total = self._terms.total(holdout_values)
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
@@ -118,14 +121,14 @@ class Holdout:
             if outcome.estimate is None:
                 return self._scored(mean, paid=False)
             value = self._terms.value(outcome.estimate)
-            self._keep(value)
+            self._keep(value, by)
             return self._scored(value, paid=True)
 
-    def _keep(self, value: float) -> None:
+    def _keep(self, value: float, by: str | None) -> None:
         """Store a paid answer, or nobody sees it: it counts as given, and this object says nothing more."""
         kept = False
         try:
-            self._account.keep(value)
+            self._account.keep(value, by)
             kept = True
         finally:
             if not kept:
@@ -155,6 +158,11 @@ class Holdout:
     def remaining(self) -> int:
         """How many answers can still be paid for here."""
         return 0 if self._lost else self._account.cutoff - self._gate.positives
+
+    @property
+    def paid_by(self) -> dict[str, int]:
+        """How many paid answers went to each who asked by name, under this name of the holdout, restarts and all."""
+        return dict(self._account.paid_by)
 
     @property
     def remaining_after_restart(self) -> int:

@@ -21,6 +21,7 @@ everything, but what a name was paid between the backup and the restore is count
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
@@ -47,20 +48,27 @@ class Account(Protocol):
     charge: Charge
     left: Fraction
     """What this name had left before the gate was charged."""
+    paid_by: Counter[str]
+    """How many paid answers each has got who gave a name, under this name of the holdout, restarts and all."""
 
-    def keep(self, value: float) -> None:
+    def keep(self, value: float, by: str | None) -> None:
         """Store a paid answer before anybody sees it; raise where it must not be seen."""
 
 
 def open_account(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund: bool) -> Account:
     """Charge a gate: for what is left under this name where the ledger can be read, else for everything."""
-    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()):
-        rule = f"must be one printable line of 1 to {_LONGEST_NAME} characters"
-        raise ParameterError("name", rule, name, "leave it out, or pass for instance name='leaderboard'")
+    check_name(name, "name")
     if ledger is None or not _remembers(ledger):
         paid = charge(ledger, epsilon=terms.epsilon, what=_what(name, terms, terms.cutoff))
-        return _Plain(terms.cutoff, paid, terms.epsilon)
+        return _Plain(terms.cutoff, paid, terms.epsilon, Counter())
     return _Remembered.opened(ledger, name, terms, refund=refund)  # type: ignore[arg-type]
+
+
+def check_name(name: object, parameter: str) -> None:
+    """Refuse what is no name for the record."""
+    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()):
+        rule = f"must be one printable line of 1 to {_LONGEST_NAME} characters"
+        raise ParameterError(parameter, rule, name, f"leave it out, or pass for instance {parameter}='leaderboard'")
 
 
 def _remembers(ledger: object) -> bool:
@@ -86,9 +94,11 @@ class _Plain:
     cutoff: int
     charge: Charge
     left: Fraction
+    paid_by: Counter[str]
 
-    def keep(self, value: float) -> None:
-        self.charge.keep({"release": _KIND, "paid": value})
+    def keep(self, value: float, by: str | None) -> None:
+        self.charge.keep({"release": _KIND, **_part(value, by)})
+        self.paid_by.update([] if by is None else [by])
 
 
 @dataclass
@@ -98,6 +108,7 @@ class _Remembered:
     cutoff: int
     charge: Charge
     left: Fraction
+    paid_by: Counter[str]
     ledger: Ledger
     entry: Entry
 
@@ -107,7 +118,8 @@ class _Remembered:
         from sparsegate.ledger.rows import add_part
 
         with ledger.database.writing() as connection:
-            left = terms.epsilon - _counted(ledger, connection, name, terms)
+            counted, paid_by = _counted(ledger, connection, name, terms)
+            left = terms.epsilon - counted
             cutoff = terms.affordable(left)
             if cutoff:
                 amount = Amount(epsilon=terms.cost(cutoff))
@@ -120,17 +132,24 @@ class _Remembered:
                 f"{exact_text(terms.epsilon)} is left, and a gate with one paid answer costs "
                 f"{exact_text(terms.cost(1))}; use fresh data, or another name, which spends a new budget"
             )
-        return cls(cutoff, Charge(ledger, entry), left, ledger, entry)
+        return cls(cutoff, Charge(ledger, entry), left, paid_by, ledger, entry)
 
-    def keep(self, value: float) -> None:
+    def keep(self, value: float, by: str | None) -> None:
         from sparsegate.ledger.rows import add_part, read_spent
 
+        kept = False
         with self.ledger.database.writing() as connection:
             over = _statement(self.ledger, connection).refund_of(self.entry.number) is not None
             if not over and read_spent(self.ledger.database, connection, self.entry.number) == self.entry:
-                add_part(connection, self.entry.number, {"paid": value})
-                return
-        raise GateClosed("this holdout goes on in another process, which has its budget now; go on there")
+                add_part(connection, self.entry.number, _part(value, by))
+                kept = True
+        if not kept:
+            raise GateClosed("this holdout goes on in another process, which has its budget now; go on there")
+        self.paid_by.update([] if by is None else [by])
+
+
+def _part(value: float, by: str | None) -> dict[str, Any]:
+    return {"paid": value} | ({} if by is None else {"by": by})
 
 
 def _statement(ledger: Ledger, connection: Connection) -> Statement:
@@ -139,23 +158,24 @@ def _statement(ledger: Ledger, connection: Connection) -> Statement:
     return read_statement(ledger.database, connection, ledger.dataset)
 
 
-def _counted(ledger: Ledger, connection: Connection, name: str, terms: HoldoutTerms) -> Fraction:
-    """What the gates of this name count for, after those that closed nobody have given back what they can."""
+def _counted(ledger: Ledger, connection: Connection, name: str, terms: HoldoutTerms) -> tuple[Fraction, Counter[str]]:
+    """What the gates of this name count for, after those that nobody closed gave back what they can; and to whom."""
     from sparsegate.ledger.rows import read_parts
 
-    statement, counted = _statement(ledger, connection), Fraction(0)
+    statement, counted, paid_by = _statement(ledger, connection), Fraction(0), Counter[str]()
     begins = f"{_KIND} {name!r}: "
     for entry in statement.entries:
         if not (entry.kind.spends and entry.what.startswith(begins)):
             continue
         start, *paid = list(read_parts(ledger.database, connection, entry.number).values()) or [{}]
         _check_terms(name, start, terms)
+        paid_by.update(part["by"] for part in paid if "by" in part)
         back = statement.refund_of(entry.number)
         if back is None and start["refund"] and not statement.restored_after(entry.number):
             rest = entry.amount.epsilon - terms.cost(min(len(paid) + 1, start["cutoff"]))
             back = ledger.refund(connection, entry.number, rest)
         counted += entry.amount.epsilon - (back.amount.epsilon if back is not None else 0)
-    return counted
+    return counted, paid_by
 
 
 def _check_terms(name: str, start: dict[str, Any], terms: HoldoutTerms) -> None:

@@ -24,7 +24,9 @@ class Board:
 
     def __init__(self, ledger: sg.Ledger) -> None:
         self.ledger, tokens = ledger, Tokens(ledger)
-        self.teams = {team: tokens.add(team, "analyst") for team in ("ants", "bees")}
+        self.teams = {
+            team: tokens.add(team, "analyst", most_above=most) for team, most in (("ants", None), ("bees", 1))
+        }
         self.holdout = sg.Holdout(**TERMS, ledger=ledger)
         self.app = leaderboard_app(Leaderboard(self.holdout, HiddenLabels(LABELS)), tokens, hosts=[])
         self.send: Any = None
@@ -75,21 +77,27 @@ def test_when_the_answers_are_used_up_it_says_so_and_after_a_restart_too(board: 
         sg.Holdout(**TERMS, ledger=board.ledger)
 
 
-@pytest.mark.parametrize(
-    ("body", "parameter"),
-    [
+def test_a_token_with_a_quota_gets_so_many_paid_scores_and_then_only_what_is_known(board: Board) -> None:
+    assert board.post(guess(0.97), "bees").json()["paid"]
+    refused = board.post(guess(0.8), "bees")
+    assert (refused.status_code, refused.json()["type"]) == (403, "quota-exceeded")
+    assert board.post(guess(0.97), "bees").json()["paid"]
+    assert board.holdout.remaining == 2
+    assert board.post(guess(0.8)).status_code == 200
+
+
+def test_what_does_not_fit_is_refused_and_costs_nothing(board: Board) -> None:
+    for body, parameter in (
         (guess(0.8, GOOD[:-1]), "predictions"),
         (guess(0.8, [*GOOD[:-1], {"a": 1}]), "predictions"),
         (guess(0.8, "cat"), "predictions"),
         (guess(1.2), "training_score"),
         ({"predictions": GOOD}, "training_score"),
         ({**guess(0.8), "labels": 1}, "labels"),
-    ],
-)
-def test_what_does_not_fit_is_refused_and_costs_nothing(board: Board, body: Any, parameter: str) -> None:
-    refused = board.post(body)
-    assert (refused.status_code, refused.json()["parameter"]) == (422, parameter)
-    assert "dog" not in refused.text
+    ):
+        refused = board.post(body)
+        assert (refused.status_code, refused.json()["parameter"]) == (422, parameter)
+        assert "dog" not in refused.text
     assert board.holdout.spent == 0
 
 

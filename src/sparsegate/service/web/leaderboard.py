@@ -17,7 +17,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Collection
-from functools import partial
 from typing import Annotated, Any, Final
 
 import anyio
@@ -26,6 +25,7 @@ from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparsegate.display.plain import exact_text
+from sparsegate.errors import QuotaExceeded
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web.admission import Anybody, Authentication, Limits
 from sparsegate.service.web.http import HANDLERS
@@ -60,14 +60,24 @@ class Leaderboard:
         self._given: dict[bytes, HoldoutScore] = {}
         self._best: dict[str, HoldoutScore] = {}
 
-    def submit(self, team: str, predictions: list[Any], training_score: float) -> HoldoutScore:
-        """The score of a submission; one that was answered before gets the same answer."""
+    def submit(
+        self, team: str, predictions: list[Any], training_score: float, *, most: int | None = None
+    ) -> HoldoutScore:
+        """The score of a submission; one that was answered before gets the same answer.
+
+        A team that has got its ``most`` paid scores is refused: whether the next would be paid for nobody knows before.
+        """
         right = self._labels.agreement(predictions)
         posted = hashlib.sha256(json.dumps([training_score, predictions]).encode()).digest()
         with self._turn:
             score = self._given.get(posted)
             if score is None:
-                score = self.holdout.score(training_score, right)
+                if most is not None and self.holdout.paid_by.get(team, 0) >= most:
+                    raise QuotaExceeded(
+                        f"this token may be given {most} paid scores in all, and has them; nothing was spent; send "
+                        "again what was answered before, or ask for another token"
+                    )
+                score = self.holdout.score(training_score, right, by=team)
                 if len(self._given) < _MOST_REMEMBERED:
                     self._given[posted] = score
             if team not in self._best or score.value > self._best[team].value:
@@ -96,8 +106,13 @@ class Leaderboard:
 async def score(request: Request, token: Anybody, submission: Submission) -> dict[str, Any]:
     """Score predictions against the labels that nobody sees."""
     state = request.app.state
-    submit = partial(state.board.submit, token.name, submission.predictions, submission.training_score)
-    scored: HoldoutScore = await anyio.to_thread.run_sync(submit, limiter=state.scoring)
+
+    def submit() -> HoldoutScore:
+        most = next((one.most_above for one in state.tokens.list() if one.number == token.number), None)
+        board: Leaderboard = state.board
+        return board.submit(token.name, submission.predictions, submission.training_score, most=most)
+
+    scored = await anyio.to_thread.run_sync(submit, limiter=state.scoring)
     return scored.to_dict()
 
 
@@ -127,7 +142,7 @@ def leaderboard_app(
         redirect_slashes=False,
         exception_handlers=dict(HANDLERS),
     )
-    app.state.board, app.state.scoring = board, anyio.CapacityLimiter(2)
+    app.state.board, app.state.tokens, app.state.scoring = board, tokens, anyio.CapacityLimiter(2)
     app.include_router(router)
     # The last one added is the outermost.
     most = BODY_BYTES + _BYTES_A_RECORD * board.holdout.terms.size
