@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from sparsegate.service.fair_lines import FairPlaces, Lines
@@ -80,7 +82,7 @@ def test_room_is_made_by_the_last_of_the_longest_line():
 
 def test_places_are_handed_out_round_robin_and_never_more_than_there_are():
     places, order, inside, most, guard = FairPlaces(2), [], 0, 0, threading.Lock()
-    go = threading.Event()
+    leave = threading.Semaphore(0)
 
     def work(sender: str) -> None:
         nonlocal inside, most
@@ -89,23 +91,23 @@ def test_places_are_handed_out_round_robin_and_never_more_than_there_are():
                 order.append(sender)
                 inside += 1
                 most = max(most, inside)
-            assert go.wait(20)
+            assert leave.acquire(timeout=60)
             with guard:
                 inside -= 1
 
-    def stand(pool: ThreadPoolExecutor, sender: str, waiting: int) -> None:
-        pool.submit(work, sender)
-        while places.waiting < waiting and len(order) < 2:
-            pass
-        while places.waiting != waiting:
-            pass
+    def until(reached: Callable[[], bool]) -> None:
+        while not reached():
+            time.sleep(0.001)
 
     with ThreadPoolExecutor(9) as pool:
         for number, sender in enumerate("aaaaaab"):
-            stand(pool, sender, max(0, number - 1))
-        go.set()
+            pool.submit(work, sender)
+            until(lambda number=number: len(order) + places.waiting == number + 1)
+        for left in range(1, 8):  # one at a time: whoever is called next has come in before another leaves
+            leave.release()
+            until(lambda left=left: len(order) == min(7, 2 + left))
     assert most == 2
-    assert order.index("b") <= 4, "behind the two inside, and at most one more for each place"
+    assert order.index("b") == 2, "behind the two inside"
     assert places.waiting == 0
 
 

@@ -6,14 +6,23 @@ import ctypes
 import os
 import pickle
 import signal
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 
 def fork_behind_pythons_back() -> int:
-    """Fork as a C library would: no handler of Python's runs in the child."""
-    return int(ctypes.CDLL(None).fork())
+    """Fork as a C library would: no handler of Python's runs in the child.
+
+    The interpreter's lock is kept meanwhile, and no other thread asks for it: a child in which a thread that is not
+    there holds the lock, or is waited for, would stand still for ever.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    child = int(ctypes.PyDLL(None).fork())
+    sys.setswitchinterval(before)
+    return child
 
 
 def in_forked_child(work: Callable[[], Any], fork: Callable[[], int] = os.fork, seconds: int = 60) -> Any:
