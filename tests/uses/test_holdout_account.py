@@ -124,7 +124,9 @@ def test_crash_after_crash_the_sum_stays_within_epsilon_and_every_loss_is_covere
     assert real <= spent(ledger) <= made.epsilon
 
 
-def test_another_process_that_still_runs_may_say_free_answers_and_is_refused_a_paid_one(ledger: sg.Ledger) -> None:
+@pytest.mark.parametrize("place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)], indirect=True)
+def test_another_process_that_still_runs_may_say_free_answers_and_is_refused_a_paid_one(place: str) -> None:
+    ledger = sg.Ledger.create(place, dataset="labels", budget=EPSILON)
     older = holdout(ledger)
     paid(older)
     newer = holdout(ledger)
@@ -138,6 +140,8 @@ def test_another_process_that_still_runs_may_say_free_answers_and_is_refused_a_p
     assert older.spent == older.terms.cost(2), "the refusal told an ABOVE, and that was counted"
     assert spent(ledger) == charged == older.terms.cost(2) + newer.terms.cost(newer.remaining)
     paid(newer)
+    newer.close()
+    ledger.close()
 
 
 def test_a_paid_answer_that_cannot_be_stored_is_not_seen_and_counts(
