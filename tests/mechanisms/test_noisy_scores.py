@@ -182,6 +182,7 @@ def test_floats_are_estimated_on_their_lattice() -> None:
     assert (chosen.estimates[0] * 2048) % 1 == 0
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("scores", [[0] * 400, list(range(400)), [100] * 10 + [0] * 390])
 def test_error_bars_hold_for_what_was_selected_however_scores_lie(scores: list[int]) -> None:
     """The share within the bar, of 400 selections of ten; a bar for fresh noise misses most of them on equal scores."""

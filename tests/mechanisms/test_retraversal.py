@@ -76,7 +76,7 @@ def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkey
     assert law_p(observed(Scores.of(SCORES), plan, seed=3), law_of(plan)) > FALSE_ALARM
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(("rho_scale", "nu_scale"), [(5, 1), (1, 5)])
 @pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(1), Fraction(6, 5)])
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale, off) -> None:

@@ -49,14 +49,14 @@ def _two_sample_p(one: Counter[Any], other: Counter[Any]) -> float:
     return float(stats.chi2_contingency(np.array(columns).T).pvalue)
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("row", sg.VARIANTS.values(), ids=sg.VARIANTS.keys())
 def test_the_batch_runner_has_the_law_of_the_streaming_runner(row: Variant) -> None:
     """Two-sample chi-square over whole transcripts, fixed seeds, rate 1e-6."""
     assert _two_sample_p(_streamed(row, 4_000), _batched(row, 40_000)) > FALSE_ALARM
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(8)
 @pytest.mark.parametrize("row", sg.VARIANTS.values(), ids=sg.VARIANTS.keys())
 def test_the_two_sample_test_rejects_noise_that_is_20_percent_off(row: Variant) -> None:
     """The twin: 20 % less noise than the row's is told apart at rate 1e-6 (at a larger size)."""

@@ -144,6 +144,7 @@ def test_laplace_noise_costs_what_one_person_touches_or_what_is_selected(
     assert 0.97 * rates <= worst.loss * LAPLACE.scale <= rates + 1e-9
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_exponential_noise_and_peeling_cost_the_same_however_few_scores_move(count: int) -> None:
     laws = ordered(EXPONENTIAL, count), lambda s: peeled(s, count, 1 / 1.5), lambda s: one_shot(s, count, 1 / 1.5)

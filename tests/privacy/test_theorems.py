@@ -81,7 +81,7 @@ def selecting(rule: str, factor: str) -> Subject:
     return replace(Subject(), **{rule: lambda **given: own(**given) * Fraction(factor)})  # type: ignore[arg-type]
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("key", KEYS)
 def test_every_check_gives_its_documented_verdict_and_the_line_that_the_documents_quote(key: str) -> None:
     found = CLAIMS[key].check()
@@ -291,7 +291,7 @@ TEETH: dict[str, tuple[str, Callable[[], Subject], ClaimVerdict]] = {
 }
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("tampered", TEETH)
 def test_a_check_notices_what_was_tampered_with(tampered: str) -> None:
     key, subject, expected = TEETH[tampered]
