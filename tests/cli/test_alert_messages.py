@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -115,7 +116,7 @@ def test_a_hook_goes_over_https_or_stays_on_this_machine(url: str) -> None:
 
 
 def test_numbers_are_served_on_this_machine_and_nothing_else_is() -> None:
-    metrics = AlertMetrics("0")
+    metrics = AlertMetrics("0", say=print)
     metrics.show("errors", {"windows_answered": 3, "closed": 0.0})
     place = f"http://127.0.0.1:{metrics.port}"
     with urlopen(f"{place}/metrics") as answer:
@@ -126,5 +127,15 @@ def test_numbers_are_served_on_this_machine_and_nothing_else_is() -> None:
     with pytest.raises(HTTPError, match="404"):
         urlopen(f"{place}/else")
     with pytest.raises(ParameterError, match="metrics must be a port that is free"):
-        AlertMetrics(str(metrics.port))
+        AlertMetrics(str(metrics.port), say=print)
     metrics.close()
+
+
+def test_numbers_that_cannot_be_written_stop_nothing(tmp_path: Path) -> None:
+    said: list[str] = []
+    folder = tmp_path / "numbers"
+    folder.mkdir()
+    metrics = AlertMetrics(str(folder / "x.prom"), say=said.append)
+    folder.rmdir()
+    metrics.show("errors", {"closed": 0.0})
+    assert said == ["the metrics cannot be written: No such file or directory"]

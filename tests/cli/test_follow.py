@@ -186,7 +186,7 @@ def test_numbers_for_prometheus_are_released_or_public(command) -> None:
     assert "log" not in text
 
 
-def test_a_file_that_became_shorter_is_read_anew_or_refused(command, monkeypatch, log: Path) -> None:
+def test_a_file_that_is_cut_short_is_read_anew_or_refused(command, monkeypatch, log: Path) -> None:
     log.write_text(rows(0))
     Clock(
         monkeypatch,
@@ -198,7 +198,7 @@ def test_a_file_that_became_shorter_is_read_anew_or_refused(command, monkeypatch
     log.write_text(rows(0))
     Clock(monkeypatch, DAY + "00:00", lambda: log.write_text(rows()))
     code, _, err = command("watch", "--follow", "log.csv", *ASK, "--windows-per-user", "1")
-    assert (code, "became shorter" in err, "--windows-per-user" in err) == (2, True, True)
+    assert (code, "was cut short or replaced" in err, "--windows-per-user" in err) == (2, True, True)
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,26 @@ def test_standard_input_cannot_be_asked_again(command) -> None:
     assert "--time is for a stream" in command("watch", "log.csv", "--where", "true", *ASK[4:], "--time", "at")[2]
 
 
-def test_a_source_that_fails_says_so_and_gives_back_the_rest(command, monkeypatch) -> None:
-    Clock(monkeypatch, DAY + "00:00", lambda: Path("log.csv").unlink())
+def test_a_log_that_is_rotated_is_read_to_its_end_and_then_the_new_one(command, monkeypatch, log: Path) -> None:
+    log.write_text(rows())
+
+    def rotate() -> None:
+        appended(rows(0, cells=""))()
+        log.rename("log.1")
+
+    Clock(monkeypatch, DAY + "00:00", rotate, lambda: log.write_text(rows(1, 2, 3) * 2))
+    assert fired(command("watch", "--follow", "log.csv", *ASK)[1]) == [True, True]
+
+
+def test_a_source_that_fails_says_so_and_gives_back_the_rest(command, monkeypatch, log: Path) -> None:
+    def replace() -> None:
+        log.unlink()
+        log.write_text("other,columns\n1,2\n")
+
+    Clock(monkeypatch, DAY + "00:00", replace)
     code, _, err = command("watch", "--follow", "log.csv", *ASK, *PAID)
-    assert (code, "log.csv cannot be read" in err) == (2, True)
+    assert (code, "no column 'who' in the header line" in err, "is paid for" in err) == (2, True, True)
     with Ledger("log.ledger") as ledger:
         assert ledger.total_spent().epsilon == 0
+    Path("array.json").write_text("[\n{}\n]\n")
+    assert "follow JSON lines" in command("watch", "--follow", "array.json", *ASK)[2]

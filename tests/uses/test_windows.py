@@ -23,6 +23,8 @@ WINDOWS = TimeWindows(width="1h", start=START)
         ("2026-03-01 09:07:12", 1772356032),
         ("2026-03-01T10:07:12+01:00", 1772356032),
         ("1772356032", 1772356032),
+        ("01/Mar/2026:10:07:12 +0100", 1772356032),
+        ("[01/Mar/2026:09:07:12]", 1772356032),
         (" 1772356032.25 ", 1772356032.25),
         (1772356032.25, 1772356032.25),
         (Decimal("0.000001"), 0.000001),
@@ -42,7 +44,23 @@ class Broken(datetime):
 
 
 @pytest.mark.parametrize(
-    "cell", ["", "soon", "1e9", "9" * 30, None, True, float("nan"), float("inf"), 10**30, b"1", [], Broken(2026, 1, 1)]
+    "cell",
+    [
+        "",
+        "soon",
+        "01/Mai/2026:10:07:12 +0100",
+        "32/Mar/2026:10:07:12",
+        "1e9",
+        "9" * 30,
+        None,
+        True,
+        float("nan"),
+        float("inf"),
+        10**30,
+        b"1",
+        [],
+        Broken(2026, 1, 1),
+    ],
 )
 def test_what_is_no_moment_fails_nothing(cell) -> None:
     assert read_moment(cell) is None

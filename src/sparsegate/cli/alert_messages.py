@@ -100,8 +100,8 @@ class Webhook:
 class AlertMetrics:
     """The numbers of an alert in the text format of Prometheus: on a port of this machine, or in a file."""
 
-    def __init__(self, place: str) -> None:
-        self._text = ""
+    def __init__(self, place: str, *, say: Callable[[str], object]) -> None:
+        self._text, self._say = "", say
         self._file: Path | None = None
         self._server: ThreadingHTTPServer | None = None
         if not place.isascii() or not place.isdigit():
@@ -133,8 +133,11 @@ class AlertMetrics:
         self._text = "\n".join(lines) + "\n"
         if self._file is not None:
             draft = self._file.with_name(f".{self._file.name}.{os.getpid()}.new")
-            draft.write_text(self._text, encoding="utf-8")
-            draft.replace(self._file)
+            try:
+                draft.write_text(self._text, encoding="utf-8")
+                draft.replace(self._file)
+            except OSError as error:  # a full disk must not stop the alert
+                self._say(f"the metrics cannot be written: {error.strerror}")
 
     def close(self) -> None:
         """Listen no more; a file stays."""

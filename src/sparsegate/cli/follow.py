@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self, cast
 
@@ -18,7 +18,7 @@ from sparsegate.cli.followed_rows import FollowedLines, FollowedRows, GrowingFil
 from sparsegate.cli.options import NOT_RECORDED, Spending, recorded
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.text_files import TextForm
 from sparsegate.uses.alert_plan import Method, plan_alert
 from sparsegate.uses.alert_record import AlertAnswer, StateFile
@@ -200,11 +200,13 @@ def follow(
     with Stopping() as stop, ExitStack() as stack:
         hook = metrics = None
         source = _source(files, following, user=user, where=where, table=table, sql=sql, form=form)
+        if isinstance(source, GrowingFile):
+            stack.callback(source.close)
         if following.webhook:
-            hook = Webhook(following.webhook, say=lambda text: typer.echo(f"sparsegate: {text}", err=True))
+            hook = Webhook(following.webhook, say=_warn)
             stack.callback(hook.close)
         if following.metrics is not None:
-            metrics = AlertMetrics(following.metrics)
+            metrics = AlertMetrics(following.metrics, say=_warn)
             stack.callback(metrics.close)
         ready_to_print()
         source.check(stop.wanted)
@@ -226,7 +228,10 @@ def follow(
             }
             facts |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings()}
             report.start({**facts, "name": name, "sentence": plan.sentence, "recorded": place})
-            _answer_all(alert, source, report, stop, whole=over)
+            try:
+                _answer_all(alert, source, report, stop, whole=over)
+            except TableError as error:
+                raise TableError(f"{error}; what was answered is paid for") from None
             if not stop.wanted():
                 alert.close()
         paused = stop.wanted() and following.state is not None
@@ -238,6 +243,11 @@ def follow(
     if stop.number is not None:
         typer.echo(f"sparsegate: stopped: {said}", err=True)
         signal.raise_signal(stop.number)
+
+
+def _warn(text: str) -> None:
+    with suppress(OSError):  # the terminal may be gone, and the alert goes on
+        typer.echo(f"sparsegate: {text}", err=True)
 
 
 def _source(

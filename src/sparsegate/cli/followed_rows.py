@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import queue
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -82,6 +84,8 @@ class FollowedLines:
         """Read the first line, before anything is paid; whether it is a header, and no row."""
         if self._names is None:
             self._begin(line)
+        if self._json and not line.lstrip("\ufeff \t").startswith("{"):
+            raise TableError("the first line is no JSON object; follow JSON lines, with an object on each, or CSV")
         return not self._json
 
     def _begin(self, line: str) -> None:
@@ -153,51 +157,70 @@ def _text(cell: Any) -> str | None:
 
 
 class GrowingFile:
-    """A file to which others write. One that became shorter is read from its beginning, or refused."""
+    """A file to which others write. One that was cut short, or replaced, is read from its beginning, or refused.
+
+    It is held open: what was written to the end of a file that was moved away is read before the new one is.
+    """
 
     again = True
     ended = False
 
     def __init__(self, path: str, lines: FollowedLines, *, restarts: bool) -> None:
-        """``restarts``: whether a file that became shorter may be read anew, as after a rotation."""
+        """``restarts``: whether another file may take its place, as when a log is rotated."""
         self._path, self._lines, self._restarts = Path(path), lines, restarts
         self._at, self._rest = 0, b""
-        if self._path.is_dir() or not self._path.exists():
+        if not self._path.is_file():
             raise TableError(f"{path} is no file; name a file of CSV or JSON lines that grows, or - for standard input")
+        try:
+            self._file = self._path.open("rb")
+        except OSError as error:
+            raise self._unread(error) from None
 
     def check(self, stopped: Callable[[], bool]) -> None:
-        try:
-            with self._path.open("rb") as file:
-                line = file.readline(_LONGEST)
-        except OSError as error:
-            raise TableError(f"{self._path} cannot be read: {error.strerror}") from None
+        line = self._file.readline(_LONGEST)
         if line.endswith(b"\n") and self._lines.begin(line.decode("utf-8", "replace")):
             self._at = len(line)
 
     def read(self, start: int, end: int) -> Iterator[Row]:
         try:
-            size = self._path.stat().st_size  # now: what is written while it is read comes next
-            if size < self._at:
-                self._shorter()
-            with self._path.open("rb") as file:
-                yield from self._lines.rows(self._new_lines(file, size))
+            held = os.fstat(self._file.fileno())  # now: what is written while it is read comes next
+            with suppress(FileNotFoundError):  # moved away, and the new one is not there yet
+                there = self._path.stat()
+                if (there.st_ino, there.st_dev) != (held.st_ino, held.st_dev):
+                    yield from self._lines.rows(self._new_lines(held.st_size))
+                    self._file.close()
+                    self._file = self._path.open("rb")
+                    self._begin_again()
+                    held = there
+            if held.st_size < self._at:
+                self._begin_again()
+            yield from self._lines.rows(self._new_lines(held.st_size))
         except OSError as error:
-            raise TableError(f"{self._path} cannot be read: {error.strerror}") from None
+            raise self._unread(error) from None
 
-    def _shorter(self) -> None:
+    def close(self) -> None:
+        """Let go of it."""
+        self._file.close()
+
+    def _unread(self, error: OSError) -> TableError:
+        return TableError(f"{self._path} cannot be read: {error.strerror}")
+
+    def _begin_again(self) -> None:
         if not self._restarts:
             raise TableError(
-                f"{self._path} became shorter: rows that were counted are gone, and who has counted in how many "
-                "windows cannot be known after a restart; follow a file that only grows, or leave out windows_per_user"
+                f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how "
+                "many windows cannot be known after a restart; follow a file that only grows, or leave out "
+                "windows_per_user"
             )
         self._at, self._rest = 0, b""
         self._lines.renew()
 
-    def _new_lines(self, file: IO[bytes], size: int) -> Iterator[str]:
-        file.seek(self._at)
-        while self._at < size and (piece := file.read(min(_PIECE, size - self._at))):
+    def _new_lines(self, size: int) -> Iterator[str]:
+        self._file.seek(self._at)
+        while self._at < size and (piece := self._file.read(min(_PIECE, size - self._at))):
             self._at += len(piece)
-            *whole, self._rest = (self._rest + piece).split(b"\n")
+            *whole, rest = (self._rest + piece).split(b"\n")
+            self._rest = rest[: _LONGEST + 1]  # enough to be too long
             yield from (line.decode("utf-8", "replace") for line in whole)
 
 

@@ -6,13 +6,13 @@ of at most w windows (``windows``; w may be unbounded, and is at most N where th
 **Theorem (gate).** A gate of sensitivity 1 for monotonic queries over q_1, q_2, ... is eps-DP for *any* w, fires at
 most c times, and a transcript of m quiet windows and k that fired costs L(m,k) <= eps; m quiet ones alone cost eps1.
 *Proof.* The alignment of ``mechanisms.bounds`` asks of each q_t to move by at most 1, and nothing about how many of
-them move: rho is shifted once for all windows. Machine-checked: `exponential_gap_is_free`, `laplace_gap_is_free`,
-`two_sided_gate_is_private`. A gate on -q_t against -T is the same: -q_t is monotonic as well. []
+them move: rho is shifted once for all windows. (Coq has checked that for these gates: exponential_gap_is_free,
+laplace_gap_is_free and two_sided_gate_is_private in proofs/.) A gate on -q_t against -T is the same: -q_t is monotonic as well. []
 
 **Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
 of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
 sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
-it is, and at most min(n, w) of them move. Machine-checked: `laplace_answers_are_private`. []
+it is, and at most min(n, w) of them move. (Checked, too: laplace_answers_are_private.) []
 
 **Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
 its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW

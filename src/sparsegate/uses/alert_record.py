@@ -103,12 +103,13 @@ class AlertRecord:
 
     def _read(self, gave: tuple[dict[str, Any], ...]) -> list[AlertAnswer]:
         """Learn what an entry gave; its first part says what it was about."""
-        for other in (part["asks"] for part in gave[:1]):
+        for other in (part.get("asks", {}) for part in gave[:1]):
             for name in self._asks.keys() | other.keys():
                 if self._asks.get(name) != other.get(name):
                     rule = f"must be new where {name} changes: another alert of this name is on the ledger"
                     raise ParameterError("name", rule, self._name, "pass another name=")
-        found = [AlertAnswer(**part) for part in gave[1:]]
+        known = AlertAnswer.__dataclass_fields__
+        found = [AlertAnswer(**{name: part[name] for name in part.keys() & known.keys()}) for part in gave[1:]]
         self.answers |= {answer.window: answer for answer in found}
         return found
 

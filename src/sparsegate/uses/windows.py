@@ -45,6 +45,8 @@ _FARTHEST: Final = 2**62
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION: Final = re.compile(r"(\d{1,9})([smhdw])")
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,18})?", re.ASCII)
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_WEB_SERVER: Final = re.compile(r"\[?(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d)(?: ([+-]\d{4}))?\]?", re.ASCII)
 
 Duration = str | Number | timedelta
 Moment = str | Number | datetime
@@ -163,14 +165,17 @@ class PeopleInWindows:
 def read_moment(cell: Any) -> int | None:
     """A cell as microseconds since 1970, UTC; None for what is no moment. It never fails, whatever the cell.
 
-    Text is ISO 8601, or seconds since 1970; without a zone it is UTC.
+    Text is ISO 8601, seconds since 1970, or a web server's 01/Mar/2026:14:07:00 +0100; without a zone it is UTC.
 
-    >>> read_moment("1970-01-01 00:00:01"), read_moment("1.5"), read_moment("1970-01-01T01:00+01:00"), read_moment("x")
-    (1000000, 1500000, 0, None)
+    >>> read_moment("1970-01-01 00:00:01"), read_moment("1.5"), read_moment("[01/Jan/1970:01:00:00 +0100]")
+    (1000000, 1500000, 0)
     """
     try:
         if isinstance(cell, str):
             text = cell.strip()
+            if found := _WEB_SERVER.fullmatch(text):
+                day, month, year, clock, zone = found.groups()
+                text = f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone or ''}"
             if not _NUMBER.fullmatch(text):
                 return _micros(datetime.fromisoformat(text))
             return _bounded(Fraction(text) * SECOND)
