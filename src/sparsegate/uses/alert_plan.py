@@ -7,7 +7,8 @@ of at most w windows (``windows``; w may be unbounded, and is at most N where th
 most c times, and a transcript of m quiet windows and k that fired costs L(m,k) <= eps; m quiet ones alone cost eps1.
 *Proof.* The alignment of ``mechanisms.bounds`` asks of each q_t to move by at most 1, and nothing about how many of
 them move: rho is shifted once for all windows. (Coq has checked that for these gates: exponential_gap_is_free,
-laplace_gap_is_free and two_sided_gate_is_private in proofs/.) A gate on -q_t against -T is the same: -q_t is monotonic as well. []
+laplace_gap_is_free and two_sided_gate_is_private in proofs/.) A gate on -q_t against -T is the same: -q_t is monotonic
+as well. []
 
 **Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
 of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
