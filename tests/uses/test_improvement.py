@@ -207,6 +207,8 @@ def test_other_records_are_refused_and_their_number_is_not_told() -> None:
         ({"by": 0}, "by"),
         ({"by": math.nan}, "by"),
         ({"by": "1"}, "by"),
+        ({"by": 1}, "by"),
+        ({"size": 2**41}, "size"),
         ({"size": 0}, "size"),
         ({"size": 2.5}, "size"),
         ({"epsilon": 0}, "epsilon"),

@@ -22,6 +22,7 @@ UNIT: Final = 1 << 20
 """A record's value is one of 0, 1, ..., UNIT: from the lowest to the highest value, in steps of a millionth."""
 
 _LARGEST: Final = 10**300  # of an end of the range: differences of floats stay finite
+_MOST: Final = 1 << 40  # records, so that the sum of their units fits int64
 _GAPS: Final = ("NoneType", "NAType", "NaTType")  # how columns spell a value that is not there
 _NUMBERS: Final = "must be one number or truth value for each record"
 _FLAT: Final = "pass a flat array, for instance predicted == true"
@@ -73,7 +74,11 @@ def improved(
     tau, ends = exact_number(by), _ends(lowest, highest)
     if tau is None or tau <= 0:
         raise ParameterError("by", "must be a positive number, in units of the mean value", by, "pass e.g. by=0.01")
-    size = exact_count(size, "size")
+    if tau >= ends[1] - ends[0]:
+        rule = "must be less than highest - lowest: no mean rises by more"
+        raise ParameterError("by", rule, by, "pass e.g. by=0.01, or the range of the values")
+    if (size := exact_count(size, "size")) > _MOST:
+        raise ParameterError("size", "must be at most 2**40", size, "pass about how many records there are")
     patience = None if patience is None else exact_count(patience, "patience")
     units = size * UNIT / (ends[1] - ends[0])  # in a mean of one
     planned: Any = {"cutoff": cutoff, "sensitivity": UNIT, "epsilon": epsilon, "queries": queries, "closes": closes}
