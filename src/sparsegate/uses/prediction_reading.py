@@ -3,9 +3,9 @@
 A callable answers with one number for each token. It is read twice:
 
 - *weights*: its distribution, in parts of ``WHOLE``. They are at least 0 and add up to ``WHOLE``, exactly.
-- *scores*: its logits z, moved so that the largest is the clip B, and cut at 0: floor(LEVELS (1 + (z - max z)/B)), from
-  0 to ``LEVELS``. (A logit is the logarithm of a probability but for one number that is added to all; moving them so
-  takes that number out.)
+- *scores*: its logits z, moved so that the largest is the clip B, and cut at 0, in steps: floor(LEVELS (B + z - max
+  z)/B), from 0 to ``LEVELS``. (A logit is the logarithm of a probability but for one number that is added to all;
+  moving them so takes that number out.)
 
 Rounding errors of floats, whatever they are, are those of one callable and change neither of these two facts.
 
@@ -24,6 +24,7 @@ Divided by s, the distance is the total variation between the mean of the privat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -83,30 +84,30 @@ class Reader:
         >>> reader.read([1.0, -1.0]).scores.tolist(), reader.read([1.0]), reader.read("hello")
         ([65536, 32768], None, None)
         """
-        try:
-            logits = self._logits(answer)
-        except (Exception, SystemExit, GeneratorExit):
-            return None
-        return None if logits is None else self._reading(logits)
+        with np.errstate(all="ignore"):
+            try:
+                logits = self._logits(answer)
+            except (Exception, SystemExit, GeneratorExit):
+                return None
+            return None if logits is None else self._reading(logits)
 
     def _logits(self, answer: Any) -> NDArray[np.float64] | None:
+        """The logits, moved so that the largest is 0."""
         given = np.asarray(answer)
         if given.shape != (self.vocabulary,) or given.dtype.kind not in "iuf":
             return None
-        with np.errstate(all="ignore"):
-            logits = given.astype(np.float64)
-            if self.gives == "probabilities":
-                logits = np.log(logits)  # that of 0 is -infinity, and that of less is NaN
-            top = logits.max()
-        return logits - top if np.isfinite(top) else None  # one NaN makes the largest a NaN
+        logits = given.astype(np.float64)
+        if self.gives == "probabilities":
+            logits = np.log(logits)  # that of 0 is -infinity, and that of less is NaN
+        top = float(logits.max())
+        return logits - top if math.isfinite(top) else None  # one NaN makes the largest a NaN
 
     def _reading(self, logits: NDArray[np.float64]) -> Reading:
-        with np.errstate(all="ignore"):
-            scores = np.floor(LEVELS * (1 + logits / self.clip))
-            shares = np.exp(logits)
-            weights = np.floor(shares * (WHOLE / shares.sum())).astype(np.int64)
-        weights[int(np.argmax(weights))] += WHOLE - int(weights.sum())
-        return Reading(weights=weights, scores=np.clip(scores, 0, LEVELS).astype(np.int64))
+        shares = np.exp(logits)
+        weights = (shares * (WHOLE / float(shares.sum()))).astype(np.int64)  # rounded down, as all are at least 0
+        weights[int(weights.argmax())] += WHOLE - int(weights.sum())
+        scores = np.maximum(logits * (LEVELS / self.clip) + LEVELS, 0).astype(np.int64)
+        return Reading(weights=weights, scores=scores)
 
     def gathered(self, answers: Iterable[Any], public: Reading) -> Opinion:
         """What all of them say together."""

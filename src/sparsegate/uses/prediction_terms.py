@@ -56,7 +56,7 @@ _GATE = (Fraction(9, 10), Fraction(4, 5), Fraction(7, 10))
 
 _CLIP = 2**20  # the largest
 _BITS, _DIGITS = 128, 40
-_ORDERS = (math.log(1e-2), math.log(1e6))  # ln(alpha - 1) is searched here
+_AROUND = math.log(8)  # ln(alpha - 1) is searched this far on both sides of the best order of plain zCDP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +208,9 @@ def _left_to_tokens(gate: Calibration, epsilon: Fraction, delta: Fraction) -> Fr
         alpha = 1 + math.exp(x)
         return -(float(epsilon) - float(conversion(fp, alpha, asked)) - divergence(Fraction(alpha))) / alpha
 
-    best = minimize_scalar(lost, bounds=_ORDERS, method="bounded", options={"maxiter": 30})
+    middle = math.log(2 * asked / float(epsilon))
+    bounds = (middle - _AROUND, middle + _AROUND)
+    best = minimize_scalar(lost, bounds=bounds, method="bounded", options={"maxiter": 20})
     order = 1 + Fraction(math.exp(best.x))
     with interval_arithmetic(_BITS) as iv:
         alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
