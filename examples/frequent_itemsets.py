@@ -102,11 +102,14 @@ def main() -> None:
     parser.add_argument("file", nargs="?", help="a PUBLIC file of baskets, one a line")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--selection", default="auto", help="how each level selects: subset, one-shot or exponential")
     given = parser.parse_args()
     if given.file:
         opened = gzip.open if given.file.endswith(".gz") else open
         with opened(given.file, "rt") as file:
-            print_rows(compare_itemsets([line.split() for line in file], epsilon=given.epsilon, runs=given.runs))
+            baskets = [line.split() for line in file]
+        options = {"epsilon": given.epsilon, "runs": given.runs, "selection": given.selection}
+        print_rows(compare_itemsets(baskets, **options))
         return
     baskets = made_baskets()
     for items, estimate in found_again(baskets):

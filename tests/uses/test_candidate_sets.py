@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsegate.uses.candidate_sets import ItemBits, all_sets, joined, number_of_sets
@@ -19,9 +19,10 @@ def supports(baskets: list[frozenset[int]], sets: list[tuple[int, ...]]) -> list
     return [sum(set(members) <= basket for basket in baskets) for members in sets]
 
 
+@settings(max_examples=40)
 @given(BASKETS)
 def test_support_is_the_number_of_people_who_have_all_items(baskets: list[frozenset[int]]) -> None:
-    sets = all_sets(7, 1, 4)
+    sets = all_sets(7, 1, 3)
     holders = [np.array([who for who, basket in enumerate(baskets) if item in basket], dtype=int) for item in range(7)]
     assert ItemBits.of_people(holders, len(baskets)).supports(sets).tolist() == supports(baskets, sets)
 
@@ -50,6 +51,7 @@ def test_many_people_are_counted_block_by_block() -> None:
     assert held.supports([(0,), (1,), (0, 1)]).tolist() == [300_000, 200_000, 100_000]
 
 
+@settings(max_examples=40)
 @given(st.sets(st.frozensets(st.integers(0, 5), min_size=2, max_size=2)))
 def test_a_set_is_joined_where_all_its_parts_were_released(pairs: set[frozenset[int]]) -> None:
     released = [tuple(sorted(pair)) for pair in pairs]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import runpy
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ def baskets(people: int = 3000, items: int = 60, seed: int = 7) -> list[set[int]
 
 @pytest.fixture(scope="module")
 def rows() -> dict[tuple[str, int], ItemsetRow]:
-    found = compare_itemsets(baskets(), counts=(5, 30), epsilon=1, size=3, runs=12)
+    found = compare_itemsets(baskets(), counts=(5, 30), epsilon=1, size=3, runs=6)
     return {(row.method, row.count): row for row in found}
 
 
@@ -79,6 +81,7 @@ def test_rates_by_hand() -> None:
         ({"epsilon": 0}, "epsilon must be"),
         ({"runs": 0}, "runs must be"),
         ({"size": 1}, "size must be at least 2"),
+        ({"selection": "gumbel"}, "selection must be one of"),
     ],
 )
 def test_bad_input_is_refused(wrong: dict[str, Any], said: str) -> None:
@@ -86,3 +89,9 @@ def test_bad_input_is_refused(wrong: dict[str, Any], said: str) -> None:
         compare_itemsets(baskets(people=20), **wrong)
     with pytest.raises(sg.ParameterError, match="baskets must hold at least one item"):
         compare_itemsets([[], []])
+
+
+def test_the_example_draws_its_picture(tmp_path: Path) -> None:
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "frequent_itemsets.py"))
+    example["draw"](tmp_path / "sets.png", example["made_baskets"](people=1500), runs=1)
+    assert (tmp_path / "sets.png").stat().st_size > 10_000

@@ -11,7 +11,7 @@ its authors would have written down, and at the one for which it costs what the 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any, Final
@@ -24,10 +24,13 @@ from sparsegate.evaluation.methods import METHODS, Method
 from sparsegate.evaluation.ranked import Ladder
 from sparsegate.evaluation.simulation import simulate
 from sparsegate.mechanisms.bounds import tight_epsilon
-from sparsegate.mechanisms.selection import select_top
+from sparsegate.mechanisms.scores import Scores
+from sparsegate.mechanisms.selection import Request
+from sparsegate.mechanisms.selection_methods import AUTO
 from sparsegate.mechanisms.variants import VARIANTS
 from sparsegate.noise import Seeded
 from sparsegate.uses.candidate_sets import Integers, ItemBits, all_sets
+from sparsegate.uses.itemset_question import SELECTIONS
 from sparsegate.uses.levels import MOST_SETS, LevelPlan, SetQuestion, release_sets
 
 PUBLISHED: Final = "Lee, Clifton 2014, as claimed"
@@ -101,6 +104,7 @@ def compare_itemsets(
     epsilon: Number = 1,
     size: int = 3,
     smallest: int = 1,
+    selection: str = AUTO,
     runs: int = 20,
     seed: int = 1,
 ) -> list[ItemsetRow]:
@@ -112,6 +116,7 @@ def compare_itemsets(
     counts: numbers of sets to select.
     epsilon: the privacy loss of each method; of Lee and Clifton's gate, the first time, only what it claims.
     size, smallest: the most and the fewest items of a set.
+    selection: how each level of ours selects, as in ``frequent_itemsets``.
     runs: how often each method is run.
     seed: of all noise.
 
@@ -119,83 +124,81 @@ def compare_itemsets(
     >>> [(row.method, row.precision) for row in rows if row.method in OURS]
     [('items-first', 1.0), ('levels', 1.0)]
     """
-    held, exact, runs = PublicBaskets(baskets), exact_epsilon(epsilon), exact_count(runs, "runs")
+    exact, runs = exact_epsilon(epsilon), exact_count(runs, "runs")
+    if selection not in SELECTIONS:
+        raise ParameterError("selection", f"must be one of {', '.join(SELECTIONS)}", selection)
     most = max((exact_count(count, "counts") for count in counts), default=0)
     if not most:
         raise ParameterError("counts", "must hold at least one number of sets", counts)
-    SetQuestion(count=most, size=size, smallest=smallest, method="auto", pool=None).plan(len(held.counts))
+    held = PublicBaskets(baskets)
+    asked = SetQuestion(count=most, size=size, smallest=smallest, method=AUTO, pool=None)
+    asked.plan(len(held.counts))  # refuses what the items do not allow
     supports = held.short_list(count=most, smallest=smallest, size=size)
     if most >= supports.size:
         raise ParameterError("counts", f"must be less than the number of sets, {supports.size}", most, "ask for fewer")
-    found = []
-    for count in counts:
-        best = supports[:count]
-        for method, claimed, true, selections in _selections(held, supports, count, exact, size, smallest, runs, seed):
+    public: dict[str, Any] = {"epsilon": exact, "selection": selection, "runs": runs, "seed": seed}
+    cases = [_Case(held=held, supports=supports, asked=replace(asked, count=count), **public) for count in counts]
+    return [row for case in cases for row in case.rows()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Case:
+    """A number of sets to select from public baskets."""
+
+    held: PublicBaskets
+    supports: Integers
+    asked: SetQuestion
+    epsilon: Fraction
+    selection: str
+    runs: int
+    seed: int
+
+    def rows(self) -> Iterator[ItemsetRow]:
+        """A row for each method."""
+        best = self.supports[: self.asked.count]
+        for method, claimed, true, selections in self._selections():
             rates = np.array([_rates(selected, best) for selected in selections])
-            precision, fnr, ser = (float(rate) for rate in rates.mean(axis=0))
-            found.append(
-                ItemsetRow(
-                    method=method,
-                    count=count,
-                    epsilon=float(claimed),
-                    true_epsilon=float(true),
-                    runs=runs,
-                    precision=precision,
-                    fnr=fnr,
-                    ser=ser,
-                )
-            )
-    return found
+            means = dict(zip(("precision", "fnr", "ser"), rates.mean(axis=0).tolist(), strict=True))
+            costs = {"epsilon": float(claimed), "true_epsilon": float(true)}
+            yield ItemsetRow(method=method, count=self.asked.count, runs=self.runs, **costs, **means)
 
+    def _selections(self) -> Iterator[tuple[str, Fraction, Fraction, Iterable[Integers]]]:
+        """Each method, what it claims and costs, and the supports of what each run selected."""
+        row, epsilon = VARIANTS["lee-clifton-2014"], self.epsilon
+        flawed = Method(key=row.key, title=row.title, row=row, interactive=True)
+        factor = Fraction(tight_epsilon(row, cutoff=self.asked.count, epsilon=1, monotonic=True))
+        yield PUBLISHED, epsilon, epsilon * factor, self._simulated(flawed, epsilon)
+        yield TRUE, epsilon / factor, epsilon, self._simulated(flawed, epsilon / factor)
+        yield GATE, epsilon, epsilon, self._simulated(METHODS["svt-s-1:c23"], epsilon)
+        yield LISTED, epsilon, epsilon, self._simulated(METHODS["subset"], epsilon)
+        for method in OURS:
+            plan = replace(self.asked, method=method).plan(len(self.held.counts))
+            yield method, epsilon, epsilon, self._ours(plan)
 
-def _selections(
-    held: PublicBaskets,
-    supports: Integers,
-    count: int,
-    epsilon: Fraction,
-    size: int,
-    smallest: int,
-    runs: int,
-    seed: int,
-) -> Iterator[tuple[str, Fraction, Fraction, Iterable[Integers]]]:
-    """Each method, what it claims and costs, and the supports of what each run selected."""
-    row = VARIANTS["lee-clifton-2014"]
-    flawed = Method(key=row.key, title=row.title, row=row, interactive=True)
-    factor = Fraction(tight_epsilon(row, cutoff=count, epsilon=1, monotonic=True))
-    ladder = Ladder.of(supports)
-
-    def simulated(method: Method, claimed: Fraction) -> list[Integers]:
-        rungs = simulate(method, ladder, count=count, epsilon=claimed, runs=runs, rng=seed)
+    def _simulated(self, method: Method, claimed: Fraction) -> list[Integers]:
+        ladder = Ladder.of(self.supports)
+        rungs = simulate(method, ladder, count=self.asked.count, epsilon=claimed, runs=self.runs, rng=self.seed)
         return [ladder.values[run[run >= 0]].astype(np.int64) for run in rungs]
 
-    yield PUBLISHED, epsilon, epsilon * factor, simulated(flawed, epsilon)
-    yield TRUE, epsilon / factor, epsilon, simulated(flawed, epsilon / factor)
-    yield GATE, epsilon, epsilon, simulated(METHODS["svt-s-1:c23"], epsilon)
-    yield LISTED, epsilon, epsilon, simulated(METHODS["subset"], epsilon)
-    for method in OURS:
-        plan = SetQuestion(count=count, size=size, smallest=smallest, method=method, pool=None).plan(len(held.counts))
-        yield method, epsilon, epsilon, _ours(held, plan, epsilon, runs, seed)
+    def _ours(self, plan: LevelPlan) -> Iterator[Integers]:
+        """The release itself, with noise from a seed."""
+        bits_of: Callable[[tuple[int, ...]], ItemBits] = cache(self.held.bits)
+        source, items = Seeded(self.seed), self.held.counts
 
+        def select(scores: Integers, count: int, share: Fraction) -> list[int]:
+            public = {"count": count, "epsilon": share, "sensitivity": 1, "monotonic": True}
+            request, candidates = Request(**public, method=self.selection), Scores.each(scores)  # type: ignore[arg-type]
+            picks = request.pick(candidates, source.stream())
+            return list(map(int, candidates.numbers(picks.groups, picks.members)))
 
-def _ours(held: PublicBaskets, plan: LevelPlan, epsilon: Fraction, runs: int, seed: int) -> Iterator[Integers]:
-    """The release itself, with noise from a seed."""
-    bits_of: Callable[[tuple[int, ...]], ItemBits] = cache(held.bits)
-    for run in range(runs):
-        source = Seeded(seed * 1_000_003 + run)
+        def first(count: int, share: Fraction) -> list[int]:
+            return list(range(len(items))) if plan.everything else sorted(select(items, count, share))
 
-        def select(scores: Any, count: int, share: Fraction, source: Seeded = source) -> list[int]:
-            options: dict[str, Any] = {"sensitivity": 1, "monotonic": True, "source": source, "not_private": True}
-            chosen = select_top(scores, count=count, epsilon=share, **options).indices
-            return [] if chosen is None else list(map(int, chosen))
-
-        def first(count: int, share: Fraction, select: Callable[..., list[int]] = select) -> list[int]:
-            return list(range(len(held.counts))) if plan.everything else sorted(select(held.counts, count, share))
-
-        def bits(items: Sequence[int]) -> ItemBits:
-            return bits_of(tuple(items))
-
-        found = release_sets(plan, epsilon, first=first, bits_of=bits, select=select)
-        yield np.array(found.supports(), dtype=np.int64)
+        for _ in range(self.runs):
+            found = release_sets(
+                plan, self.epsilon, first=first, bits_of=lambda chosen: bits_of(tuple(chosen)), select=select
+            )
+            yield np.array(found.supports(), dtype=np.int64)
 
 
 def _rates(selected: Integers, best: Integers) -> tuple[float, float, float]:

@@ -116,6 +116,9 @@ class SetQuestion:
             rule = f"makes more than {MOST_SETS:,} candidate sets"
             step = 'pass method="items-first"' if method == WHOLE else "pass a smaller pool=, or a smaller size="
             raise ParameterError(name, rule, given, step)
+        if number_of_sets(pools[method], self.smallest, self.size) < self.count:
+            rule = f"must have at least count = {self.count} sets of {self.smallest} to {self.size} items"
+            raise ParameterError("pool", rule, pools[method], "pass a larger pool=, or leave it out")
         public = {"count": self.count, "size": self.size, "smallest": self.smallest, "pool": pools[method]}
         return LevelPlan(method=method, everything=pools[method] == items, **public)
 
