@@ -26,6 +26,16 @@ def test_few_answers_count_every_transcript_and_not_many_times_too_many(
     assert failing >= 0.1 / (cutoff + 1) / 1.001
 
 
+@pytest.mark.parametrize("questions", [10**9, 10**12, 10**18, 10**400])
+def test_more_questions_than_floats_tell_apart_are_counted_from_above(questions: int) -> None:
+    """Differences of logarithms of factorials would be all rounding: at 10**18 questions less than at 10**3."""
+    transcripts = sum(math.comb(questions, j) * 1000**j for j in range(21))
+    given: Any = {"questions": questions, "cutoff": 20, "values": 1000, "confidence": 0.9}
+    t = far_from_the_truth(10**6, epsilon=1e9, **given)
+    least = math.log(2 * questions) + math.log(transcripts) + math.log(10)
+    assert least * (1 - 1e-9) <= 2 * 10**6 * t**2 <= least + math.log(21) + 0.1
+
+
 @pytest.mark.parametrize("epsilon", [0.001, 0.02, 0.1])
 @pytest.mark.parametrize("size", [1000, 100_000])
 def test_private_answers_solve_the_equation_of_the_proof(epsilon: float, size: int) -> None:

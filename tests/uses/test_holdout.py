@@ -204,6 +204,23 @@ def test_values_come_as_lists_arrays_truths_and_columns(kind: Any) -> None:
     assert made.score(0.25, pandas.Series([0, None, 1, 0], dtype="Int64")).paid is False
 
 
+def test_a_gap_in_one_record_is_at_low_and_no_error_whatever_the_column() -> None:
+    """An error that comes with a gap would tell that there is one."""
+    import pandas
+    import polars
+
+    made = holdout(size=4, threshold=0.1, epsilon=10**6)
+    for values in ([True, True, False, None], [True, True, False, False]):
+        kinds = (list, pandas.Series, lambda v: pandas.Series(v, dtype="boolean"), polars.Series, np.array)
+        assert not any(made.score(0.5, kind(values)).paid for kind in kinds)  # type: ignore[operator]
+
+
+def test_a_threshold_is_exact_however_far_away_the_range_is() -> None:
+    made = holdout(size=1000, low=1e16, high=1e16 + 64, threshold=0.5, epsilon=10**6)
+    assert made.terms.bar == round(0.5 / 64 * STEPS * 1000)
+    assert not made.score(1e16, [1e16 + 4] * 100).paid
+
+
 def test_a_length_other_than_the_size_is_no_error_because_that_would_tell_who_is_there() -> None:
     made = holdout(epsilon=10**6)
     assert made.score(0.4, RIGHT[:500]).paid is False, "the missing ones are at low"
@@ -242,7 +259,9 @@ def test_a_public_number_that_makes_no_sense_is_one_clear_error(options: dict[st
     assert caught.value.parameter == parameter
 
 
-@pytest.mark.parametrize("values", [["0.5"], [None], [[1.0]], 3.0, [0.5, "private"], np.array([1j])])
+@pytest.mark.parametrize(
+    "values", [["0.5"], "0.5", [[1.0]], 3.0, [0.5, "private"], np.array([1j]), np.array(["private"])]
+)
 def test_a_type_is_refused_and_no_value_is_shown_and_nothing_is_lost(values: Any) -> None:
     made = holdout()
     with pytest.raises(ParameterError, match="^holdout_values must be") as caught:
@@ -299,6 +318,7 @@ def test_what_is_spent_follows_what_was_said() -> None:
 def test_in_the_child_of_a_fork_it_is_closed() -> None:
     made = holdout()
     assert isinstance(in_forked_child(lambda: made.score(0.8, RIGHT)), GateClosed)
+    assert in_forked_child(made.close) is None
     assert made.score(0.8, RIGHT).value == 0.8
 
 

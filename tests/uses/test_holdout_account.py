@@ -124,6 +124,36 @@ def test_crash_after_crash_the_sum_stays_within_epsilon_and_every_loss_is_covere
     assert real <= spent(ledger) <= made.epsilon
 
 
+def test_however_often_it_is_opened_no_more_than_the_cutoff_is_ever_paid_for(ledger: sg.Ledger) -> None:
+    """Validity counts answers: a gate that gave back its exact loss, without a BELOW, would allow half as many more."""
+    given = 0
+    for _ in range(20):
+        try:
+            with holdout(ledger) as made:
+                paid(made)
+                given += 1
+        except GateClosed:
+            break
+    assert 3 <= given <= 8
+
+
+def test_a_paid_answer_that_was_interrupted_is_the_last_one(ledger: sg.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash counts one ABOVE that nobody stored; an object that went on after one could have many of them."""
+    made = holdout(ledger)
+    free(made)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr("sparsegate.uses.holdout_terms.HoldoutTerms.value", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made.score(1, RIGHT)
+    with pytest.raises(GateClosed, match="counts as given"):
+        made.score(1, RIGHT)
+    assert spent(ledger) == made.spent == made.terms.cost(1)
+
+
 @pytest.mark.parametrize("place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.soak)], indirect=True)
 def test_another_process_that_still_runs_may_say_free_answers_and_is_refused_a_paid_one(place: str) -> None:
     ledger = sg.Ledger.create(place, dataset="labels", budget=EPSILON)

@@ -17,6 +17,7 @@ import numpy as np
 import pandas
 import pytest
 from tests.support.accounts import Noted
+from tests.support.processes import in_forked_child
 
 import sparsegate as sg
 from sparsegate.mechanisms.gate import Gate
@@ -175,6 +176,8 @@ def test_a_two_sided_one_goes_on_while_all_improve() -> None:
         (pandas.Series([True, None, 0.25]), [UNIT, 0, UNIT // 4]),
         (pandas.array([1, None, 0], dtype="Int64"), [UNIT, 0, 0]),
         (pandas.array([True, None, False], dtype="boolean"), [UNIT, 0, 0]),
+        ([10**400, -(10**400), Fraction(10**400)], [UNIT, 0, UNIT]),
+        (np.array([1, -1], dtype=np.longdouble) * np.finfo(np.longdouble).max, [UNIT, 0]),
         ([], []),
     ],
 )
@@ -182,7 +185,9 @@ def test_every_number_has_a_place_and_a_gap_the_lowest(values: Any, meant: list[
     assert made()._units(values).tolist() == meant
 
 
-@pytest.mark.parametrize("values", ["abc", ["1"], [[1.0]], 3, [1j], [{}, 1], [[1], [1, 2]], None])
+@pytest.mark.parametrize(
+    "values", ["abc", ["1"], [[1.0]], 3, [1j], [np.complex128(1), "a"], [{}, 1], [[1], [1, 2]], None]
+)
 def test_what_is_no_number_is_refused_by_type_without_a_word_of_it(values: Any) -> None:
     better = made()
     better(right(10))
@@ -250,6 +255,15 @@ def test_it_is_a_secret_and_shows_public_numbers_alone() -> None:
     assert better.finished
     with pytest.raises(sg.GateClosed, match="closed by hand"):
         better(right(1))
+
+
+def test_in_the_child_of_a_fork_it_is_over_and_closes_though_the_parent_was_asking() -> None:
+    better = made()
+    better(right(10))
+    with better._lock:
+        assert in_forked_child(better.close, seconds=5) is None
+        assert isinstance(in_forked_child(lambda: better(right(10)), seconds=5), sg.GateClosed)
+    assert not better.finished
 
 
 def test_what_was_spent_is_the_loss_of_the_answers_so_far() -> None:

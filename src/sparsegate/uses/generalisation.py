@@ -32,6 +32,8 @@ import math
 
 from sparsegate.errors import ParameterError
 
+_FINE = 10**9
+
 
 def far_from_the_truth(
     size: int, *, epsilon: float, questions: int, cutoff: int, values: int, confidence: float
@@ -56,9 +58,11 @@ def _log_transcripts(questions: int, cutoff: int, values: int) -> float:
     most = min(questions, cutoff)
 
     def term(j: int) -> float:
+        if questions > _FINE:  # differences of large logarithms are all rounding: C(k, j) <= k**j / j!
+            return j * (math.log(questions) + math.log(values)) - math.lgamma(j + 1)
         chosen = math.lgamma(questions + 1) - math.lgamma(j + 1) - math.lgamma(questions - j + 1)
         return chosen + j * math.log(values)
 
     # The ratio of a term to the one before is values (k-j+1)/j, which falls with j: it is largest at the last j above.
-    peak = min(most, math.floor(values * (questions + 1) / (values + 1)))
+    peak = min(most, values * (questions + 1) // (values + 1))
     return term(peak) + math.log(most + 1)

@@ -6,11 +6,12 @@ import threading
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
-from sparsegate.budget import Budget, Number, Prepaid, Spender
+from sparsegate.budget import Budget, Number, Spender
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Source
+from sparsegate.noise.lineage import MARK, birthmark
 from sparsegate.uses.holdout_account import check_name, open_account
 from sparsegate.uses.holdout_score import HoldoutScore
 from sparsegate.uses.holdout_terms import HoldoutTerms
@@ -36,9 +37,9 @@ class Holdout:
     h| rises for one question and falls for another. Restarts: ``holdout_account``. []
 
     **Theorem** (validity). If the holdout's records were drawn independently from a population, and all that was
-    learned of them came through here, then no function chosen by these answers has its mean on the holdout further from
-    its mean in the population than ``generalisation`` says. Proof and limits: ``uses.generalisation``; docs/holdout.md
-    has numbers.
+    learned of them came through here, then none of the functions that were asked about has its mean on the holdout
+    further from its mean in the population than ``generalisation`` says. (One that is chosen after the last answer is a
+    question more.) Proof and limits: ``uses.generalisation``; docs/holdout.md has numbers.
 
     This is Thresholdout (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015) with two changes: the threshold noise is
     drawn once and not after each ABOVE, and the noise is one-sided, so that more answers can be paid for.
@@ -51,7 +52,7 @@ class Holdout:
     cutoff: c, how many scores can be paid for.
     epsilon: the privacy loss of everything: 1/3 for the paid answers, 2/3 for the gate, there as 1:(2c)**(2/3). Or
     budget: a ``Budget`` with three shares of your own.
-    low, high: the public range of a record's value; what is outside is clamped, NaN is read as low.
+    low, high: the public range of a record's value; what is outside is clamped, NaN or a gap is read as low.
     ledger: an open ``sparsegate.Ledger`` of the holdout's data. What may be paid for lives there: a holdout that is
         opened again by its ``name`` and its terms goes on with what is left, and needs e1 for a new rho.
     name: which holdout of that ledger this is. If another process still has it open, that one is refused its next paid
@@ -67,7 +68,7 @@ class Holdout:
     (True, <Holdout 'holdout': size 10000, 1 of 20 answers paid for, open>)
     """
 
-    __slots__ = ("_account", "_gate", "_lock", "_lost", "_margins", "_name", "_terms")
+    __slots__ = ("_account", "_born", "_gate", "_kept", "_lock", "_lost", "_margins", "_name", "_terms")
 
     def __init__(
         self,
@@ -89,16 +90,16 @@ class Holdout:
         )
         terms.calibration(terms.cutoff, not_private=not_private)  # refuses what cannot run, before anything is charged
         noise = trusted_source(source, not_private)
-        self._terms, self._name, self._lock, self._lost = terms, name, threading.Lock(), False
+        self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
+        self._kept, self._lost = 0, False
         self._margins = {paid: terms.margin(paid=paid) for paid in (False, True)}
         self._account = open_account(ledger, name, terms, refund=not not_private)
         made = terms.calibration(self._account.cutoff, not_private=not_private)
         self._gate = Gate(
             made,
-            threshold=terms.steps(terms.threshold + terms.low),
+            threshold=terms.bar,
             source=noise,
             not_private=not_private,
-            ledger=Prepaid(self._account.charge),
         )
 
     def score(self, train_values: Any, holdout_values: Any, *, by: str | None = None) -> HoldoutScore:
@@ -115,6 +116,7 @@ class Holdout:
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
+            self._end_if_lost()
             if self._gate.closed:
                 self._refuse()
             outcome = self._gate.ask(total, estimate=self._terms.steps(mean))
@@ -125,15 +127,18 @@ class Holdout:
             return self._scored(value, paid=True)
 
     def _keep(self, value: float, by: str | None) -> None:
-        """Store a paid answer, or nobody sees it: it counts as given, and this object says nothing more."""
-        kept = False
+        """Store a paid answer, or nobody sees it."""
         try:
             self._account.keep(value, by)
-            kept = True
+            self._kept += 1
         finally:
-            if not kept:
-                self._lost = True
-                self._gate.close()
+            self._end_if_lost()
+
+    def _end_if_lost(self) -> None:
+        """An ABOVE that was drawn and not stored counts as given, and nothing follows it: a crash counts one such."""
+        if self._kept != self._gate.positives:
+            self._lost = True
+            self.close()
 
     def _scored(self, value: float, *, paid: bool) -> HoldoutScore:
         return HoldoutScore(value=value, paid=paid, margin=self._margins[paid], remaining=self.remaining)
@@ -176,8 +181,8 @@ class Holdout:
 
     @property
     def spent(self) -> Fraction:
-        """What the scores that this object gave have cost, exactly."""
-        return self._gate.spent
+        """What the scores of this object count for: e1 with the first one, and a price for each that was paid for."""
+        return self._terms.cost(self._gate.positives) if self._gate.spent else Fraction(0)
 
     @property
     def terms(self) -> HoldoutTerms:
@@ -190,7 +195,9 @@ class Holdout:
 
     def close(self) -> None:
         """Say nothing more, and give back to the ledger what the scores did not cost."""
-        self._gate.close()
+        if self._born == MARK[0]:
+            self._gate.close()
+            self._account.give_back(self.spent)
 
     def __enter__(self) -> Self:
         return self

@@ -7,13 +7,18 @@ anybody sees it. BELOWs are not stored: beyond the first they cost nothing more.
 **Theorem.** All gates that are ever opened under one name are (e1 + c p)-DP together, whatever crashes. *Proof.* By the
 theorem of ``ledger.account`` it is enough that each gate counts with at least the loss of what it has said, and that
 the counts of one name add up to at most e1 + c p. A gate counts with its whole charge until its entry gives back. (1)
-Its own process closes it first, and gives back all but its exact loss. (2) Another process that opens the name gives
-back, for an entry that has given nothing back, all but e1 + (j + 1) p, where j paid answers are stored. Nobody knows
-whether that gate is dead. If it is not, it may go on to say BELOW, which costs nothing more (``holdout_terms``). Its
-next ABOVE finds in one transaction, which the store puts before or after that of (2), that its entry is over: it is
-refused and the gate closes, and that refusal is the ABOVE more that was counted. So is an ABOVE that was drawn and not
-stored, because a disk was full or a process was killed. (3) A new gate is charged at most e1 + c p less what the name
-counts for, in the transaction of (2). []
+Its own process closes it first, and gives back all but e1 + k p for k ABOVEs, or all if nothing was asked. (2) Another
+process that opens the name gives back, for an entry that has given nothing back, all but e1 + (j + 1) p, where j paid
+answers are stored. Nobody knows whether that gate is dead. If it is not, it may go on to say BELOW, which costs nothing
+more (``holdout_terms``). Its next ABOVE finds in one transaction, which the store puts before or after that of (2),
+that its entry is over: it is refused and the gate closes, and that refusal is the ABOVE more that was counted. So is an
+ABOVE that was drawn and not stored, because a disk was full, a process was killed or somebody interrupted it: a gate
+says nothing after one. (3) A new gate is charged at most e1 + c p less what the name counts for, in the transaction of
+(2). []
+
+**Corollary.** No more than c answers are paid for under one name, lost ones included: g gates with k_i ABOVEs count
+with g e1 + p (k_1 + ... + k_g) or more, which is at most e1 + c p. That is why a gate without a BELOW, which has lost
+less, gives back no more than another: validity (``generalisation``) counts answers, and not what they lose.
 
 The theorem is of a ledger that was never restored from a backup. After that the ledger's own budget still holds for
 everything, but what a name was paid between the backup and the restore is counted there alone, and not for the name.
@@ -45,7 +50,6 @@ class Account(Protocol):
     """What paid for one gate: how many answers, by which charge, and where they are stored."""
 
     cutoff: int
-    charge: Charge
     left: Fraction
     """What this name had left before the gate was charged."""
     paid_by: Counter[str]
@@ -54,13 +58,16 @@ class Account(Protocol):
     def keep(self, value: float, by: str | None) -> None:
         """Store a paid answer before anybody sees it; raise where it must not be seen."""
 
+    def give_back(self, spent: Fraction) -> None:
+        """Give back all of the charge but this."""
+
 
 def open_account(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund: bool) -> Account:
     """Charge a gate: for what is left under this name where the ledger can be read, else for everything."""
     check_name(name, "name")
     if ledger is None or not _remembers(ledger):
         paid = charge(ledger, epsilon=terms.epsilon, what=_what(name, terms, terms.cutoff))
-        return _Plain(terms.cutoff, paid, terms.epsilon, Counter())
+        return _Plain(terms.cutoff, terms.epsilon, Counter(), paid, terms.epsilon, [paid] if refund else [])
     return _Remembered.opened(ledger, name, terms, refund=refund)  # type: ignore[arg-type]
 
 
@@ -88,13 +95,28 @@ def _what(name: str, terms: HoldoutTerms, cutoff: int) -> str:
 
 
 @dataclass
-class _Plain:
-    """No ledger, or an account of the caller's own: one gate, and nothing is remembered."""
+class _Charged:
+    """One gate, what was charged for it, and who gives that back: nobody, where privacy was waived."""
 
     cutoff: int
-    charge: Charge
     left: Fraction
     paid_by: Counter[str]
+    charge: Charge
+    whole: Fraction
+    returns: list[Charge]
+
+    def give_back(self, spent: Fraction) -> None:
+        """Once, or again where the ledger could not be written."""
+        try:
+            charge = self.returns.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not charge.give_back(self.whole - spent):
+            self.returns.append(charge)
+
+
+class _Plain(_Charged):
+    """No ledger, or an account of the caller's own: one gate, and nothing is remembered."""
 
     def keep(self, value: float, by: str | None) -> None:
         self.charge.keep({"release": _KIND, **_part(value, by)})
@@ -102,13 +124,9 @@ class _Plain:
 
 
 @dataclass
-class _Remembered:
+class _Remembered(_Charged):
     """A gate in a ledger, beside those of the same name that were there before."""
 
-    cutoff: int
-    charge: Charge
-    left: Fraction
-    paid_by: Counter[str]
     ledger: Ledger
     entry: Entry
 
@@ -132,7 +150,8 @@ class _Remembered:
                 f"{exact_text(terms.epsilon)} is left, and a gate with one paid answer costs "
                 f"{exact_text(terms.cost(1))}; use fresh data, or another name, which spends a new budget"
             )
-        return cls(cutoff, Charge(ledger, entry), left, paid_by, ledger, entry)
+        paid = Charge(ledger, entry)
+        return cls(cutoff, left, paid_by, paid, amount.epsilon, [paid] if refund else [], ledger, entry)
 
     def keep(self, value: float, by: str | None) -> None:
         from sparsegate.ledger.rows import add_part, read_spent

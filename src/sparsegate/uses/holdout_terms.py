@@ -1,11 +1,12 @@
 """The public terms of a holdout: its size, the range of its values, and what a question may cost. No data is here.
 
 **The statistic.** Each record has a value v, clamped to the public range [low, high] and rounded to whole steps,
-x = round(2**20 (v - low) / (high - low)); NaN is read as low. The mean of the records is low + (high - low) X / (2**20
-n), where X is the sum of the x, exact in integers, and n the PUBLIC size. *Adding or removing one record moves X by at
-most 2**20, and so does replacing one*, because n does not follow the data: a holdout of fewer records than n has its
-missing ones at low. So no length is refused (that would tell whether somebody is in it), and one epsilon holds for both
-kinds of neighbours, without a factor of two. A sum of floats would not do: its rounding depends on all records.
+x = round(2**20 (v - low) / (high - low)); NaN and a gap are read as low. The mean of the records is low + (high - low)
+X / (2**20 n), where X is the sum of the x, exact in integers, and n the PUBLIC size. *Adding or removing one record
+moves X by at most 2**20, and so does replacing one*, because n does not follow the data: a holdout of fewer records
+than n has its missing ones at low. So no length is refused (that would tell whether somebody is in it), and one epsilon
+holds for both kinds of neighbours, without a factor of two. A sum of floats would not do: its rounding depends on all
+records.
 
 **The prices.** With one-sided noise a transcript with a BELOW and k ABOVE costs e1 + k p, exactly, however many BELOWs
 there are (``mechanisms.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. Both are
@@ -19,7 +20,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,9 @@ CONFIDENCE: Final = 0.95
 
 _MOST_RECORDS = 2**39  # their sum fits the lattice
 _ANSWER_SHARE = Fraction(1, 3)  # of epsilon; the gate has the rest
+GAPS: Final = ("NoneType", "NAType", "NaTType")
+"""How columns spell a value that is not there."""
+
 _COIN = Fraction(1, 10**12)  # what a ledger gives back is rounded down to this
 
 
@@ -119,7 +123,7 @@ class HoldoutTerms:
     def calibration(self, cutoff: int, *, not_private: bool) -> Calibration:
         """The gate for this many paid answers. Its noise is the same for any number of them."""
         shares = Budget(threshold=self.opening, queries=cutoff * self.question, answers=cutoff * self.answer)
-        bar = self.steps(self.threshold + self.low)
+        bar = self.bar
         return calibrate(ROW, cutoff=cutoff, sensitivity=STEPS, budget=shares, threshold=bar, not_private=not_private)
 
     def margin(self, *, paid: bool) -> float:
@@ -140,6 +144,11 @@ class HoldoutTerms:
             values=STEPS * self.size // self._grid + 3,  # both ends, and an answer that was lost
             confidence=confidence,
         )
+
+    @property
+    def bar(self) -> int:
+        """T as a sum over n records; exact, because low + T as a float may be low."""
+        return round(Fraction(self.threshold) / Fraction(self._width) * STEPS * self.size)
 
     def total(self, values: Any) -> int:
         """X, the sum over the records of the holdout, each rounded by itself; private."""
@@ -190,15 +199,14 @@ class HoldoutTerms:
 
     def _numbers(self, values: Any, parameter: str) -> NDArray[np.float64]:
         """One number for each record; refused by type and shape alone, and never shown."""
-        array = values if isinstance(values, np.ndarray) and values.dtype == np.bool_ else _array(values, parameter)
+        array = _array(values, parameter)
         if array.ndim != 1:
             raise ParameterError(parameter, "must be one-dimensional", next_step="pass one value for each record")
         if array.dtype.kind in "biuf":
             return array.astype(np.float64)
-        numbers = [int(value) if isinstance(value, bool | np.bool_) else plain_number(value) for value in array]
+        numbers = [_number(value) for value in array.tolist()]
         if any(number is None for number in numbers):
-            rule = "must be numbers or truth values by their type"
-            raise ParameterError(parameter, rule, next_step="convert them with numpy.asarray(values, dtype=float)")
+            _refuse_type(parameter)
         # This order of arguments takes NaN to the lower end; what no float holds is clamped before it is one.
         return np.array([float(min(max(self.low, number), self.high)) for number in numbers], dtype=np.float64)
 
@@ -206,7 +214,25 @@ class HoldoutTerms:
 def _array(values: Any, parameter: str) -> NDArray[Any]:
     if not hasattr(values, "__len__"):
         raise ParameterError(parameter, "must be an array", next_step="pass one value for each record")
+    if hasattr(values, "__array__"):
+        array = np.asarray(values)
+        if array.dtype == np.bool_:
+            return array
+        if array.dtype.kind not in "iufO" or array.dtype.itemsize > 8:
+            _refuse_type(parameter)
     return exact_array(values, parameter)
+
+
+def _refuse_type(parameter: str) -> NoReturn:
+    rule = "must be numbers or truth values by their type"
+    raise ParameterError(parameter, rule, next_step="convert them with numpy.asarray(values, dtype=float)")
+
+
+def _number(value: Any) -> Any:
+    """A value of a column of objects: a column of truths with a gap is one, and the gap of one record is no error."""
+    if type(value).__name__ in GAPS:
+        return math.nan
+    return int(value) if isinstance(value, bool | np.bool_) else plain_number(value)
 
 
 @lru_cache(maxsize=64)

@@ -17,13 +17,13 @@ from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Source
+from sparsegate.uses.holdout_terms import GAPS
 
 UNIT: Final = 1 << 20
 """A record's value is one of 0, 1, ..., UNIT: from the lowest to the highest value, in steps of a millionth."""
 
 _LARGEST: Final = 10**300  # of an end of the range: differences of floats stay finite
 _MOST: Final = 1 << 40  # records, so that the sum of their units fits int64
-_GAPS: Final = ("NoneType", "NAType", "NaTType")  # how columns spell a value that is not there
 _NUMBERS: Final = "must be one number or truth value for each record"
 _FLAT: Final = "pass a flat array, for instance predicted == true"
 
@@ -170,12 +170,15 @@ class Improvement:
             array = np.asarray(values)
         except ValueError:  # ragged nesting
             array = np.empty((0, 0))
+        lowest, highest = self._ends
         if array.ndim == 1 and array.dtype.kind == "O":
-            array = np.array([_plain(value) for value in array.tolist()], dtype=np.float64)
+            # This order of arguments takes NaN to the lower end; what no float holds is clamped before it is one.
+            plain = [float(min(max(lowest, _plain(value)), highest)) for value in array.tolist()]
+            array = np.array(plain, dtype=np.float64)
         if array.ndim != 1 or array.dtype.kind not in "biuf":
             raise ParameterError("values", _NUMBERS, next_step=_FLAT)
-        lowest, highest = self._ends
-        numbers = array.astype(np.float64)
+        with np.errstate(over="ignore"):  # of long doubles: a warning would tell of a value
+            numbers = array.astype(np.float64)
         numbers[np.isnan(numbers)] = lowest
         places = (np.clip(numbers, lowest, highest) - lowest) / (highest - lowest)
         return np.floor(places * UNIT).astype(np.int64)
@@ -233,6 +236,9 @@ class Improvement:
 
     def close(self) -> None:
         """Take no more candidates, and give back to the ledger what the answers did not cost."""
+        if self._gate.closed:  # before the lock: a fork may have left it held for ever
+            self._gate.close()  # again, where the ledger could not be written
+            return
         with self._lock:
             self._finish("it was closed by hand")
 
@@ -254,9 +260,9 @@ class Improvement:
 
 def _plain(value: Any) -> Any:
     """A value of a column of objects: a gap is read as NaN is, anything but a number is refused by its type."""
-    if type(value).__name__ in _GAPS:
+    if type(value).__name__ in GAPS:
         return math.nan
-    if not isinstance(value, bool | int | float | np.bool_ | np.number | Fraction):
+    if not isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating | Fraction):
         raise ParameterError("values", _NUMBERS, next_step=_FLAT)
     return value
 
