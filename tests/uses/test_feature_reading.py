@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import math
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -74,16 +77,46 @@ def test_categories_are_one_number_one_list_or_one_list_for_each_feature() -> No
     assert public_categories([["a"], np.array([1, 2])], 2) == [("a",), (1, 2)]
 
 
-@pytest.mark.parametrize("categories", [[], 0, True, "ab", [np.nan], [["a"]], [[], ["b"]], 3.5, [{}, 1]])
+@pytest.mark.parametrize("categories", [[], 0, True, "ab", [np.nan], [["a"]], [[], ["b"]], 3.5, [{}, 1], {"x": [0]}])
 def test_categories_that_tell_nothing_apart_are_refused(categories: Any) -> None:
     with pytest.raises(ParameterError, match="categories must"):
         public_categories(categories, 2)
 
 
-@pytest.mark.parametrize("values", [None, 3, [], [float("nan")], [[1]]])
+@pytest.mark.parametrize("values", [None, 3, [], [float("nan")], [[1]], {0: "no", 1: "yes"}])
 def test_classes_that_cannot_be_told_apart_are_refused(values: Any) -> None:
     with pytest.raises(ParameterError, match="classes must"):
         public_values(values, "classes")
+
+
+def test_numbers_that_a_float_does_not_hold_are_no_categories() -> None:
+    """One empty cell makes floats of a whole column, and two such numbers one."""
+    full, empty = (pl.DataFrame({"a": [2**53, 2**53 + 1, more]}).to_numpy()[:2, 0].tolist() for more in (7, None))
+    assert full[0] != full[1]
+    assert empty[0] == empty[1]
+    for values in ([0, 2**53], [-(2.0**60)], np.array([2**62])):
+        with pytest.raises(ParameterError, match=r"classes must have numbers below 2\*\*53"):
+            public_values(values, "classes")
+    assert public_values([2**53 - 1, math.inf, "9007199254740993"], "classes")[1] == math.inf
+
+
+@pytest.mark.parametrize("cell", ["text", 0.5, 1j, [1], {}, None, 10**30, np.arange(2)], ids=repr)
+def test_a_list_is_read_cell_by_cell(cell: Any) -> None:
+    """Numpy would make text, floats or complex numbers of every other cell, or refuse this one."""
+    rows: list[list[Any]] = [[0, True], [1, 2**53 - 1]]
+    table, target = plain_table([*rows, [cell, 5]]), plain_target([0, 1, cell], 3)
+    assert table.shape == (3, 2)
+    assert [[type(each) for each in row] for row in table[:2].tolist()] == [[int, bool], [int, int]]
+    assert table[:2].tolist() == rows
+    assert coded(target, [0, 1]).tolist()[:2] == [0, 1]
+
+
+def test_a_cell_that_is_no_real_number_is_read_without_a_warning() -> None:
+    cells = np.empty((3, 1), dtype=object)
+    cells[:, 0] = [np.complex128(1 + 2j), np.complex64(1), np.array([0.5])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(numbers(cells)).all()
 
 
 @pytest.mark.parametrize("bounds", [None, 3, (1, 1), (1, 0), (0, np.inf), (0, 1, 2), ("a", "b"), ([0], [1, 2, 3])])

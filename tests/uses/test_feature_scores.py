@@ -101,6 +101,11 @@ def test_dependence_is_rounded_down_from_the_exact_fraction() -> None:
     assert SCORES["dependence"].of_table(table) == math.floor(FINE * exact / 4)  # type: ignore[misc]
 
 
+def test_dependence_of_more_rows_than_64_bits_hold_the_square_of_is_exact() -> None:
+    half = 2**32
+    assert SCORES["dependence"].of_table(np.array([[half, 0], [0, half]])) == FINE * half // 2  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("key", OF_TABLES)
 def test_an_empty_table_scores_nothing(key: str) -> None:
     score = SCORES[key].of_table

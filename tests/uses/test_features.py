@@ -111,6 +111,19 @@ def test_a_person_with_more_rows_is_paid_for(monkeypatch: pytest.MonkeyPatch) ->
     assert 0.9 < max(abs(math.log(there[chosen] / here[chosen])) for chosen in here) <= 1 + 1e-9
 
 
+@pytest.mark.parametrize("cell", ["text", 1j, [1], 0.5, None], ids=repr)
+@pytest.mark.parametrize("place", ["X", "y"])
+def test_one_odd_cell_of_a_list_changes_no_other_row(place: str, cell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numpy makes text of a whole list for one text in it: every row would change, and the scores by half."""
+    rows, classes = [[0, 1], [1, 1]] * 40, [0, 1] * 40
+    estimator = made("agreement")
+    here = asked(monkeypatch, estimator, rows, classes)["scores"]
+    odd = ([cell, 0], 0) if place == "X" else ([0, 0], cell)
+    there = asked(monkeypatch, estimator, [*rows, odd[0]], [*classes, odd[1]])["scores"]
+    assert here.tolist() == [80, 40]
+    assert ((there - here >= 0) & (there - here <= 1)).all()
+
+
 def test_a_fit_selects_what_select_top_selects_from_its_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.integers(0, 2, size=(50, 8)), rng.integers(0, 2, size=50)  # noqa: N806
@@ -322,6 +335,7 @@ def test_it_runs_inside_a_pipeline() -> None:
         ({"k": "all"}, "k"),
         ({"method": "sparse-vector"}, "method"),
         ({"method": "best"}, "method"),
+        ({"method": []}, "method"),
         ({"score_func": 3}, "score_func"),
         ({"score_func": "chi2"}, "score_func"),
         ({"classes": None}, "classes"),

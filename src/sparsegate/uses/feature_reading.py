@@ -4,13 +4,17 @@ Each cell is read by itself, by public numbers alone, so that a row enters every
 and every cell has a reading, so that no row can raise an error: what is in no category is of one more category,
 "other"; a number beyond its bounds is the bound; and what is no number (NaN, None, text) is of the bin "other", or the
 middle of its bounds.
+
+Two ways in which numpy reads a cell by others are kept out. Of a list with one text it makes text of every number: a
+list is read as objects. Of a frame with one empty cell whole numbers become floats, which are the same numbers up to
+2**53: no category is beyond.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +26,18 @@ from sparsegate.uses.feature_scores import FINE, Integers
 Floats = NDArray[np.float64]
 Bounds = tuple[Floats, Floats]
 
+_NO_LIST: Final = (str, bytes, Mapping)  # their parts are no list of values
+_NOT_REAL: Final = (complex, np.complexfloating, np.ndarray)  # as a float they warn, and a warning would tell of it
+_EXACT: Final = 2**53  # up to here whole numbers and floats are the same numbers
+
 
 def plain_table(rows: Any) -> NDArray[Any]:
     """X as an array of two dimensions. An error says what is wrong with its shape or type, and shows no cell."""
     if hasattr(rows, "tocsr"):
         raise TypeError("X must be dense: sparse data is not supported; pass X.toarray()")
-    try:
-        table = np.asarray(rows)
-    except ValueError:
-        raise ParameterError("X", "must have rows of one length", next_step="pass a table of two dimensions") from None
+    table = _cells(rows, "X")
+    if table.ndim == 1 and any(isinstance(row, Sequence) and not isinstance(row, str) for row in table.tolist()):
+        raise ParameterError("X", "must have rows of one length", next_step="pass a table of two dimensions")
     if table.ndim != 2:
         rule = f"must have two dimensions, rows and features; this has {table.ndim}"
         raise ParameterError("X", rule, next_step="Reshape your data with X.reshape(-1, 1) if it is one feature")
@@ -46,7 +53,7 @@ def plain_target(y: Any, rows: int) -> NDArray[Any]:
     """y as an array of one dimension, with one entry for each row."""
     if y is None:
         raise ParameterError("y", "must be given: this requires y to be passed, but the target y is None")
-    target = np.asarray(y)
+    target = _cells(y, "y")
     if target.ndim != 1:
         rule = f"must have one entry for each row: y should be a 1d array, this has {target.ndim} dimensions"
         raise ParameterError("y", rule, next_step="pass y.ravel()")
@@ -55,16 +62,27 @@ def plain_target(y: Any, rows: int) -> NDArray[Any]:
     return target
 
 
+def _cells(values: Any, parameter: str) -> NDArray[Any]:
+    """What has a type of its own by that; a list cell by cell, whatever its cells are."""
+    try:
+        return np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
+    except ValueError:
+        raise ParameterError(parameter, "must be a table or a list that numpy can read") from None
+
+
 def public_values(values: Any, parameter: str) -> tuple[Hashable, ...]:
     """The different values of a public list, in its order."""
     try:
         listed = tuple(dict.fromkeys(item.item() if isinstance(item, np.generic) else item for item in values))
-        sound = bool(listed) and not isinstance(values, str | bytes) and all(item == item for item in listed)
+        sound = bool(listed) and not isinstance(values, _NO_LIST) and all(item == item for item in listed)
+        exact = not any(isinstance(item, int | float) and _EXACT <= abs(item) < math.inf for item in listed)
     except (TypeError, ValueError):
         sound = False
     if not sound:
         rule = "must be a list of one or more values that can be told apart"
         raise ParameterError(parameter, rule, values, f"pass for instance {parameter}=[0, 1]; NaN is always 'other'")
+    if not exact:
+        raise ParameterError(parameter, "must have numbers below 2**53", values, "write such numbers as text")
     return listed
 
 
@@ -72,9 +90,9 @@ def public_categories(categories: Any, features: int) -> list[tuple[Hashable, ..
     """A list of categories for each feature, from one list for all, one for each, or m for 0 .. m-1."""
     if isinstance(categories, int | np.integer):
         return [tuple(range(exact_count(categories, "categories")))] * features
-    if isinstance(categories, Iterable) and not isinstance(categories, str | bytes):
+    if isinstance(categories, Iterable) and not isinstance(categories, _NO_LIST):
         listed = list(categories)
-        if listed and all(isinstance(item, Iterable) and not isinstance(item, str | bytes) for item in listed):
+        if listed and all(isinstance(item, Iterable) and not isinstance(item, _NO_LIST) for item in listed):
             if len(listed) != features:
                 rule = f"must have one list for each of the {features} features"
                 raise ParameterError("categories", rule, len(listed), "or pass one list of values for all")
@@ -128,7 +146,7 @@ def numbers(table: NDArray[Any]) -> Floats:
 
 def _number(cell: Any) -> float:
     try:
-        return float(cell)
+        return math.nan if isinstance(cell, _NOT_REAL) else float(cell)
     except Exception:
         return math.nan
 

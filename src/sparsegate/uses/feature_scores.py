@@ -54,6 +54,8 @@ Integers: TypeAlias = NDArray[np.int64]
 FINE: Final = 1024
 """Steps of a score that is no count, and of a clipped number on each side of its middle."""
 
+_FITS: Final = 2**31  # rows up to which 2 n**2 fits 64 bits
+
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureScore:
@@ -87,9 +89,10 @@ def dependence(table: Integers) -> int:
     n = int(table.sum())
     if n == 0:
         return 0
-    expected = np.multiply.outer(table.sum(axis=1), table.sum(axis=0))
+    exact = table if n < _FITS else table.astype(object)
+    expected = np.multiply.outer(exact.sum(axis=1), exact.sum(axis=0))
     # As Python's integers: a product of three counts may be more than 64 bits.
-    return FINE * int(np.abs(n * table - expected).sum()) // (4 * n)
+    return FINE * int(np.abs(n * exact - expected).sum()) // (4 * n)
 
 
 def information(table: Integers) -> int:

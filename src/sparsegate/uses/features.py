@@ -140,8 +140,9 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         named(copy.copy(self), X, skip_check_array=True)  # names that are refused must be so before anything is paid
         selection = None
         if self.k < features:
+            read = (np.asarray(X), np.asarray(y)) if callable(self.score_func) else (table, target)
             selection = select_top(
-                scored(table, target), **options, ledger=self.ledger, source=self.source, not_private=self.not_private
+                scored(*read), **options, ledger=self.ledger, source=self.source, not_private=self.not_private
             )
         named(self, X, skip_check_array=True)
         self.selection_ = selection
@@ -167,7 +168,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         row = self._row()
         if self.epsilon is None:
             raise ParameterError("epsilon", "must be given", None, "pass for instance epsilon=1")
-        if "threshold" in getattr(METHODS.get(self.method), "options", ()):
+        if isinstance(self.method, str) and "threshold" in getattr(METHODS.get(self.method), "options", ()):
             rule = "must be one that needs no threshold: the candidates are known, so a gate only selects worse"
             raise ParameterError("method", rule, self.method, "leave it out, or call select_top yourself")
         for held in _HELD:
