@@ -23,6 +23,7 @@ from sparsegate.ledger.backup import back_up, restore
 
 PUBLIC = {"threshold": 5_000, "cutoff": 2, "epsilon": 5}
 LOW, HIGH = 0, 10_000
+FEWER, SOME = {**PUBLIC, "threshold": 500}, 1_000
 WINDOWS = sg.TimeWindows(width="1h", start=0)
 
 
@@ -44,6 +45,7 @@ def test_it_fires_where_a_count_is_above_and_closes_at_its_cutoff() -> None:
     assert said[0].estimate is None
     assert abs(said[1].estimate - HIGH) < 100
     assert said[1].standard_error > 0
+    assert alert._gate._calibration.loss == alert.epsilon == 5  # the tight loss of the very gate
     assert alert.closed
     assert alert.remaining == 0
     with pytest.raises(sg.GateClosed, match="fired as often as it may"):
@@ -72,12 +74,12 @@ def test_a_two_sided_gate_stays_open_while_one_side_is_rare() -> None:
 
 def test_rows_are_counted_as_people_and_only_a_public_clock_closes_windows() -> None:
     windows = sg.TimeWindows(width="1h", start=0, until=5 * 3600)
-    alert = sg.Alert(**PUBLIC, windows=windows)
-    alert.add_rows((person, 100) for person in [*range(HIGH), *range(HIGH)])
+    alert = sg.Alert(**FEWER, windows=windows)
+    alert.add_rows((person, 100) for person in [*range(SOME), *range(SOME)])
     alert.add("a stranger", "3026-01-01")  # closes nothing
     assert list(alert.advance(3599)) == []
     assert [(said.window, said.fired) for said in alert.advance(2 * 3600)] == [(0, True), (1, False)]
-    alert.add_rows((person, 100) for person in range(HIGH))  # too late
+    alert.add_rows((person, 100) for person in range(SOME))  # too late
     assert [said.fired for said in alert.advance(10**9)] == [False] * 3
     assert alert.closed
     with pytest.raises(sg.ParameterError, match="windows must be given for rows"):
@@ -88,7 +90,7 @@ def test_noisy_counts_have_the_law_that_is_claimed_and_a_twin_is_told_apart() ->
     alert = sg.Alert(
         threshold=50, cutoff=9, epsilon=1, windows_per_user=3, method="counts", source=sg.Seeded(3), not_private=True
     )
-    sample = np.array([alert.ask(window, 40).estimate - 40 for window in range(6_000)])
+    sample = np.array([alert.ask(window, 40).estimate - 40 for window in range(3_000)])
     assert not alert.closed
     assert all(answer.fired == (answer.estimate >= 50) for answer in alert.answers.values())
     assert chi_square_p(sample, discrete_laplace_mass(3, range(-8, 9))) > FALSE_ALARM
@@ -184,12 +186,12 @@ def test_without_a_state_a_restart_pays_again_and_asks_no_window_twice(ledger) -
 
 
 def test_noisy_counts_go_on_too(ledger, state) -> None:
-    given = {**PUBLIC, "windows_per_user": 1, "ledger": ledger, "state": state, "windows": WINDOWS}
+    given = {**FEWER, "windows_per_user": 1, "ledger": ledger, "state": state, "windows": WINDOWS}
     first = sg.Alert(**given)
-    first.add_rows((person, 100) for person in range(HIGH))
+    first.add_rows((person, 100) for person in range(SOME))
     assert [said.fired for said in first.advance(3600)] == [True]
     again = sg.Alert(**given)
-    rows = [(person, time) for time in (100, 3700) for person in range(HIGH)]
+    rows = [(person, time) for time in (100, 3700) for person in range(SOME)]
     again.add_rows(rows)
     assert [(said.window, said.fired) for said in again.advance(7200)] == [(1, False)]  # all have counted before
     assert len(ledger.entries()) == 2

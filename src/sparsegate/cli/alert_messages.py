@@ -115,7 +115,7 @@ class AlertMetrics:
             why = getattr(error, "strerror", None) or "from 0 to 65535"
             raise ParameterError("metrics", f"must be a port that is free ({why})", place, "give another") from None
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     @property
     def port(self) -> int | None:
