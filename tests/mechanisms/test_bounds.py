@@ -57,6 +57,11 @@ def test_monotonic_queries_get_the_smallest_share_back(shares: tuple[float, floa
     assert tight_epsilon("standard", cutoff=4, budget=budget, monotonic=True) == pytest.approx(1 - min(shares))
 
 
+def test_a_redrawn_threshold_with_room_for_every_round_is_not_searched() -> None:
+    assert tight_epsilon("dwork-roth-2014", cutoff=1000, epsilon=1, queries=10**6) == 1
+    assert tight_epsilon("dwork-roth-2014", cutoff=3, epsilon=1, queries=11) == pytest.approx(11 / 12)
+
+
 @pytest.mark.parametrize(("queries", "loss"), [(2, 1), (4, 2), (8, 4), (12, 6)])
 def test_chen_after_n_queries(queries: int, loss: float) -> None:
     assert tight_epsilon("chen-2015", epsilon=1, queries=queries) == pytest.approx(loss)

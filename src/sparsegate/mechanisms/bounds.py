@@ -289,7 +289,7 @@ def _redrawn(rates: Rates, direction: Direction, *, cutoff: int, queries: int | 
         return round_loss(below, above, rates, direction).loss
 
     useful = 1 + math.ceil(rates.threshold / rates.query)  # BELOWs beyond this change nothing in a round
-    if queries is None:
+    if queries is None or queries >= cutoff * (useful + 1):  # room for the dearest round each time
         return cutoff * loss_of(useful, 1)
     rounds = [(m + 1, loss_of(m, 1)) for m in range(min(useful, queries - 1) + 1)]
     best: list[Loss] = [Fraction(0)] * (queries + 1)  # best[n]: n queries used, after this many whole rounds
