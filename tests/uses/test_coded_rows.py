@@ -63,6 +63,26 @@ def test_what_the_cells_of_objects_are_decides_nothing(cells: list[Any]) -> None
         assert len(GIVEN.codes(table, unit="row")) == 2
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_categories_of_pandas_may_be_numbers(ordered: bool) -> None:
+    frame = pandas.DataFrame({name: pandas.Categorical([4, 3, None], ordered=ordered) for name in "ab"})
+    assert Attributes.of({"a": [3, 4], "b": [4, 3]}).codes(frame, unit="row").tolist() == [[1, 0], [0, 1], [0, 0]]
+
+
+def test_a_matrix_is_an_array_and_a_masked_number_is_none() -> None:
+    both = Attributes.of({"a": [0, 1], "b": [0, 1]}, {"b": 1})
+    assert both.codes(np.array([[0, 1], [1, 0]]).view(np.matrix), unit="row").tolist() == [[0, 1], [1, 0]]
+    masked = np.ma.array([[1, 0], [1, 0]], mask=[[True, True], [False, False]])
+    assert both.codes(masked, unit="row").tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("made", [dict, pandas.DataFrame, polars.DataFrame, pyarrow.table])
+def test_whose_row_it_is_may_be_an_attribute_too(made: Any) -> None:
+    rows = {"a": [0, 1, 1], "b": [1, 1, 0]}
+    codes = Attributes.of({"a": [0, 1], "b": [0, 1]}).codes(made(rows), user="a")
+    assert sorted(codes.tolist()) == [[0, 1], [1, 0]]
+
+
 def test_a_relation_of_duckdb_is_read_like_a_dataframe() -> None:
     frame = pandas.DataFrame(ROWS)
     assert sorted(GIVEN.codes(duckdb.from_df(frame), unit="row").tolist()) == sorted(EXPECTED)

@@ -117,6 +117,7 @@ def test_nothing_is_drawn_from_a_seed_unless_asked_for_and_runs_differ() -> None
 def test_two_attributes_are_a_tree_of_one_edge() -> None:
     tree = sg.dependency_tree(chained()[:, :2], {"a": [0, 1, 2], "b": [0, 1]}, epsilon=1, unit="row")
     assert tree.edges == (("a", "b"),)
+    assert (tree.edges_epsilon, tree.tables_epsilon) == (0, 1)
 
 
 def test_one_attribute_is_refused() -> None:

@@ -108,6 +108,24 @@ def test_no_small_table_of_three_attributes_loses_more_than_epsilon_to_one_row()
     assert max(loss(dict(one), dict(other), 3, scale) for one, other in moved) <= EPSILON
 
 
+def test_bounded_moves_of_any_scores_stay_within_epsilon_and_some_attain_it() -> None:
+    """Ties, equal and negative scores, and each pair up or down on its own: more than a table can do."""
+    generator = np.random.default_rng(5)
+    pairs, scale = [(0, 1), (0, 2), (1, 2)], float(tree_noise(3, EPSILON))
+    losses = []
+    for low, high in ((0, 1), (0, 2), (-5, 8), (0, 60)):
+        for _ in range(12):
+            before = generator.integers(low, high, 3)
+            after = before + generator.choice([-SENSITIVITY, SENSITIVITY], 3)
+            one, other = (dict(zip(pairs, scores.tolist(), strict=True)) for scores in (before, after))
+            losses.append(loss(one, other, 3, scale))
+    assert 0.9999 * EPSILON < max(losses) <= EPSILON * (1 + 1e-9)
+
+
+def test_the_one_tree_of_two_attributes_costs_nothing() -> None:
+    assert noisy_tree({(0, 1): 7}, 2, epsilon=EPSILON, source=sg.Seeded(1)) == (((0, 1),), 0)
+
+
 def test_trees_are_drawn_by_that_law_and_not_by_one_a_fifth_off() -> None:
     scores = {(0, 1): 8, (0, 2): 8, (1, 2): 0}
     source = sg.Seeded(3)
@@ -138,7 +156,9 @@ def _triples(count: int) -> list[tuple[int, int, int]]:
     return [(i, j, k) for i in range(count) for j in range(i + 1, count) for k in range(j + 1, count)]
 
 
-@pytest.mark.parametrize("wrong", [[], 0, [100, -5], "many", [1.5], [2**60, 5], [float("nan")], None, [None]])
+@pytest.mark.parametrize(
+    "wrong", [[], 0, [100, -5], "many", [1.5], [2**60, 5], [float("nan")], None, [None], b"5", "5"]
+)
 def test_thresholds_are_whole_numbers_of_rows(wrong: object) -> None:
     with pytest.raises(ParameterError, match="thresholds must be public whole numbers"):
         public_thresholds(wrong)

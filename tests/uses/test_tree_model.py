@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from fractions import Fraction
 from importlib.resources import files
 from typing import Any
@@ -66,6 +67,19 @@ def test_samples_have_the_shares_of_the_tree_and_not_those_of_another() -> None:
     assert chi_square_p(rows["day"].astype(np.int64), days) > FALSE_ALARM
 
 
+def test_a_large_sample_of_many_categories_needs_no_table_of_rows_by_categories() -> None:
+    count = 400
+    wide = Attributes.of({"a": range(count), "b": range(count)})
+    joint = np.full((count, count), count**-2.0)
+    many = sg.DependencyTree.of(wide, Fitted((joint.sum(axis=1),) * 2, {(0, 1): joint}, 9.0))
+    tracemalloc.start()
+    rows = many.sample(20_000, 1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * count * len(rows["b"]) / 4
+    assert len(np.unique(rows["b"])) == count
+
+
 def test_samples_of_one_seed_are_the_same_and_a_generator_goes_on() -> None:
     one, other = tree().sample(50, 1), tree().sample(50, np.random.default_rng(1))
     assert all((one[name] == other[name]).all() for name in one)
@@ -98,6 +112,31 @@ def test_a_tree_is_read_again_from_json_and_is_valid_by_its_schema() -> None:
 def test_what_is_no_stored_tree_is_refused(wrong: Any) -> None:
     with pytest.raises(ParameterError, match="must be what to_dict gave"):
         sg.DependencyTree.from_dict(wrong)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"edges_epsilon": "1/0"},
+        {"items": [{"parent": "rain", "child": "snow"}]},
+        {"items": [{"parent": "rain", "child": "wet"}, {"parent": "wet", "child": "rain"}]},
+        {"items": []},
+        {"roots": {}},
+        {"roots": {"rain": [0.5, 0.5], "day": [-1, 1, 1]}},
+        {"roots": {"rain": [0.5, 0.5], "day": [0.5, 0.5, 0.5]}},
+        {"roots": {"rain": [0.5, 0.5], "day": [0.5, 0.5]}},
+        {"roots": {"rain": [0.5, float("nan")], "day": [0.2, 0.3, 0.5]}},
+        {"roots": {"rain": ["x", "y"], "day": [0.2, 0.3, 0.5]}},
+        {"conditionals": {}},
+        {"conditionals": {"wet": [[0.5, 0.5]]}},
+        {"columns": {"rain": ["no", "yes"]}},
+        {"others": {"snow": "no"}},
+    ],
+    ids=str,
+)
+def test_a_stored_tree_whose_parts_do_not_fit_is_refused(changed: Any) -> None:
+    with pytest.raises(ParameterError, match="must be what to_dict gave"):
+        sg.DependencyTree.from_dict(tree().to_dict() | changed)
 
 
 def test_a_tree_shows_itself_as_rows_a_page_and_a_picture() -> None:

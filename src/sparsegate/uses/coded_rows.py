@@ -88,13 +88,14 @@ class Attributes:
     def _columns(self, table: Any, user: str | None) -> tuple[dict[str, Any], dict[str, str | None]]:
         """The cells of each column that is asked for, and what its type says that they are."""
         if isinstance(table, np.ndarray):
+            table = table if np.ma.isMaskedArray(table) else np.asarray(table)  # columns of a matrix are no columns
             if table.ndim != 2 or table.shape[1] != len(self.names):
                 rule = f"must be an array of rows with {len(self.names)} columns, those of columns= in their order"
                 raise ParameterError("table", rule, table.shape, "or pass a mapping of columns, or a dataframe")
             if user is not None:
                 raise ParameterError("user", "must not be given with an array, whose columns have no names", user)
             return dict(zip(self.names, table.T, strict=True)), dict.fromkeys(self.names, _array_type(table))
-        wanted = [*self.names, *([] if user is None else [user])]
+        wanted = list(dict.fromkeys([*self.names, *([] if user is None else [user])]))  # it may be an attribute, too
         if isinstance(table, Mapping):
             check_columns([name for name in table if isinstance(name, str)], wanted)
             return {name: _flat(table[name]) for name in wanted}, {name: _array_type(table[name]) for name in wanted}
@@ -141,11 +142,12 @@ def _series_type(series: Any) -> str | None:
         return "numbers"
     if getattr(series.to_native(), "dtype", None) == np.dtype(object):
         return None
-    return "text" if series.dtype in (nw.String, nw.Categorical, nw.Enum) else None
+    return "text" if series.dtype == nw.String else None  # the categories of pandas may be of any type
 
 
 def _places(values: Any, labels: Sequence[Label], other: int) -> Codes:
-    if isinstance(values, np.ndarray) and values.dtype.kind == "i" and isinstance(labels[0], int):
+    whole = isinstance(values, np.ndarray) and values.dtype.kind == "i" and not np.ma.isMaskedArray(values)
+    if whole and isinstance(labels[0], int):
         order = np.argsort(np.array(labels, dtype=np.int64))
         listed = np.array(labels, dtype=np.int64)[order]
         found = np.searchsorted(listed, values).clip(max=listed.size - 1)

@@ -18,6 +18,7 @@ sets of a fixed size) with trees in place of sets; the proof uses nothing of tre
 bases of any matroid. Choosing the edges one after the other, by the exponential mechanism at epsilon/(d - 1) each
 (Zhang et al. 2017), or by permute-and-flip, has noise of the same scale, drawn again for every edge: docs/structure.md
 has what that costs. A *set* of the d - 1 best pairs is no good: it has cycles, and does not say which pair to drop.
+Two attributes have one tree, which tells nothing and costs nothing.
 
 **Theorem (a forest from a gate).** ``SparseVector`` with cutoff d - 1 and sensitivity Delta, asked about pairs in an
 order that depends on its answers alone, is epsilon-DP, and costs L(m, k) <= epsilon after m BELOW and k ABOVE
@@ -97,6 +98,8 @@ def noisy_tree(scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction
     >>> noisy_tree({(0, 1): 900, (0, 2): 20, (1, 2): 500}, 3, epsilon=Fraction(1), source=Seeded(1)).edges
     ((0, 1), (1, 2))
     """
+    if attributes == 2:
+        return ChosenEdges(tuple(scores), Fraction(0))  # there is one tree, whatever the scores are
     pairs = sorted(scores)
     noise = geometric(source, tree_noise(attributes, epsilon), len(pairs))
     noisy = np.array([scores[pair] for pair in pairs], dtype=np.int64) + noise
@@ -106,7 +109,8 @@ def noisy_tree(scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction
 
 def public_thresholds(thresholds: Any) -> tuple[int, ...]:
     """Whole numbers of rows, the highest first."""
-    listed = list(thresholds) if isinstance(thresholds, Sequence | np.ndarray) else [thresholds]
+    several = isinstance(thresholds, Sequence | np.ndarray) and not isinstance(thresholds, str | bytes)
+    listed = list(thresholds) if several and getattr(thresholds, "ndim", 1) else [thresholds]
     whole = [exact_number(bar) for bar in listed]
     if not whole or any(bar is None or bar.denominator != 1 or not 1 <= bar <= MOST_ROWS for bar in whole):
         rule = "must be public whole numbers of rows, each from 1 to 2**48"

@@ -114,8 +114,11 @@ class DependencyTree(Tabular):
             name: generator.choice(shares.size, size=size, p=shares) for name, shares in self.roots.items()
         }
         for parent, child in self.edges:
-            upto = self.conditionals[child].cumsum(axis=1)[:, :-1]
-            codes[child] = (generator.random(size)[:, None] >= upto[codes[parent]]).sum(axis=1)
+            upto, drawn = self.conditionals[child].cumsum(axis=1)[:, :-1], generator.random(size)
+            codes[child] = np.empty(size, dtype=np.int64)
+            for place, ends in enumerate(upto):  # one after the other: rows times categories may not fit in memory
+                here = codes[parent] == place
+                codes[child][here] = np.searchsorted(ends, drawn[here], side="right")
         return {name: np.array(labels)[codes[name]] for name, labels in self.columns.items()}
 
     def log_likelihood(self, table: Any) -> float:
@@ -156,20 +159,37 @@ class DependencyTree(Tabular):
         try:
             if stored["schema"] != SCHEMA:
                 raise KeyError
-            return cls(
+            tree = cls(
                 columns={name: tuple(labels) for name, labels in stored["columns"].items()},
                 others=dict(stored["others"]),
                 edges=tuple((edge["parent"], edge["child"]) for edge in stored["items"]),
-                roots={name: np.array(shares) for name, shares in stored["roots"].items()},
-                conditionals={name: np.array(rows) for name, rows in stored["conditionals"].items()},
+                roots={name: np.array(shares, dtype=np.float64) for name, shares in stored["roots"].items()},
+                conditionals={name: np.array(rows, dtype=np.float64) for name, rows in stored["conditionals"].items()},
                 rows=float(stored["rows"]),
                 edges_epsilon=Fraction(stored["edges_epsilon"]),
                 tables_epsilon=Fraction(stored["tables_epsilon"]),
                 thresholds=tuple(stored["thresholds"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError):
+            tree._check()
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, ParameterError):
             rule = f"must be what to_dict gave, of the schema {SCHEMA}"
             raise ParameterError("stored", rule, next_step="pass the whole object") from None
+        return tree
+
+    def _check(self) -> None:
+        """Whether the parts fit each other: a ValueError or a KeyError where they do not."""
+        Attributes.of(self.columns, self.others)
+        sizes = {name: len(labels) for name, labels in self.columns.items()}
+        shapes: dict[str, tuple[int, ...]] = {name: (sizes[name],) for name in self.roots}
+        for parent, child in self.edges:
+            if parent not in shapes or child in shapes:
+                raise ValueError("every attribute comes once, after its parent")
+            shapes[child] = (sizes[parent], sizes[child])
+        laws = {**self.roots, **self.conditionals}
+        if {name: law.shape for name, law in laws.items()} != shapes or set(shapes) != set(sizes):
+            raise ValueError("every attribute has its law")
+        if not all((law >= 0).all() and np.allclose(law.sum(axis=-1), 1) for law in laws.values()):
+            raise ValueError("shares add up to one")
 
     def sheet(self) -> Sheet:
         """The edges as rows."""
