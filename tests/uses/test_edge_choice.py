@@ -166,4 +166,4 @@ def test_thresholds_are_whole_numbers_of_rows(wrong: object) -> None:
 
 def test_thresholds_come_in_falling_order_each_once() -> None:
     assert public_thresholds([100, 400, 100, 200.0]) == (400, 200, 100)
-    assert public_thresholds(50) == (50,)
+    assert public_thresholds(50) == public_thresholds(np.array(50)) == (50,)

@@ -109,8 +109,8 @@ def noisy_tree(scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction
 
 def public_thresholds(thresholds: Any) -> tuple[int, ...]:
     """Whole numbers of rows, the highest first."""
-    several = isinstance(thresholds, Sequence | np.ndarray) and not isinstance(thresholds, str | bytes)
-    listed = list(thresholds) if several and getattr(thresholds, "ndim", 1) else [thresholds]
+    given = thresholds.tolist() if isinstance(thresholds, np.ndarray) else thresholds
+    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [given]
     whole = [exact_number(bar) for bar in listed]
     if not whole or any(bar is None or bar.denominator != 1 or not 1 <= bar <= MOST_ROWS for bar in whole):
         rule = "must be public whole numbers of rows, each from 1 to 2**48"
