@@ -26,6 +26,7 @@ CROSS_MODULE = {
     "tests/test_proofs.py",
     "tests/test_proofs_models.py",
     "tests/test_readme.py",
+    "tests/auditor/test_public_hall.py",
     "tests/auditor/test_traps.py",
     "tests/cli/test_pages.py",
     "tests/ledger/test_charged_releases.py",

@@ -1,0 +1,145 @@
+"""Runs inside another package's environment: asks that package, and hands out what it answered, line by line.
+
+    python adapters.py NAME '{"setting": 1}'
+
+The first line out is ``{"claim": epsilon}``, as the package states it. Then each line in, ``{"data": ..., "runs": n}``,
+is answered by a list of n outcomes. Nothing of sparsegate is imported but by the adapter that audits sparsegate.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+Settings = dict[str, Any]
+Run = Callable[[Any], Any]
+"""One outcome for one input."""
+
+
+def load(name: str) -> Any:
+    """A module that has no types here, and may not be installed."""
+    return importlib.import_module(name)
+
+
+def nvflare_filter(settings: Settings) -> tuple[float, Run]:
+    """NVFlare's SVTPrivacy on one parameter. What leaves the client: places and values, and, where sent, the passes."""
+    import logging
+
+    import numpy as np
+
+    logging.disable(logging.CRITICAL)
+    dxo = load("nvflare.apis.dxo")
+    # One filter for all runs, as for all rounds of a job: it keeps a list of what it spent, and nothing else.
+    svt = load("nvflare.app_common.filters.svt_privacy").SVTPrivacy(**settings)
+    shareable, context = load("nvflare.apis.shareable").Shareable(), load("nvflare.apis.fl_context").FLContext()
+
+    def answer(weights: list[float]) -> Any:
+        update = dxo.DXO(dxo.DataKind.WEIGHT_DIFF, data={"layer": np.array(weights, dtype=float)})
+        return svt.process_dxo(update, shareable, context)
+
+    def run(weights: list[float]) -> Any:
+        sent = answer(weights)
+        (places,) = np.nonzero(sent.data["layer"])
+        passes = sent.meta.get("svt_privacy_budget", {}).get("acceptance_passes", 0)
+        return [places.tolist(), sent.data["layer"][places].tolist(), passes]
+
+    stated = answer([0.0] * 10).meta.get("svt_privacy_budget", {})
+    return stated.get("epsilon_total", settings["epsilon"]), run
+
+
+def opendp_selection(settings: Settings) -> tuple[float, Run]:
+    """OpenDP's noisy max, or with ``k`` its noisy top-k; the claim is the measurement's own privacy map."""
+    dp = load("opendp.prelude")
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64"), dp.max_divergence()
+    make = dp.m.make_noisy_top_k if "k" in settings else dp.m.make_noisy_max
+    measurement = make(*space, **settings)
+    return measurement.map(1), measurement
+
+
+def diffprivlib_selection(settings: Settings) -> tuple[float, Run]:
+    """A selection of diffprivlib, by the name of its class."""
+    kind = getattr(load("diffprivlib.mechanisms"), settings["mechanism"])
+    epsilon = settings["epsilon"]
+    return epsilon, lambda scores: kind(epsilon=epsilon, sensitivity=1, utility=scores).randomise()
+
+
+def eeprivacy_quantile(settings: Settings) -> tuple[float, Run]:
+    """The private quantile of eeprivacy: report noisy max over the options."""
+    import numpy as np
+
+    operation = load("eeprivacy.operations").PrivateQuantile(options=settings["options"])
+    epsilon, quantile = settings["epsilon"], settings["quantile"]
+    return epsilon, lambda data: operation.execute(values=np.array(data), epsilon=epsilon, quantile=quantile)
+
+
+def pipeline_dp_selection(settings: Settings) -> tuple[float, Run]:
+    """The exponential mechanism of PipelineDP, for scores that may move either way."""
+    kind = load("pipeline_dp.dp_computations").ExponentialMechanism
+    scoring: Any = kind.ScoringFunction
+
+    class Given(scoring):
+        global_sensitivity, is_monotonic = 1.0, False
+
+        def __init__(self, scores: list[int]) -> None:
+            self.scores = scores
+
+        def score(self, k: int) -> float:
+            return self.scores[k]
+
+    def run(scores: list[int]) -> int:
+        chooser = kind(Given(scores))
+        return int(chooser.apply(settings["epsilon"], list(range(len(scores)))))
+
+    return settings["epsilon"], run
+
+
+def sparsegate_gate(settings: Settings) -> tuple[float, Run]:
+    """Our own gate, asked as a user asks it, with noise from the operating system."""
+    import sparsegate as sg
+
+    def run(answers: list[int]) -> list[bool]:
+        with sg.SparseVector(threshold=0, sensitivity=1, **settings) as gate:
+            return [bool(answer) for answer in gate.ask_many(answers)]
+
+    return settings["epsilon"], run
+
+
+def any_module(settings: Settings) -> tuple[float, Run]:
+    """A function ``run(data)`` of a module that is given by name."""
+    return settings["epsilon"], load(settings["module"]).run
+
+
+ADAPTERS: dict[str, Callable[[Settings], tuple[float, Run]]] = {
+    "nvflare": nvflare_filter,
+    "opendp": opendp_selection,
+    "diffprivlib": diffprivlib_selection,
+    "eeprivacy": eeprivacy_quantile,
+    "pipeline-dp": pipeline_dp_selection,
+    "sparsegate": sparsegate_gate,
+    "module": any_module,
+}
+
+
+def main(name: str, settings: str) -> None:
+    # Packages print; the pipe to the audit is ours alone.
+    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    claim, run = ADAPTERS[name](json.loads(settings))
+
+    def say(value: Any) -> None:
+        pipe.write(json.dumps(value) + "\n")
+        pipe.flush()
+
+    say({"claim": claim})
+    for line in sys.stdin:
+        asked = json.loads(line)
+        say([run(asked["data"]) for _ in range(asked["runs"])])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
