@@ -26,6 +26,7 @@ from examples.hall.environments import CACHE, Unavailable, Worker, interpreter  
 
 from sparsegate.auditor import audit  # noqa: E402
 from sparsegate.display.plain import plain  # noqa: E402
+from sparsegate.errors import ParameterError  # noqa: E402
 
 RESULTS = Path(__file__).parent / "hall" / "results.json"
 PICTURE = ROOT / "docs" / "pictures" / "hall.png"
@@ -155,8 +156,9 @@ def run(entries: list[Entry], *, install: bool, cache: Path) -> list[Result]:
     for number, entry in enumerate(entries, 1):
         print(f"[{number}/{len(entries)}] {entry.package} {entry.version}: {entry.title}", end=" ... ", flush=True)
         try:
-            result = audit_entry(entry, interpreter(entry.package, entry.version, install=install, cache=cache))
-        except Unavailable as reason:
+            python = interpreter(entry.package, entry.version, install=install, cache=cache, beside=entry.beside)
+            result = audit_entry(entry, python)
+        except (Unavailable, ParameterError) as reason:  # the latter names what broke during an audit
             print(reason, flush=True)
             continue
         verdict = "violates" if result["violates"] else "no violation found"

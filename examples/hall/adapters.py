@@ -132,7 +132,8 @@ def main(name: str, settings: str) -> None:
     claim, run = ADAPTERS[name](json.loads(settings))
 
     def say(value: Any) -> None:
-        pipe.write(json.dumps(value) + "\n")
+        # Numbers of numpy are handed out as numbers.
+        pipe.write(json.dumps(value, default=lambda number: number.item()) + "\n")
         pipe.flush()
 
     say({"claim": claim})

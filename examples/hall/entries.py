@@ -17,13 +17,17 @@ SCORES = {"queries": (2, 10), "centre": 100, "samples": 60_000}
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One implementation in one setting. ``options`` are those of ``sparsegate.audit``."""
+    """One implementation in one setting. ``options`` are those of ``sparsegate.audit``.
+
+    ``beside``: what pip has to be told as well, where the newest release of a dependency does not go with the package.
+    """
 
     key: str
     package: str
     version: str
     adapter: str
     title: str
+    beside: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     exact: Callable[[], float] | None = None
@@ -108,7 +112,7 @@ ENTRIES = (
         settings={"scale": 2.0},
         options=SCORES,
         exact=lambda: 1.0,
-        exact_from="permute-and-flip: 2Δ/scale",
+        exact_from="noisy max: 2Δ/scale",
     ),
     Entry(
         key="opendp-noisy-top-k",
@@ -124,6 +128,7 @@ ENTRIES = (
         package="diffprivlib",
         version="0.6.6",
         adapter="diffprivlib",
+        beside=("scikit-learn<1.9",),
         title="Exponential",
         settings={"mechanism": "Exponential", "epsilon": 1.0},
         options=SCORES,
@@ -135,6 +140,7 @@ ENTRIES = (
         package="diffprivlib",
         version="0.6.6",
         adapter="diffprivlib",
+        beside=("scikit-learn<1.9",),
         title="PermuteAndFlip",
         settings={"mechanism": "PermuteAndFlip", "epsilon": 1.0},
         options=SCORES,

@@ -22,7 +22,9 @@ class Unavailable(Exception):
     """A package cannot be had here: the message says why."""
 
 
-def interpreter(package: str, version: str, *, install: bool, cache: Path = CACHE) -> Path:
+def interpreter(
+    package: str, version: str, *, install: bool, cache: Path = CACHE, beside: tuple[str, ...] = ()
+) -> Path:
     """The Python of a package's environment, made and filled where ``install`` allows it.
 
     A file named ``ready`` is written last, so that an installation that was cut short is made again.
@@ -39,8 +41,8 @@ def interpreter(package: str, version: str, *, install: bool, cache: Path = CACH
         venv.create(home, with_pip=True, clear=True)
     except (OSError, subprocess.CalledProcessError) as failure:
         raise Unavailable(f"no virtual environment could be made in {home}: {failure}") from failure
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{package}=={version}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run([*pip, f"{package}=={version}", *beside], capture_output=True, text=True, check=False)
     if done.returncode:
         last = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip failed"]
         raise Unavailable(f"cannot be installed on Python {sys.version_info[0]}.{sys.version_info[1]}: {last[-1]}")

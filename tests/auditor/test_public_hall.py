@@ -30,17 +30,17 @@ def laplace(scale):
 def run(answers):
     rho, out = {rho}, []
     for answer in answers:
-        out.append(answer + laplace(4.0) >= rho)
+        out.append(answer + laplace({nu}) >= rho)
         if out[-1]:
             break
     return out
 """
 
 
-def stand_in(folder: Path, *, rho: str, samples: int) -> Entry:
+def stand_in(folder: Path, *, rho: str, nu: float, samples: int) -> Entry:
     """A gate that stops at its first positive and claims epsilon = 1."""
-    (folder / "fake_gate.py").write_text(GATE.format(seed=5, rho=rho))
-    # Five rise and the one that is ABOVE falls: without rho each of the six costs 1/4, and with it all of them 1.
+    (folder / "fake_gate.py").write_text(GATE.format(seed=5, rho=rho, nu=nu))
+    # Five rise and the one that is ABOVE falls: without rho each of the six costs 1/nu, and with it all of them 1.
     pair = ([0] * 6, [1] * 5 + [-1])
     return Entry(
         key="fake",
@@ -49,16 +49,18 @@ def stand_in(folder: Path, *, rho: str, samples: int) -> Entry:
         adapter="module",
         title="a stand-in",
         settings={"module": "fake_gate", "epsilon": 1.0},
-        options={"neighbours": [pair], "patterns": False, "samples": samples},
+        options={"neighbours": [pair], "patterns": False, "samples": samples, "confidence": 1 - FALSE_ALARM},
         exact=lambda: math.inf,
     )
 
 
-@pytest.mark.parametrize(("rho", "violates"), [("laplace(2.0)", False), ("0.0", True)], ids=["sound", "flawed"])
+@pytest.mark.parametrize(
+    ("rho", "nu", "violates"), [("laplace(2.0)", 4.0, False), ("0.0", 2.0, True)], ids=["sound", "flawed"]
+)
 def test_a_sound_package_passes_and_one_without_noise_on_the_threshold_is_caught(
-    tmp_path: Path, rho: str, violates: bool
+    tmp_path: Path, rho: str, nu: float, violates: bool
 ) -> None:
-    entry = stand_in(tmp_path, rho=rho, samples=60_000 if violates else 10_000)
+    entry = stand_in(tmp_path, rho=rho, nu=nu, samples=40_000 if violates else 10_000)
     result = audit_public.audit_entry(entry, PYTHON, seeds=(1,), folder=tmp_path)
     assert result["violates"] is violates
     assert (audit_public.bound(result) > 1.0) is violates
@@ -81,6 +83,17 @@ def test_a_package_that_is_not_there_is_said_and_the_others_go_on(
     entries = [entry for entry in ENTRIES if entry.package != "sparsegate"]
     assert audit_public.run(entries, install=False, cache=tmp_path) == []
     assert capsys.readouterr().out.count("not installed: run again with --install") == len(entries)
+
+
+def test_a_package_that_breaks_while_it_is_audited_is_said_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(audit_public, "interpreter", lambda *_, **__: PYTHON)
+    entry = stand_in(tmp_path, rho="1 / 0", nu=2.0, samples=1_000)
+    whole = audit_public.audit_entry
+    monkeypatch.setattr(audit_public, "audit_entry", lambda entry, python: whole(entry, python, folder=tmp_path))
+    assert audit_public.run([entry], install=False, cache=tmp_path) == []
+    assert "ZeroDivisionError" in capsys.readouterr().out
 
 
 def test_a_process_that_dies_says_why(tmp_path: Path) -> None:
