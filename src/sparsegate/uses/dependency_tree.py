@@ -46,7 +46,7 @@ def dependency_tree(
     pair, or with ``thresholds`` what the answers of a gate cost, L(m, k) <= e1 (``edge_choice``). The tables of the
     edges, which are chosen by then, cost the rest, epsilon - e1 or epsilon - L(m, k) (``tree_tables``). For every
     outcome the logarithms of the ratios add up to epsilon at most; that the second part is sized by what the first has
-    cost is the argument of ``ledger.account``. [] Machine-checked pieces: `within_compose`, `within_post`
+    cost is the argument of ``ledger.account``. [] Its pieces are in Coq: `within_compose`, `within_post`
     (proofs/privacy.v), `laplace_answers_are_private` (proofs/laplace_mechanism.v), `metered_is_private`
     (proofs/metered.v).
 

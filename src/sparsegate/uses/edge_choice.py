@@ -13,7 +13,7 @@ since t >= u_e. Under q' the edges of T then have their noisy scores under q plu
 t: whatever came after an edge of T still does, equal scores too. So T is the largest again. The map is one to one, and
 the mass falls by a factor of at most exp(sum over T of (t - u_e) / b) <= exp(2 (d - 1) Delta / b) = exp(epsilon). []
 
-This is one-shot selection (``mechanisms.one_shot``, Machine-checked: `one_shot_is_private` in proofs/one_shot.v, for
+This is one-shot selection (``mechanisms.one_shot``, `one_shot_is_private` in proofs/one_shot.v, for
 sets of a fixed size) with trees in place of sets; the proof uses nothing of trees but the exchange, so it holds for the
 bases of any matroid. Choosing the edges one after the other, by the exponential mechanism at epsilon/(d - 1) each
 (Zhang et al. 2017), or by permute-and-flip, has noise of the same scale, drawn again for every edge: docs/structure.md

@@ -70,9 +70,9 @@ class PrivatePredictor:
     out. A BELOW is followed by a draw from p, which holds nothing private. An ABOVE is followed by one draw of the
     exponential mechanism with weights exp(e S(t) / (2 LEVELS)), S the sums of scores: e-DP, since an exponent moves by
     at most e/2 and so does the logarithm of the normaliser. (``alone``: all sums move one way, and e / LEVELS is
-    enough.) The losses of one transcript add: at most eps1 + eps2 + c e. With delta: ``prediction_terms``. [] For the
-    gate, Machine-checked: `exponential_gate_is_private` (proofs/exponential_gate.v); for a draw, Machine-checked:
-    `exponential_is_private`, `exponential_bounded_range` (proofs/exponential_mechanism.v).
+    enough.) The losses of one transcript add: at most eps1 + eps2 + c e. With delta: ``prediction_terms``. [] In Coq:
+    the gate, `exponential_gate_is_private` (proofs/exponential_gate.v), and a draw: `exponential_is_private`,
+    `exponential_bounded_range` (proofs/exponential_mechanism.v).
 
     What the theorem asks of you: a callable sees the records of its batch and public things alone. One model that was
     trained on everybody's records is not that. Who is in which batch depends on each person alone: ``batches`` is a
