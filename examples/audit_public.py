@@ -111,7 +111,7 @@ def draw(path: Path, results: list[Result]) -> None:
         claim, proved, exact = result["claim"], bound(result), result["exact"]
         colour = "#B2182B" if result["violates"] else "#1B7837"
         axes.plot([claim] * 2, [height - 0.32, height + 0.32], color="black", linewidth=2)
-        axes.plot([0.2, proved], [height] * 2, color=colour, linewidth=7, alpha=0.55, solid_capstyle="butt")
+        axes.plot([0.1, proved], [height] * 2, color=colour, linewidth=7, alpha=0.55, solid_capstyle="butt")
         if exact == "inf":
             axes.annotate("", (edge, height), (proved, height), arrowprops={"arrowstyle": "->", "color": "#2166AC"})
             axes.text(edge, height + 0.14, "no limit", ha="right", va="bottom", fontsize=9, color="#2166AC")
@@ -123,8 +123,8 @@ def draw(path: Path, results: list[Result]) -> None:
         fontsize=9,
     )
     axes.set_xscale("log")
-    axes.set_xlim(0.2, 1.08 * edge)
-    marks = [mark for mark in (0.2, 0.5, 1, 2, 5, 10, 20) if mark <= edge]
+    axes.set_xlim(0.1, 1.08 * edge)
+    marks = [mark for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if mark <= edge]
     axes.set_xticks(marks, [f"{mark:g}" for mark in marks])
     axes.minorticks_off()
     axes.set_xlabel("ε (logarithmic)")
