@@ -1,4 +1,4 @@
-"""The pages on tables: their commands run in their order, and their figures are those of the code."""
+"""The pages: their commands and blocks run in their order, and their figures are those of the code."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Command
 
+from sparsegate.cli.app import COMMANDS, Commands
 from sparsegate.ledger.account import rounded_down
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.mechanisms.sparse_vector import SparseVector
@@ -19,6 +20,77 @@ from sparsegate.mechanisms.sparse_vector import SparseVector
 duckdb = pytest.importorskip("duckdb")
 
 DOCS = Path(__file__).parents[2] / "docs"
+README = DOCS.parent / "README.md"
+
+SAID = {
+    "holdout": ["\n17\n", "of 10 answers paid for, open>"],
+    "alerts": ["2026-03-01T14:05:00+00:00 about ", "\nspent 0."],
+    "prediction": ["\n0.025 1.0 "],
+    "features": ["[ 7 21] (2000, 2)\nsubset 1\n17.0\n171.0\n"],
+    "itemsets": ["('tea',) ", "('milk', 'tea') "],
+}
+"""Of each page on a use, what its blocks print; noise changes that less than once in a million runs."""
+
+MINUTES_LONG = "range(5_000_000)"
+"""Is in the one block that takes longer than a test may."""
+
+
+def told_commands(page: str) -> list[list[str]]:
+    """The commands of a page in words: those that begin a line, with what continues it, and those in sentences."""
+    joined = page.replace("\\\n", " ")
+    lines = re.findall(r"^ *(sparsegate [a-z].*)$", joined, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in [*lines, *re.findall(r"`(sparsegate [a-z][^`]*)`", joined)]]
+
+
+def unknown_options(words: list[str]) -> list[str]:
+    """The options of a command that it does not have."""
+    if words[1] not in COMMANDS:
+        return [words[1]]
+    command: Any = Commands().get_command(None, words[1])
+    if (below := getattr(command, "commands", {})) and words[2:] and words[2] in below:
+        command = below[words[2]]
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    given = [word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)]
+    return [option for option in given if option not in {*known, "-h", "--help"}]
+
+
+@pytest.mark.parametrize("page", [README, *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+def test_every_option_that_a_page_tells_of_exists(page: Path) -> None:
+    commands = told_commands(page.read_text(encoding="utf-8"))
+    assert [(" ".join(words), wrong) for words in commands if (wrong := unknown_options(words))] == []
+
+
+def test_an_option_that_does_not_exist_is_found() -> None:
+    page = "    sparsegate top a.csv -c 5 \\\n --epsilom 1\n`sparsegate holdout score -t 1 --names x` `sparsegate topp`"
+    assert [unknown_options(words) for words in told_commands(page)] == [["--epsilom"], ["--names"], ["topp"]]
+
+
+@pytest.mark.parametrize("page", SAID)
+def test_the_blocks_of_a_page_on_a_use_run_in_their_order(page: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    for needed in ("sklearn", "pandas"):
+        pytest.importorskip(needed)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        if MINUTES_LONG not in block:
+            exec(block, names)
+    out = capsys.readouterr().out
+    assert [part for part in SAID[page] if part not in out] == []
+
+
+def test_the_commands_of_the_pages_on_uses_run(command: Command, folder: Path) -> None:
+    rows = "".join(f"cat,{'cat' if row % 5 else 'dog'}\n" for row in range(100))
+    for name in ("train.csv", "held.csv"):
+        (folder / name).write_text("y,tree\n" + rows)
+    (folder / "products.csv").write_text("product\ntea\nmilk\njam\noats\nrye\negg\nham\n")
+    (folder / "sales.csv").write_text("product,customer\n" + "".join(f"tea,{who}\nmilk,{who}\n" for who in range(90)))
+    for page, begins in {"holdout": ["holdout", "score"], "itemsets": ["itemsets", "sales.csv"]}.items():
+        commands = told_commands((DOCS / f"{page}.md").read_text(encoding="utf-8"))
+        (words,) = (words for words in commands if words[1:3] == begins and "--epsilon" in words)
+        code, out, err = command(*words[1:])
+        assert (code, err) == (0, ""), words
+        assert out
 
 
 def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: Path) -> None:

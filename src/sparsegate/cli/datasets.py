@@ -17,7 +17,9 @@ A stand-in is a law of three numbers with the published number of items; results
 on it are not comparable with published ones. To use the real data:
 sparsegate reproduce --data kosarak=FILE"""
 
-datasets = typer.Typer(invoke_without_command=True, help="The datasets of the evaluation: list them, or fetch one.")
+datasets = typer.Typer(
+    add_completion=False, invoke_without_command=True, help="The datasets of the evaluation: list them, or fetch one."
+)
 
 
 @datasets.callback()

@@ -19,7 +19,9 @@ from sparsegate.errors import ParameterError
 if TYPE_CHECKING:
     from sparsegate.uses.holdout import Holdout
 
-holdout = typer.Typer(no_args_is_help=True, help="Score models on a holdout that can be used again.")
+holdout = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Score models on a holdout that can be used again."
+)
 
 Threshold = Annotated[
     float, typer.Option("--threshold", "-t", help="How far apart training and holdout may be and still agree.")

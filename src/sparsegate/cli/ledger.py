@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sparsegate.service.activity import Activity
     from sparsegate.service.gate_store import GateStore
 
-ledger = typer.Typer(no_args_is_help=True, help="What was spent on a dataset, and what is left.")
+ledger = typer.Typer(add_completion=False, no_args_is_help=True, help="What was spent on a dataset, and what is left.")
 
 _SUMS = ("budget", "spent", "given_back", "remaining")
 

@@ -18,7 +18,7 @@ from sparsegate.ledger.account import exact_text
 if TYPE_CHECKING:
     from sparsegate.service.tokens import Tokens
 
-token = typer.Typer(no_args_is_help=True, help="Who may ask a service, and who may open gates.")
+token = typer.Typer(add_completion=False, no_args_is_help=True, help="Who may ask a service, and who may open gates.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")]
 Place = Annotated[
