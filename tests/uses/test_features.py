@@ -288,6 +288,25 @@ def test_names_of_columns_that_are_refused_are_so_before_anything_is_paid(tmp_pa
         assert ledger.total_spent().epsilon == 0
 
 
+@pytest.mark.parametrize("score", ["agreement", "covariance"])
+@pytest.mark.parametrize("place", ["X", "y"])
+def test_an_array_whose_type_has_no_category_is_refused_and_nothing_is_paid(
+    score: str, place: str, tmp_path: Path
+) -> None:
+    X, y = np.eye(4, dtype=int), np.array([0, 1, 0, 1])  # noqa: N806
+    text = {"X": X.astype(str) if place == "X" else X, "y": y.astype(str) if place == "y" else y}
+    with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=2) as ledger:
+        if (score, place) == ("covariance", "X"):  # text that reads as numbers is numbers
+            assert made(score, ledger=ledger).fit(**text).selected_.size == 1
+            return
+        with pytest.raises(sg.ParameterError, match="must have text, as the cells are text; cast"):
+            made(score, ledger=ledger).fit(**text)
+        with pytest.raises(sg.ParameterError, match="must have numbers, as the cells are numbers; cast"):
+            made(score, ledger=ledger, classes=["no", "yes"]).fit(X, y)
+        assert made(score, classes=["no", 1]).fit(X, y.astype(object)).selected_.size == 1
+        assert ledger.total_spent().epsilon == 0
+
+
 def test_where_all_features_are_wanted_nothing_is_paid(tmp_path: Path) -> None:
     X = np.zeros((4, 3))  # noqa: N806
     with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=2) as ledger:

@@ -129,6 +129,17 @@ def coded(column: NDArray[Any], categories: Sequence[Hashable]) -> Integers:
     return np.array([_place(places, cell, other) for cell in column.tolist()], dtype=np.int64)
 
 
+def check_type(held: NDArray[Any], listed: Sequence[Hashable], parameter: str) -> None:
+    """Refuse an array whose type has none of the values: every cell would be "other", and the release worth nothing.
+
+    The type of the array alone decides: what the cells of objects are is private.
+    """
+    texts = sum(isinstance(value, str) for value in listed)
+    if (held.dtype.kind in "biuf" and texts == len(listed)) or (held.dtype.kind == "U" and not texts):
+        kind = "text" if texts == 0 else "numbers"  # not the type's name, which has the length of the longest text
+        raise ParameterError(parameter, f"must have {kind}, as the cells are {kind}", next_step="cast one of the two")
+
+
 def _place(places: dict[Hashable, int], cell: Any, other: int) -> int:
     try:
         return places.get(cell, other)

@@ -30,6 +30,7 @@ from sparsegate.mechanisms.selection_methods import AUTO, METHODS
 from sparsegate.noise import Source
 from sparsegate.uses.feature_reading import (
     binned,
+    check_type,
     clipped,
     coded,
     numbers,
@@ -217,6 +218,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         shapes = [(size + 1, len(classes) + 1) for size in sizes]
 
         def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
+            check_type(target, classes, "classes")
             codes, labels = coding(table), coded(target, classes)
             tables = (contingency(codes[:, j], labels, shape=shapes[j]) for j in range(features))
             return np.array([of_table(counts) for counts in tables], dtype=np.int64)
@@ -233,6 +235,8 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         lists = public_categories(self._given("categories"), features)
 
         def coding(table: NDArray[Any]) -> Integers:
+            for listed in lists:
+                check_type(table, listed, "categories")
             return np.column_stack([coded(table[:, j], lists[j]) for j in range(features)])
 
         return coding, [len(listed) for listed in lists]
@@ -249,7 +253,12 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         if len(classes) != 2:
             raise ParameterError("classes", "must be two for score 'covariance'", self.classes, "or use 'dependence'")
         signs = np.array([-FINE, FINE, 0])  # a y of neither class says nothing
-        return lambda table, target: covariances(clipped(numbers(table), bounds), signs[coded(target, classes)])
+
+        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
+            check_type(target, classes, "classes")
+            return covariances(clipped(numbers(table), bounds), signs[coded(target, classes)])
+
+        return scored
 
     def _given(self, name: str) -> Any:
         value = getattr(self, name)
