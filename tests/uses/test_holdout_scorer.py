@@ -112,6 +112,17 @@ def test_what_is_no_holdout_and_no_function_is_refused() -> None:
         HoldoutScorer(scorer().holdout, *HELD, per_record="accuracy")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("labels", [None, HELD[1][:-1], HELD[1][:, None]])
+def test_labels_of_another_shape_are_refused_on_either_side_and_lengths_are_not_told(labels: Any) -> None:
+    model = DummyClassifier().fit(*TRAIN)
+    private, training = HoldoutScorer(scorer().holdout, HELD[0], labels), scorer()
+    for scoring, records in ((private, TRAIN), (training, (HELD[0], labels))):
+        with pytest.raises(ParameterError, match="^labels must be one label for each record") as caught:
+            scoring(model, *records)
+        assert "1000" not in str(caught.value)
+        assert scoring.holdout.spent == 0
+
+
 def test_what_fails_to_predict_spends_nothing() -> None:
     scoring = scorer()
     with pytest.raises(AttributeError):

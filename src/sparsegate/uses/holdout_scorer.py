@@ -17,7 +17,11 @@ PerRecord = Callable[[Any, Any, Any], Any]
 
 def right(estimator: Any, records: Any, labels: Any) -> Any:
     """1 where the prediction is the label, else 0: the mean is the accuracy."""
-    return np.asarray(estimator.predict(records)) == np.asarray(labels)
+    predicted, true = np.asarray(estimator.predict(records)), np.asarray(labels)
+    if predicted.shape != true.shape:  # numpy would compare each with each; and lengths are not told
+        rule = "must be one label for each record, in the shape of the predictions"
+        raise ParameterError("labels", rule, next_step="pass a flat array of them")
+    return predicted == true
 
 
 class HoldoutScorer:
@@ -32,9 +36,9 @@ class HoldoutScorer:
       more honest than the training set, so fewer questions are paid for.
 
     **Theorem.** That of ``Holdout``, if (1) no estimator was fitted on the holdout, nor on anything computed from it
-    but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone.
-    What looks at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such
-    theorem.
+    but for these scores, and (2) ``per_record`` gives each record its value from that record and the estimator alone,
+    and gives one to every record: an error because of one of them (a model that takes no NaN) tells of it. What looks
+    at several records at once (an AUC, a rank, a batch that is normalised) is no mean, and has no such theorem.
 
     A search must run in this process: ``n_jobs=None`` or 1, or threads (``joblib.parallel_config("threading")``).
     Processes copy their scorer, and a holdout can be neither copied nor pickled; nor can a search that holds it, so

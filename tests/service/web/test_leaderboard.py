@@ -92,6 +92,7 @@ def test_what_does_not_fit_is_refused_and_costs_nothing(board: Board) -> None:
         (guess(0.8, [*GOOD[:-1], {"a": 1}]), "predictions"),
         (guess(0.8, "cat"), "predictions"),
         (guess(1.2), "training_score"),
+        (guess(True), "training_score"),
         ({"predictions": GOOD}, "training_score"),
         ({**guess(0.8), "labels": 1}, "labels"),
     ):

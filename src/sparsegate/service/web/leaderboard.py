@@ -48,7 +48,7 @@ class Submission(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     predictions: list[Any]
-    training_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    training_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 
 
 class Leaderboard:
