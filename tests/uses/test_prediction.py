@@ -165,14 +165,15 @@ def test_an_audit_of_the_black_box_finds_no_more_than_is_claimed_and_a_leak_in_a
         return " ".join(f"{each.paid:d}{each.token}" for each in made.generate((), 2))
 
     rng = np.random.default_rng(3)
-    pairs = [((*others, one), (*others, other)) for others, one, other in PAIRS]
-    for claimed, violates in ((1, False), (8, True)):  # the twin is eight times as loud as it says
+    around = (["bb"] * 4 + ["pp"] * 3, "bb", "pp")  # one batch takes the distance over the threshold
+    pairs = [((*others, one), (*others, other)) for others, one, other in [around, *PAIRS]]
+    for claimed, violates in ((1, False), (40, True)):  # the twin is far louder than it says
         verdict = sg.audit(
             lambda answers, claimed=claimed: run(answers, claimed),
             epsilon=1,
             neighbours=pairs,
             patterns=False,
-            samples=30_000,
+            samples=12_000,
             confidence=1 - 1e-6,
             seed=1,
         )
