@@ -111,6 +111,12 @@ def test_a_list_is_read_cell_by_cell(cell: Any) -> None:
     assert coded(target, [0, 1]).tolist()[:2] == [0, 1]
 
 
+def test_a_masked_cell_is_none() -> None:
+    table = plain_table(np.ma.array([[1, 0], [0, 1]], mask=[[True, False], [False, False]]))
+    assert coded(table[:, 0], [0, 1]).tolist() == [2, 0]
+    assert coded(plain_target(np.ma.array([1, 0], mask=[False, True]), 2), [0, 1]).tolist() == [1, 2]
+
+
 def test_a_cell_that_is_no_real_number_is_read_without_a_warning() -> None:
     cells = np.empty((3, 1), dtype=object)
     cells[:, 0] = [np.complex128(1 + 2j), np.complex64(1), np.array([0.5])]

@@ -63,7 +63,9 @@ def plain_target(y: Any, rows: int) -> NDArray[Any]:
 
 
 def _cells(values: Any, parameter: str) -> NDArray[Any]:
-    """What has a type of its own by that; a list cell by cell, whatever its cells are."""
+    """What has a type of its own by that; a list cell by cell, whatever its cells are; a masked cell is None."""
+    if np.ma.isMaskedArray(values):
+        values = np.ma.filled(values.astype(object), None)
     try:
         return np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
     except ValueError:
