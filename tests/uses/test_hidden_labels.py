@@ -19,6 +19,8 @@ from sparsegate.uses.hidden_labels import HiddenLabels
         ("cat", ["cat"], ["Cat", " cat", "dog", 1, None]),
         ("1", [1, 1.0, "1.0", True, np.int64(1), np.float32(1), Decimal("1.00")], ["01", 10, -1, "1e0", False]),
         (0, ["0", "-0", -0.0, False, "0.000"], ["", "00", None]),
+        ("True", [True, "True", "true", np.bool_(True)], [False, "False", "yes"]),
+        ("false", [False, "False", "false"], [True, "true", None]),
         ("007", ["007"], ["7", 7]),
         ("0.5", [0.5, "0.50", np.float64(0.5)], [".5", 5]),
         (1e300, [1e300], ["1", 1]),

@@ -1,7 +1,7 @@
 """Labels that nobody sees, and predictions that are held against them.
 
 A prediction and a label are the same if they are the same text; numbers are the same however they are written: 1, 1.0
-and "1" are alike. What is missing agrees with nothing. Each text becomes a number of 56 bits under a key of this object
+and "1" are alike, and so are a truth value, "true" and "True", as 1. What is missing agrees with nothing. Each text becomes a number of 56 bits under a key of this object
 alone, so that the comparison takes the same steps whatever the labels are.
 """
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sparsegate.errors import ParameterError
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,30})(\.\d{1,30})?", re.ASCII)  # 007 is a name, and not a number
+_TRUTHS: Final = {word: str(int(truth)) for truth in (True, False) for word in (str(truth), str(truth).lower())}
 _NO_LABEL, _NO_PREDICTION = -1, -2
 
 
@@ -74,7 +75,7 @@ def _text(value: Any, parameter: str) -> str | None:
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, str):
-        return _plain(value) if _NUMBER.fullmatch(value) else value or None
+        return _plain(value) if _NUMBER.fullmatch(value) else _TRUTHS.get(value, value) or None
     if isinstance(value, int | float | Decimal):
         return _plain(str(value)) if _NUMBER.fullmatch(str(value)) else str(value)
     raise ParameterError(parameter, "must be texts, numbers or truth values", next_step="send one for each record")

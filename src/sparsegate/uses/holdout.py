@@ -36,10 +36,10 @@ class Holdout:
     most exp(2 D eps2/(2c D)), and its number costs eps3/c. The scale is the general one, 2c: when a record comes, |t -
     h| rises for one question and falls for another. Restarts: ``holdout_account``. []
 
-    **Theorem** (validity). If the holdout's records were drawn independently from a population, and all that was
-    learned of them came through here, then none of the functions that were asked about has its mean on the holdout
-    further from its mean in the population than ``generalisation`` says. (One that is chosen after the last answer is a
-    question more.) Proof and limits: ``uses.generalisation``; docs/holdout.md has numbers.
+    **Theorem** (validity). If the holdout's records, as many as ``size``, were drawn independently from a population,
+    and all that was learned of them came through here, then none of the functions that were asked about has its mean on
+    the holdout further from its mean in the population than ``generalisation`` says. (One that is chosen after the last
+    answer is a question more.) Proof and limits: ``uses.generalisation``; docs/holdout.md has numbers.
 
     This is Thresholdout (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015) with two changes: the threshold noise is
     drawn once and not after each ABOVE, and the noise is one-sided, so that more answers can be paid for.
