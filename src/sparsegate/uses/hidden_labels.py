@@ -1,8 +1,9 @@
 """Labels that nobody sees, and predictions that are held against them.
 
 A prediction and a label are the same if they are the same text; numbers are the same however they are written: 1, 1.0
-and "1" are alike, and so are a truth value, "true" and "True", as 1. What is missing agrees with nothing. Each text becomes a number of 56 bits under a key of this object
-alone, so that the comparison takes the same steps whatever the labels are.
+and "1" are alike, and so are a truth value, "true" and "True", as 1. What is missing agrees with nothing. Each text
+becomes a number of 56 bits under a key of this object alone, so that the comparison takes the same steps whatever the
+labels are.
 """
 
 from __future__ import annotations
