@@ -20,10 +20,11 @@ one of the k functions of a is off by more than t. Under P**n alone Pr[B] <= exp
 Given A = a, by Hoelder, Pr[B] = E[Z 1_B] <= exp(p n epsilon**2/8 - l (1 - 1/p)) for every p > 1, and the best p =
 sqrt(8 l / n)/epsilon makes that exp(-(l - u sqrt(l))), which is b for sqrt(l) = y; and p >= 2, as y >= u. []
 
-Both are of Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (NIPS 2015: description length, and max-information of pure
-privacy), the second with the constant that pure epsilon allows: for large n it is epsilon/2, the order of Bassily,
-Nissim, Smith, Steinke, Stemmer, Ullman (STOC 2016). **Where epsilon is 1 the second says next to nothing, whatever n**;
-the first does not ask for privacy at all, and grows with c. What a holdout does in practice is better than both.
+Both ideas are of Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (NIPS 2015: description length, and max-information of
+pure privacy); statements and constants are those of the proofs above, and not of their Theorem on Thresholdout, whose
+noise is another. For large n the second is epsilon/2, the order of Bassily, Nissim, Smith, Steinke, Stemmer, Ullman
+(STOC 2016). **Where epsilon is 1 it says next to nothing, whatever n**; the first does not ask for privacy at all, and
+grows with c. What a holdout does in practice is better than both.
 """
 
 from __future__ import annotations
