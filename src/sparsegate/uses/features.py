@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, Final, NoReturn, Self
 
 import numpy as np
@@ -28,20 +29,11 @@ from sparsegate.errors import ParameterError, SparsegateError, SparsegateWarning
 from sparsegate.mechanisms.selection import Request, select_top
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS
 from sparsegate.noise import Source
-from sparsegate.uses.feature_reading import (
-    binned,
-    check_type,
-    clipped,
-    coded,
-    numbers,
-    plain_table,
-    plain_target,
-    public_bounds,
-    public_categories,
-    public_values,
-)
-from sparsegate.uses.feature_scores import FINE, SCORES, FeatureScore, Integers, contingency, covariances
+from sparsegate.uses.feature_reading import plain_table, plain_target
+from sparsegate.uses.feature_scores import SCORES, FeatureScore
+from sparsegate.uses.feature_scoring import Scoring
 
+_PUBLIC: Final = tuple(field.name for field in fields(Scoring))
 _HELD: Final = ("ledger", "source")  # of these there is one: a copy would spend twice, or repeat its noise
 _LEFT = "left behind by a copy or a pickle"
 
@@ -136,7 +128,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         target = plain_target(y, table.shape[0])
         features = table.shape[1]
         options = self._options(features)
-        scored = self._scored(features)
+        scored = Scoring(**{name: getattr(self, name) for name in _PUBLIC}).ready(features)
         named = load_extra("sklearn.utils.validation", extra="learn").validate_data
         named(copy.copy(self), X, skip_check_array=True)  # names that are refused must be so before anything is paid
         selection = None
@@ -206,67 +198,6 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
                 raise ParameterError(name, rule, getattr(self, name), "leave it out")
         return SCORES[self.score_func]
 
-    def _scored(self, features: int) -> Callable[[NDArray[Any], NDArray[Any]], Any]:
-        """The score with its public parameters, ready to read rows."""
-        if callable(self.score_func):
-            return _own_score(self.score_func, features)
-        of_table = SCORES[self.score_func].of_table
-        if of_table is None:
-            return self._covariances(features)
-        classes = public_values(self._given("classes"), "classes")
-        coding, sizes = self._coding(features)
-        shapes = [(size + 1, len(classes) + 1) for size in sizes]
-
-        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
-            check_type(target, classes, "classes")
-            codes, labels = coding(table), coded(target, classes)
-            tables = (contingency(codes[:, j], labels, shape=shapes[j]) for j in range(features))
-            return np.array([of_table(counts) for counts in tables], dtype=np.int64)
-
-        return scored
-
-    def _coding(self, features: int) -> tuple[Callable[[NDArray[Any]], Integers], list[int]]:
-        """How rows become codes, and how many categories each feature has beside "other"."""
-        if self.bins is not None:
-            if self.categories is not None:
-                raise ParameterError("bins", "must not be given with categories", self.bins, "leave one of them out")
-            bins, bounds = exact_count(self.bins, "bins"), public_bounds(self._given("bounds"), features, "bounds")
-            return (lambda table: binned(numbers(table), bounds, bins)), [bins] * features
-        lists = public_categories(self._given("categories"), features)
-
-        def coding(table: NDArray[Any]) -> Integers:
-            for listed in lists:
-                check_type(table, listed, "categories")
-            return np.column_stack([coded(table[:, j], lists[j]) for j in range(features)])
-
-        return coding, [len(listed) for listed in lists]
-
-    def _covariances(self, features: int) -> Callable[[NDArray[Any], NDArray[Any]], Integers]:
-        bounds = public_bounds(self._given("bounds"), features, "bounds")
-        if (self.classes is None) == (self.target_bounds is None):
-            rule = "must be given for score 'covariance', or else two classes"
-            raise ParameterError("target_bounds", rule, self.target_bounds, "pass for instance target_bounds=(0, 1)")
-        if self.target_bounds is not None:
-            ends = public_bounds(self.target_bounds, 1, "target_bounds")
-            return lambda table, target: covariances(clipped(numbers(table), bounds), clipped(numbers(target), ends))
-        classes = public_values(self.classes, "classes")
-        if len(classes) != 2:
-            raise ParameterError("classes", "must be two for score 'covariance'", self.classes, "or use 'dependence'")
-        signs = np.array([-FINE, FINE, 0])  # a y of neither class says nothing
-
-        def scored(table: NDArray[Any], target: NDArray[Any]) -> Integers:
-            check_type(target, classes, "classes")
-            return covariances(clipped(numbers(table), bounds), signs[coded(target, classes)])
-
-        return scored
-
-    def _given(self, name: str) -> Any:
-        value = getattr(self, name)
-        if value is None:
-            rule = f"must be given for score {self.score_func!r}, and be public, not taken from the rows"
-            raise ParameterError(name, rule, next_step=_SAY[name])
-        return value
-
     def _record(self, options: Mapping[str, Any], selection: Any) -> dict[str, Any]:
         return {
             "release": "SelectKBestPrivate",
@@ -306,21 +237,3 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         """A copy or a pickle can transform; it fits when it is given its ledger again, and so spends nothing unseen."""
         state: dict[str, Any] = super().__getstate__()
         return state | {name: _LEFT for name in _HELD if state[name] is not None}
-
-
-_SAY: Final = {
-    "classes": "pass for instance classes=[0, 1]",
-    "categories": "pass categories=, or bounds= and bins= for numbers",
-    "bounds": "pass for instance bounds=(0, 1)",
-}
-
-
-def _own_score(score: Callable[[Any, Any], Any], features: int) -> Callable[[NDArray[Any], NDArray[Any]], Any]:
-    def scored(table: NDArray[Any], target: NDArray[Any]) -> Any:
-        given = np.asarray(score(table, target))
-        if given.shape != (features,):
-            rule = f"must give one number for each of the {features} features"
-            raise ParameterError("score_func", rule, given.shape, "return an array of that length")
-        return given
-
-    return scored
