@@ -213,6 +213,8 @@ def test_a_gap_in_one_record_is_at_low_and_no_error_whatever_the_column() -> Non
     for values in ([True, True, False, None], [True, True, False, False]):
         kinds = (list, pandas.Series, lambda v: pandas.Series(v, dtype="boolean"), polars.Series, np.array)
         assert not any(made.score(0.5, kind(values)).paid for kind in kinds)  # type: ignore[operator]
+    for under in (np.ones(4), np.ones(4, dtype=bool)):
+        assert not made.score(0.5, np.ma.masked_array(under, [False, False, True, True])).paid
 
 
 def test_a_threshold_is_exact_however_far_away_the_range_is() -> None:

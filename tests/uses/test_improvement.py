@@ -176,6 +176,7 @@ def test_a_two_sided_one_goes_on_while_all_improve() -> None:
         (pandas.Series([True, None, 0.25]), [UNIT, 0, UNIT // 4]),
         (pandas.array([1, None, 0], dtype="Int64"), [UNIT, 0, 0]),
         (pandas.array([True, None, False], dtype="boolean"), [UNIT, 0, 0]),
+        (np.ma.masked_array([1, 1, 0], [False, True, True]), [UNIT, 0, 0]),
         ([10**400, -(10**400), Fraction(10**400)], [UNIT, 0, UNIT]),
         (np.array([1, -1], dtype=np.longdouble) * np.finfo(np.longdouble).max, [UNIT, 0]),
         ([], []),

@@ -214,6 +214,7 @@ class HoldoutTerms:
 def _array(values: Any, parameter: str) -> NDArray[Any]:
     if not hasattr(values, "__len__"):
         raise ParameterError(parameter, "must be an array", next_step="pass one value for each record")
+    values = unmasked(values)
     if hasattr(values, "__array__"):
         array = np.asarray(values)
         if array.dtype == np.bool_:
@@ -221,6 +222,13 @@ def _array(values: Any, parameter: str) -> NDArray[Any]:
         if array.dtype.kind not in "iufO" or array.dtype.itemsize > 8:
             _refuse_type(parameter)
     return exact_array(values, parameter)
+
+
+def unmasked(values: Any) -> Any:
+    """A masked cell is a gap: what lies under a mask was not meant."""
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return values
 
 
 def _refuse_type(parameter: str) -> NoReturn:

@@ -17,7 +17,7 @@ from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Source
-from sparsegate.uses.holdout_terms import GAPS
+from sparsegate.uses.holdout_terms import GAPS, unmasked
 
 UNIT: Final = 1 << 20
 """A record's value is one of 0, 1, ..., UNIT: from the lowest to the highest value, in steps of a millionth."""
@@ -167,7 +167,7 @@ class Improvement:
     def _units(self, values: ArrayLike) -> NDArray[np.int64]:
         """Each record's place in the public range, in whole units: no value is refused, only a type."""
         try:
-            array = np.asarray(values)
+            array = np.asarray(unmasked(values))
         except ValueError:  # ragged nesting
             array = np.empty((0, 0))
         lowest, highest = self._ends
