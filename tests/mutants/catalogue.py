@@ -16,6 +16,7 @@ A mutant that changes nothing anyone can observe has `equivalent = "the reason"`
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from collections import Counter
@@ -98,7 +99,7 @@ def _exists(test: str, root: Path) -> bool:
     file, *names = test.partition("[")[0].split("::")
     if not (file.startswith("tests/") and (root / file).is_file()):
         return False
-    scope: ast.AST = ast.parse((root / file).read_text(encoding="utf-8"))
+    scope: ast.AST = _parsed((root / file).read_text(encoding="utf-8"))
     for name in names:
         inner = [
             node
@@ -109,3 +110,6 @@ def _exists(test: str, root: Path) -> bool:
             return False
         scope = inner[0]
     return True
+
+
+_parsed = functools.cache(ast.parse)  # one file of tests kills many mutants
