@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     from sparsegate.uses.holdout_score import HoldoutScore
     from sparsegate.uses.holdout_scorer import HoldoutScorer
     from sparsegate.uses.improvement import Improvement, improved
-    from sparsegate.uses.prediction import Prediction, PrivatePredictor
+    from sparsegate.uses.prediction import PrivatePredictor
     from sparsegate.uses.prediction_terms import PredictionTerms
+    from sparsegate.uses.prediction_tokens import Prediction
     from sparsegate.uses.released_itemsets import FrequentItemsets
     from sparsegate.uses.tree_model import DependencyTree
     from sparsegate.uses.windows import TimeWindows
@@ -143,7 +144,7 @@ _NAMES = {
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
-    "Prediction": "sparsegate.uses.prediction",
+    "Prediction": "sparsegate.uses.prediction_tokens",
     "PredictionTerms": "sparsegate.uses.prediction_terms",
     "PrivatePredictor": "sparsegate.uses.prediction",
     "SelectKBestPrivate": "sparsegate.uses.features",

@@ -21,9 +21,9 @@ from tests.support.threads import at_once
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.exponential import selection_rate
-from sparsegate.uses import prediction
-from sparsegate.uses.prediction import Prediction
+from sparsegate.uses import prediction_tokens
 from sparsegate.uses.prediction_reading import LEVELS, Reading
+from sparsegate.uses.prediction_tokens import Prediction, free_token
 
 SURE = 30.0
 OPINIONS: dict[str, list[float] | None] = {
@@ -115,7 +115,7 @@ def test_the_gate_is_asked_for_the_distance_in_batches(monkeypatch: pytest.Monke
 def test_a_paid_token_is_drawn_by_the_exponential_mechanism(alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its weights are those of the law above; that such a draw is exact is tested where it is made."""
     made, given = predictor(temperature=1, alone=alone), []
-    monkeypatch.setattr(prediction, "select_top", lambda *scores, **how: given.append((scores[0], how)) or drawn)
+    monkeypatch.setattr(prediction_tokens, "select_top", lambda *scores, **how: given.append((scores[0], how)) or drawn)
     drawn = sg.select_top([0, 9], count=1, epsilon=1000, sensitivity=1)
     answers = [[3.0, 0, 1]] * 4 + [[0, 2.0, 1]] * 3 + [None]
     assert made._paid_token(made._reader.gathered(answers, read_public(made))) == 1
@@ -135,7 +135,7 @@ def read_public(made: sg.PrivatePredictor) -> Reading:
 
 def test_a_free_token_has_the_law_of_the_public_model() -> None:
     made = predictor()
-    seen = Counter(made._free_token(read_public(made).weights) for _ in range(4000))
+    seen = Counter(free_token(read_public(made), made._free) for _ in range(4000))
     for largest, right in ((3.0, True), (2.4, False)):
         weights = np.exp([0, 0, largest])
         assert (law_p(seen, dict(enumerate(weights / weights.sum()))) > FALSE_ALARM) == right

@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from sparsegate.budget import Charge, Number, Prepaid, Spender, charge, exact_count
+from sparsegate.budget import Number, Prepaid, Spender, charge, exact_count
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.accounting import Accountant
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.exponential import selection_rate
 from sparsegate.mechanisms.gate import Gate
-from sparsegate.mechanisms.selection import select_top
 from sparsegate.noise import Source
-from sparsegate.noise.uniform import uniform_below
 from sparsegate.uses.prediction_reading import (
     LEVELS,
     MOST_TOKENS,
-    WHOLE,
     Gives,
-    Integers,
     Model,
     Opinion,
     Reader,
     Reading,
     answer_of,
+    batches_of,
     checked_models,
 )
 from sparsegate.uses.prediction_terms import PredictionTerms, prediction_terms
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """One token. ``paid``: it was drawn from the private answers, and used up one of the cutoff. ``checked``: the gate
-    compared them with the public model; False where it was closed and the public model went on alone.
-    """
-
-    token: int
-    paid: bool
-    checked: bool
+from sparsegate.uses.prediction_tokens import Metered, Prediction, free_token, paid_token, read_context
 
 
 class PrivatePredictor:
@@ -178,7 +163,7 @@ class PrivatePredictor:
             threshold=terms.batches * terms.threshold,
             source=noise,
             not_private=not_private,
-            ledger=Prepaid(_Metered(paid=paid, unused=self._unused)),
+            ledger=Prepaid(Metered(paid=paid, unused=self._unused)),
             refund=refund,
         )
 
@@ -194,13 +179,7 @@ class PrivatePredictor:
         >>> PrivatePredictor.batches(["ann", "bob", "ann", "cem"], 3)
         [[0, 2], [1], [3]]
         """
-        found: list[list[int]] = [[] for _ in range(exact_count(count, "count"))]
-        for place, person in enumerate(people):
-            if isinstance(person, bool | np.bool_) or not isinstance(person, str | int | np.integer):
-                raise ParameterError("people", "must be strings or whole numbers", next_step="convert all of them")
-            digest = hashlib.sha256(str(person).encode("utf-8", "surrogatepass")).digest()
-            found[int.from_bytes(digest) % count].append(place)
-        return found
+        return batches_of(people, count)
 
     def predict(self, context: Sequence[int] = (), *, unchecked: bool = False) -> Prediction:
         """The next token after this context, a sequence of tokens.
@@ -208,7 +187,7 @@ class PrivatePredictor:
         Once the cutoff is used up this raises ``GateClosed``, unless ``unchecked=True``: then the public model goes on
         alone, and no private callable is called.
         """
-        text, alone = self._text(context), _switch(unchecked)
+        text, alone = read_context(context, self._reader.vocabulary), _switch(unchecked)
         public = self._read_public(text)
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
             return self._unchecked(public, alone)
@@ -218,7 +197,7 @@ class PrivatePredictor:
                 return self._unchecked(public, alone)
             if self._gate.ask(opinion.distance):
                 return Prediction(token=self._paid_token(opinion), paid=True, checked=True)
-            return Prediction(token=self._free_token(public.weights), paid=False, checked=True)
+            return Prediction(token=free_token(public, self._free), paid=False, checked=True)
 
     def generate(
         self, context: Sequence[int], length: int, *, end: int | None = None, unchecked: bool = False
@@ -228,7 +207,8 @@ class PrivatePredictor:
         Each is made when it is asked for, so that an error of the public model loses none that were paid for. With
         ``unchecked=True`` the public model goes on alone where the gate closed.
         """
-        text, most, alone = list(self._text(context)), exact_count(length, "length"), _switch(unchecked)
+        text, most = list(read_context(context, self._reader.vocabulary)), exact_count(length, "length")
+        alone = _switch(unchecked)
         return self._generated(text, most, None if end is None else exact_count(end, "end", least=0), alone)
 
     def _generated(self, text: list[int], most: int, end: int | None, alone: bool) -> Iterator[Prediction]:
@@ -241,16 +221,6 @@ class PrivatePredictor:
                 return
             text.append(said.token)
 
-    def _text(self, context: Sequence[int]) -> tuple[int, ...]:
-        size = self._reader.vocabulary
-        try:
-            tokens = tuple(exact_count(token, "context", least=0) for token in context)
-        except TypeError:
-            raise ParameterError("context", "must be a sequence of tokens", context, "pass a list of ints") from None
-        if tokens and max(tokens) >= size:
-            raise ParameterError("context", f"must hold tokens from 0 to {size - 1}", max(tokens))
-        return tokens
-
     def _read_public(self, text: tuple[int, ...]) -> Reading:
         reading = self._reader.read(self._public(text))
         if reading is None:
@@ -259,25 +229,17 @@ class PrivatePredictor:
         return reading
 
     def _paid_token(self, opinion: Opinion) -> int:
-        selected = select_top(
-            opinion.scores,
-            count=1,
+        return paid_token(
+            opinion,
             epsilon=self.terms.token_epsilon,
-            sensitivity=LEVELS,
-            monotonic=self.alone,
-            method="exponential",
+            alone=self.alone,
             source=self._tokens,
             not_private=self._not_private,
         )
-        assert selected.indices is not None
-        return int(selected.indices[0])
-
-    def _free_token(self, weights: Integers) -> int:
-        return int(np.searchsorted(np.cumsum(weights), uniform_below(self._free, WHOLE), side="right"))
 
     def _unchecked(self, public: Reading, allowed: bool) -> Prediction:
         if allowed:
-            return Prediction(token=self._free_token(public.weights), paid=False, checked=False)
+            return Prediction(token=free_token(public, self._free), paid=False, checked=False)
         spent = f"all {self.terms.cutoff} tokens are paid for"
         reason = "it was closed by hand, or belongs to another process" if self.remaining else spent
         raise GateClosed(
@@ -328,17 +290,6 @@ class PrivatePredictor:
     def __repr__(self) -> str:
         state, paid = "closed" if self.closed else "open", f"{self._gate.positives} of {self.terms.cutoff} paid for"
         return f"<PrivatePredictor: {self.terms.batches} batches, {self._reader.vocabulary} tokens, {paid}, {state}>"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Metered(Charge):
-    """The charge of the whole as the gate's own: what goes back is the gate's rest and that of the tokens at once."""
-
-    paid: Charge
-    unused: Callable[[], Fraction]
-
-    def give_back(self, epsilon: Fraction) -> bool:
-        return self.paid.give_back(epsilon + self.unused())
 
 
 def _switch(unchecked: Any) -> bool:

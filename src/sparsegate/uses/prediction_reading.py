@@ -24,6 +24,7 @@ Divided by s, the distance is the total variation between the mean of the privat
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
 
 Integers = NDArray[np.int64]
@@ -138,3 +140,14 @@ def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
         return model(text)
     except (Exception, SystemExit, GeneratorExit):
         return None
+
+
+def batches_of(people: Iterable[str | int], count: int) -> list[list[int]]:
+    """The numbers of the rows of each batch: a person is in one, by a hash, and nobody else moves when one comes."""
+    found: list[list[int]] = [[] for _ in range(exact_count(count, "count"))]
+    for place, person in enumerate(people):
+        if isinstance(person, bool | np.bool_) or not isinstance(person, str | int | np.integer):
+            raise ParameterError("people", "must be strings or whole numbers", next_step="convert all of them")
+        digest = hashlib.sha256(str(person).encode("utf-8", "surrogatepass")).digest()
+        found[int.from_bytes(digest) % count].append(place)
+    return found
