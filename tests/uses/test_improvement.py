@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 from tests.support.accounts import Noted
 from tests.support.processes import in_forked_child
@@ -24,7 +23,7 @@ from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.row import Scales
 from sparsegate.privacy import loss
 from sparsegate.testing import assert_private
-from sparsegate.uses.improvement import UNIT
+from sparsegate.uses.record_values import STEPS
 
 CANDIDATES = [[0.0, 0.3, 1.0], [1.0, math.nan, -2.0], [7.0, 1.0, 0.5], [0.2, math.inf, -math.inf]]
 
@@ -80,8 +79,8 @@ def test_one_record_moves_every_question_by_one_unit_at_most_whatever_was_answer
         for script in SCRIPTS
         for one, other in zip(questions(here, script), questions(there, script), strict=True)
     ]
-    assert max(moved) == UNIT
-    assert made()._gate._calibration.lattice.sensitivity == UNIT
+    assert max(moved) == STEPS
+    assert made()._gate._calibration.lattice.sensitivity == STEPS
 
 
 @pytest.mark.parametrize("closes", ["above", "rarer"])
@@ -89,17 +88,17 @@ def test_no_neighbours_lose_more_than_was_paid_and_the_monotonic_scale_would(clo
     calibration = made(epsilon=1, cutoff=1, closes=closes)._gate._calibration
     assert calibration.epsilon == 1
     row = replace(calibration.row, gap=False)
-    rho, nu, _ = (None if scale is None else scale / UNIT for scale in calibration.scales)
+    rho, nu, _ = (None if scale is None else scale / STEPS for scale in calibration.scales)
 
     def worst(scales: Scales) -> float:
         found = 0.0
         # Records that differ from candidate to candidate by all they can, both ways.
         for said in ((False, False), (False, True), (True,)):
             for record in itertools.product((-1, 1), repeat=len(said)):
-                here = [UNIT * (20 if not above else -20) for above in said]
-                there = [count + UNIT * move for count, move in zip(here, record, strict=True)]
+                here = [STEPS * (20 if not above else -20) for above in said]
+                there = [count + STEPS * move for count, move in zip(here, record, strict=True)]
                 for one, other in ((here, there), (there, here)):
-                    public: Any = {"cutoff": 1, "sensitivity": UNIT, "noise": "lattice", "scales": scales}
+                    public: Any = {"cutoff": 1, "sensitivity": STEPS, "noise": "lattice", "scales": scales}
                     found = max(found, loss(row, one, other, said, threshold=0, **public))
         return found
 
@@ -115,7 +114,7 @@ def test_the_auditor_finds_nothing_and_finds_it_where_thirty_times_as_much_is_sp
         calibration, source = made(size=80, epsilon=epsilon, cutoff=1)._gate._calibration, sg.Seeded(3)
 
         def told(present: int) -> str:
-            gate: Any = Gate(calibration, threshold=UNIT, source=source, not_private=True)
+            gate: Any = Gate(calibration, threshold=STEPS, source=source, not_private=True)
             better = sg.Improvement(gate, by=0.25, size=4, patience=None, ends=(0, 1))
             return "".join("BA"[bool(better(values[:present]))] for values in candidates if not better.finished)
 
@@ -138,7 +137,7 @@ def test_an_above_makes_the_best_and_a_below_changes_nothing() -> None:
 
 
 def test_the_estimate_is_of_the_improvement_of_the_mean_in_units_of_the_values() -> None:
-    better = made(lowest=-10, highest=0, by=2, size=4000)
+    better = made(low=-10, high=0, by=2, size=4000)
     better(np.full(4000, -9.0))
     answer = better(np.full(4000, -2.0))
     assert answer.estimate == pytest.approx(7, abs=4 * answer.standard_error)
@@ -165,25 +164,6 @@ def test_a_two_sided_one_goes_on_while_all_improve() -> None:
     assert not better.finished
     assert not better(right(900))
     assert better.finished
-
-
-@pytest.mark.parametrize(
-    ("values", "meant"),
-    [
-        ([True, False, True], [UNIT, 0, UNIT]),
-        ([0.5, math.nan, 9], [UNIT // 2, 0, UNIT]),
-        (np.array([1, 0, 2], dtype=np.uint8), [UNIT, 0, UNIT]),
-        (pandas.Series([True, None, 0.25]), [UNIT, 0, UNIT // 4]),
-        (pandas.array([1, None, 0], dtype="Int64"), [UNIT, 0, 0]),
-        (pandas.array([True, None, False], dtype="boolean"), [UNIT, 0, 0]),
-        (np.ma.masked_array([1, 1, 0], [False, True, True]), [UNIT, 0, 0]),
-        ([10**400, -(10**400), Fraction(10**400)], [UNIT, 0, UNIT]),
-        (np.array([1, -1], dtype=np.longdouble) * np.finfo(np.longdouble).max, [UNIT, 0]),
-        ([], []),
-    ],
-)
-def test_every_number_has_a_place_and_a_gap_the_lowest(values: Any, meant: list[int]) -> None:
-    assert made()._units(values).tolist() == meant
 
 
 @pytest.mark.parametrize(
@@ -220,9 +200,9 @@ def test_other_records_are_refused_and_their_number_is_not_told() -> None:
         ({"epsilon": 0}, "epsilon"),
         ({"cutoff": 0}, "cutoff"),
         ({"patience": 0}, "patience"),
-        ({"lowest": 1}, "lowest, highest"),
-        ({"highest": math.inf}, "lowest, highest"),
-        ({"highest": 10**400}, "lowest, highest"),
+        ({"low": 1}, "low"),
+        ({"high": math.inf}, "low"),
+        ({"high": 10**400}, "low"),
         ({"queries": 0}, "queries"),
         ({"closes": "never"}, "closes"),
         ({"refund": 1}, "refund"),

@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,24 +30,19 @@ from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, calibrate
 from sparsegate.mechanisms.laplace import error_bar
-from sparsegate.mechanisms.lattice import exact_array, exact_number, plain_number
+from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.setting import check_one_of
 from sparsegate.mechanisms.variants import VARIANTS, Noise, Released
 from sparsegate.uses.generalisation import far_from_the_truth
+from sparsegate.uses.record_values import STEPS, public_range, record_steps
 
 ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
 """The gate: |train - holdout| + nu >= T + rho + kappa, where a positive also carries a fresh noisy mean."""
-
-STEPS: Final = 1 << 20
-"""The range of one record, in steps of the lattice: one record moves the sum by at most this."""
 
 CONFIDENCE: Final = 0.95
 
 _MOST_RECORDS = 2**39  # their sum fits the lattice
 _ANSWER_SHARE = Fraction(1, 3)  # of epsilon; the gate has the rest
-GAPS: Final = ("NoneType", "NAType", "NaTType")
-"""How columns spell a value that is not there."""
-
 _COIN = Fraction(1, 10**12)  # what a ledger gives back is rounded down to this
 
 
@@ -80,7 +75,7 @@ class HoldoutTerms:
         n, c = exact_count(size, "size"), exact_count(cutoff, "cutoff")
         if n > _MOST_RECORDS:
             raise ParameterError("size", "must not exceed 2**39", n)
-        ends = _ends(low, high)
+        ends = public_range(low, high)
         bar = exact_number(threshold)
         if bar is None or not 0 < bar < ends[1] - ends[0]:
             rule = "must be a positive number below the width of the range"
@@ -193,54 +188,7 @@ class HoldoutTerms:
         return self.high - self.low
 
     def _places(self, values: Any, parameter: str) -> NDArray[np.int64]:
-        array = self._numbers(values, parameter)
-        clamped = np.fmin(np.fmax(array, self.low), self.high)  # NaN goes to the lower end
-        return np.rint((clamped - self.low) / self._width * STEPS).astype(np.int64)
-
-    def _numbers(self, values: Any, parameter: str) -> NDArray[np.float64]:
-        """One number for each record; refused by type and shape alone, and never shown."""
-        array = _array(values, parameter)
-        if array.ndim != 1:
-            raise ParameterError(parameter, "must be one-dimensional", next_step="pass one value for each record")
-        if array.dtype.kind in "biuf":
-            return array.astype(np.float64)
-        numbers = [_number(value) for value in array.tolist()]
-        if any(number is None for number in numbers):
-            _refuse_type(parameter)
-        # This order of arguments takes NaN to the lower end; what no float holds is clamped before it is one.
-        return np.array([float(min(max(self.low, number), self.high)) for number in numbers], dtype=np.float64)
-
-
-def _array(values: Any, parameter: str) -> NDArray[Any]:
-    if not hasattr(values, "__len__"):
-        raise ParameterError(parameter, "must be an array", next_step="pass one value for each record")
-    values = unmasked(values)
-    if hasattr(values, "__array__"):
-        array = np.asarray(values)
-        if array.dtype == np.bool_:
-            return array
-        if array.dtype.kind not in "iufO" or array.dtype.itemsize > 8:
-            _refuse_type(parameter)
-    return exact_array(values, parameter)
-
-
-def unmasked(values: Any) -> Any:
-    """A masked cell is a gap: what lies under a mask was not meant."""
-    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
-        return np.ma.filled(values.astype(np.float64), np.nan)
-    return values
-
-
-def _refuse_type(parameter: str) -> NoReturn:
-    rule = "must be numbers or truth values by their type"
-    raise ParameterError(parameter, rule, next_step="convert them with numpy.asarray(values, dtype=float)")
-
-
-def _number(value: Any) -> Any:
-    """A value of a column of objects: a column of truths with a gap is one, and the gap of one record is no error."""
-    if type(value).__name__ in GAPS:
-        return math.nan
-    return int(value) if isinstance(value, bool | np.bool_) else plain_number(value)
+        return record_steps(values, parameter, low=self.low, high=self.high)
 
 
 @lru_cache(maxsize=64)
@@ -249,14 +197,6 @@ def _margin(terms: HoldoutTerms, paid: bool) -> int:
     made = terms.calibration(1, not_private=False)
     assert made.scales.answer is not None
     return error_bar(made.scales.answer, CONFIDENCE) if paid else made.margin(CONFIDENCE)
-
-
-def _ends(low: Number, high: Number) -> tuple[float, float]:
-    ends = exact_number(low), exact_number(high)
-    if None in ends or not ends[0] < ends[1] or not math.isfinite(float(high) - float(low)):  # type: ignore[operator]
-        rule = "and high must be finite numbers, the range of a record's value, low below high"
-        raise ParameterError("low", rule, (low, high), "pass for instance low=0, high=1")
-    return float(low), float(high)
 
 
 def _shares(epsilon: Number | None, budget: Budget | None, cutoff: int) -> Budget:

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any, Final, Literal, NoReturn, Self
 from warnings import warn
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sparsegate.budget import Budget, Number, Spender, exact_count
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, SparsegateWarning
@@ -17,15 +16,9 @@ from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Source
-from sparsegate.uses.holdout_terms import GAPS, unmasked
+from sparsegate.uses.record_values import STEPS, public_range, record_steps
 
-UNIT: Final = 1 << 20
-"""A record's value is one of 0, 1, ..., UNIT: from the lowest to the highest value, in steps of a millionth."""
-
-_LARGEST: Final = 10**300  # of an end of the range: differences of floats stay finite
-_MOST: Final = 1 << 40  # records, so that the sum of their units fits int64
-_NUMBERS: Final = "must be one number or truth value for each record"
-_FLAT: Final = "pass a flat array, for instance predicted == true"
+_MOST: Final = 1 << 40  # records, so that the sum of their steps fits int64
 
 
 def improved(
@@ -35,8 +28,8 @@ def improved(
     epsilon: Number,
     cutoff: int,
     patience: int | None = None,
-    lowest: Number = 0,
-    highest: Number = 1,
+    low: Number = 0,
+    high: Number = 1,
     queries: int | None = None,
     closes: Literal["above", "rarer"] = "above",
     ledger: Spender | None = None,
@@ -57,8 +50,8 @@ def improved(
     epsilon : what all the answers together may cost.
     cutoff : how many improvements are told, at most; with ``closes="rarer"`` how many of both answers.
     patience : stop after this many candidates in a row without an improvement; None: never for that reason.
-    lowest, highest : the public range of one record's value; what lies outside counts as its nearer end, NaN as the
-        lowest. For a loss, which should fall, pass its negative.
+    low, high : the public range of one record's value; what lies outside counts as its nearer end, NaN as low. For a
+        loss, which should fall, pass its negative.
     queries : at most this many candidates after the first, if that is known: the gate is then planned for them.
     closes : "rarer" where most candidates improve, as in the first half of a training: see ``SparseVector``.
     ledger, refund : where epsilon is charged when this is made; what the answers did not cost goes back at the end.
@@ -71,17 +64,18 @@ def improved(
     >>> better
     <Improvement by 0.05: 4 candidates, the best was number 2; 1 of 3 improvements, open>
     """
-    tau, ends = exact_number(by), _ends(lowest, highest)
+    tau, ends = exact_number(by), public_range(low, high)
+    width = Fraction(ends[1]) - Fraction(ends[0])
     if tau is None or tau <= 0:
         raise ParameterError("by", "must be a positive number, in units of the mean value", by, "pass e.g. by=0.01")
-    if tau >= ends[1] - ends[0]:
-        rule = "must be less than highest - lowest: no mean rises by more"
+    if tau >= width:
+        rule = "must be less than high - low: no mean rises by more"
         raise ParameterError("by", rule, by, "pass e.g. by=0.01, or the range of the values")
     if (size := exact_count(size, "size")) > _MOST:
         raise ParameterError("size", "must be at most 2**40", size, "pass about how many records there are")
     patience = None if patience is None else exact_count(patience, "patience")
-    units = size * UNIT / (ends[1] - ends[0])  # in a mean of one
-    planned: Any = {"cutoff": cutoff, "sensitivity": UNIT, "epsilon": epsilon, "queries": queries, "closes": closes}
+    units = size * STEPS / width  # in a mean of one
+    planned: Any = {"cutoff": cutoff, "sensitivity": STEPS, "epsilon": epsilon, "queries": queries, "closes": closes}
     planned["threshold"] = math.ceil(tau * units)
     margin = SparseVector.preview(**planned).margin / float(units)
     if margin > tau:  # before anything is charged: warnings may be errors
@@ -93,22 +87,22 @@ def improved(
             stacklevel=2,
         )
     gate = SparseVector(ledger=ledger, refund=refund, source=source, not_private=not_private, **planned)
-    return Improvement(gate, by=float(tau), size=size, patience=patience, ends=(float(ends[0]), float(ends[1])))
+    return Improvement(gate, by=float(tau), size=size, patience=patience, ends=ends)
 
 
 class Improvement:
     """Made by ``improved``: call it with a candidate's values; it remembers the best candidate, not the records.
 
-    With u_i(t) in {0, ..., UNIT} the value of record i for candidate t, on the scale from lowest to highest, and b the
+    With u_i(t) in {0, ..., STEPS} the value of record i for candidate t, on the scale from low to high, and b the
     best candidate so far, the question is that of a gate (``SparseVector``, of general scale, on whole numbers):
 
-        sum over records of u_i(t) - u_i(b)   against   tau n UNIT / (highest - lowest)
+        sum over records of u_i(t) - u_i(b)   against   tau n STEPS / (high - low)
 
     **Theorem.** For neighbours that differ in one record, added or removed, all answers together are epsilon-DP, if the
     candidates depend on the validation records through earlier answers alone. What ``spent`` says is enough for the
     answers given so far. *Proof.* The first candidate is the best whatever the records are. By induction, given the
     answers so far, t and b are fixed. Each u_i is a function of record i alone, so one record more or less moves the
-    sum by u_i(t) - u_i(b), at most UNIT either way. The threshold is public. So this is a gate of sensitivity UNIT
+    sum by u_i(t) - u_i(b), at most STEPS either way. The threshold is public. So this is a gate of sensitivity STEPS
     whose questions are chosen adaptively: the theorem of ``SparseVector``, and of ``mechanisms.meter`` for the cost so
     far. (Sums of whole numbers are exact; one of floats could move by more than one record's value.) Stopping after
     ``patience`` BELOWs, and what is told about the best, follow from the answers. []
@@ -141,7 +135,7 @@ class Improvement:
         ``values`` has one number or truth value for each validation record, always of the same records. An ABOVE
         carries an estimate of the improvement and its standard error, in units of the mean, where the gate gives one.
         """
-        units = self._units(values)
+        units = record_steps(values, "values", low=self._ends[0], high=self._ends[1])
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
@@ -164,33 +158,14 @@ class Improvement:
                 self._finish(f"{self.patience} candidates in a row brought no improvement")
             return self._in_means(answer)
 
-    def _units(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Each record's place in the public range, in whole units: no value is refused, only a type."""
-        try:
-            array = np.asarray(unmasked(values))
-        except ValueError:  # ragged nesting
-            array = np.empty((0, 0))
-        lowest, highest = self._ends
-        if array.ndim == 1 and array.dtype.kind == "O":
-            # This order of arguments takes NaN to the lower end; what no float holds is clamped before it is one.
-            plain = [float(min(max(lowest, _plain(value)), highest)) for value in array.tolist()]
-            array = np.array(plain, dtype=np.float64)
-        if array.ndim != 1 or array.dtype.kind not in "biuf":
-            raise ParameterError("values", _NUMBERS, next_step=_FLAT)
-        with np.errstate(over="ignore"):  # of long doubles: a warning would tell of a value
-            numbers = array.astype(np.float64)
-        numbers[np.isnan(numbers)] = lowest
-        places = (np.clip(numbers, lowest, highest) - lowest) / (highest - lowest)
-        return np.floor(places * UNIT).astype(np.int64)
-
     def _in_means(self, answer: Answer) -> Answer:
         if answer.estimate is None or answer.standard_error is None:
             return answer
         return Answer(True, self._mean(answer.estimate), self._mean(answer.standard_error))
 
     def _mean(self, units: float) -> float:
-        lowest, highest = self._ends
-        return units / UNIT * (highest - lowest) / self.size
+        low, high = self._ends
+        return units / STEPS * (high - low) / self.size
 
     def _refuse(self) -> NoReturn:
         why = self._why or "its gate is closed, or belongs to another process"
@@ -256,21 +231,3 @@ class Improvement:
         state = "closed" if self.finished else "open"
         told = repr(self._gate).partition(": ")[2].rpartition(",")[0].replace("positives", "improvements")
         return f"<Improvement by {self.by:g}: {self._seen} candidates{best}; {told}, {state}>"
-
-
-def _plain(value: Any) -> Any:
-    """A value of a column of objects: a gap is read as NaN is, anything but a number is refused by its type."""
-    if type(value).__name__ in GAPS:
-        return math.nan
-    if not isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating | Fraction):
-        raise ParameterError("values", _NUMBERS, next_step=_FLAT)
-    return value
-
-
-def _ends(lowest: Number, highest: Number) -> tuple[Fraction, Fraction]:
-    low, high = exact_number(lowest), exact_number(highest)
-    finite = low is not None and high is not None and max(abs(low), abs(high)) < _LARGEST
-    if low is None or high is None or not finite or not float(low) < float(high):
-        rule = "must be finite public numbers, the lowest below the highest"
-        raise ParameterError("lowest, highest", rule, (lowest, highest), "pass for instance lowest=0, highest=1")
-    return low, high
