@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import pickle
 import stat
 from fractions import Fraction
@@ -163,6 +164,27 @@ def test_a_writer_that_was_overtaken_by_the_end_says_nothing(ledger, state) -> N
         other.ask(0, HIGH)
 
 
+@pytest.mark.parametrize("method", ["gate", "counts"])
+def test_a_process_that_does_not_know_all_answers_gives_nothing_back(ledger, state, method) -> None:
+    options = {**PUBLIC, "windows_per_user": 2, "method": method, "ledger": ledger, "state": state}
+    one, other = (sg.Alert(**options) for _ in range(2))
+    for window in range(2):
+        one.ask(window, HIGH)
+    with pytest.warns(RuntimeWarning, match="stays spent: .*than this process knows"):
+        other.close()  # by what it knows nothing was asked, and all would go back
+    assert ledger.total_spent().epsilon == 5
+    one.close()
+    assert math.isclose(ledger.total_spent().epsilon, one.spent, rel_tol=1e-11)
+
+
+def test_noise_that_is_known_does_not_go_on_as_if_it_were_secret(ledger, state) -> None:
+    known = {"source": sg.Seeded(1), "not_private": True}
+    sg.Alert(**PUBLIC, ledger=ledger, state=state, **known).ask(0, LOW)
+    with pytest.raises(sg.ParameterError, match="state must be .* not_private differs"):
+        sg.Alert(**PUBLIC, ledger=ledger, state=state)
+    sg.Alert(**PUBLIC, ledger=ledger, state=state, **known).ask(1, LOW)
+
+
 def test_a_pause_keeps_the_reserve_and_the_block_pauses_where_there_is_a_state(ledger, state) -> None:
     with sg.Alert(**PUBLIC, ledger=ledger, state=state) as alert:
         alert.ask(0, LOW)
@@ -241,12 +263,17 @@ def test_a_state_file_is_for_its_owner_and_a_bad_one_costs_nothing(ledger, state
     for bad in (tmp_path, tmp_path / "no" / "folder", ""):
         with pytest.raises(sg.ParameterError, match="state must be"):
             sg.Alert(**PUBLIC, ledger=ledger, state=bad)
-    state.write_text("{}")
-    with pytest.raises(sg.ParameterError, match="state must be a readable"):
-        sg.Alert(**PUBLIC, ledger=ledger, state=state)
+    for text in ("{}", "[" * 100_000, *(f'{{"entry": 1, "dataset": "a", "noise": "", "settings": {s}}}' for s in ("[1]", "null"))):
+        state.write_text(text)
+        with pytest.raises(sg.ParameterError, match="state must be a readable"):
+            sg.Alert(**PUBLIC, ledger=ledger, state=state)
     assert len(ledger.entries()) == 1
     state.unlink()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch(0o666)
+    state.with_name(f"{state.name}.{os.getpid()}.new").symlink_to(elsewhere)
     sg.Alert(**PUBLIC, ledger=ledger, state=state)
+    assert elsewhere.read_text() == ""  # a link at the place of the draft would have taken the secret away
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     with pytest.raises(sg.ParameterError, match="state needs a ledger"):
         sg.Alert(**PUBLIC, state=state)

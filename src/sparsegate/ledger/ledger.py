@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, inspect, select, update
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
-from sparsegate.errors import BudgetExceeded, ParameterError
+from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 from sparsegate.ledger.account import (
     Amount,
     Entry,
@@ -160,16 +160,20 @@ class Ledger:
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 
-    def give_back(self, entry: Entry | int, *, epsilon: Number) -> Entry | None:
+    def give_back(self, entry: Entry | int, *, epsilon: Number, after: int | None = None) -> Entry | None:
         """Commit that the release of an entry is over and did not cost this much of it. Once: again changes nothing.
 
         Gates do this when they are closed. By hand it is for a release whose loss is bounded for each transcript, as
         the theorem of ``account`` asks; the entry must have no delta. What goes back is rounded down to twelve decimal
-        places; None: that is nothing.
+        places; None: that is nothing. With ``after`` it goes back only where the entry has this many parts: whoever
+        does not know all that a release gave does not know what it cost.
         """
         exact = exact_epsilon(epsilon)
         with self.database.writing() as connection:
-            return self.refund(connection, self._own(connection, entry).number, exact)
+            number = self._own(connection, entry).number
+            if after is not None and last_part(connection, number) != after:
+                raise self._unknown_parts(number)
+            return self.refund(connection, number, exact)
 
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
@@ -203,10 +207,7 @@ class Ledger:
         with self.database.writing() as connection:
             number = self._own(connection, entry).number
             if after is not None and (last_part(connection, number) != after or gave_back(connection, number)):
-                raise self.database.trouble(
-                    f"has more of entry {number} than this process knows: another one went on with it, or ended it; "
-                    "stop one of the two, and start this one again"
-                )
+                raise self._unknown_parts(number)
             add_part(connection, number, gave)
 
     def release(self, number: int) -> Release:
@@ -319,6 +320,12 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger of {self.dataset!r} in {self.database.shown}>"
+
+    def _unknown_parts(self, number: int) -> LedgerError:
+        return self.database.trouble(
+            f"has more of entry {number} than this process knows: another one went on with it, or ended it; stop one "
+            "of the two, and start this one again"
+        )
 
     def _read(self, connection: Connection) -> Statement:
         return read_statement(self.database, connection, self._dataset)

@@ -14,7 +14,8 @@ that anybody saw, and perhaps one that nobody saw. From that follows what a rest
 - *Two processes with one state file* are told apart by the store: an answer is stored only as the part that follows
   all that its writer knows of, and only while the entry has given nothing back (``Ledger.keep``). The other one stops.
 - *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once, and then no
-  state file brings it back.
+  state file brings it back. (m,k) are all answers of the entry: a process that does not know all of them, because
+  another one went on, gives nothing back (``Ledger.give_back``).
 
 A ledger that was restored from a backup may lack answers that were seen, so no entry from before goes on.
 """
@@ -115,7 +116,8 @@ class AlertRecord:
 
     def begin(self, *, epsilon: Number, what: str) -> Charge:
         """Charge the ledger."""
-        self._charge = charge(self._account, epsilon=epsilon, what=self._title + what)
+        paid = charge(self._account, epsilon=epsilon, what=self._title + what)
+        self._charge = paid if self._ledger is None else self._paid_by(paid.entry)
         self._store({"release": "alert", "asks": self._asks, "settings": self._settings})
         return self._charge
 
@@ -143,8 +145,16 @@ class AlertRecord:
         gave = self._gave(entry)
         found = self._read(gave)
         self.asked, self.fired, self._parts = len(found), sum(answer.fired for answer in found), len(gave)
-        self._charge = Charge(self._ledger, entry)
+        self._charge = self._paid_by(entry)
         return self._charge
+
+    def _paid_by(self, entry: Any) -> Charge:
+        account: Any = self
+        return Charge(account, entry)
+
+    def give_back(self, entry: Any, *, epsilon: Number) -> None:
+        """Give back what was not used, if this process knows all that the entry gave; as the account of its charge."""
+        self._ledger.give_back(entry, epsilon=epsilon, after=self._parts)
 
     def state(self, noise: bytes) -> AlertState:
         """What a state file of this alert holds."""
@@ -175,10 +185,11 @@ class StateFile:
         """What it holds; None where there is none."""
         try:
             held = json.loads(self._path.read_text(encoding="utf-8"))
-            return AlertState(held["entry"], held["dataset"], held["settings"], bytes.fromhex(held["noise"]))
+            settings = dict(**held["settings"])
+            return AlertState(held["entry"], held["dataset"], settings, bytes.fromhex(held["noise"]))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             rule = "must be a readable state file of an alert, or not be there yet"
             raise ParameterError("state", rule, str(self._path), "give another path") from None
 
@@ -207,7 +218,8 @@ class StateFile:
 
     def _write(self, text: str) -> None:
         try:
-            with os.fdopen(os.open(self._draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w") as file:
+            self._draft.unlink(missing_ok=True)  # of a process that died, or a link that somebody laid
+            with os.fdopen(os.open(self._draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())

@@ -121,6 +121,7 @@ class Alert:
         asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
         settings = {**asks, "cutoff": self.plan.cutoff, "epsilon": exact_text(self.plan.epsilon), "closes": closes}
         settings |= {"method": self.plan.method, "moved": self.plan.moved, "most_windows": most_windows}
+        settings |= {"not_private": True} if not_private else {}  # noise that is known protects nobody who comes later
         self._record = AlertRecord(ledger, name=name, settings=settings, asks=asks)
         self._file = None if state is None else self._state_file(state)
         self._gate: SparseVector | None = None
