@@ -263,7 +263,8 @@ def test_a_state_file_is_for_its_owner_and_a_bad_one_costs_nothing(ledger, state
     for bad in (tmp_path, tmp_path / "no" / "folder", ""):
         with pytest.raises(sg.ParameterError, match="state must be"):
             sg.Alert(**PUBLIC, ledger=ledger, state=bad)
-    for text in ("{}", "[" * 100_000, *(f'{{"entry": 1, "dataset": "a", "noise": "", "settings": {s}}}' for s in ("[1]", "null"))):
+    other = '{"entry": 1, "dataset": "a", "noise": "", "settings": %s}'
+    for text in ("{}", "[" * 100_000, other % "[1]", other % "null"):
         state.write_text(text)
         with pytest.raises(sg.ParameterError, match="state must be a readable"):
             sg.Alert(**PUBLIC, ledger=ledger, state=state)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
 from sparsegate.errors import ParameterError
@@ -31,6 +33,10 @@ WINDOWS = TimeWindows(width="1h", start=START)
         (datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))), 0),
         (datetime(1970, 1, 2), 86400),
         (date(1970, 1, 2), 86400),
+        (np.datetime64("1970-01-02"), 86400),
+        (np.datetime64("2026-03-01T09:07:12.25", "ns"), 1772356032.25),
+        (Decimal("1E-999999999"), 0),
+        (Decimal("0E+999999999"), 0),
         (-1, -1),
     ],
 )
@@ -59,6 +65,9 @@ class Broken(datetime):
         10**30,
         b"1",
         [],
+        np.datetime64("NaT"),
+        Decimal("1E+999999999"),  # 1 and a billion zeros: writing it out stops everything
+        Decimal("-sNaN"),
         Broken(2026, 1, 1),
     ],
 )
@@ -106,6 +115,24 @@ def test_people_are_counted_once_in_each_window_and_late_rows_nowhere() -> None:
     with pytest.raises(ParameterError, match="window must be 1 or later"):
         counted.take(0)
     assert [counted.take(window) for window in (1, 7)] == [1, 1]
+
+
+def test_closing_a_window_does_not_look_at_all_that_are_open() -> None:
+    class Watched(defaultdict[int, set[str]]):
+        looks = 0
+
+        def __iter__(self):
+            self.looks += 1
+            return super().__iter__()
+
+    counted = PeopleInWindows(WINDOWS)
+    counted._people = held = Watched(set)
+    for window in range(50):
+        counted.add("a", START + window * HOUR)
+    assert [counted.take(window) for window in range(40)] == [1] * 40
+    assert held.looks == 0  # a history of N windows would take N * N / 2 steps
+    assert counted.take(10**9) == 0
+    assert not held
 
 
 def test_rows_beyond_the_latest_window_are_not_held() -> None:

@@ -300,7 +300,8 @@ def _answer_all(alert: Alert, source: FollowedRows, report: FollowReport, stop: 
                 return
         if alert.closed or closed == windows.count or source.ended:
             return
-        stop.wait(min(_LOOK, max(0.0, windows.closing(alert.next_window) - time.time())))
+        if not source.behind:
+            stop.wait(min(_LOOK, max(0.0, windows.closing(alert.next_window) - time.time())))
 
 
 def _spent(alert: Alert, *, paused: bool, recorded: bool) -> str:

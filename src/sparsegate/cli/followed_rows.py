@@ -30,7 +30,7 @@ Row = tuple[Any, Any]
 """Who, and when."""
 
 _PIECE: Final = 1 << 20
-_LONGEST: Final = 1 << 20  # characters of a line; a longer one is left out
+_LONGEST: Final = 1 << 20  # bytes of a line; a longer one is left out
 _HELD: Final = 10_000  # lines of standard input that wait to be looked at
 _STEP: Final = 0.2  # seconds, between two looks at whether somebody wants to stop
 _END: Final = None
@@ -41,8 +41,8 @@ _MOMENTS: Final[dict[Any, str]] = {1114: "timestamp", 1184: "timestamptz"}  # Po
 class FollowedRows(Protocol):
     """A source of rows."""
 
-    again: bool
-    """Whether a program that starts again gets all rows again."""
+    behind: bool
+    """Whether more rows wait than one look takes."""
     ended: bool
     """Whether no row will come any more."""
 
@@ -84,8 +84,8 @@ class FollowedLines:
         """Read the first line, before anything is paid; whether it is a header, and no row."""
         if self._names is None:
             self._begin(line)
-        if self._json and not line.lstrip("\ufeff \t").startswith("{"):
-            raise TableError("the first line is no JSON object; follow JSON lines, with an object on each, or CSV")
+        if self._json and line.lstrip("\ufeff \t").startswith("["):  # any other first line may be a row that is broken
+            raise TableError("the first line begins an array; follow JSON lines, with an object on each, or CSV")
         return not self._json
 
     def _begin(self, line: str) -> None:
@@ -101,8 +101,6 @@ class FollowedLines:
                 raise TableError(f"there is no column {name!r} in the header line; write its name as it is there")
 
     def _cells(self, line: str) -> Mapping[str, Any] | None:
-        if len(line) > _LONGEST:
-            return None
         try:
             if self._json:
                 found = json.loads(line)
@@ -152,8 +150,11 @@ class RowTest:
 def _text(cell: Any) -> str | None:
     if cell is None:
         return None
-    text = cell if isinstance(cell, str) else json.dumps(cell)
-    return text.encode("utf-8", "replace").decode()
+    try:
+        text = cell if isinstance(cell, str) else json.dumps(cell)
+        return text.encode("utf-8", "replace").decode()
+    except Exception:  # lists in lists that can be read and not written: a cell of one person must not stop the alert
+        return None
 
 
 class GrowingFile:
@@ -162,7 +163,7 @@ class GrowingFile:
     It is held open: what was written to the end of a file that was moved away is read before the new one is.
     """
 
-    again = True
+    behind = False
     ended = False
 
     def __init__(self, path: str, lines: FollowedLines, *, restarts: bool) -> None:
@@ -221,19 +222,17 @@ class GrowingFile:
             self._at += len(piece)
             *whole, rest = (self._rest + piece).split(b"\n")
             self._rest = rest[: _LONGEST + 1]  # enough to be too long
-            yield from (line.decode("utf-8", "replace") for line in whole)
+            yield from map(_decoded, whole)
 
 
 class StandardInputLines:
     """Lines that a thread reads as they come."""
 
-    again = False
-
     def __init__(self, lines: FollowedLines) -> None:
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise TableError("standard input cannot be read here; name a file")
-        self._lines, self.ended = lines, False
+        self._lines, self.behind, self.ended = lines, False, False
         self._first: list[str] = []
         self._waiting: queue.Queue[bytes | None] = queue.Queue(_HELD)
         threading.Thread(target=self._fill, args=(stream,), daemon=True).start()
@@ -252,7 +251,9 @@ class StandardInputLines:
             self._first = []
 
     def read(self, start: int, end: int) -> Iterator[Row]:
-        return self._lines.rows(self._come(self._waiting.qsize()))
+        waiting = self._waiting.qsize()
+        self.behind = waiting >= _HELD  # whoever writes waits for us
+        return self._lines.rows(self._come(waiting))
 
     def read_to_end(self, stopped: Callable[[], bool]) -> Iterator[Row]:
         """All that comes until the input ends, or somebody stops it."""
@@ -274,13 +275,18 @@ class StandardInputLines:
             if line is _END:
                 self.ended = True
                 return
-            yield line.decode("utf-8", "replace")
+            yield _decoded(line)
+
+
+def _decoded(line: bytes) -> str:
+    """Bytes are counted, and not characters: of a line that is too long not all were held."""
+    return line.decode("utf-8", "replace") if len(line) <= _LONGEST else ""
 
 
 class PolledTable:
     """A table, or a query, that is asked for the rows of a window when the window closes."""
 
-    again = True
+    behind = False
     ended = False
 
     def __init__(self, url: str, *, table: str | None, sql: str | None, user: str, time: str) -> None:

@@ -32,8 +32,11 @@ from bisect import insort
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
+
+import numpy as np
 
 from sparsegate.budget import Number, exact_count, exact_decimal
 from sparsegate.errors import ParameterError
@@ -42,6 +45,7 @@ from sparsegate.tables.identity import people
 SECOND: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FARTHEST: Final = 2**62
+_DIGITS: Final = 400
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION: Final = re.compile(r"(\d{1,9})([smhdw])")
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,18})?", re.ASCII)
@@ -154,10 +158,12 @@ class PeopleInWindows:
         """Close a window, and all before it: how many people it has."""
         if window < self._next:
             raise ParameterError("window", f"must be {self._next} or later: the others are closed", window)
-        count = self._counts[window] if self._per_user is not None else len(self._people[window])
-        for held in (self._people, self._counts):
-            for past in [at for at in held if at <= window]:
-                del held[past]
+        count = self._counts[window] if self._per_user is not None else len(self._people.get(window, ()))
+        held: dict[int, Any] = self._people if self._per_user is None else self._counts
+        # Whichever are fewer: a year of history closes one window after the other, and a jump may leave out many.
+        few = window - self._next < len(held)
+        for past in range(self._next, window + 1) if few else [at for at in held if at <= window]:
+            held.pop(past, None)
         self._next = window + 1
         return count
 
@@ -183,6 +189,10 @@ def read_moment(cell: Any) -> int | None:
             return _micros(cell)
         if isinstance(cell, date):
             return _micros(datetime(cell.year, cell.month, cell.day))
+        if isinstance(cell, np.datetime64):
+            return None if np.isnat(cell) else int(cell.astype("datetime64[us]").astype(np.int64))
+        if isinstance(cell, Decimal) and cell.is_finite() and cell and abs(cell.adjusted()) > _DIGITS:
+            return None if cell.adjusted() > 0 else (0 if cell > 0 else -1)  # 1E+999999999 takes for ever to write out
         exact = exact_decimal(cell)
         return None if exact is None else _bounded(exact * SECOND)
     except Exception:  # a time zone that fails on this moment, say: a private cell must not fail anything
