@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import check_columns, check_unit
 from sparsegate.tables.online.categories import Label, category_labels
+from sparsegate.uses.category_places import category_places
 
 Codes: TypeAlias = NDArray[np.int64]
 """One row for each person, one column for each attribute."""
@@ -82,7 +83,7 @@ class Attributes:
         places = list(zip(self.names, self.categories, self.others, strict=True))
         for name, labels, _ in places:
             _refuse_type(name, types[name], labels)
-        codes = np.stack([_places(held[name], labels, other) for name, labels, other in places], axis=1)
+        codes = np.stack([category_places(held[name], labels, other=other) for name, labels, other in places], axis=1)
         return codes if user is None else _one_row_each(codes, held[user])
 
     def _columns(self, table: Any, user: str | None) -> tuple[dict[str, Any], dict[str, str | None]]:
@@ -145,25 +146,6 @@ def _series_type(series: Any) -> str | None:
     return "text" if series.dtype == nw.String else None  # the categories of pandas may be of any type
 
 
-def _places(values: Any, labels: Sequence[Label], other: int) -> Codes:
-    whole = isinstance(values, np.ndarray) and values.dtype.kind == "i" and not np.ma.isMaskedArray(values)
-    if whole and isinstance(labels[0], int):
-        order = np.argsort(np.array(labels, dtype=np.int64))
-        listed = np.array(labels, dtype=np.int64)[order]
-        found = np.searchsorted(listed, values).clip(max=listed.size - 1)
-        return np.where(listed[found] == values, order[found], other).astype(np.int64)
-    known = {label: place for place, label in enumerate(labels)}
-    cells = values.tolist() if isinstance(values, np.ndarray) else values
-    return np.fromiter((_place(known, cell, other) for cell in cells), dtype=np.int64, count=len(cells))
-
-
-def _place(known: Mapping[Label, int], cell: Any, other: int) -> int:
-    try:
-        return known.get(cell, other)
-    except Exception:  # a cell that cannot be hashed, or compared: private data must not raise
-        return other
-
-
 def _one_row_each(codes: Codes, users: Any) -> Codes:
     """Of each person's rows the first in the order of the categories. None, not-a-number and the like are nobody."""
     numbers: dict[Any, int] = {}
@@ -172,7 +154,7 @@ def _one_row_each(codes: Codes, users: Any) -> Codes:
         try:
             if person is not None and bool(person == person):
                 owners[place] = numbers.setdefault(person, len(numbers))
-        except Exception:  # as above
+        except Exception:  # what will not be compared is nobody; an error would tell of it
             continue
     order = np.lexsort((*codes.T[::-1], owners))
     owners = owners[order]

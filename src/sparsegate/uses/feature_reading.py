@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
+from sparsegate.uses.category_places import category_places
 from sparsegate.uses.feature_scores import FINE, Integers
 
 Floats = NDArray[np.float64]
@@ -122,13 +123,7 @@ def coded(column: NDArray[Any], categories: Sequence[Hashable]) -> Integers:
     >>> coded(np.array([3.0, 1.0, np.nan]), [1, 2, 3]).tolist()
     [2, 0, 3]
     """
-    places = {value: place for place, value in enumerate(categories)}
-    other = len(categories)
-    if column.dtype.kind in "biuf":
-        distinct, which = np.unique(column, return_inverse=True)
-        found = np.array([places.get(value, other) for value in distinct.tolist()], dtype=np.int64)
-        return found[which]
-    return np.array([_place(places, cell, other) for cell in column.tolist()], dtype=np.int64)
+    return category_places(column, categories, other=len(categories))
 
 
 def check_type(held: NDArray[Any], listed: Sequence[Hashable], parameter: str) -> None:
@@ -140,13 +135,6 @@ def check_type(held: NDArray[Any], listed: Sequence[Hashable], parameter: str) -
     if (held.dtype.kind in "biuf" and texts == len(listed)) or (held.dtype.kind == "U" and not texts):
         kind = "text" if texts == 0 else "numbers"  # not the type's name, which has the length of the longest text
         raise ParameterError(parameter, f"must have {kind}, as the cells are {kind}", next_step="cast one of the two")
-
-
-def _place(places: dict[Hashable, int], cell: Any, other: int) -> int:
-    try:
-        return places.get(cell, other)
-    except Exception:  # what has no hash, or will not be compared, is in no category; an error would tell of it
-        return other
 
 
 def numbers(table: NDArray[Any]) -> Floats:
