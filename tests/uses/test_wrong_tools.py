@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 import runpy
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -82,6 +83,31 @@ def test_a_path_of_points_all_alike_loses_what_the_theorem_says(levels: int) -> 
     assert worst == pytest.approx(TREE["tree_loss"](float(rate), decay, levels), rel=1e-9)
 
 
+@pytest.mark.parametrize(("levels", "most"), [(1, 30), (3, 25), (4, 15)])
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(5)])
+def test_no_path_of_any_counts_and_no_stop_on_it_loses_more(epsilon: Fraction, levels: int, most: int) -> None:
+    rate, decay = TREE["tree_noise"](epsilon, levels=levels)
+    worst = 0.0
+    for falling in itertools.combinations_with_replacement(range(most, 0, -1), levels):
+        so_far = 0.0  # the loss of the cuts above; of the other cells nothing differs
+        for depth, count in enumerate(falling):
+            here, there = (max(-decay, each - depth * decay) for each in (count, count - 1))
+            worst = max(worst, abs(so_far + math.log(above(here, float(rate)) / above(there, float(rate)))))  # no cut
+            so_far += math.log(above(1 - here, float(rate)) / above(1 - there, float(rate)))
+        worst = max(worst, so_far)
+    assert worst <= TREE["tree_loss"](float(rate), decay, levels) * (1 + 1e-9)
+
+
+def test_points_outside_the_square_are_counted_at_its_edge_without_a_word() -> None:
+    outside = np.array([[-0.5, 0.5], [0.5, -3.0], [2.0, 0.5], [np.nan, 0.5], [np.inf, -np.inf]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole, *_, finest = TREE["pyramid"](outside, 3)
+    assert whole.sum() == finest.sum() == len(outside)
+    assert finest[0, 4] == 2
+    assert finest[7, 0] == 1
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(8)])
 def test_the_noise_is_less_than_by_the_published_bound(epsilon: Fraction) -> None:
     rate, decay = TREE["tree_noise"](epsilon)
@@ -141,6 +167,16 @@ def test_gradients_are_clipped_to_what_the_noise_hides() -> None:
         each = alone * np.minimum(1, clip / np.linalg.norm(alone, order, axis=1))[:, None]
         assert total == pytest.approx(each.sum(axis=0))
         assert np.linalg.norm(each, order, axis=1).max() <= clip * (1 + 1e-12)
+
+
+def test_the_noise_on_chosen_values_is_that_of_a_whole_gradient_however_many_are_chosen() -> None:
+    module = runpy.run_path(str(ROOT / "examples" / "selective_gradients.py"))
+    flat, clip = np.zeros(40_000), 3.0
+    scale = clip * module["gaussian_scale"](0.5, module["DELTA"] / 2)
+    for count in (100, 40_000):
+        update = module["with_values"](np.arange(count), (flat, clip), 1.0, np.random.default_rng(1))
+        assert np.std(update[:count]) == pytest.approx(scale, rel=5 / count**0.5)
+        assert not update[count:].any()
 
 
 def test_the_gaussian_noise_is_that_of_its_epsilon_and_delta() -> None:
