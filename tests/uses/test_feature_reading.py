@@ -115,6 +115,8 @@ def test_a_masked_cell_is_none() -> None:
     table = plain_table(np.ma.array([[1, 0], [0, 1]], mask=[[True, False], [False, False]]))
     assert coded(table[:, 0], [0, 1]).tolist() == [2, 0]
     assert coded(plain_target(np.ma.array([1, 0], mask=[False, True]), 2), [0, 1]).tolist() == [1, 2]
+    words = np.ma.array(["?", "a"], mask=[False, True])  # "?" is what numpy would fill a mask with
+    assert coded(plain_target(words, 2), ["?", "a"]).tolist() == [0, 2]
 
 
 def test_a_cell_that_is_no_real_number_is_read_without_a_warning() -> None:

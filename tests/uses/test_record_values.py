@@ -29,6 +29,7 @@ VALUES = st.floats() | st.booleans() | st.none() | st.integers(-(10**400), 10**4
         (pandas.array([1, None, 0], dtype="Int64"), [STEPS, 0, 0]),
         (pandas.array([True, None, False], dtype="boolean"), [STEPS, 0, 0]),
         (np.ma.masked_array([1, 1, 0], [False, True, True]), [STEPS, 0, 0]),
+        (np.ma.masked_array([1, 1], [False, True], dtype=object), [STEPS, 0]),
         ([10**400, -(10**400), Fraction(10**400)], [STEPS, 0, STEPS]),
         (np.array([1, -1], dtype=np.longdouble) * np.finfo(np.longdouble).max, [STEPS, 0]),
         ([], []),

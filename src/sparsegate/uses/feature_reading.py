@@ -23,6 +23,7 @@ from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.uses.category_places import category_places
 from sparsegate.uses.feature_scores import FINE, Integers
+from sparsegate.uses.record_values import unmasked
 
 Floats = NDArray[np.float64]
 Bounds = tuple[Floats, Floats]
@@ -65,8 +66,7 @@ def plain_target(y: Any, rows: int) -> NDArray[Any]:
 
 def _cells(values: Any, parameter: str) -> NDArray[Any]:
     """What has a type of its own by that; a list cell by cell, whatever its cells are; a masked cell is None."""
-    if np.ma.isMaskedArray(values):
-        values = np.ma.filled(values.astype(object), None)
+    values = unmasked(values)
     try:
         return np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
     except ValueError:

@@ -47,7 +47,7 @@ def record_steps(values: Any, parameter: str, *, low: float, high: float) -> NDA
     [1048576, 262144, 0, 1048576]
     """
     try:
-        array = np.asarray(_unmasked(values))
+        array = np.asarray(unmasked(values))
     except ValueError:  # ragged nesting
         array = np.empty((0, 0))
     if array.ndim == 1 and array.dtype.kind == "O":
@@ -62,11 +62,13 @@ def record_steps(values: Any, parameter: str, *, low: float, high: float) -> NDA
     return np.rint((clamped - low) / (high - low) * STEPS).astype(np.int64)
 
 
-def _unmasked(values: Any) -> Any:
-    """A masked cell is a gap: what lies under a mask was not meant."""
-    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
-        return np.ma.filled(values.astype(np.float64), np.nan)
-    return values
+def unmasked(values: Any) -> Any:
+    """An array in which masked cells are None, a gap: what lies under a mask was not meant."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain = np.array(np.ma.getdata(values), dtype=object)
+    plain[np.ma.getmaskarray(values)] = None
+    return plain
 
 
 def _plain(value: Any, parameter: str) -> Any:
