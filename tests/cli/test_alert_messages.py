@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -106,6 +108,10 @@ def test_a_server_that_is_not_there_stops_nothing() -> None:
         "https://",
         "x",
         "https://a:b@c/",
+        "https://:b@c/",
+        "https://c/a b",
+        "https://c/\u00e9",
+        "https://c/\n",
         "https://[",
         "https://a:b",
     ],
@@ -113,6 +119,19 @@ def test_a_server_that_is_not_there_stops_nothing() -> None:
 def test_a_hook_goes_over_https_or_stays_on_this_machine(url: str) -> None:
     with pytest.raises(ParameterError, match="webhook must be https"):
         Webhook(url, say=print)
+
+
+def test_what_a_slow_hook_did_not_take_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes a connection, and answers nothing
+        said: list[str] = []
+        hook = Webhook(f"http://127.0.0.1:{silent.getsockname()[1]}/secret", say=said.append, timeout=2)
+        for window in range(3):
+            hook.post({"window": window})
+        until = time.monotonic() + 1
+        while hook._waiting.qsize() > 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        hook.close(patience=0.05)
+        assert said == ["the webhook at 127.0.0.1 is slow: the last alerts, up to 3, may not be sent"]
 
 
 def test_numbers_are_served_on_this_machine_and_nothing_else_is() -> None:

@@ -4,7 +4,7 @@
 given, so that looking at them, or how long that takes, tells nothing new.
 
 **A hook never holds up an alert.** It is sent by a thread of its own when the answer is stored and printed. It is tried
-three times, each for at most five seconds; what failed is one line on standard error, which names the host and not the
+three times, and each waits at most five seconds for a byte; what failed is one line on standard error, which names the host and not the
 path, because those who make hooks put secrets there. No redirect is followed: the answer goes where its owner said.
 """
 
@@ -53,8 +53,9 @@ class Webhook:
         except ValueError:
             parts, host = urlsplit(""), None
         here = host in _HERE
-        if not host or parts.username or not (parts.scheme == "https" or (parts.scheme == "http" and here)):
-            rule = "must be https://, or http:// on this machine, without a name and a password"
+        plain = url.isascii() and url.isprintable() and " " not in url and "@" not in parts.netloc
+        if not host or not plain or not (parts.scheme == "https" or (parts.scheme == "http" and here)):
+            rule = "must be https://, or http:// on this machine, without a name, a password and spaces"
             raise ParameterError("webhook", rule, next_step="give for instance https://hooks.example.org/...")
         self._url, self._host, self._say, self._timeout, self._pause = url, host, say, timeout, pause
         handlers = [_NoRedirect(), *([ProxyHandler({})] if here else [])]
@@ -73,6 +74,9 @@ class Webhook:
         self._waiting.put(None)
         self._thread.join(patience)
         self._left.set()
+        if self._thread.is_alive():  # the one under way, and those that wait: the queue without its end
+            late = self._waiting.qsize()
+            self._say(f"the webhook at {self._host} is slow: the last alerts, up to {max(1, late)}, may not be sent")
 
     def _run(self) -> None:
         while (body := self._waiting.get()) is not None:
