@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 import sys
 import time
 from types import SimpleNamespace
 
+import psycopg
 import pytest
+from tests.support.postgres_cluster import Cluster
 
 from sparsegate.cli import followed_rows
-from sparsegate.cli.followed_rows import FollowedLines, GrowingFile, StandardInputLines
+from sparsegate.cli.followed_rows import FollowedLines, GrowingFile, PolledTable, StandardInputLines
+from sparsegate.tables.identity import people
+from sparsegate.uses.windows import read_moment
 
 LONGEST = followed_rows._LONGEST
 
@@ -64,3 +69,31 @@ def test_standard_input_says_when_more_waits_than_one_look_takes(monkeypatch) ->
     while not source.ended and time.monotonic() < until:
         found += len(list(source.read(0, 0)))
     assert (found, source.behind) == (5, False)
+
+
+def test_a_cell_of_a_table_that_is_not_text_stops_nobody(tmp_path) -> None:
+    path = tmp_path / "log.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE log (who, at)")
+        database.executemany("INSERT INTO log VALUES (?, ?)", [("a", 1), (b"\xff", 1), (None, 1)])
+        database.execute("INSERT INTO log VALUES (CAST(x'ff' AS TEXT), 1), ('b', CAST(x'ff' AS TEXT))")
+    source = PolledTable(f"sqlite:///{path}", table="log", sql=None, user="who", time="at")
+    found = list(source.read(0, 10))
+    assert len(found) == 4
+    assert len(set(people([who for who, _ in found]))) == 4
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamptz", "date", "text"])
+def test_a_moment_without_an_end_stops_nobody(cluster: Cluster, kind: str) -> None:
+    url = cluster.database()
+    moments = ["2026-03-01", "2026-03-02", "2026-03-03", "infinity", "-infinity"]
+    with psycopg.connect(url) as connection:
+        connection.execute(f"CREATE TABLE log (who text, at {kind})")
+        connection.execute("SET timezone TO 'UTC'")
+        for who, at in enumerate(moments):
+            connection.execute("INSERT INTO log VALUES (%s, %s)", (str(who), at))
+    source = PolledTable(url, table="log", sql=None, user="who", time="at")
+    start, end = (read_moment(at) for at in moments[1:3])
+    assert start is not None
+    assert end is not None
+    assert [who for who, at in source.read(start, end) if read_moment(at) == start] == ["1"]

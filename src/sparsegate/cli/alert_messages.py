@@ -3,9 +3,9 @@
 **Both say what was released, and public numbers, and nothing else.** The numbers are written when an answer has been
 given, so that looking at them, or how long that takes, tells nothing new.
 
-**A hook never holds up an alert.** It is sent by a thread of its own when the answer is stored and printed. It is tried
-three times, and each waits at most five seconds for a byte; what failed is one line on standard error, which names the host and not the
-path, because those who make hooks put secrets there. No redirect is followed: the answer goes where its owner said.
+**A hook never holds up an alert.** It is sent by a thread of its own when the answer is stored. It is tried three times,
+and each waits at most five seconds for a byte; what failed is one line on standard error, which names the host and not
+the path, because those who make hooks put secrets there. No redirect is followed: the answer goes where its owner said.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Webhook:
         here = host in _HERE
         plain = url.isascii() and url.isprintable() and " " not in url and "@" not in parts.netloc
         if not host or not plain or not (parts.scheme == "https" or (parts.scheme == "http" and here)):
-            rule = "must be https://, or http:// on this machine, without a name, a password and spaces"
+            rule = "must be https://, or http:// on this machine, without a name and a password, in ASCII without spaces"
             raise ParameterError("webhook", rule, next_step="give for instance https://hooks.example.org/...")
         self._url, self._host, self._say, self._timeout, self._pause = url, host, say, timeout, pause
         handlers = [_NoRedirect(), *([ProxyHandler({})] if here else [])]

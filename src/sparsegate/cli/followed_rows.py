@@ -35,7 +35,8 @@ _HELD: Final = 10_000  # lines of standard input that wait to be looked at
 _STEP: Final = 0.2  # seconds, between two looks at whether somebody wants to stop
 _END: Final = None
 _PLACE: Final = "sparsegate: the place of a row"
-_MOMENTS: Final[dict[Any, str]] = {1114: "timestamp", 1184: "timestamptz"}  # PostgreSQL's numbers of these types
+# PostgreSQL's numbers of these types. (A date is compared as its first moment; asked for whole, 'infinity' would fail.)
+_MOMENTS: Final[dict[Any, str]] = {1082: "timestamp", 1114: "timestamp", 1184: "timestamptz"}
 
 
 class FollowedRows(Protocol):
@@ -327,5 +328,8 @@ class PolledTable:
                 bounds = [at.replace(tzinfo=None) for at in bounds]
             asked = asked.where(self._when >= bounds[0], self._when < bounds[1])
         with quiet_database(UNREAD), one_moment(self._engine) as connection:
+            if self._engine.dialect.name == "sqlite":  # text that is not UTF-8 is somebody's, and must not stop the others
+                driver: Any = connection.connection.driver_connection
+                driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
             found = connection.execution_options(stream_results=True).execute(asked)
             yield from ((row[0], row[1]) for row in found)
