@@ -328,7 +328,7 @@ class PolledTable:
                 bounds = [at.replace(tzinfo=None) for at in bounds]
             asked = asked.where(self._when >= bounds[0], self._when < bounds[1])
         with quiet_database(UNREAD), one_moment(self._engine) as connection:
-            if self._engine.dialect.name == "sqlite":  # text that is not UTF-8 is somebody's, and must not stop the others
+            if self._engine.dialect.name == "sqlite":  # text that is not UTF-8 must not stop the others
                 driver: Any = connection.connection.driver_connection
                 driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
             found = connection.execution_options(stream_results=True).execute(asked)
