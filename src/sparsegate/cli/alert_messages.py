@@ -55,7 +55,7 @@ class Webhook:
         here = host in _HERE
         plain = url.isascii() and url.isprintable() and " " not in url and "@" not in parts.netloc
         if not host or not plain or not (parts.scheme == "https" or (parts.scheme == "http" and here)):
-            rule = "must be https://, or http:// on this machine, without a name and a password, in ASCII without spaces"
+            rule = "must be https://, or http:// on this machine, in ASCII, without a name and a password"
             raise ParameterError("webhook", rule, next_step="give for instance https://hooks.example.org/...")
         self._url, self._host, self._say, self._timeout, self._pause = url, host, say, timeout, pause
         handlers = [_NoRedirect(), *([ProxyHandler({})] if here else [])]
