@@ -3,7 +3,7 @@
 **Both say what was released, and public numbers, and nothing else.** The numbers are written when an answer has been
 given, so that looking at them, or how long that takes, tells nothing new.
 
-**A hook never holds up an alert.** It is sent by a thread of its own when the answer is stored. It is tried three times,
+**A hook never holds up an alert.** It is sent by a thread of its own when the answer is stored. It is tried thrice,
 and each waits at most five seconds for a byte; what failed is one line on standard error, which names the host and not
 the path, because those who make hooks put secrets there. No redirect is followed: the answer goes where its owner said.
 """
