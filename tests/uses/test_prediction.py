@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import math
 import pickle
@@ -268,13 +269,46 @@ def test_a_private_callable_that_fails_is_an_abstention_and_every_one_is_called(
         called.append(1)
         return [0, 0, 3]
 
-    errors = [ValueError, SystemExit, MemoryError, GeneratorExit, RecursionError]
+    class Panic(BaseException):
+        """As those of libraries written in Rust."""
+
+    errors = [ValueError, SystemExit, MemoryError, GeneratorExit, RecursionError, asyncio.CancelledError, Panic]
     strange = [lambda text: "text", lambda text: [1], lambda text: [math.nan] * 3, lambda text: [-math.inf] * 3]
     made = predictor([failing(error) for error in errors] + strange + [None, counted])  # type: ignore[operator, list-item]
-    told = predictor([None] * 10 + [counted])
+    told = predictor([None] * (len(errors) + len(strange) + 1) + [counted])
     for _ in range(5):
         assert made.predict(()) == told.predict(())  # the same noise: the same readings
     assert len(called) == 10
+
+
+class Panicking:
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise asyncio.CancelledError("patient 17")
+
+
+def test_an_answer_that_fails_when_it_is_read_is_an_abstention() -> None:
+    assert predictor([lambda text: Panicking()] * 8).predict(()) == predictor([None] * 8).predict(())
+
+
+@pytest.mark.parametrize("act", ["predict", "close"])
+def test_a_callable_that_uses_its_own_predictor_abstains_and_nothing_shows_it(act: str) -> None:
+    def meddling(text: tuple[int, ...]) -> list[float]:
+        getattr(made, act)()
+        return [SURE, 0, 0]
+
+    made, told = predictor([meddling] * 8), predictor([None] * 8)
+    for _ in range(5):
+        assert made.predict(()) == told.predict(())
+    assert (made.spent, made.remaining, made.closed) == (told.spent, told.remaining, False)
+    made.close()
+    assert made.closed
+
+
+def test_a_gate_that_another_thread_closes_meanwhile_leaves_the_public_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = predictor()
+    ask = type(made._gate).ask
+    monkeypatch.setattr(type(made._gate), "ask", lambda gate, distance: gate.close() or ask(gate, distance))
+    assert not made.predict((), unchecked=True).checked
 
 
 def test_a_person_at_the_keyboard_still_ends_it() -> None:
@@ -394,6 +428,7 @@ def test_people_are_in_one_batch_each_by_themselves() -> None:
     for mine, theirs in zip(where, sg.PrivatePredictor.batches(without, 7), strict=True):
         assert mine - {"person 3"} == {without[place] for place in theirs}
     assert sg.PrivatePredictor.batches([7, "7", np.int64(7)], 100)[int(_place(7, 100))] == [0, 1, 2]
+    assert sg.PrivatePredictor.batches(["ann"], np.int64(3)) == sg.PrivatePredictor.batches(["ann"], 3)  # type: ignore[arg-type]
     for wrong in (None, 1.5, True):
         with pytest.raises(ParameterError, match="people"):
             sg.PrivatePredictor.batches([wrong], 3)  # type: ignore[list-item]

@@ -65,7 +65,8 @@ class PrivatePredictor:
     batch may be empty, and then its callable still is one (None says that nobody is there).
 
     An exception in a private callable, or an answer that is none, is an abstention and raises nothing. So a callable
-    that always fails looks as one that always agrees: try them on records that you made up. KeyboardInterrupt passes.
+    that always fails looks as one that always agrees: try them on records that you made up. KeyboardInterrupt passes. A
+    callable that asks or closes its own predictor abstains: what that did could be seen, and would depend on records.
 
     *Time.* For every token each callable is called once, in order, whatever the gate says. How long one takes, and what
     it writes to a log, is yours to hide. That a token was paid for is said, and so may be seen.
@@ -105,6 +106,7 @@ class PrivatePredictor:
         "_public",
         "_reader",
         "_tokens",
+        "_within",
         "alone",
         "terms",
     )
@@ -153,7 +155,7 @@ class PrivatePredictor:
         self.terms, self.alone = terms, alone
         self._reader = Reader(vocabulary=size, clip=float(clip), gives=gives)
         self._free, self._tokens, self._not_private = noise.stream(), noise.stream(), not_private
-        self._lock = threading.Lock()
+        self._lock, self._within = threading.Lock(), threading.local()
         what = (
             f"private prediction: threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
         )
@@ -191,11 +193,13 @@ class PrivatePredictor:
         public = self._read_public(text)
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
             return self._unchecked(public, alone)
-        opinion = self._reader.gathered((answer_of(model, text) for model in self._private), public)
+        opinion = self._opinion(text, public)
         with self._lock:
-            if self._gate.closed:
+            try:
+                above = self._gate.ask(opinion.distance)
+            except GateClosed:  # by another thread, since it was looked at
                 return self._unchecked(public, alone)
-            if self._gate.ask(opinion.distance):
+            if above:
                 return Prediction(token=self._paid_token(opinion), paid=True, checked=True)
             return Prediction(token=free_token(public, self._free), paid=False, checked=True)
 
@@ -227,6 +231,20 @@ class PrivatePredictor:
             given = f"{self._reader.vocabulary} {self._reader.gives}"
             raise ParameterError("public", f"must give {given}, not all of them impossible and none of them NaN")
         return reading
+
+    def _opinion(self, text: tuple[int, ...], public: Reading) -> Opinion:
+        """What the private callables say."""
+        self._check_outside()
+        self._within.callables = True
+        try:
+            return self._reader.gathered((answer_of(model, text) for model in self._private), public)
+        finally:
+            self._within.callables = False
+
+    def _check_outside(self) -> None:
+        """Refuse what a private callable asks of its own predictor: ``spent`` and ``closed`` would tell that it did."""
+        if getattr(self._within, "callables", False):
+            raise SparsegateError("a private callable must not use the predictor that calls it; it abstains")
 
     def _paid_token(self, opinion: Opinion) -> int:
         return paid_token(
@@ -271,6 +289,7 @@ class PrivatePredictor:
 
     def close(self) -> None:
         """Look at nothing private any more, and give back to the ledger what was not spent (``Gate.close``)."""
+        self._check_outside()
         self._gate.close()
 
     def __enter__(self) -> Self:

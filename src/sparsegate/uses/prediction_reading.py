@@ -89,7 +89,9 @@ class Reader:
         with np.errstate(all="ignore"):
             try:
                 logits = self._logits(answer)
-            except (Exception, SystemExit, GeneratorExit):
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
                 return None
             return None if logits is None else self._reading(logits)
 
@@ -133,12 +135,17 @@ def checked_models(private: Any) -> tuple[Model | None, ...]:
 
 
 def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
-    """What a private callable answers; None where it fails, by whatever error of its own."""
+    """What a private callable answers; None where it fails, by whatever error of its own.
+
+    Not every error is an ``Exception``: a tokenizer written in Rust panics with one that is not, for what a text holds.
+    """
     if model is None:
         return None
     try:
         return model(text)
-    except (Exception, SystemExit, GeneratorExit):
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return None
 
 
@@ -149,5 +156,5 @@ def batches_of(people: Iterable[str | int], count: int) -> list[list[int]]:
         if isinstance(person, bool | np.bool_) or not isinstance(person, str | int | np.integer):
             raise ParameterError("people", "must be strings or whole numbers", next_step="convert all of them")
         digest = hashlib.sha256(str(person).encode("utf-8", "surrogatepass")).digest()
-        found[int.from_bytes(digest) % count].append(place)
+        found[int.from_bytes(digest) % len(found)].append(place)
     return found
