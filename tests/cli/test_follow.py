@@ -157,6 +157,18 @@ def test_an_alert_is_stopped_and_goes_on_with_its_state(command, monkeypatch, lo
         assert [part["window"] for part in ledger.release(2).gave[1:]] == [0, 1]
 
 
+def test_what_did_not_go_back_is_not_said_to(command, monkeypatch) -> None:
+    def answered_elsewhere(*_: object) -> None:
+        with Ledger("log.ledger") as ledger:
+            ledger.keep(2, {"window": 0, "fired": True})
+
+    monkeypatch.setattr(follow.FollowReport, "start", answered_elsewhere)
+    given = ("watch", "--follow", "-", *ASK, *PAID, "--state", "log.state")
+    with pytest.warns(RuntimeWarning, match="stays spent: .*than this process knows"):
+        code, out, _ = command(*given, stdin="at,who,status\n")
+    assert (code, out) == (0, "0 windows answered, 0 fired; epsilon 0 spent of 20\n")
+
+
 def test_sigterm_says_what_was_spent_and_gives_back_the_rest(command, monkeypatch) -> None:
     Clock(monkeypatch, DAY + "00:00", lambda: None, lambda: signal.raise_signal(signal.SIGTERM))
     raised = []

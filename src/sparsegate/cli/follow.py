@@ -18,7 +18,7 @@ from sparsegate.cli.followed_rows import FollowedLines, FollowedRows, GrowingFil
 from sparsegate.cli.options import NOT_RECORDED, Spending, recorded
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
-from sparsegate.errors import ParameterError, TableError
+from sparsegate.errors import LedgerError, ParameterError, TableError
 from sparsegate.tables.text_files import TextForm
 from sparsegate.uses.alert_plan import Method, plan_alert
 from sparsegate.uses.alert_record import AlertAnswer, StateFile
@@ -235,7 +235,10 @@ def follow(
             if not stop.wanted():
                 alert.close()
         paused = stop.wanted() and following.state is not None
-        said = _spent(alert, paused=paused, recorded=ledger is not None and refund)
+        went_back = False  # unless the ledger says so
+        with suppress(LedgerError):
+            went_back = ledger is not None and ledger.statement().refund_of(alert.entry or 0) is not None
+        said = _spent(alert, paused=paused, went_back=went_back)
         if not stop.wanted():
             report.end(said)
     if stop.number == signal.SIGINT:
@@ -304,10 +307,9 @@ def _answer_all(alert: Alert, source: FollowedRows, report: FollowReport, stop: 
             stop.wait(min(_LOOK, max(0.0, windows.closing(alert.next_window) - time.time())))
 
 
-def _spent(alert: Alert, *, paused: bool, recorded: bool) -> str:
+def _spent(alert: Alert, *, paused: bool, went_back: bool) -> str:
     fired = sum(map(bool, alert.answers.values()))
     told = f"{counted(len(alert.answers), 'window')} answered, {fired} fired; epsilon {float(alert.spent):.6g} spent"
     if paused:
         return f"{told}, {exact_text(alert.epsilon)} stays reserved; the same command with its state file goes on"
-    back = recorded and alert.spent < alert.epsilon
-    return f"{told} of {exact_text(alert.epsilon)}" + ", the rest went back" * back
+    return f"{told} of {exact_text(alert.epsilon)}" + ", the rest went back" * went_back
