@@ -211,6 +211,15 @@ def test_a_file_that_is_cut_short_is_read_anew_or_refused(command, monkeypatch, 
     Clock(monkeypatch, DAY + "00:00", lambda: log.write_text(rows()))
     code, _, err = command("watch", "--follow", "log.csv", *ASK, "--windows-per-user", "1")
     assert (code, "was cut short or replaced" in err, "--windows-per-user" in err) == (2, True, True)
+    for kept in ((), ("--no-refund",)):
+        log.write_text(rows(0))
+        name = f"cut{len(kept)}"
+        given = ("watch", "--follow", "log.csv", *ASK, "--windows-per-user", "1", *PAID, *kept)
+        given += ("--state", name, "--name", name)
+        Clock(monkeypatch, DAY + "00:00", lambda: log.write_text(rows()))
+        assert "was cut short or replaced" in command(*given)[2]
+        code, out, err = command(*given)  # as a service manager does: people who counted would count again
+        assert (code, out, "this alert was closed" in err) == (2, "", True)
 
 
 @pytest.mark.parametrize(

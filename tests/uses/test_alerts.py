@@ -177,6 +177,16 @@ def test_a_process_that_does_not_know_all_answers_gives_nothing_back(ledger, sta
     assert math.isclose(ledger.total_spent().epsilon, one.spent, rel_tol=1e-11)
 
 
+@pytest.mark.parametrize("refund", [True, False])
+def test_what_was_closed_does_not_go_on_whether_it_gave_anything_back_or_not(ledger, state, refund) -> None:
+    options = {**PUBLIC, "ledger": ledger, "state": state, "refund": refund}
+    sg.Alert(**options).close()
+    assert json.loads(state.read_text())["noise"] == ""
+    with pytest.raises(sg.GateClosed, match="this alert was closed.*remove the state file"):
+        sg.Alert(**options)
+    assert len(ledger.entries()) == 2 + refund
+
+
 def test_noise_that_is_known_does_not_go_on_as_if_it_were_secret(ledger, state) -> None:
     known = {"source": sg.Seeded(1), "not_private": True}
     sg.Alert(**PUBLIC, ledger=ledger, state=state, **known).ask(0, LOW)

@@ -14,7 +14,14 @@ import typer
 
 from sparsegate.budget import LONGEST_LINE
 from sparsegate.cli.alert_messages import AlertMetrics, Webhook
-from sparsegate.cli.followed_rows import FollowedLines, FollowedRows, GrowingFile, PolledTable, StandardInputLines
+from sparsegate.cli.followed_rows import (
+    FollowedLines,
+    FollowedRows,
+    GrowingFile,
+    PolledTable,
+    RowsGone,
+    StandardInputLines,
+)
 from sparsegate.cli.options import NOT_RECORDED, Spending, recorded
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
@@ -231,6 +238,8 @@ def follow(
             try:
                 _answer_all(alert, source, report, stop, whole=over)
             except TableError as error:
+                if isinstance(error, RowsGone):
+                    alert.close()  # or the next start would go on without them
                 raise TableError(f"{error}; what was answered is paid for") from None
             if not stop.wanted():
                 alert.close()

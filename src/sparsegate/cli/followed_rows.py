@@ -39,6 +39,10 @@ _PLACE: Final = "sparsegate: the place of a row"
 _MOMENTS: Final[dict[Any, str]] = {1082: "timestamp", 1114: "timestamp", 1184: "timestamptz"}
 
 
+class RowsGone(TableError):
+    """Rows that were counted are gone, and who has counted in how many windows cannot be known after a restart."""
+
+
 class FollowedRows(Protocol):
     """A source of rows."""
 
@@ -209,7 +213,7 @@ class GrowingFile:
 
     def _begin_again(self) -> None:
         if not self._restarts:
-            raise TableError(
+            raise RowsGone(
                 f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how "
                 "many windows cannot be known after a restart; follow a file that only grows, or leave out "
                 "windows_per_user"

@@ -13,9 +13,10 @@ that anybody saw, and perhaps one that nobody saw. From that follows what a rest
   had reserved stays spent, because nobody can tell that it is dead.
 - *Two processes with one state file* are told apart by the store: an answer is stored only as the part that follows
   all that its writer knows of, and only while the entry has given nothing back (``Ledger.keep``). The other one stops.
-- *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once, and then no
-  state file brings it back. (m,k) are all answers of the entry: a process that does not know all of them, because
-  another one went on, gives nothing back (``Ledger.give_back``).
+- *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once. Then no state
+  file brings it back: the file says that the alert has ended, and the noise is gone from it. (m,k) are all answers of
+  the entry: a process that does not know all of them, because another one went on, gives nothing back
+  (``Ledger.give_back``).
 
 A ledger that was restored from a backup may lack answers that were seen, so no entry from before goes on.
 """
@@ -57,12 +58,16 @@ class AlertAnswer:
 
 
 class AlertState(NamedTuple):
-    """What a state file holds: the entry that an alert goes on with, its settings, and its noise, if it has any."""
+    """What a state file holds: the entry that an alert goes on with, its settings, and its noise, if it has any.
+
+    One that ``ended`` does not go on, whether it gave anything back or not, and holds no secret any more.
+    """
 
     entry: int
     dataset: str
     settings: dict[str, Any]
     noise: bytes
+    ended: bool = False
 
 
 class AlertRecord:
@@ -142,6 +147,8 @@ class AlertRecord:
                 "this alert was closed, and gave back what it did not cost; remove the state file, and a new one is "
                 "charged"
             )
+        if state.ended:
+            raise GateClosed("this alert was closed; remove the state file, and a new one is charged")
         gave = self._gave(entry)
         found = self._read(gave)
         self.asked, self.fired, self._parts = len(found), sum(answer.fired for answer in found), len(gave)
@@ -186,7 +193,8 @@ class StateFile:
         try:
             held = json.loads(self._path.read_text(encoding="utf-8"))
             settings = dict(**held["settings"])
-            return AlertState(held["entry"], held["dataset"], settings, bytes.fromhex(held["noise"]))
+            noise, ended = bytes.fromhex(held["noise"]), bool(held.get("ended"))
+            return AlertState(held["entry"], held["dataset"], settings, noise, ended)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -211,6 +219,12 @@ class StateFile:
             raise LedgerError(
                 f"the state file cannot be written: {error.strerror}; the alert is charged, and has answered nothing"
             ) from None
+
+    def end(self) -> None:
+        """Let no alert go on with it, and forget the noise; where it cannot be written, a refund on the ledger does."""
+        with suppress(LedgerError, ParameterError):
+            if (held := self.read()) is not None:
+                self.write(held._replace(noise=b"", ended=True))
 
     @property
     def _draft(self) -> Path:

@@ -176,8 +176,7 @@ class Alert:
             if self.closed:
                 self._refuse()
             if window <= self._last:
-                rule = f"must come after window {self._last}, the last that was answered"
-                raise ParameterError("window", rule, window)
+                raise ParameterError("window", f"must come after window {self._last}, the last answered", window)
             answer = self._drawn(int(window), int(count))
             self._stopped = "its last answer could not be stored"  # and nobody may see it then
             self._record.keep(answer)
@@ -318,6 +317,8 @@ class Alert:
             self._stopped = self._stopped or "it was closed by hand"
         if lost:
             return
+        if self._file is not None:
+            self._file.end()
         if self._gate is not None:
             self._gate.close()
         elif self._refund and not self._noise["not_private"]:
