@@ -69,6 +69,9 @@ class ItemsetQuestion:
     def items(self) -> Question:
         """The columns; and the selection of items out of what the table holds, where the domain is not public."""
         named, person = basket_names(self.item, self.user, None)
+        if person is None:
+            rule = "must name the column that says whose row it is: a set is what one person has, and no row has one"
+            raise ParameterError("user", rule, next_step="for a file of baskets leave item= out too")
         plan = self.sets.plan(None) if self.observed else None
         return Question(
             item=named,
@@ -100,10 +103,10 @@ class ItemsetQuestion:
         return Request(count=count, epsilon=epsilon, sensitivity=1, monotonic=True, method=self.selection)
 
     def check(self, plan: LevelPlan) -> None:
-        """Refuse an epsilon of which a level would get too little for any noise, before anything is charged."""
-        for share in plan.shares:
-            if share:
-                self.request(plan.count, share * self.spent).prepare(Scores.histogram({0: 1}))
+        """Refuse an epsilon of which a level would get too little, or too much, for any noise: before a charge."""
+        for share in filter(None, plan.shares):
+            for count in (1, max(plan.count, plan.pool)):  # a level may have few candidates, and the first has a pool
+                self.request(count, share * self.spent).prepare(Scores.histogram({0: 1}))
 
     def record(self, plan: LevelPlan, items: int | None, *, private: bool) -> ItemsetRecord:
         """What may be said about the release."""
