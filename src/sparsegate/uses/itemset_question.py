@@ -103,10 +103,10 @@ class ItemsetQuestion:
         return Request(count=count, epsilon=epsilon, sensitivity=1, monotonic=True, method=self.selection)
 
     def check(self, plan: LevelPlan) -> None:
-        """Refuse an epsilon of which a level would get too little, or too much, for any noise: before a charge."""
+        """Refuse an epsilon of which a level would get too little for any noise, before anything is charged."""
+        most = max(plan.count, plan.pool)  # the first level selects a pool
         for share in filter(None, plan.shares):
-            for count in (1, max(plan.count, plan.pool)):  # a level may have few candidates, and the first has a pool
-                self.request(count, share * self.spent).prepare(Scores.histogram({0: 1}))
+            self.request(most, share * self.spent).prepare(Scores.histogram({0: 1}))
 
     def record(self, plan: LevelPlan, items: int | None, *, private: bool) -> ItemsetRecord:
         """What may be said about the release."""
