@@ -183,7 +183,8 @@ def draw(path: Path, table: dict[tuple[float, int], dict[str, tuple[float, float
         axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("cosine with the true gradient")
-    figure.axes[2].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0.02, 0.55))
+    lines, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=130)
 
 

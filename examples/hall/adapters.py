@@ -16,8 +16,13 @@ from collections.abc import Callable
 from typing import Any
 
 Settings = dict[str, Any]
-Run = Callable[[Any], Any]
-"""One outcome for one input."""
+Run = Callable[[Any, int], list[Any]]
+"""So many fresh outcomes for one input."""
+
+
+def each(run: Callable[[Any], Any]) -> Run:
+    """A mechanism that gives one outcome at a time."""
+    return lambda data, runs: [run(data) for _ in range(runs)]
 
 
 def load(name: str) -> Any:
@@ -48,7 +53,7 @@ def nvflare_filter(settings: Settings) -> tuple[float, Run]:
         return [places.tolist(), sent.data["layer"][places].tolist(), passes]
 
     stated = answer([0.0] * 10).meta.get("svt_privacy_budget", {})
-    return stated.get("epsilon_total", settings["epsilon"]), run
+    return stated.get("epsilon_total", settings["epsilon"]), each(run)
 
 
 def opendp_selection(settings: Settings) -> tuple[float, Run]:
@@ -58,14 +63,14 @@ def opendp_selection(settings: Settings) -> tuple[float, Run]:
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64"), dp.max_divergence()
     make = dp.m.make_noisy_top_k if "k" in settings else dp.m.make_noisy_max
     measurement = make(*space, **settings)
-    return measurement.map(1), measurement
+    return measurement.map(1), each(measurement)
 
 
 def diffprivlib_selection(settings: Settings) -> tuple[float, Run]:
     """A selection of diffprivlib, by the name of its class."""
     kind = getattr(load("diffprivlib.mechanisms"), settings["mechanism"])
     epsilon = settings["epsilon"]
-    return epsilon, lambda scores: kind(epsilon=epsilon, sensitivity=1, utility=scores).randomise()
+    return epsilon, each(lambda scores: kind(epsilon=epsilon, sensitivity=1, utility=scores).randomise())
 
 
 def eeprivacy_quantile(settings: Settings) -> tuple[float, Run]:
@@ -74,7 +79,7 @@ def eeprivacy_quantile(settings: Settings) -> tuple[float, Run]:
 
     operation = load("eeprivacy.operations").PrivateQuantile(options=settings["options"])
     epsilon, quantile = settings["epsilon"], settings["quantile"]
-    return epsilon, lambda data: operation.execute(values=np.array(data), epsilon=epsilon, quantile=quantile)
+    return epsilon, each(lambda data: operation.execute(values=np.array(data), epsilon=epsilon, quantile=quantile))
 
 
 def pipeline_dp_selection(settings: Settings) -> tuple[float, Run]:
@@ -95,7 +100,7 @@ def pipeline_dp_selection(settings: Settings) -> tuple[float, Run]:
         chooser = kind(Given(scores))
         return int(chooser.apply(settings["epsilon"], list(range(len(scores)))))
 
-    return settings["epsilon"], run
+    return settings["epsilon"], each(run)
 
 
 def sparsegate_gate(settings: Settings) -> tuple[float, Run]:
@@ -106,12 +111,50 @@ def sparsegate_gate(settings: Settings) -> tuple[float, Run]:
         with sg.SparseVector(threshold=0, sensitivity=1, **settings) as gate:
             return [bool(answer) for answer in gate.ask_many(answers)]
 
-    return settings["epsilon"], run
+    return settings["epsilon"], each(run)
+
+
+def tumult_prefix_sums(settings: Settings) -> tuple[float, Run]:
+    """Tumult Core's sparse vector over the prefix sums of counts; the claim is the measurement's own privacy function.
+
+    Each call is a job of Spark, seconds long, so ten thousand runs are one job: a group for each, and each group has
+    noise of its own.
+    """
+    import pandas as pd
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    local = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.driver.host": "127.0.0.1"}
+    spark = load("pyspark.sql").SparkSession.builder.master("local[1]").config(map=local).getOrCreate()
+    domains = load("tmlt.core.domains.spark_domains")
+    columns = {name: domains.SparkIntegerColumnDescriptor() for name in ("run", "rank", "count")}
+    measurement = load("tmlt.core.measurements.spark_measurements").SparseVectorPrefixSums(
+        input_domain=domains.SparkDataFrameDomain(schema=columns),
+        count_column="count",
+        rank_column="rank",
+        grouping_columns=["run"],
+        **settings,
+    )
+
+    stock: dict[str, list[int]] = {}
+
+    def job(counts: list[int], runs: int) -> list[int]:
+        rows = [(run, rank, count) for run in range(runs) for rank, count in enumerate(counts)]
+        told = measurement(spark.createDataFrame(pd.DataFrame(rows, columns=list(columns)))).collect()
+        return [row["rank"] for row in told]
+
+    def many(counts: list[int], runs: int) -> list[int]:
+        ready = stock.setdefault(json.dumps(counts), [])
+        while len(ready) < runs:
+            ready += job(counts, 10_000)
+        taken, ready[:runs] = ready[:runs], []  # each outcome is handed out once
+        return taken
+
+    return float(measurement.privacy_function(1).to_float(round_up=True)), many
 
 
 def any_module(settings: Settings) -> tuple[float, Run]:
     """A function ``run(data)`` of a module that is given by name."""
-    return settings["epsilon"], load(settings["module"]).run
+    return settings["epsilon"], each(load(settings["module"]).run)
 
 
 ADAPTERS: dict[str, Callable[[Settings], tuple[float, Run]]] = {
@@ -120,6 +163,7 @@ ADAPTERS: dict[str, Callable[[Settings], tuple[float, Run]]] = {
     "diffprivlib": diffprivlib_selection,
     "eeprivacy": eeprivacy_quantile,
     "pipeline-dp": pipeline_dp_selection,
+    "tmlt.core": tumult_prefix_sums,
     "sparsegate": sparsegate_gate,
     "module": any_module,
 }
@@ -139,7 +183,7 @@ def main(name: str, settings: str) -> None:
     say({"claim": claim})
     for line in sys.stdin:
         asked = json.loads(line)
-        say([run(asked["data"]) for _ in range(asked["runs"])])
+        say(run(asked["data"], asked["runs"]))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,12 @@ def filter_loss(uploads: int = 1, coordinates: int = 10, release: float = 1.0) -
     return FilterLaw(uploads=uploads, threshold=threshold, query=query, release=release).largest(coordinates)
 
 
+def prefix_loss() -> float:
+    """Tumult's gate at alpha = 4: Lap(2) on the threshold, Lap(4) on each prefix sum, stops at the first above."""
+    half = sg.Budget(threshold=1 / 2, queries=1 / 4)
+    return sg.tight_epsilon("standard", budget=half, cutoff=1, monotonic=True, queries=30)
+
+
 def _one_against(own: float, others: float) -> list[float]:
     return [own] + [others] * 9
 
@@ -56,6 +62,8 @@ _FILTER_PAIRS = [
 _BEYOND_THE_CLIP = [([1000.0] * 10, [-1000.0] * 10), ([1000.0] * 10, [0.0] * 10)]
 # 45 of 50 readings lie below 10, the others below 20; one more reading, 30, moves the target of the 0.9 quantile.
 _READINGS = [1.0] * 45 + [15.0] * 5
+# One more person in the last place raises half of the total, rounded down, by one, and no sum before it.
+_COUNTS, _ONE_MORE = [2, 0, 0, 1], [2, 0, 0, 2]
 _FILTER = {"fraction": 0.1, "epsilon": 1.0, "gamma": 1.0, "tau": 0.1}
 
 ENTRIES = (
@@ -79,7 +87,7 @@ ENTRIES = (
         settings={**_FILTER, "epsilon_release": 1.0},
         options={"neighbours": _FILTER_PAIRS, "patterns": False, "samples": 50_000},
         exact=filter_loss,
-        exact_from="its law, integrated; at most 2 by the theorem below",
+        exact_from="its law, the largest of many pairs; at most 2 by the theorem below",
     ),
     Entry(
         key="nvflare-2.7.3",
@@ -91,6 +99,17 @@ ENTRIES = (
         options={"neighbours": _BEYOND_THE_CLIP, "patterns": False, "samples": 30_000},
         exact=lambda: math.inf,
         exact_from="clipped after the noise, not before",
+    ),
+    Entry(
+        key="tmlt-core-prefix-sums",
+        package="tmlt.core",
+        version="0.20.0",
+        adapter="tmlt.core",
+        title="SparseVectorPrefixSums, alpha = 4",
+        settings={"alpha": 4, "threshold_fraction": 0.5},
+        options={"neighbours": [(_COUNTS, _ONE_MORE)], "patterns": False, "samples": 30_000, "call_timeout": 1200.0},
+        exact=prefix_loss,
+        exact_from="row `standard`, queries all move one way, 30 queries",
     ),
     Entry(
         key="eeprivacy-quantile",
