@@ -13,10 +13,11 @@ from typing import Any
 from examples.hall.adapters import nvflare_filter
 
 SETTINGS = {"fraction": 0.1, "epsilon": 1.0, "noise_var": 0.1, "gamma": 1.0, "tau": 0.1}
-CLAIM, _run = nvflare_filter(SETTINGS)
+CLAIM, _outcomes = nvflare_filter(SETTINGS)
 """What releases from 2.8.0 on report for ten coordinates, 1.1; older ones report nothing, and this is ``epsilon``."""
 
 
 def sent(update: Any) -> Any:
     """What leaves the client: places and values, and where it is sent, the number of passes."""
-    return _run(list(update))
+    (outcome,) = _outcomes(list(update), 1)
+    return outcome
