@@ -46,7 +46,7 @@ def test_it_fires_where_a_count_is_above_and_closes_at_its_cutoff() -> None:
     assert said[0].estimate is None
     assert abs(said[1].estimate - HIGH) < 100
     assert said[1].standard_error > 0
-    assert alert._gate._calibration.loss == alert.epsilon == 5  # the tight loss of the very gate
+    assert alert._draws.gate._calibration.loss == alert.epsilon == 5  # the tight loss of the very gate
     assert alert.closed
     assert alert.remaining == 0
     with pytest.raises(sg.GateClosed, match="fired as often as it may"):
@@ -128,7 +128,7 @@ def test_an_alert_that_died_goes_on_with_its_noise_and_pays_nothing(ledger, stat
     said = [first.ask(window, count) for window, count in enumerate([LOW, HIGH, LOW])]
     again = sg.Alert(**PUBLIC, ledger=ledger, state=state, name="errors")  # the first is never closed
     assert len(ledger.entries()) == 2
-    assert again._gate._rho == first._gate._rho
+    assert again._draws.gate._rho == first._draws.gate._rho
     assert (again.remaining, again.spent, dict(again.answers)) == (1, first.spent, dict(enumerate(said)))
     assert again.ask(1, LOW) == said[1]
     assert not again.ask(5, LOW)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -11,16 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NoReturn, Self
 
-from sparsegate.budget import LONGEST_LINE, Charge, Number, Prepaid, Spender, exact_count
+from sparsegate.budget import LONGEST_LINE, Charge, Number, Spender, exact_count
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.mechanisms.calibration import trusted_source
-from sparsegate.mechanisms.laplace import laplace
-from sparsegate.mechanisms.margin import steps_to_confidence
-from sparsegate.mechanisms.resume import resume, threshold_noise
-from sparsegate.mechanisms.sparse_vector import SparseVector, gate_calibration
-from sparsegate.noise import Source, exact_scale
+from sparsegate.noise import Source
 from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.uses.alert_draws import CountDraws, Draws, GateDraws
 from sparsegate.uses.alert_plan import CONFIDENCE, AlertPlan, Method, plan_alert
 from sparsegate.uses.alert_record import AlertAnswer, AlertRecord, StateFile
 from sparsegate.uses.windows import Moment, PeopleInWindows, TimeWindows
@@ -124,8 +120,7 @@ class Alert:
         settings |= {"not_private": True} if not_private else {}  # noise that is known protects nobody who comes later
         self._record = AlertRecord(ledger, name=name, settings=settings, asks=asks)
         self._file = None if state is None else self._state_file(state)
-        self._gate: SparseVector | None = None
-        self._charge = self._begin()
+        self._charge, self._draws = self._begin()
         self._last = max(self._record.answers, default=-1)
 
     def _state_file(self, path: object) -> StateFile:
@@ -135,28 +130,26 @@ class Alert:
             raise ParameterError("state", "needs a ledger, which says what was answered", next_step="pass ledger=")
         return StateFile(path)
 
-    def _begin(self) -> Charge:
+    def _begin(self) -> tuple[Charge, Draws]:
         """Go on where a state file says so; or charge the ledger and begin."""
         held = None if self._file is None else self._file.read()
         if held is not None:
             paid = self._record.go_on(held)
-            if self.plan.method == "gate":
-                counted = {"asked": self._record.asked, "positives": self._record.fired}
-                self._gate = resume(held.noise, **counted, **self._public(paid))
-            return paid
+            return paid, self._made(paid, secret=held.noise, asked=self._record.asked, positives=self._record.fired)
         if self._file is not None:
             self._file.make_ready()
         side = f"{self.plan.method}, fires {self.fires} {self.threshold}, cutoff {self.plan.cutoff}"
         paid = self._record.begin(epsilon=self.plan.epsilon, what=side)
-        if self.plan.method == "gate":
-            self._gate = SparseVector(**self._public(paid))
+        draws = self._made(paid)
         if self._file is not None:
-            self._file.write(self._record.state(b"" if self._gate is None else threshold_noise(self._gate)))
-        return paid
+            self._file.write(self._record.state(draws.secret))
+        return paid, draws
 
-    def _public(self, paid: Charge) -> dict[str, Any]:
-        options = {**self.plan.gate_options, "threshold": self._sign * self.threshold}
-        return {**options, **self._noise, "ledger": Prepaid(paid), "refund": self._refund}
+    def _made(self, paid: Charge, **held: Any) -> Draws:
+        options: dict[str, Any] = {"sign": self._sign, "paid": paid, "refund": self._refund, "noise": self._noise}
+        if self.plan.method == "gate":
+            return GateDraws(self.plan, held=held, **options)
+        return CountDraws(self.plan, **options)
 
     def ask(self, window: int, count: int) -> AlertAnswer:
         """Does it fire for a window with this many people? Windows come in their order; one may be left out.
@@ -177,29 +170,11 @@ class Alert:
                 self._refuse()
             if window <= self._last:
                 raise ParameterError("window", f"must come after window {self._last}, the last answered", window)
-            answer = self._drawn(int(window), int(count))
+            answer = self._draws.answer(int(window), int(count))
             self._stopped = "its last answer could not be stored"  # and nobody may see it then
             self._record.keep(answer)
             self._stopped, self._last = "", int(window)
             return answer
-
-    def _drawn(self, window: int, count: int) -> AlertAnswer:
-        sign = self._sign
-        if self._gate is not None:
-            said = self._gate.ask(sign * count)
-            if said.estimate is None:
-                return AlertAnswer(window=window, fired=said.above)
-            error = round(said.standard_error or 0.0, 2)
-            return AlertAnswer(window=window, fired=said.above, estimate=sign * said.estimate, standard_error=error)
-        noisy = laplace(count, epsilon=self.plan.epsilon, sensitivity=self.plan.moved or 0, **self._noise)
-        ratio = math.exp(-1 / self._scale)
-        error = round(math.sqrt(2 * ratio) / (1 - ratio), 2)
-        fired = sign * noisy >= sign * self.threshold
-        return AlertAnswer(window=window, fired=fired, estimate=noisy, standard_error=error)
-
-    @property
-    def _scale(self) -> Fraction:
-        return exact_scale((self.plan.moved or 0) / self.plan.epsilon)
 
     def add(self, user: Any, time: Any) -> None:
         """One row: who, and when. What cannot be read is nobody's, or in no window; nothing is refused.
@@ -257,13 +232,13 @@ class Alert:
     def closed(self) -> bool:
         """Whether it answers no more."""
         full = self._most is not None and self._record.asked >= self._most
-        return bool(self._stopped) or full or self._born != MARK[0] or (self._gate is not None and self._gate.closed)
+        return bool(self._stopped) or full or self._born != MARK[0] or self._draws.closed
 
     @property
     def remaining(self) -> int | None:
         """How often it can still fire, of a gate that closes on the rarer answer how often that; None: no limit."""
         asked, fired = self._record.asked, self._record.fired
-        if self._gate is None:
+        if self.plan.method == "counts":
             return None
         return self.plan.cutoff - (min(fired, asked - fired) if self._rarer else fired)
 
@@ -275,10 +250,7 @@ class Alert:
     @property
     def spent(self) -> Fraction:
         """What the answers so far have cost: a function of what was released."""
-        asked, fired = self._record.asked, self._record.fired
-        if self._gate is None:
-            return self.plan.cost(asked=asked)
-        return self._gate.cost(below=asked - fired, above=fired)
+        return self._draws.cost(asked=self._record.asked, fired=self._record.fired)
 
     def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
         """How far from the threshold a count must be to be answered rightly with this probability.
@@ -286,9 +258,7 @@ class Alert:
         With ``windows`` how far all the counts of this many windows must be, to be answered rightly all of them.
         """
         most = None if windows is None else exact_count(windows, "windows")
-        if self._gate is not None:
-            return gate_calibration(**self.plan.gate_options).margin(confidence, answers=most)
-        return steps_to_confidence(confidence, None, self._scale, answers=most)
+        return self._draws.margin(confidence, windows=most)
 
     def facts(self) -> dict[str, float]:
         """Numbers for whoever watches the alert itself: released facts and public numbers, and nothing else."""
@@ -319,10 +289,7 @@ class Alert:
             return
         if self._file is not None:
             self._file.end()
-        if self._gate is not None:
-            self._gate.close()
-        elif self._refund and not self._noise["not_private"]:
-            self._refund = not self._charge.give_back(self.epsilon - self.spent)
+        self._draws.close(asked=self._record.asked, fired=self._record.fired)
 
     def __enter__(self) -> Self:
         return self
@@ -338,8 +305,7 @@ class Alert:
         if self._born != MARK[0]:
             why = "it belongs to another process"
         elif not why:
-            full = self._gate is None or not self._gate.closed
-            why = f"all {self._most} windows are answered" if full else "it has fired as often as it may"
+            why = "it has fired as often as it may" if self._draws.closed else f"all {self._most} windows are answered"
         raise GateClosed(f"this alert is closed: {why}; make another, which spends a new epsilon, to ask on")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
