@@ -43,22 +43,22 @@ if TYPE_CHECKING:
     from sparsegate.tables.previewed_methods import TopPreview
     from sparsegate.tables.release import TopItems
     from sparsegate.tables.top import top_items
-    from sparsegate.uses.alert_plan import AlertPlan
-    from sparsegate.uses.alert_record import AlertAnswer
-    from sparsegate.uses.alerts import Alert
-    from sparsegate.uses.dependency_tree import dependency_tree
-    from sparsegate.uses.features import SelectKBestPrivate
-    from sparsegate.uses.frequent_itemsets import frequent_itemsets
-    from sparsegate.uses.holdout import Holdout
-    from sparsegate.uses.holdout_score import HoldoutScore
-    from sparsegate.uses.holdout_scorer import HoldoutScorer
+    from sparsegate.uses.alerts.alert_plan import AlertPlan
+    from sparsegate.uses.alerts.alert_record import AlertAnswer
+    from sparsegate.uses.alerts.alerts import Alert
+    from sparsegate.uses.alerts.windows import TimeWindows
+    from sparsegate.uses.features.features import SelectKBestPrivate
+    from sparsegate.uses.holdout.holdout import Holdout
+    from sparsegate.uses.holdout.holdout_score import HoldoutScore
+    from sparsegate.uses.holdout.holdout_scorer import HoldoutScorer
     from sparsegate.uses.improvement import Improvement, improved
-    from sparsegate.uses.prediction import PrivatePredictor
-    from sparsegate.uses.prediction_terms import PredictionTerms
-    from sparsegate.uses.prediction_tokens import Prediction
-    from sparsegate.uses.released_itemsets import FrequentItemsets
-    from sparsegate.uses.tree_model import DependencyTree
-    from sparsegate.uses.windows import TimeWindows
+    from sparsegate.uses.itemsets.frequent_itemsets import frequent_itemsets
+    from sparsegate.uses.itemsets.released_itemsets import FrequentItemsets
+    from sparsegate.uses.prediction.prediction import PrivatePredictor
+    from sparsegate.uses.prediction.prediction_terms import PredictionTerms
+    from sparsegate.uses.prediction.prediction_tokens import Prediction
+    from sparsegate.uses.structure.dependency_tree import dependency_tree
+    from sparsegate.uses.structure.tree_model import DependencyTree
 
 __version__ = "0.1.0"
 
@@ -131,32 +131,32 @@ __all__ = [
 # Rooms, and names in rooms, that a bare import would not load in a blink: each is loaded when it is first used.
 _ROOMS = {"evaluation": "sparsegate.evaluation", "privacy": "sparsegate.privacy"}
 _NAMES = {
-    "Alert": "sparsegate.uses.alerts",
-    "AlertAnswer": "sparsegate.uses.alert_record",
-    "AlertPlan": "sparsegate.uses.alert_plan",
-    "DependencyTree": "sparsegate.uses.tree_model",
-    "FrequentItemsets": "sparsegate.uses.released_itemsets",
+    "Alert": "sparsegate.uses.alerts.alerts",
+    "AlertAnswer": "sparsegate.uses.alerts.alert_record",
+    "AlertPlan": "sparsegate.uses.alerts.alert_plan",
+    "DependencyTree": "sparsegate.uses.structure.tree_model",
+    "FrequentItemsets": "sparsegate.uses.itemsets.released_itemsets",
     "GroupedTopItems": "sparsegate.tables.grouped_release",
-    "Holdout": "sparsegate.uses.holdout",
-    "HoldoutScore": "sparsegate.uses.holdout_score",
-    "HoldoutScorer": "sparsegate.uses.holdout_scorer",
+    "Holdout": "sparsegate.uses.holdout.holdout",
+    "HoldoutScore": "sparsegate.uses.holdout.holdout_score",
+    "HoldoutScorer": "sparsegate.uses.holdout.holdout_scorer",
     "Improvement": "sparsegate.uses.improvement",
     "Ledger": "sparsegate.ledger.ledger",
     "OnlineAnswer": "sparsegate.tables.online.online_answer",
     "OnlineAnswers": "sparsegate.tables.online.online_answers",
-    "Prediction": "sparsegate.uses.prediction_tokens",
-    "PredictionTerms": "sparsegate.uses.prediction_terms",
-    "PrivatePredictor": "sparsegate.uses.prediction",
-    "SelectKBestPrivate": "sparsegate.uses.features",
-    "TimeWindows": "sparsegate.uses.windows",
+    "Prediction": "sparsegate.uses.prediction.prediction_tokens",
+    "PredictionTerms": "sparsegate.uses.prediction.prediction_terms",
+    "PrivatePredictor": "sparsegate.uses.prediction.prediction",
+    "SelectKBestPrivate": "sparsegate.uses.features.features",
+    "TimeWindows": "sparsegate.uses.alerts.windows",
     "TopItems": "sparsegate.tables.release",
     "TopPreview": "sparsegate.tables.previewed_methods",
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
     "connect_async": "sparsegate.service.client.async_client",
-    "dependency_tree": "sparsegate.uses.dependency_tree",
-    "frequent_itemsets": "sparsegate.uses.frequent_itemsets",
+    "dependency_tree": "sparsegate.uses.structure.dependency_tree",
+    "frequent_itemsets": "sparsegate.uses.itemsets.frequent_itemsets",
     "improved": "sparsegate.uses.improvement",
     "preview": "sparsegate.tables.preview",
     "top_items": "sparsegate.tables.top",

@@ -15,7 +15,7 @@ from tests.support.postgres_cluster import Cluster
 from sparsegate.cli import followed_rows
 from sparsegate.cli.followed_rows import FollowedLines, GrowingFile, PolledTable, StandardInputLines
 from sparsegate.tables.identity import people
-from sparsegate.uses.windows import read_moment
+from sparsegate.uses.alerts.windows import read_moment
 
 LONGEST = followed_rows._LONGEST
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.support.goodness import Law
 
-from sparsegate.uses.prediction_terms import PredictionTerms
+from sparsegate.uses.prediction.prediction_terms import PredictionTerms
 
 Logits = Sequence[float]
 Says = Callable[[tuple[int, ...]], Logits | None]

@@ -27,10 +27,10 @@ from sparsegate.cli.printing import counted, print_json, ready_to_print, to_stan
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import LedgerError, ParameterError, TableError
 from sparsegate.tables.text_files import TextForm
-from sparsegate.uses.alert_plan import Method, plan_alert
-from sparsegate.uses.alert_record import AlertAnswer, StateFile
-from sparsegate.uses.alerts import Alert
-from sparsegate.uses.windows import SECOND, TimeWindows
+from sparsegate.uses.alerts.alert_plan import Method, plan_alert
+from sparsegate.uses.alerts.alert_record import AlertAnswer, StateFile
+from sparsegate.uses.alerts.alerts import Alert
+from sparsegate.uses.alerts.windows import SECOND, TimeWindows
 
 _PANEL: Final = "With --follow"
 _LOOK: Final = 1.0  # seconds between two looks at a file

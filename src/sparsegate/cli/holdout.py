@@ -17,7 +17,7 @@ from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sparsegate.uses.holdout import Holdout
+    from sparsegate.uses.holdout.holdout import Holdout
 
 holdout = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Score models on a holdout that can be used again."
@@ -118,7 +118,7 @@ def serve(
     from sparsegate.service.web.leaderboard import Leaderboard, leaderboard_app
     from sparsegate.service.web.request_log import logging_of
     from sparsegate.tables.columns import check_columns
-    from sparsegate.uses.hidden_labels import HiddenLabels
+    from sparsegate.uses.holdout.hidden_labels import HiddenLabels
 
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):
@@ -190,7 +190,7 @@ class _File:
         """A value for each record: whether the prediction is the label, or the number itself."""
         import numpy as np
 
-        from sparsegate.uses.hidden_labels import HiddenLabels
+        from sparsegate.uses.holdout.hidden_labels import HiddenLabels
 
         if label is not None:
             both = self._fetched("{}", label, column)

@@ -96,9 +96,9 @@ def itemsets(
     """
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.text_files import TextForm
-    from sparsegate.uses.frequent_itemsets import frequent_itemsets
-    from sparsegate.uses.itemset_question import ItemsetQuestion
-    from sparsegate.uses.levels import SetQuestion
+    from sparsegate.uses.itemsets.frequent_itemsets import frequent_itemsets
+    from sparsegate.uses.itemsets.itemset_question import ItemsetQuestion
+    from sparsegate.uses.itemsets.levels import SetQuestion
 
     said = chosen_formats(formats, as_json=as_json, as_csv=as_csv)
     if domain is None:

@@ -1,7 +1,7 @@
 """A leaderboard over HTTP: teams post predictions, and the labels stay here behind a reusable holdout.
 
 **What a team learns.** The score of what it posted, whether that was paid for and how many paid answers are left: the
-transcript of ``uses.holdout``, whose theorem allows that the "training score" is any number that the team says. The
+transcript of ``holdout``, whose theorem allows that the "training score" is any number that the team says. The
 rest is computed from such scores or public: who has sent which score, and the terms. A submission that comes again, by
 whomever, is answered as it was the first time, at no cost. How long an answer takes depends on whether it was paid for
 (that is written to disk), which the answer says, and on the length of what was posted; labels are compared in the same
@@ -32,9 +32,9 @@ from sparsegate.service.web.http import HANDLERS
 from sparsegate.service.web.middleware import BODY_BYTES, BodyLimit, ErrorBoundary, HostCheck
 from sparsegate.service.web.request_log import RequestLog
 from sparsegate.tables.release import installed_version
-from sparsegate.uses.hidden_labels import HiddenLabels
-from sparsegate.uses.holdout import Holdout
-from sparsegate.uses.holdout_score import HoldoutScore
+from sparsegate.uses.holdout.hidden_labels import HiddenLabels
+from sparsegate.uses.holdout.holdout import Holdout
+from sparsegate.uses.holdout.holdout_score import HoldoutScore
 
 _BYTES_A_RECORD: Final = 64
 _MOST_REMEMBERED: Final = 100_000

@@ -1,0 +1,1 @@
+"""Alerts on a stream: distinct people in windows against a threshold."""

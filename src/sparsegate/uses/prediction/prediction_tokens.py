@@ -1,0 +1,70 @@
+"""One token: what it follows, how it is drawn, free or paid, and what is given back for those that were not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from sparsegate.budget import Charge, exact_count
+from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.selection import select_top
+from sparsegate.noise import Source
+from sparsegate.noise.uniform import uniform_below
+from sparsegate.uses.prediction.prediction_reading import LEVELS, WHOLE, Opinion, Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One token. ``paid``: it was drawn from the private answers, and used up one of the cutoff. ``checked``: the gate
+    compared them with the public model; False where it was closed and the public model went on alone.
+    """
+
+    token: int
+    paid: bool
+    checked: bool
+
+
+def read_context(context: Sequence[int], vocabulary: int) -> tuple[int, ...]:
+    """The tokens so far: whole numbers below the size of the vocabulary."""
+    try:
+        tokens = tuple(exact_count(token, "context", least=0) for token in context)
+    except TypeError:
+        raise ParameterError("context", "must be a sequence of tokens", context, "pass a list of ints") from None
+    if tokens and max(tokens) >= vocabulary:
+        raise ParameterError("context", f"must hold tokens from 0 to {vocabulary - 1}", max(tokens))
+    return tokens
+
+
+def free_token(public: Reading, source: Source) -> int:
+    """A token of the public model: each with a probability of its weight over ``WHOLE``, exactly."""
+    return int(np.searchsorted(np.cumsum(public.weights), uniform_below(source, WHOLE), side="right"))
+
+
+def paid_token(opinion: Opinion, *, epsilon: Fraction, alone: bool, source: Source, not_private: bool) -> int:
+    """A token by the exponential mechanism on the sums of all scores; ``alone``: they move one way."""
+    selected = select_top(
+        opinion.scores,
+        count=1,
+        epsilon=epsilon,
+        sensitivity=LEVELS,
+        monotonic=alone,
+        method="exponential",
+        source=source,
+        not_private=not_private,
+    )
+    assert selected.indices is not None
+    return int(selected.indices[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metered(Charge):
+    """The charge of the whole as the gate's own: what goes back is the gate's rest and that of the tokens at once."""
+
+    paid: Charge
+    unused: Callable[[], Fraction]
+
+    def give_back(self, epsilon: Fraction) -> bool:
+        return self.paid.give_back(epsilon + self.unused())
