@@ -222,6 +222,27 @@ def test_a_file_that_is_cut_short_is_read_anew_or_refused(command, monkeypatch, 
         assert (code, out, "this alert was closed" in err) == (2, "", True)
 
 
+@pytest.mark.parametrize("change", [lambda text: text.replace(",u7,", ",u8,", 1), lambda text: text[: len(text) // 2]])
+def test_a_file_that_is_replaced_between_two_runs_is_refused_and_one_that_grew_is_not(
+    command, monkeypatch, log: Path, change
+) -> None:
+    """People who counted in w windows would count in w more."""
+    given = ("watch", "--follow", "log.csv", *ASK, "--windows-per-user", "1", *PAID, "--state", "kept")
+    log.write_text(rows(0))
+    Clock(monkeypatch, DAY + "00:00", lambda: None, lambda: signal.raise_signal(signal.SIGINT))
+    command(*given)
+    before = log.read_text()
+    log.write_text(change(before))
+    code, out, err = command(*given)
+    assert (code, out, "was cut short or replaced" in err) == (2, "", True)
+    log.write_text(before + rows(2, cells=""))
+    Clock(monkeypatch, DAY + "30:00", lambda: signal.raise_signal(signal.SIGINT))
+    _, out, _ = command(*given)
+    assert fired(out)
+    with Ledger("log.ledger") as ledger:
+        assert len(ledger.entries()) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

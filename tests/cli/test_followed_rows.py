@@ -13,7 +13,8 @@ import pytest
 from tests.support.postgres_cluster import Cluster
 
 from sparsegate.cli import followed_rows
-from sparsegate.cli.followed_rows import FollowedLines, GrowingFile, PolledTable, StandardInputLines
+from sparsegate.cli.followed_rows import FollowedLines, GrowingFile, StandardInputLines
+from sparsegate.cli.polled_table import PolledTable
 from sparsegate.tables.identity import people
 from sparsegate.uses.alerts.windows import read_moment
 

@@ -18,11 +18,11 @@ from sparsegate.cli.followed_rows import (
     FollowedLines,
     FollowedRows,
     GrowingFile,
-    PolledTable,
     RowsGone,
     StandardInputLines,
 )
 from sparsegate.cli.options import NOT_RECORDED, Spending, recorded
+from sparsegate.cli.polled_table import PolledTable
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import LedgerError, ParameterError, TableError
@@ -217,6 +217,11 @@ def follow(
             stack.callback(metrics.close)
         ready_to_print()
         source.check(stop.wanted)
+        marked = None  # where rows are counted again after a restart they must be those that were counted before
+        if isinstance(source, GrowingFile) and following.state is not None and following.windows_per_user is not None:
+            marked = StateFile(following.state)
+            if (held := marked.read()) is not None and held.mark and not held.ended:
+                source.go_on_from(held.mark)
         if stop.wanted():
             raise KeyboardInterrupt("interrupted, nothing was spent")
         ledger, name = spending.opened(), following.name or "alert"
@@ -236,7 +241,7 @@ def follow(
             facts |= {"method": plan.method, "margin": plan.margin, "windows": windows.settings()}
             report.start({**facts, "name": name, "sentence": plan.sentence, "recorded": place})
             try:
-                _answer_all(alert, source, report, stop, whole=over)
+                _answer_all(alert, source, report, stop, whole=over, marked=marked)
             except TableError as error:
                 if isinstance(error, RowsGone):
                     alert.close()  # or the next start would go on without them
@@ -293,7 +298,15 @@ def _source(
     return GrowingFile(file, lines, restarts=following.windows_per_user is None)
 
 
-def _answer_all(alert: Alert, source: FollowedRows, report: FollowReport, stop: Stopping, *, whole: bool) -> None:
+def _answer_all(
+    alert: Alert,
+    source: FollowedRows,
+    report: FollowReport,
+    stop: Stopping,
+    *,
+    whole: bool,
+    marked: StateFile | None,
+) -> None:
     """Read and answer until the windows, the alert or the rows have an end, or somebody stops it."""
     windows = alert.windows
     assert windows is not None
@@ -306,6 +319,8 @@ def _answer_all(alert: Alert, source: FollowedRows, report: FollowReport, stop: 
         if closed > first or not isinstance(source, PolledTable):
             edges = (windows.start + window * windows.width for window in (first, closed))
             alert.add_rows(source.read(*edges))
+        if closed > first and marked is not None and isinstance(source, GrowingFile):
+            marked.mark(source.mark())
         for answer in due:
             report.answer(answer)
             if stop.wanted():

@@ -1,4 +1,4 @@
-"""Where `watch --follow` gets its rows: a text file that grows, standard input, or a table of a database.
+"""Where `watch --follow` gets its rows: a text file that grows, standard input, or (``polled_table``) a database.
 
 **One line, one row.** A line is read by itself, and what cannot be read is left out: an open quote or a broken cell of
 one person cannot swallow the row of another. So a cell has no line break in it. A last line without its end is not
@@ -11,6 +11,7 @@ had been read; of a database the one moment that a transaction sees. What is wri
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import queue
@@ -18,13 +19,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from sparsegate.errors import ParameterError, TableError
+from sparsegate.errors import TableError
 
 Row = tuple[Any, Any]
 """Who, and when."""
@@ -35,8 +35,6 @@ _HELD: Final = 10_000  # lines of standard input that wait to be looked at
 _STEP: Final = 0.2  # seconds, between two looks at whether somebody wants to stop
 _END: Final = None
 _PLACE: Final = "sparsegate: the place of a row"
-# PostgreSQL's numbers of these types. (A date is compared as its first moment; asked for whole, 'infinity' would fail.)
-_MOMENTS: Final[dict[Any, str]] = {1082: "timestamp", 1114: "timestamp", 1184: "timestamptz"}
 
 
 class RowsGone(TableError):
@@ -174,7 +172,7 @@ class GrowingFile:
     def __init__(self, path: str, lines: FollowedLines, *, restarts: bool) -> None:
         """``restarts``: whether another file may take its place, as when a log is rotated."""
         self._path, self._lines, self._restarts = Path(path), lines, restarts
-        self._at, self._rest = 0, b""
+        self._at, self._rest, self._read = 0, b"", hashlib.sha256()
         if not self._path.is_file():
             raise TableError(f"{path} is no file; name a file of CSV or JSON lines that grows, or - for standard input")
         try:
@@ -186,6 +184,24 @@ class GrowingFile:
         line = self._file.readline(_LONGEST)
         if line.endswith(b"\n") and self._lines.begin(line.decode("utf-8", "replace")):
             self._at = len(line)
+            self._read.update(line)
+
+    def mark(self) -> str:
+        """How many bytes were read, and their digest, which is as secret as they are."""
+        return f"{self._at} {self._read.hexdigest()}"
+
+    def go_on_from(self, mark: str) -> None:
+        """Refuse a file that does not begin with what was read when the mark was made."""
+        left, read = int(size) if (size := mark.partition(" ")[0]).isdecimal() else 0, hashlib.sha256()
+        try:
+            with self._path.open("rb") as file:
+                while left and (piece := file.read(min(_PIECE, left))):
+                    read.update(piece)
+                    left -= len(piece)
+        except OSError as error:
+            raise self._unread(error) from None
+        if left or mark != f"{size} {read.hexdigest()}":
+            raise self._gone()
 
     def read(self, start: int, end: int) -> Iterator[Row]:
         try:
@@ -213,18 +229,21 @@ class GrowingFile:
 
     def _begin_again(self) -> None:
         if not self._restarts:
-            raise RowsGone(
-                f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how "
-                "many windows cannot be known after a restart; follow a file that only grows, or leave out "
-                "windows_per_user"
-            )
-        self._at, self._rest = 0, b""
+            raise self._gone()
+        self._at, self._rest, self._read = 0, b"", hashlib.sha256()
         self._lines.renew()
+
+    def _gone(self) -> RowsGone:
+        return RowsGone(
+            f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how many "
+            "windows cannot be known after a restart; follow a file that only grows, or leave out windows_per_user"
+        )
 
     def _new_lines(self, size: int) -> Iterator[str]:
         self._file.seek(self._at)
         while self._at < size and (piece := self._file.read(min(_PIECE, size - self._at))):
             self._at += len(piece)
+            self._read.update(piece)
             *whole, rest = (self._rest + piece).split(b"\n")
             self._rest = rest[: _LONGEST + 1]  # enough to be too long
             yield from map(_decoded, whole)
@@ -286,54 +305,3 @@ class StandardInputLines:
 def _decoded(line: bytes) -> str:
     """Bytes are counted, and not characters: of a line that is too long not all were held."""
     return line.decode("utf-8", "replace") if len(line) <= _LONGEST else ""
-
-
-class PolledTable:
-    """A table, or a query, that is asked for the rows of a window when the window closes."""
-
-    behind = False
-    ended = False
-
-    def __init__(self, url: str, *, table: str | None, sql: str | None, user: str, time: str) -> None:
-        import sqlalchemy
-
-        from sparsegate.tables.databases.one_moment import engine_at, one_moment
-        from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
-
-        if (table is None) == (sql is None):
-            raise ParameterError("table", "must be given for a database, or a query in its place, and not both")
-        engine = engine_at(url)
-        who: Any = sqlalchemy.column(user)
-        when: Any = sqlalchemy.column(time)
-        place: Any
-        if table is not None:
-            schema, _, name = table.rpartition(".")
-            place = sqlalchemy.table(name, who, when, schema=schema or None)
-        else:
-            place = sqlalchemy.text(sql or "").columns(who, when).subquery("asked")
-        self._asked = sqlalchemy.select(place.c[user], place.c[time]).where(place.c[user].is_not(None))
-        self._when, self._engine, self._kind = place.c[time], engine, "unknown"
-        with quiet_database(UNREAD), one_moment(engine) as connection:
-            described = connection.execute(self._asked.where(sqlalchemy.false())).cursor
-            if engine.dialect.name == "postgresql" and described is not None:
-                self._kind = _MOMENTS.get(described.description[1][1], "unknown")
-
-    def check(self, stopped: Callable[[], bool]) -> None:
-        """The columns were found when it was made."""
-
-    def read(self, start: int, end: int) -> Iterator[Row]:
-        from sparsegate.tables.databases.one_moment import one_moment
-        from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
-
-        asked = self._asked
-        if self._kind != "unknown":  # the database compares moments as we do; of text and numbers all rows are read
-            bounds = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at) for at in (start, end)]
-            if self._kind == "timestamp":
-                bounds = [at.replace(tzinfo=None) for at in bounds]
-            asked = asked.where(self._when >= bounds[0], self._when < bounds[1])
-        with quiet_database(UNREAD), one_moment(self._engine) as connection:
-            if self._engine.dialect.name == "sqlite":  # text that is not UTF-8 must not stop the others
-                driver: Any = connection.connection.driver_connection
-                driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-            found = connection.execution_options(stream_results=True).execute(asked)
-            yield from ((row[0], row[1]) for row in found)

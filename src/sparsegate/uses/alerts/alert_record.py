@@ -60,7 +60,8 @@ class AlertAnswer:
 class AlertState(NamedTuple):
     """What a state file holds: the entry that an alert goes on with, its settings, and its noise, if it has any.
 
-    One that ``ended`` does not go on, whether it gave anything back or not, and holds no secret any more.
+    One that ``ended`` does not go on, whether it gave anything back or not, and holds no secret any more. ``mark`` says
+    which rows were counted, to whoever must count them again.
     """
 
     entry: int
@@ -68,6 +69,7 @@ class AlertState(NamedTuple):
     settings: dict[str, Any]
     noise: bytes
     ended: bool = False
+    mark: str = ""
 
 
 class AlertRecord:
@@ -194,7 +196,7 @@ class StateFile:
             held = json.loads(self._path.read_text(encoding="utf-8"))
             settings = dict(**held["settings"])
             noise, ended = bytes.fromhex(held["noise"]), bool(held.get("ended"))
-            return AlertState(held["entry"], held["dataset"], settings, noise, ended)
+            return AlertState(held["entry"], held["dataset"], settings, noise, ended, str(held.get("mark", "")))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -217,14 +219,19 @@ class StateFile:
             os.close(folder)
         except OSError as error:
             raise LedgerError(
-                f"the state file cannot be written: {error.strerror}; the alert is charged, and has answered nothing"
+                f"the state file cannot be written: {error.strerror}; what the alert was charged stays charged"
             ) from None
+
+    def mark(self, mark: str) -> None:
+        """Store which rows were counted, before an answer depends on them."""
+        if (held := self.read()) is not None and not held.ended:
+            self.write(held._replace(mark=mark))
 
     def end(self) -> None:
         """Let no alert go on with it, and forget the noise; where it cannot be written, a refund on the ledger does."""
         with suppress(LedgerError, ParameterError):
             if (held := self.read()) is not None:
-                self.write(held._replace(noise=b"", ended=True))
+                self.write(held._replace(noise=b"", ended=True, mark=""))
 
     @property
     def _draft(self) -> Path:
