@@ -37,13 +37,14 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of the cases of a test that is marked ``turns(n)`` every n-th runs each time, and the others in the soak.
 
-    Of all that runs on Spark, where a case takes seconds, every third does.
+    Of all that runs on Spark or in a browser, where a case takes seconds, every third does.
     """
     seen: Counter[str] = Counter()
     for item in items:
         test, _, case = item.nodeid.partition("[")
         mark = item.get_closest_marker("turns")
-        group, turns = ("spark", 3) if "spark" in case else (test, mark.args[0] if mark else 1)
+        slow = "spark" if "spark" in case else "page" if "/service/web/test_page" in f"/{test}" else None
+        group, turns = (slow, 3) if slow else (test, mark.args[0] if mark else 1)
         if seen[group] % turns:
             item.add_marker(pytest.mark.soak)
         seen[group] += 1

@@ -110,7 +110,8 @@ def named_vector(leak: float, seed: int, clock: Clock) -> Callable:
     return mechanism
 
 
-@pytest.mark.parametrize("seed", [33, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (19, 23))])
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [33, 19, 23])
 def test_a_run_time_that_depends_on_the_input_does_not_make_a_violation(monkeypatch, seed: int) -> None:
     # Chunks follow the clock. If the event of an outcome depended on how many are encoded with it, it would say which.
     clock = Clock()

@@ -96,7 +96,7 @@ def test_selections_have_exactly_the_probabilities_of_the_peeled_mechanism(form,
     assert law_p(seen, law_at(rate, count)) > FALSE_ALARM
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:

@@ -33,7 +33,7 @@ def drawn(form, scale: Fraction, count: int, seed: int, runs: int = RUNS) -> Cou
     return seen
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize(
     ("scale", "count"), [(Fraction(3, 2), 1), (Fraction(3, 2), 2), (Fraction(1, 3), 2), (Fraction(2), 3)]
@@ -43,7 +43,7 @@ def test_items_and_noisy_scores_have_exactly_their_probabilities(form, scale, co
     assert law_p(drawn(form, scale, count, seed=3), law) > FALSE_ALARM
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:

@@ -26,7 +26,7 @@ def drawn(form, rate: Fraction, count: int, seed: int, runs: int = RUNS) -> Coun
     return seen
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize("count", [1, 2])
 def test_selections_have_exactly_their_probabilities(form, count) -> None:
@@ -35,7 +35,7 @@ def test_selections_have_exactly_their_probabilities(form, count) -> None:
     assert law_p(drawn(form, Fraction(2, 5), count, seed=count), law) > FALSE_ALARM
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:

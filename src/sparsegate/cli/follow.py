@@ -18,7 +18,6 @@ from sparsegate.cli.followed_rows import (
     FollowedLines,
     FollowedRows,
     GrowingFile,
-    RowsGone,
     StandardInputLines,
 )
 from sparsegate.cli.options import NOT_RECORDED, Spending, recorded
@@ -243,7 +242,7 @@ def follow(
             try:
                 _answer_all(alert, source, report, stop, whole=over, marked=marked)
             except TableError as error:
-                if isinstance(error, RowsGone):
+                if source.gone:
                     alert.close()  # or the next start would go on without them
                 raise TableError(f"{error}; what was answered is paid for") from None
             if not stop.wanted():

@@ -37,10 +37,6 @@ _END: Final = None
 _PLACE: Final = "sparsegate: the place of a row"
 
 
-class RowsGone(TableError):
-    """Rows that were counted are gone, and who has counted in how many windows cannot be known after a restart."""
-
-
 class FollowedRows(Protocol):
     """A source of rows."""
 
@@ -48,6 +44,8 @@ class FollowedRows(Protocol):
     """Whether more rows wait than one look takes."""
     ended: bool
     """Whether no row will come any more."""
+    gone: bool
+    """Whether rows that were counted are there no more: who has counted cannot be known after a restart."""
 
     def check(self, stopped: Callable[[], bool]) -> None:
         """Look at the header, before anything is paid."""
@@ -166,8 +164,7 @@ class GrowingFile:
     It is held open: what was written to the end of a file that was moved away is read before the new one is.
     """
 
-    behind = False
-    ended = False
+    behind = ended = gone = False
 
     def __init__(self, path: str, lines: FollowedLines, *, restarts: bool) -> None:
         """``restarts``: whether another file may take its place, as when a log is rotated."""
@@ -233,8 +230,9 @@ class GrowingFile:
         self._at, self._rest, self._read = 0, b"", hashlib.sha256()
         self._lines.renew()
 
-    def _gone(self) -> RowsGone:
-        return RowsGone(
+    def _gone(self) -> TableError:
+        self.gone = True
+        return TableError(
             f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how many "
             "windows cannot be known after a restart; follow a file that only grows, or leave out windows_per_user"
         )
@@ -256,7 +254,7 @@ class StandardInputLines:
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             raise TableError("standard input cannot be read here; name a file")
-        self._lines, self.behind, self.ended = lines, False, False
+        self._lines, self.behind, self.ended, self.gone = lines, False, False, False
         self._first: list[str] = []
         self._waiting: queue.Queue[bytes | None] = queue.Queue(_HELD)
         threading.Thread(target=self._fill, args=(stream,), daemon=True).start()

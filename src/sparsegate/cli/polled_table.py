@@ -16,8 +16,7 @@ _MOMENTS: Final[dict[Any, str]] = {1082: "timestamp", 1114: "timestamp", 1184: "
 class PolledTable:
     """A table, or a query, that is asked for the rows of a window when the window closes."""
 
-    behind = False
-    ended = False
+    behind = ended = gone = False
 
     def __init__(self, url: str, *, table: str | None, sql: str | None, user: str, time: str) -> None:
         import sqlalchemy
