@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.support.goodness import Law
 
+import sparsegate as sg
 from sparsegate.uses.prediction.prediction_terms import PredictionTerms
 
 Logits = Sequence[float]
@@ -88,3 +89,30 @@ def _softmax(logits: Any) -> NDArray[np.float64]:
 def _tail(x: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
     """Pr[nu >= x] of one-sided geometric noise."""
     return np.asarray(np.exp(-np.maximum(x, 0) / scale))
+
+
+SURE = 30.0
+OPINIONS: dict[str, list[float] | None] = {
+    "a": [SURE, 0, 0],
+    "b": [0, SURE, 0],
+    "c": [0, 0, SURE],
+    "p": [0, 0, 3],
+    "-": None,
+}
+NUMBERS: dict[str, Any] = {"threshold": 0.5, "cutoff": 2, "epsilon": 16, "clip": 4, "temperature": 0.25}
+
+
+def public(text: tuple[int, ...]) -> list[float]:
+    return [0, 0, 3]
+
+
+def says(first: str, then: str) -> Says:
+    """One opinion about the first token and another about what follows."""
+    return lambda text: OPINIONS[then if text else first]
+
+
+def predictor(private: Sequence[Any] | None = None, seed: int = 1, **options: Any) -> sg.PrivatePredictor:
+    given: dict[str, Any] = {"vocabulary": 3, "source": sg.Seeded(seed), "not_private": True} | NUMBERS | options
+    return sg.PrivatePredictor(
+        [says("b", "p")] * 8 if private is None else private, given.pop("public", public), **given
+    )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.budget import Spender, charge
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.mechanisms.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.mechanisms.gap import Estimator
 from sparsegate.mechanisms.lattice import LIMIT
@@ -25,6 +25,7 @@ from sparsegate.mechanisms.meter import Meter
 from sparsegate.mechanisms.variants import Closes, Compared, Released
 from sparsegate.noise import Reservoir, Source
 from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.noise.uncopied import Uncopied
 
 _CHUNK = 1 << 16
 
@@ -48,8 +49,10 @@ class Answer:
 ABOVE, BELOW = Answer(True), Answer(False)
 
 
-class Gate:
+class Gate(Uncopied):
     """A running row. ``SparseVector`` is the one to use on private data; this class runs the flawed rows as well."""
+
+    _uncopied = "a gate can be neither copied nor pickled: two copies would answer with the same noise; make a new gate"
 
     __slots__ = (
         "_answer_noise",
@@ -329,14 +332,6 @@ class Gate:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError(
-            "a gate can be neither copied nor pickled: two copies would answer with the same noise; make a new gate"
-        )
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
 
     def __repr__(self) -> str:
         row, cutoff = self._calibration.row, self._calibration.cutoff

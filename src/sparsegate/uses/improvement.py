@@ -11,11 +11,12 @@ from warnings import warn
 from numpy.typing import ArrayLike
 
 from sparsegate.budget import Budget, Number, Spender, exact_count
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError, SparsegateWarning
+from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
 from sparsegate.mechanisms.gate import Answer
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Source
+from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.record_values import STEPS, public_range, record_steps
 
 _MOST: Final = 1 << 40  # records, so that the sum of their steps fits int64
@@ -90,7 +91,7 @@ def improved(
     return Improvement(gate, by=float(tau), size=size, patience=patience, ends=ends)
 
 
-class Improvement:
+class Improvement(Uncopied):
     """Made by ``improved``: call it with a candidate's values; it remembers the best candidate, not the records.
 
     With u_i(t) in {0, ..., STEPS} the value of record i for candidate t, on the scale from low to high, and b the
@@ -113,6 +114,8 @@ class Improvement:
       long a call takes does tell roughly how many records there are.
     - Training data are not protected by this; only the records behind the values are.
     """
+
+    _uncopied = "this can be neither copied nor pickled: it holds a gate; make a new one"
 
     __slots__ = (
         *("_best", "_best_sum", "_ends", "_gate", "_in_vain", "_length", "_lock", "_seen", "_why"),
@@ -222,9 +225,6 @@ class Improvement:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError("this can be neither copied nor pickled: it holds a gate; make a new one")
 
     def __repr__(self) -> str:
         best = f", the best was number {self._best}" if self._seen else ""

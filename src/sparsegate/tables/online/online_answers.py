@@ -7,18 +7,19 @@ import threading
 from collections import deque
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import Budget, Number, Prepaid, Spender, charge
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.laplace import error_bar, laplace
 from sparsegate.mechanisms.variants import VARIANTS, Noise, Released
 from sparsegate.noise import Source
+from sparsegate.noise.uncopied import Uncopied
 from sparsegate.tables.columns import check_columns
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.given import Given, given
@@ -46,7 +47,7 @@ _COUNT_CONFIDENCE = 0.999
 _REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
 
 
-class OnlineAnswers:
+class OnlineAnswers(Uncopied):
     """Answers any number of counting queries over a categorical domain, and pays only where history does not help.
 
     A public histogram p over the cells (``histogram``), made from nothing but earlier releases, gives each query a
@@ -107,6 +108,10 @@ class OnlineAnswers:
     >>> online.ask({"country": ["DE", "FR"], "smokes": 1}).paid, online
     (True, <OnlineAnswers: 6 cells, 2 of 10 answers paid for, open>)
     """
+
+    _uncopied = (
+        "online answers can be neither copied nor pickled: two copies would answer with the same noise; make new ones"
+    )
 
     __slots__ = (
         "_calibration",
@@ -296,15 +301,6 @@ class OnlineAnswers:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError(
-            "online answers can be neither copied nor pickled: two copies would answer with the same noise; "
-            "make new ones"
-        )
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"

@@ -12,10 +12,11 @@ from typing import Any, Final, Literal, NoReturn, Self
 
 from sparsegate.budget import LONGEST_LINE, Charge, Number, Spender, exact_count
 from sparsegate.display.plain import exact_text
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.noise import Source
 from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.alerts.alert_draws import CountDraws, Draws, GateDraws
 from sparsegate.uses.alerts.alert_plan import CONFIDENCE, AlertPlan, Method, plan_alert
 from sparsegate.uses.alerts.alert_record import AlertAnswer, AlertRecord, StateFile
@@ -25,7 +26,7 @@ _SIGNS: Final = {"above": 1, "below": -1}
 _LONGEST_NAME: Final = 100
 
 
-class Alert:
+class Alert(Uncopied):
     """Watches the number of people in each window of a stream, and fires where it passes a threshold.
 
     **Theorem.** For neighbours that differ in one person, with all their rows in all windows, everything that ever
@@ -67,6 +68,8 @@ class Alert:
     ...     [answer.fired for answer in alert.advance("2026-03-01T03:00")]
     [False, True, False]
     """
+
+    _uncopied = "an alert can be neither copied nor pickled: two copies would answer for one budget"
 
     def __init__(
         self,
@@ -307,9 +310,6 @@ class Alert:
         elif not why:
             why = "it has fired as often as it may" if self._draws.closed else f"all {self._most} windows are answered"
         raise GateClosed(f"this alert is closed: {why}; make another, which spends a new epsilon, to ask on")
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError("an alert can be neither copied nor pickled: two copies would answer for one budget")
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"

@@ -7,17 +7,18 @@ from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 from sparsegate.budget import Budget, Number, Spender
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Source
 from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.holdout.holdout_account import check_name, open_account
 from sparsegate.uses.holdout.holdout_score import HoldoutScore
 from sparsegate.uses.holdout.holdout_terms import HoldoutTerms
 
 
-class Holdout:
+class Holdout(Uncopied):
     """Scores models on a holdout set, adaptively and many times, and pays only where training and holdout disagree.
 
     With t the mean on the training set, h the mean on the holdout (``holdout_terms`` says of what), rho ~ Exp(D/e1)
@@ -67,6 +68,11 @@ class Holdout:
     >>> holdout.score(np.ones(500), right).paid, holdout  # and one that knows its training set by heart
     (True, <Holdout 'holdout': size 10000, 1 of 20 answers paid for, open>)
     """
+
+    _uncopied = (
+        "a holdout can be neither copied nor pickled: two copies would answer with the same noise; work in one "
+        "process (n_jobs=1, or threads), or open it again by its name"
+    )
 
     __slots__ = ("_account", "_born", "_gate", "_kept", "_lock", "_lost", "_margins", "_name", "_terms")
 
@@ -204,15 +210,6 @@ class Holdout:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError(
-            "a holdout can be neither copied nor pickled: two copies would answer with the same noise; work in one "
-            "process (n_jobs=1, or threads), or open it again by its name"
-        )
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.errors import ParameterError
+from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.holdout.holdout import Holdout, check_holdout
 from sparsegate.uses.holdout.holdout_score import HoldoutScore
 
@@ -24,7 +25,7 @@ def right(estimator: Any, records: Any, labels: Any) -> Any:
     return predicted == true
 
 
-class HoldoutScorer:
+class HoldoutScorer(Uncopied):
     """``scorer(estimator, X, y)``: the score of a fitted estimator, by records that are public and by a holdout.
 
     X and y are what scikit-learn hands to a scorer, records that the theorem does not protect: the training set itself,
@@ -62,6 +63,11 @@ class HoldoutScorer:
     False
     """
 
+    _uncopied = (
+        "a HoldoutScorer can be neither copied nor pickled, because its holdout cannot: search in this process "
+        "(n_jobs=1, or threads), and keep best_estimator_ instead of the search"
+    )
+
     def __init__(self, holdout: Holdout, records: Any, labels: Any, *, per_record: PerRecord = right) -> None:
         if not callable(per_record):
             raise ParameterError("per_record", "must be callable: (estimator, records, labels) -> values", per_record)
@@ -96,15 +102,6 @@ class HoldoutScorer:
         """A ``cv`` of one split that fits on all of these records and scores on them; the holdout does the rest."""
         every = np.arange(records.shape[0] if hasattr(records, "shape") else len(records))
         return [(every, every)]
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError(
-            "a HoldoutScorer can be neither copied nor pickled, because its holdout cannot: search in this process "
-            "(n_jobs=1, or threads), and keep best_estimator_ instead of the search"
-        )
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
 
     def __repr__(self) -> str:
         return f"HoldoutScorer({self._holdout!r})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.exponential import selection_rate
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Source
+from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.prediction.prediction_reading import (
     LEVELS,
     MOST_TOKENS,
@@ -32,7 +33,7 @@ from sparsegate.uses.prediction.prediction_terms import PredictionTerms, predict
 from sparsegate.uses.prediction.prediction_tokens import Metered, Prediction, free_token, paid_token, read_context
 
 
-class PrivatePredictor:
+class PrivatePredictor(Uncopied):
     """Writes text token by token: from a public model while private records agree with it, else from those records.
 
     Each of s private callables answers from its own batch of records, disjoint by people. With p_i their distributions
@@ -96,6 +97,10 @@ class PrivatePredictor:
     >>> predictor
     <PrivatePredictor: 400 batches, 3 tokens, 2 of 5 paid for, open>
     """
+
+    _uncopied = (
+        "a predictor can be neither copied nor pickled: two copies would answer with the same noise; make a new one"
+    )
 
     __slots__ = (
         "_free",
@@ -297,14 +302,6 @@ class PrivatePredictor:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise SparsegateError(
-            "a predictor can be neither copied nor pickled: two copies would answer with the same noise; make a new one"
-        )
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
 
     def __repr__(self) -> str:
         state, paid = "closed" if self.closed else "open", f"{self._gate.positives} of {self.terms.cutoff} paid for"
