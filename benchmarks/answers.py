@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.measure import Result
 from benchmarks.tables import KOSARAK, KOSARAK_ITEMS
-from sparsegate.evaluation.ranked import Ladder
+from sparsegate.evaluation.simulated.ranked import Ladder
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Seeded

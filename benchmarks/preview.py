@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.choice import SAMPLES, data
 from benchmarks.measure import Result
 from sparsegate.evaluation import Ladder
-from sparsegate.evaluation.stand_ins import depths, selected_rungs, stand_in
+from sparsegate.evaluation.data.stand_ins import depths, selected_rungs, stand_in
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 from sparsegate.tables.promised import least_epsilon

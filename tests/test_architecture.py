@@ -136,7 +136,7 @@ def test_imports_point_one_way(file: Path) -> None:
         ("sparsegate/mechanisms/batch.py", "from sparsegate import privacy"),
         ("sparsegate/mechanisms/batch.py", "import sparsegate as sg"),
         ("sparsegate/mechanisms/batch.py", "from sparsegate import select_top"),
-        ("sparsegate/privacy/loss.py", "import numpy, sparsegate.evaluation.ranked"),
+        ("sparsegate/privacy/loss.py", "import numpy, sparsegate.evaluation.simulated.ranked"),
         ("sparsegate/auditor/pair_search.py", "from sparsegate.mechanisms.variants import VARIANTS"),
         ("sparsegate/testing.py", "from sparsegate.privacy import loss"),
         ("sparsegate/service/page.py", "from sparsegate.cli import main"),

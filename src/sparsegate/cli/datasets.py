@@ -9,8 +9,8 @@ import typer
 
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import grid, print_json, print_plain
-from sparsegate.evaluation.datasets import PUBLISHED, load
-from sparsegate.evaluation.datasets import fetch as fetch_file
+from sparsegate.evaluation.data.datasets import PUBLISHED, load
+from sparsegate.evaluation.data.datasets import fetch as fetch_file
 
 LEGEND = """
 A stand-in is a law of three numbers with the published number of items; results

@@ -15,12 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation.datasets import PUBLISHED
-from sparsegate.evaluation.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
+from sparsegate.evaluation.data.datasets import PUBLISHED
+from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
+from sparsegate.evaluation.experiment.workers import Progress
 from sparsegate.evaluation.methods import DEFAULT_METHODS
-from sparsegate.evaluation.workers import Progress
 
-REPORT = "sparsegate.evaluation.report"
+REPORT = "sparsegate.evaluation.reporting.report"
 
 _T = TypeVar("_T")
 

@@ -4,13 +4,13 @@ NOT PRIVATE, on purpose: thresholds are oracles, computed from the true scores, 
 selection use ``sparsegate.select_top``.
 """
 
-from sparsegate.evaluation.datasets import PUBLISHED, Dataset, fetch, load
-from sparsegate.evaluation.experiments import run
+from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, fetch, load
+from sparsegate.evaluation.experiment.experiments import run
+from sparsegate.evaluation.experiment.results import read
+from sparsegate.evaluation.experiment.workers import Progress
 from sparsegate.evaluation.methods import DEFAULT_METHODS, METHODS, Method
-from sparsegate.evaluation.ranked import Errors, Ladder, measure
-from sparsegate.evaluation.results import read
-from sparsegate.evaluation.simulation import simulate
-from sparsegate.evaluation.workers import Progress
+from sparsegate.evaluation.simulated.ranked import Errors, Ladder, measure
+from sparsegate.evaluation.simulated.simulation import simulate
 
 __all__ = [
     "DEFAULT_METHODS",

@@ -23,7 +23,7 @@ from sparsegate.tables.promised import within as promised
 from sparsegate.tables.question import Question
 
 if TYPE_CHECKING:
-    from sparsegate.evaluation.stand_ins import OnStandIn, StandIn
+    from sparsegate.evaluation.data.stand_ins import OnStandIn, StandIn
 
 
 def preview(
@@ -55,7 +55,7 @@ def preview(
     within: W, in people: asks for the smallest epsilon with which every selected item is within W of the c-th, with the
         given confidence; rounded up to three digits. ``epsilon`` may then be left out.
     people: N, how many people there are in all: says whether the release is hopeless (``tables.promised``).
-    like: PUBLIC data that look like yours, for a simulation: see ``evaluation.stand_ins``. Never the private data.
+    like: PUBLIC data that look like yours, for a simulation: see ``evaluation.data.stand_ins``. Never the private data.
     confidence: 0.95 unless given.
 
     >>> found = preview(count=50, epsilon=0.5, domain=40_000)
@@ -117,7 +117,7 @@ def previewed(
         if question.observed or question.sums is not None:
             rule = "is for counts of a public domain: no other selection is simulated"
             raise ParameterError("like", rule, next_step="leave it out")
-        from sparsegate.evaluation.stand_ins import stand_in
+        from sparsegate.evaluation.data.stand_ins import stand_in
 
         ladder = stand_in(like, total=total, people=question.people, item=question.item, user=question.user)
         total = ladder.total
@@ -160,7 +160,7 @@ def _rows(
         bars = error_bars(of_method, total, confidence)
         seen: OnStandIn | None = None
         if ladder is not None:
-            from sparsegate.evaluation.stand_ins import on_stand_in
+            from sparsegate.evaluation.data.stand_ins import on_stand_in
 
             seen = on_stand_in(of_method.request, ladder, confidence=confidence)
         taken = replace(question, epsilon=epsilon).request.method

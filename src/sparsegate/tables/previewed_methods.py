@@ -21,7 +21,7 @@ from sparsegate.tables.question import Question
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sparsegate.evaluation.ranked import Ladder
+    from sparsegate.evaluation.simulated.ranked import Ladder
 
 SCHEMA: Final = "sparsegate/preview/1"
 _CURVE: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
@@ -201,7 +201,7 @@ class TopPreview(Tabular):
         """(epsilon, recall) of a method on the stand-in, in few runs; empty where there is none."""
         if self.ladder is None:
             return []
-        from sparsegate.evaluation.stand_ins import on_stand_in
+        from sparsegate.evaluation.data.stand_ins import on_stand_in
 
         asked = ((each, on_stand_in(each.request, self.ladder, confidence=0.95, runs=50)) for each in self._around(row))
         return [(float(question.epsilon), seen.recall) for question, seen in asked if seen is not None]

@@ -15,7 +15,8 @@ from tests.support.per_item import Outcome, numpy_score_errors, outcomes, real_r
 from tests.support.selection_laws import subsets
 
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation import METHODS, Ladder, Method, arrivals, measure, simulate, simulation
+from sparsegate.evaluation import METHODS, Ladder, Method, measure, simulate
+from sparsegate.evaluation.simulated import arrivals, simulation
 from sparsegate.mechanisms.scores import Scores
 
 SCORES = [30] * 3 + [12] * 5 + [6] * 12 + [0] * 20

@@ -20,11 +20,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sparsegate.evaluation.datasets import Dataset
+from sparsegate.evaluation.data.datasets import Dataset
+from sparsegate.evaluation.experiment.results import Record, ResultFolder, stable_hash
 from sparsegate.evaluation.methods import Method
-from sparsegate.evaluation.ranked import Ladder, measure
-from sparsegate.evaluation.results import Record, ResultFolder, stable_hash
-from sparsegate.evaluation.simulation import simulate
+from sparsegate.evaluation.simulated.ranked import Ladder, measure
+from sparsegate.evaluation.simulated.simulation import simulate
 
 SIMULATOR = 1
 """Counts the changes of the simulator that change its numbers for a given seed."""

@@ -30,10 +30,17 @@ from fractions import Fraction
 import numpy as np
 
 from sparsegate.budget import Number, exact_count
-from sparsegate.evaluation.arrivals import NOBODY, ExponentialLaw, ScoreBuckets, TraversalLaw, first_rings, positive
 from sparsegate.evaluation.methods import Method, method
-from sparsegate.evaluation.noisy_laws import LaplaceLaw, OneSidedLaw
-from sparsegate.evaluation.ranked import Integers, Ladder, Rankable
+from sparsegate.evaluation.simulated.arrivals import (
+    NOBODY,
+    ExponentialLaw,
+    ScoreBuckets,
+    TraversalLaw,
+    first_rings,
+    positive,
+)
+from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, OneSidedLaw
+from sparsegate.evaluation.simulated.ranked import Integers, Ladder, Rankable
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.subset import Subsets
 from sparsegate.noise import Seeded

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, load_extra
-from sparsegate.evaluation.ranked import Integers
+from sparsegate.evaluation.simulated.ranked import Integers
 
 _RECORD_COLUMNS = ("record", "transaction", "user")
 _DIGIT, _NEWLINE, _OTHER = 1, 2, 3
@@ -108,7 +108,7 @@ def _from_numbers(data: bytes, path: str | Path) -> ItemCounts:
             "data",
             f"must hold whole numbers only; line {line} does not",
             str(path),
-            "see sparsegate.evaluation.readers",
+            "see sparsegate.evaluation.data.readers",
         )
     starts, ends = _edges(kind == _DIGIT)
     if int((ends - starts).max()) > _LONGEST:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sparsegate.evaluation import Dataset, Ladder, run
-from sparsegate.evaluation.findings import load_findings
-from sparsegate.evaluation.paper_statements import STATEMENTS
-from sparsegate.evaluation.report import render, write
+from sparsegate.evaluation.reporting.report import render, write
+from sparsegate.evaluation.statements.findings import load_findings
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-3d"]
 
@@ -122,7 +122,7 @@ def test_stand_ins_are_announced_only_where_there_are_some(page: str, tmp_path: 
 def test_the_example_of_the_page_on_reproduction_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="the example shows the results in pandas")
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
     scope: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(code, scope)

@@ -10,7 +10,7 @@ from itertools import combinations
 from statistics import fmean, median
 from typing import TypeVar
 
-from sparsegate.evaluation.findings import Findings, Row
+from sparsegate.evaluation.statements.findings import Findings, Row
 
 MARGIN = 0.01
 """A difference of rates that matters at all."""

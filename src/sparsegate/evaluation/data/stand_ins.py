@@ -16,11 +16,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation.datasets import PUBLISHED, load
+from sparsegate.evaluation.data.datasets import PUBLISHED, load
+from sparsegate.evaluation.data.readers import read_counts
 from sparsegate.evaluation.methods import Method
-from sparsegate.evaluation.ranked import Floats, Integers, Ladder, measure
-from sparsegate.evaluation.readers import read_counts
-from sparsegate.evaluation.simulation import simulate
+from sparsegate.evaluation.simulated.ranked import Floats, Integers, Ladder, measure
+from sparsegate.evaluation.simulated.simulation import simulate
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
 
@@ -49,7 +49,7 @@ def stand_in(
     """The counts of ``total`` candidates: those of the stand-in, then candidates that nobody has.
 
     ``like`` is "zipf" (counts proportional to 1/rank that sum to ``people``, or a million), the name of a dataset of
-    the paper (its stand-in), a file in a form of ``evaluation.readers`` (its columns may be called ``item`` and
+    the paper (its stand-in), a file in a form of ``evaluation.data.readers`` (its columns may be called ``item`` and
     ``user``), a histogram {count: items} or "count:items,...", counts by label, or counts.
 
     >>> stand_in({5: 2, 1: 3}, total=10).highest(6).tolist() == stand_in("5:2,1:3", total=10).highest(6).tolist()

@@ -16,8 +16,8 @@ import math
 
 import numpy as np
 
-from sparsegate.evaluation.arrivals import STEEPEST, ExponentialLaw, TraversalLaw
-from sparsegate.evaluation.ranked import Floats
+from sparsegate.evaluation.simulated.arrivals import STEEPEST, ExponentialLaw, TraversalLaw
+from sparsegate.evaluation.simulated.ranked import Floats
 
 _LEAST = 1e-300  # a time before every ring
 

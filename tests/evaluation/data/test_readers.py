@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from sparsegate.errors import ParameterError, SparsegateError
-from sparsegate.evaluation.readers import read_counts
+from sparsegate.evaluation.data.readers import read_counts
 
 FIMI = "1 2 3\n1\n2 1 99\n"  # item 1 is in three records, 2 in two, 3 and 99 in one
 PAIRS = [(7, 1), (7, 2), (7, 3), (8, 1), (9, 2), (9, 1), (9, 99)]

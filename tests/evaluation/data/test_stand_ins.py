@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation.ranked import Ladder
-from sparsegate.evaluation.stand_ins import on_stand_in, stand_in
+from sparsegate.evaluation.data.stand_ins import on_stand_in, stand_in
+from sparsegate.evaluation.simulated.ranked import Ladder
 from sparsegate.mechanisms.selection import Request
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 SAMPLES = {"kosarak": "kosarak-first-100k.dat.gz", "bms-pos": "bms-pos-first-100k.dat.gz"}
 SELECTED = ("exponential", "gumbel", "one-shot", "noisy-scores", "subset")
 

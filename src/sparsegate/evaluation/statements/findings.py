@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sparsegate.evaluation.experiments import FURTHER
-from sparsegate.evaluation.results import read, written
+from sparsegate.evaluation.experiment.experiments import FURTHER
+from sparsegate.evaluation.experiment.results import read, written
 
 
 @dataclass(frozen=True, kw_only=True)

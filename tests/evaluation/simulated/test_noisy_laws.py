@@ -10,8 +10,8 @@ from scipy import stats
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.noisy_laws import one_sided_law
 
-from sparsegate.evaluation.noisy_laws import LaplaceLaw, OneSidedLaw
-from sparsegate.evaluation.simulation import simulate
+from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, OneSidedLaw
+from sparsegate.evaluation.simulated.simulation import simulate
 
 Z = np.linspace(-9, 9, 37)
 

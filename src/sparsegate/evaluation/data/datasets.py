@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from sparsegate.errors import ParameterError, SparsegateError, load_extra
-from sparsegate.evaluation.ranked import Ladder
-from sparsegate.evaluation.readers import ItemCounts, read_counts
+from sparsegate.evaluation.data.readers import ItemCounts, read_counts
+from sparsegate.evaluation.simulated.ranked import Ladder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,11 @@ import pyarrow.parquet
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run, workers
-from sparsegate.evaluation.experiments import ABLATION, DEFAULT_COUNTS, EPSILON
-from sparsegate.evaluation.findings import load_findings
-from sparsegate.evaluation.results import COLUMNS, commit
+from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run
+from sparsegate.evaluation.experiment import workers
+from sparsegate.evaluation.experiment.experiments import ABLATION, DEFAULT_COUNTS, EPSILON
+from sparsegate.evaluation.experiment.results import COLUMNS, commit
+from sparsegate.evaluation.statements.findings import load_findings
 
 GRID = {"datasets": ["zipf"], "counts": [25, 50], "methods": ["em", "svt-dpbook", "svt-s-1:1"], "runs": 10}
 CELLS = 6

@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sparsegate.evaluation import checks
-from sparsegate.evaluation.checks import SIGMAS, SVT_S, Judgement, Support
-from sparsegate.evaluation.findings import Findings, Row
+from sparsegate.evaluation.statements import checks
+from sparsegate.evaluation.statements.checks import SIGMAS, SVT_S, Judgement, Support
+from sparsegate.evaluation.statements.findings import Findings, Row
 
 PAPER = "printed in the paper, 100 runs"
 CHECK = "independent per-item simulation, 30 runs"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sparsegate.display.bar_chart import new_figure
 from sparsegate.errors import ParameterError, load_extra
-from sparsegate.evaluation.findings import Findings, Row
+from sparsegate.evaluation.statements.findings import Findings, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

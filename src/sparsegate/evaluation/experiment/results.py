@@ -23,7 +23,7 @@ from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, load_extra
-from sparsegate.evaluation.datasets import Dataset
+from sparsegate.evaluation.data.datasets import Dataset
 from sparsegate.evaluation.methods import Method
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class ExperimentResults(Tabular):
 
     def plot(self) -> Figure:
         """The score error rate against c, a panel for each dataset and epsilon, a line for each method."""
-        from sparsegate.evaluation.figures import draw_results
+        from sparsegate.evaluation.reporting.figures import draw_results
 
         return draw_results(list(self))
 

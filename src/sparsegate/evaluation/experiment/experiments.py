@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation.datasets import PUBLISHED, Dataset, load
-from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
-from sparsegate.evaluation.methods import method as method_of
-from sparsegate.evaluation.results import (
+from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, load
+from sparsegate.evaluation.experiment.results import (
     SCORE_COLUMNS,
     ExperimentResults,
     Record,
@@ -28,7 +26,9 @@ from sparsegate.evaluation.results import (
     replace_text,
     table,
 )
-from sparsegate.evaluation.workers import ExperimentCase, Progress, compute_all
+from sparsegate.evaluation.experiment.workers import ExperimentCase, Progress, compute_all
+from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
+from sparsegate.evaluation.methods import method as method_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from sparsegate.evaluation import DEFAULT_METHODS, run
-from sparsegate.evaluation.checks import Support, excess
-from sparsegate.evaluation.findings import Findings, Row, load_findings
-from sparsegate.evaluation.paper_statements import STATEMENTS, VALUES, check_all
+from sparsegate.evaluation.statements.checks import Support, excess
+from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, VALUES, check_all
 
 RUN = {
     "datasets": ["kosarak", "zipf"],

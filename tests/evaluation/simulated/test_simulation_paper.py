@@ -11,7 +11,7 @@ from tests.support.per_item import numpy_score_errors
 from sparsegate.evaluation import METHODS, Dataset, load, measure, simulate
 
 EPSILON = 0.1
-SAMPLE = Path(__file__).parents[3] / "shared" / "data" / "kosarak-first-100k.dat.gz"
+SAMPLE = Path(__file__).parents[4] / "shared" / "data" / "kosarak-first-100k.dat.gz"
 
 # Score error rates of independent per-item simulations, 30 runs each.
 REFERENCE = {

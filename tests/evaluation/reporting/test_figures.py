@@ -10,8 +10,17 @@ import matplotlib
 import pytest
 
 from sparsegate.evaluation import run
-from sparsegate.evaluation.figures import _STYLE, COMPARISONS, LINES, ORACLE, _compare, _scores, draw_all, swept_count
-from sparsegate.evaluation.findings import Findings, load_findings
+from sparsegate.evaluation.reporting.figures import (
+    _STYLE,
+    COMPARISONS,
+    LINES,
+    ORACLE,
+    _compare,
+    _scores,
+    draw_all,
+    swept_count,
+)
+from sparsegate.evaluation.statements.findings import Findings, load_findings
 
 RUN = {
     "datasets": ["bms-pos", "zipf"],

@@ -47,7 +47,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sparsegate.evaluation.ranked import Floats, Integers, Ladder
+from sparsegate.evaluation.simulated.ranked import Floats, Integers, Ladder
 
 NOBODY = -1
 """Fills the places of a run that selected fewer than c items."""

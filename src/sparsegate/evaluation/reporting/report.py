@@ -14,12 +14,12 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from sparsegate.evaluation.checks import Support
-from sparsegate.evaluation.figures import COMPARISONS, ORACLE, draw_all
-from sparsegate.evaluation.findings import Findings, Row, load_findings
+from sparsegate.evaluation.experiment.results import replace_text
 from sparsegate.evaluation.methods import METHODS
-from sparsegate.evaluation.paper_statements import VALUES, Checked, check_all
-from sparsegate.evaluation.results import replace_text
+from sparsegate.evaluation.reporting.figures import COMPARISONS, ORACLE, draw_all
+from sparsegate.evaluation.statements.checks import Support
+from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
+from sparsegate.evaluation.statements.paper_statements import VALUES, Checked, check_all
 
 SHORT, LONG = 42, 120
 """A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
@@ -58,7 +58,7 @@ def render(findings: Findings, figures: dict[str, Path]) -> str:
     """The report as HTML."""
     checked = check_all(findings)
     values = [one for one in checked if one.statement.key.startswith("value-")]
-    template = files("sparsegate.evaluation").joinpath("report.html").read_text(encoding="utf-8")
+    template = files("sparsegate.evaluation.reporting").joinpath("report.html").read_text(encoding="utf-8")
     return Template(template).substitute(
         tally=_tally(checked),
         warning=_warning(findings),

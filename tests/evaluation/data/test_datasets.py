@@ -11,8 +11,9 @@ import pooch
 import pytest
 
 from sparsegate.errors import ParameterError, SparsegateError
-from sparsegate.evaluation import PUBLISHED, datasets, fetch, load
-from sparsegate.evaluation.datasets import LAWS, Published
+from sparsegate.evaluation import PUBLISHED, fetch, load
+from sparsegate.evaluation.data import datasets
+from sparsegate.evaluation.data.datasets import LAWS, Published
 
 FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
 

@@ -1,0 +1,1 @@
+"""Experiments: cases worked off by processes, and the folder they leave."""

@@ -1,0 +1,1 @@
+"""Methods simulated on grouped scores, and how far off their answers are."""

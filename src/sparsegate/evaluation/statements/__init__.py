@@ -1,0 +1,1 @@
+"""The paper's statements, and what the results say about each."""
