@@ -70,6 +70,7 @@ def accused(name: str, runs: int, *, leak: float = 1.0) -> int:
     )
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", TIGHT)
 def test_exactly_tight_mechanisms_are_accused_no_more_often_than_stated(name: str) -> None:
     assert not too_many(accused(name, 400), 400, RATE)

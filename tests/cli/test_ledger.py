@@ -172,6 +172,7 @@ def again(command: Command, number: int = 2) -> str:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("form", [(), ("--json",), ("--csv",)], ids=["table", "json", "csv"])
 def test_a_full_disk_after_the_charge_loses_nothing(command: Command, ledger: Ledger, form: tuple[str, ...]) -> None:
     with FULL.open("w") as full:
@@ -197,6 +198,7 @@ def test_a_gate_goes_on_where_its_answers_are_kept_and_cannot_be_printed(command
     assert said == [*expected, "closed: the last ABOVE is given"]
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("options", [TOP, LISTED], ids=["top", "watch"])
 def test_a_closed_pipe_after_the_charge_loses_nothing(
     command: Command, ledger: Ledger, options: tuple[str, ...]
@@ -222,6 +224,7 @@ main()
 """
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(
     ("options", "kept"), [(TOP, "/home"), (LISTED, "right 95 % of the time")], ids=["top", "watch"]
 )

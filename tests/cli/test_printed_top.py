@@ -23,6 +23,7 @@ duckdb = pytest.importorskip("duckdb")
 PROGRAM = [sys.executable, "-c", "from sparsegate.cli import main; main()"]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("style", ["--json", "--csv", None])
 def test_an_item_that_the_terminal_cannot_show_is_printed_all_the_same(folder: Path, style: str | None) -> None:
     Path("pages.csv").write_text("page\n/é\n", encoding="utf-8")
@@ -126,6 +127,7 @@ def test_json_answers_whatever_keys_its_records_have(command: Command, folder: P
         assert len(json.loads(out)["items"]) == 3
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_no_data_behind_and_ends_the_process_as_ever(
     folder: Path, tmp_path: Path, ending: signal.Signals

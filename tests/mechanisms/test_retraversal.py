@@ -69,6 +69,7 @@ def test_selections_have_exactly_the_probabilities_of_the_enumeration(form, pass
     assert law_p(observed(form(SCORES), plan, seed=passes), law_of(plan)) > FALSE_ALARM
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("threshold", [-3, 6])
 def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkeypatch) -> None:
     monkeypatch.setattr(retraversal, "_LARGE", 1)
