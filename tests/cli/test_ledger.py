@@ -224,7 +224,6 @@ main()
 """
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize(
     ("options", "kept"), [(TOP, "/home"), (LISTED, "right 95 % of the time")], ids=["top", "watch"]
 )

@@ -34,7 +34,6 @@ RICH = dict.fromkeys("ef", 1e9)
 MIXED = {"d": 1e9, "e": 5.0, "f": -1e9}
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("rows", [SHOP, UNEVEN], ids=["tied", "uneven"])
 @pytest.mark.parametrize(
     ("person", "options"),
