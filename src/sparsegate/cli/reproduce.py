@@ -17,7 +17,7 @@ from rich.progress import Progress as Bar
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
-from sparsegate.evaluation.experiment.workers import Progress
+from sparsegate.evaluation.experiment.progress import Progress
 from sparsegate.evaluation.methods import DEFAULT_METHODS
 
 REPORT = "sparsegate.evaluation.reporting.report"

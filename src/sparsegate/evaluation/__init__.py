@@ -6,8 +6,8 @@ selection use ``sparsegate.select_top``.
 
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, fetch, load
 from sparsegate.evaluation.experiment.experiments import run
+from sparsegate.evaluation.experiment.progress import Progress
 from sparsegate.evaluation.experiment.results import read
-from sparsegate.evaluation.experiment.workers import Progress
 from sparsegate.evaluation.methods import DEFAULT_METHODS, METHODS, Method
 from sparsegate.evaluation.simulated.ranked import Errors, Ladder, measure
 from sparsegate.evaluation.simulated.simulation import simulate

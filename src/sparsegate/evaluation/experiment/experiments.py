@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, load
+from sparsegate.evaluation.experiment.progress import Progress, WorkPlan
 from sparsegate.evaluation.experiment.results import (
     SCORE_COLUMNS,
     ExperimentResults,
@@ -26,7 +28,7 @@ from sparsegate.evaluation.experiment.results import (
     replace_text,
     table,
 )
-from sparsegate.evaluation.experiment.workers import ExperimentCase, Progress, compute_all
+from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool, compute_all
 from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
 from sparsegate.evaluation.methods import method as method_of
 
@@ -100,6 +102,45 @@ ABLATION = FurtherExperiment(
 FURTHER = (EPSILON, ABLATION)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExperimentGrid:
+    """Every method at every epsilon and c on every dataset; ``name`` is the stage of the run that works it off."""
+
+    name: str
+    datasets: Mapping[str, Dataset]
+    methods: Sequence[Method]
+    epsilons: Sequence[Fraction]
+    counts: Sequence[int]
+    runs: int
+    seed: int
+
+    @property
+    def cases(self) -> list[ExperimentCase]:
+        """A case for each."""
+        return [
+            ExperimentCase(dataset=name, method=method, epsilon=share, count=count, runs=self.runs, seed=self.seed)
+            for name in self.datasets
+            for share in self.epsilons
+            for method in self.methods
+            for count in self.counts
+        ]
+
+    def further(self, experiment: FurtherExperiment) -> ExperimentGrid:
+        """The grid of a further experiment beside this one; it may be empty."""
+        return replace(
+            self,
+            name=experiment.name,
+            methods=[method_of(key) for key in experiment.chosen([method.key for method in self.methods])],
+            epsilons=experiment.epsilons(self.epsilons),
+            counts=experiment.counts(self.counts),
+        )
+
+    def parameters(self) -> dict[str, object]:
+        """What the manifest says of it, beside datasets and methods."""
+        epsilons = [float(share) for share in self.epsilons]
+        return {"counts": list(self.counts), "epsilon": epsilons, "runs": self.runs, "seed": self.seed}
+
+
 def run(
     *,
     datasets: Sequence[str | Dataset] = tuple(PUBLISHED),
@@ -114,6 +155,7 @@ def run(
     out: str | Path | None = None,
     further: bool = False,
     progress: Callable[[Progress], object] | None = None,
+    pool: WorkerPool | None = None,
 ) -> ExperimentResults:
     """Run the experiment; the results have a row for each case, see ``results.COLUMNS``, and a PyArrow ``table``.
 
@@ -131,7 +173,8 @@ def run(
     out: a folder for results, scores (the 300 highest of each dataset), manifest and cases. Cases that are there
         already are not computed again, so what was interrupted goes on.
     further: run what the paper lacks, too, in folders below ``out``.
-    progress: called after every case.
+    progress: called after every case, with the seconds that are expected to be left.
+    pool: processes, and their plan, that are shared with other work: they take the place of jobs and progress.
 
     >>> found = run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
     >>> [round(rate, 1) for rate in found["ser_mean"]]
@@ -149,39 +192,33 @@ def run(
         raise ParameterError("further", "needs a folder to write to", next_step="pass out=")
     for dataset in chosen.values():
         dataset.ladder.check_count(max(wanted))
-    cases = [
-        ExperimentCase(dataset=name, method=method, epsilon=share, count=count, runs=runs, seed=seed)
-        for name in chosen
-        for share in epsilons
-        for method in selectors
-        for count in wanted
-    ]
     table([])  # if PyArrow is missing, say so before the work
-    folder = None if out is None else ResultFolder.open(out)
-    records = compute_all(cases, chosen, folder=folder, jobs=jobs, progress=progress)
-    found = table([_row(case, chosen[case.dataset], records[case]) for case in cases])
-    if folder is None:
-        return ExperimentResults(found)
-    shown = {"counts": wanted, "epsilon": [float(share) for share in epsilons], "runs": runs, "seed": seed}
-    about = manifest(
-        datasets=chosen.values(), methods=selectors, parameters={**shown, "scale_to_records": scale_to_records}
+    main = ExperimentGrid(
+        name="main", datasets=chosen, methods=selectors, epsilons=epsilons, counts=wanted, runs=runs, seed=seed
     )
-    _write(folder, found, chosen, about)
-    for experiment in FURTHER if further else ():
-        keys, others = experiment.chosen([method.key for method in selectors]), experiment.epsilons(epsilons)
-        if keys and others:
-            run(
-                datasets=list(chosen.values()),
-                counts=experiment.counts(wanted),
-                epsilon=others,
-                methods=keys,
-                runs=runs,
-                seed=seed,
-                jobs=jobs,
-                out=folder.path / experiment.name,
-                progress=progress,
-            )
+    beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
+    folder = None if out is None else ResultFolder.open(out)
+    with nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress)) as workers:
+        for grid in (main, *beside):
+            workers.plan.expect(grid.name, [case.expected for case in grid.cases], jobs=workers.jobs)
+        found = _work_off(main, folder, workers, scale_to_records)
+        if folder is not None:
+            for grid in beside:
+                _work_off(grid, ResultFolder.open(folder.path / grid.name), workers, scale_to_records=False)
     return ExperimentResults(found)
+
+
+def _work_off(
+    grid: ExperimentGrid, folder: ResultFolder | None, workers: WorkerPool, scale_to_records: bool
+) -> pa.Table:
+    """Compute a grid, and write what a folder holds, if there is one."""
+    records = compute_all(grid.cases, grid.datasets, folder=folder, pool=workers, what=grid.name)
+    found = table([_row(case, grid.datasets[case.dataset], records[case]) for case in grid.cases])
+    if folder is not None:
+        parameters = {**grid.parameters(), "scale_to_records": scale_to_records}
+        about = manifest(datasets=grid.datasets.values(), methods=grid.methods, parameters=parameters)
+        _write(folder, found, grid.datasets, about)
+    return found
 
 
 def _datasets(

@@ -16,11 +16,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from types import FrameType
-from typing import TypeAlias
+from typing import TypeVar
 
 import numpy as np
 
+from sparsegate.budget import exact_count
 from sparsegate.evaluation.data.datasets import Dataset
+from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
 from sparsegate.evaluation.experiment.results import Record, ResultFolder, stable_hash
 from sparsegate.evaluation.methods import Method
 from sparsegate.evaluation.simulated.ranked import Ladder, measure
@@ -29,7 +31,8 @@ from sparsegate.evaluation.simulated.simulation import simulate
 SIMULATOR = 1
 """Counts the changes of the simulator that change its numbers for a given seed."""
 
-_ladders: dict[str, Ladder] = {}  # of a worker process, filled when it starts
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,13 @@ class ExperimentCase:
         names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed)
         return stable_hash(SIMULATOR, fingerprint, *law, *names)
 
+    @property
+    def expected(self) -> Expected:
+        """The time it should take: some for the case, and for each of c positives some for itself and for each run."""
+        redraws = self.method.row is not None and self.method.row.redraws_threshold
+        positive, run = (8e-5, 12e-7) if redraws else (0.0, 4e-7)  # seconds, measured on every dataset
+        return Expected(kind=self.method.key, seconds=0.002 + self.count * (positive + self.runs * run))
+
     def compute(self, ladder: Ladder) -> Record:
         """Simulate and measure."""
         start = time.perf_counter()
@@ -70,16 +80,42 @@ class ExperimentCase:
         return found | {"seconds": time.perf_counter() - start}
 
 
-Finished: TypeAlias = Generator[tuple[ExperimentCase, Record], None, None]
+class WorkerPool:
+    """Processes that are started once for everything a run does, and ``plan``, which is told what they have done.
 
+    With one job the work is done here, and nothing is started. A context manager.
+    """
 
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How far an experiment is: ``done`` of ``total`` cases, of which ``resumed`` were there already."""
+    def __init__(self, jobs: int = 1, plan: WorkPlan | None = None) -> None:
+        self.jobs, self.plan = exact_count(jobs, "jobs"), plan or WorkPlan()
+        self._processes: ProcessPoolExecutor | None = None
 
-    done: int
-    total: int
-    resumed: int
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._processes is not None:
+            self._processes.shutdown(cancel_futures=True)  # after Ctrl-C or an error: what has not begun never will
+
+    def each(
+        self, work: Callable[[_Given], _Found], given: Sequence[_Given]
+    ) -> Generator[tuple[_Given, _Found], None, None]:
+        """What the work gives for each, in the order of finishing. Several processes need a function of a module."""
+        if self.jobs == 1:
+            for one in given:
+                yield one, work(one)
+            return
+        with _uninterrupted():
+            if self._processes is None:
+                # Spawned, not forked: PyArrow has threads, and a fork copies only one of them.
+                self._processes = ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("spawn"))
+            futures = {self._processes.submit(work, one): one for one in given}
+        try:
+            for future in as_completed(list(futures)):
+                yield futures.pop(future), future.result()
+        finally:
+            for future in futures:
+                future.cancel()
 
 
 def compute_all(
@@ -87,50 +123,33 @@ def compute_all(
     datasets: Mapping[str, Dataset],
     *,
     folder: ResultFolder | None,
-    jobs: int,
-    progress: Callable[[Progress], object] | None,
+    pool: WorkerPool,
+    what: str = "experiment",
 ) -> dict[ExperimentCase, Record]:
     """Compute the cases that the folder does not have, and keep each as soon as it is done."""
     fingerprints = {name: data.fingerprint for name, data in datasets.items()}
-    ladders = {name: data.ladder for name, data in datasets.items()}
     keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
     records = {}
     for case, key in keys.items():
         if folder is not None and (record := folder.load(key)) is not None:
             records[case] = record
-    resumed = len(records)
-
-    def report() -> None:
-        if progress is not None:
-            progress(Progress(done=len(records), total=len(keys), resumed=resumed))
-
-    report()
-    missing = [case for case in keys if case not in records]
-    with closing(_in_turn(missing, ladders) if jobs == 1 else _by_several(missing, ladders, jobs)) as finished:
-        for case, record in finished:
+    missing = [(case, datasets[case.dataset].ladder) for case in keys if case not in records]
+    pool.plan.expect(what, [case.expected for case, _ in missing], jobs=pool.jobs)
+    with (
+        pool.plan.stage(what, total=len(keys), resumed=len(records)),
+        closing(pool.each(_compute, missing)) as finished,
+    ):
+        for (case, _), record in finished:
             if folder is not None:
                 folder.save(keys[case], record)
             records[case] = record
-            report()
+            pool.plan.advance(case.expected, took=record["seconds"])
     return records
 
 
-def _in_turn(cases: Sequence[ExperimentCase], ladders: Mapping[str, Ladder]) -> Finished:
-    for case in cases:
-        yield case, case.compute(ladders[case.dataset])
-
-
-def _by_several(cases: Sequence[ExperimentCase], ladders: dict[str, Ladder], jobs: int) -> Finished:
-    # Spawned, not forked: PyArrow has threads, and a fork copies only one of them.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(ladders,))
-    try:
-        with _uninterrupted():
-            futures = {pool.submit(_work, case): case for case in cases}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C or an error: what has not begun never will
+def _compute(given: tuple[ExperimentCase, Ladder]) -> Record:
+    case, ladder = given
+    return case.compute(ladder)
 
 
 @contextmanager
@@ -153,11 +172,3 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
     if waiting and callable(handler):
         handler(*waiting[0])
-
-
-def _start_worker(ladders: dict[str, Ladder]) -> None:
-    _ladders.update(ladders)
-
-
-def _work(case: ExperimentCase) -> Record:
-    return case.compute(_ladders[case.dataset])
