@@ -11,6 +11,8 @@ from scipy import special, stats
 
 import sparsegate as sg
 from sparsegate.evaluation import Ladder, Method
+from sparsegate.evaluation.methods import NoiseScales
+from sparsegate.mechanisms.variants import Noise
 
 Outcome = tuple[int, ...]
 
@@ -52,11 +54,25 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
         else:
             shuffled = order.permutation(scores.size)
             answers = sg.run(
-                method.row, scores[shuffled], threshold=threshold, cutoff=count, allocation=method.allocation, **common
+                method.row,
+                scores[shuffled],
+                threshold=threshold,
+                cutoff=count,
+                **common | _paid(method, count, epsilon),
             )
-            chosen = shuffled[[place for place, answer in enumerate(answers) if answer]]
+            chosen = shuffled[[place for place, answer in enumerate(answers) if answer][:count]]
         seen[tuple(np.bincount(rungs[chosen], minlength=ladder.values.size).tolist())] += 1
     return seen
+
+
+def _paid(method: Method, count: int, epsilon: float) -> dict[str, Any]:
+    """What the runner is told of epsilon: with a delta the shares that have such scales, else how it is split."""
+    assert method.row is not None
+    if method.delta:
+        rho_scale, nu_scale = method.noise(count=count, epsilon=epsilon)
+        return {"epsilon": None, "budget": sg.Budget(threshold=1 / rho_scale, queries=count / nu_scale)}
+    tight = sg.tight_epsilon(method.row, cutoff=count, epsilon=1, monotonic=True) if method.at_true_epsilon else 1
+    return {"epsilon": epsilon / tight, "allocation": method.allocation}
 
 
 def two_sample_p(one: Counter[Outcome], other: Counter[Outcome]) -> float:
@@ -95,9 +111,12 @@ def _select(
         noise: Any = {"one-shot": rng.exponential, "noisy-scores": rng.laplace}.get(method.selection, rng.gumbel)
         return np.argsort(scores / nu_scale + noise(size=scores.size))[-count:]
     threshold = ladder.oracle_threshold(count) + method.raise_by * np.sqrt(2) * nu_scale
-    order, rho, chosen = rng.permutation(scores.size), rng.laplace(0, rho_scale), np.empty(0, dtype=np.int64)
+    draw: Any = lambda scale, size=None: rng.laplace(0, scale, size)  # noqa: E731
+    if method.row.noise is Noise.EXPONENTIAL:
+        draw, threshold = rng.exponential, method.raised(threshold, NoiseScales(rho_scale, nu_scale))
+    order, rho, chosen = rng.permutation(scores.size), draw(rho_scale), np.empty(0, dtype=np.int64)
     for _ in range(method.passes):
-        noisy = scores[order] + rng.laplace(0, nu_scale, order.size)
+        noisy = scores[order] + draw(nu_scale, order.size)
         if method.row.redraws_threshold:
             found = order[list(_redrawn(rng, noisy - threshold, rho, rho_scale, count))]
         else:

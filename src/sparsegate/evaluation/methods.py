@@ -15,10 +15,13 @@ from typing import NamedTuple
 
 from sparsegate.budget import Allocation, Number, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.approximate import approximate_scales
 from sparsegate.mechanisms.bounded_range import round_epsilon
+from sparsegate.mechanisms.bounds import tight_loss
 from sparsegate.mechanisms.exponential import selection_rate
+from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.noisy_scores import noisy_scale
-from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Variant
+from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Scales, Variant
 
 MOST_PASSES = 10**6
 """Retraversal goes on until c items are selected, and gives up after this many passes. A simulated pass is free."""
@@ -35,7 +38,10 @@ class NoiseScales(NamedTuple):
 class Method:
     """A way to select c items. Where ``row`` is None, ``selection`` is a method of ``select_top``.
 
-    ``touched`` and ``delta`` are read where that method does.
+    ``touched`` is read where that method does; ``delta`` there, and by the standard row.
+
+    A row that never stops is stopped after c positives. Where ``at_true_epsilon``, its noise is such that its *tight*
+    loss is the epsilon asked for, whatever its authors claim.
 
     ``allocation`` overrides the row's split of epsilon; ``raise_by`` raises the threshold by this many standard
     deviations of nu; ``passes`` is how often the items are gone through at most. ``interactive`` methods see one item
@@ -52,25 +58,38 @@ class Method:
     selection: str = "exponential"
     touched: int | None = None
     delta: Number = 0
+    at_true_epsilon: bool = False
 
     def __post_init__(self) -> None:
         if self.row is None:
             return
-        simulated = (Closes.ABOVE, Compared.ANSWER, Noise.LAPLACE)
-        if (self.row.closes, self.row.compared, self.row.noise) != simulated or not self.row.query_noise.factor:
-            rule = "must compare answers with Laplace noise and stop after c positives to select c items"
+        if self.row.closes is Closes.RARER or self.row.compared is not Compared.ANSWER:
+            raise ParameterError("row", "must compare answers and may not go on after c positives", self.row.key)
+        plain = self.row.noise is Noise.LAPLACE and self.row.query_noise.factor and not self.row.redraws_threshold
+        if not plain and (self.passes != 1 or self.raise_by):
+            rule = "must have Laplace noise and draw its threshold once for a raised threshold or more than one pass"
             raise ParameterError("row", rule, self.row.key)
-        if self.row.redraws_threshold and (self.passes != 1 or self.raise_by):
-            raise ParameterError(
-                "row", "must draw its threshold once for a raised threshold or more than one pass", self.row.key
-            )
+        if self.delta and self.row != VARIANTS["standard"]:
+            raise ParameterError("delta", "must be 0 for every row but the standard one", self.row.key)
+        if self.at_true_epsilon and self._tight(1, 1) == math.inf:
+            raise ParameterError("at_true_epsilon", "must be of a row that has one", self.row.key)
         if self.passes < 1 or self.raise_by < 0:
             raise ParameterError("passes", "must be at least 1, and raise_by at least 0", (self.passes, self.raise_by))
 
     @property
     def described(self) -> dict[str, object]:
         """What a manifest says of it."""
-        names = ("key", "title", "raise_by", "passes", "interactive", "selection", "touched", "delta")
+        names = (
+            "key",
+            "title",
+            "raise_by",
+            "passes",
+            "interactive",
+            "selection",
+            "touched",
+            "delta",
+            "at_true_epsilon",
+        )
         return {name: getattr(self, name) for name in names} | {
             "row": self.row and self.row.key,
             "allocation": None if self.allocation is None else str(self.allocation),
@@ -88,13 +107,48 @@ class Method:
             rounds = 2 if self.selection == "subset" else count  # see ``selection_methods``
             rate = selection_rate(epsilon=share, count=rounds, sensitivity=1, monotonic=True)
             return NoiseScales(0.0, float(1 / rate))
-        budget = self.row.budget(epsilon, cutoff=count, monotonic=True, allocation=self.allocation)
-        scales = self.row.scales(budget, cutoff=count, monotonic=True)
+        scales = self._scales(count, exact_epsilon(epsilon))
         return NoiseScales(float(scales.threshold or Fraction(0)), float(scales.query or Fraction(0)))
 
     def raised(self, threshold: float, noise: NoiseScales) -> float:
-        """T + k sqrt(2) scale(nu)."""
+        """T + k sqrt(2) scale(nu); with one-sided noise T + kappa, which centres the comparison."""
+        if self.row is not None and self.row.noise is Noise.EXPONENTIAL:
+            scales = Scales(Fraction(noise.threshold), Fraction(noise.query), None)
+            return threshold + central_shift(scales, lattice=False)
         return threshold + self.raise_by * math.sqrt(2) * noise.query
+
+    def true_epsilon(self, *, count: int, epsilon: Number) -> float:
+        """The smallest epsilon, at the method's delta, for which it is private at this c: infinite where there is none.
+
+        >>> [METHODS[key].true_epsilon(count=25, epsilon=0.1) for key in ("alg-4", "alg-4-true")]
+        [1.9, 0.1]
+        """
+        asked = exact_epsilon(epsilon)
+        if self.row is None or self.delta:
+            return float(asked)
+        return float(asked) if self.at_true_epsilon else float(self._tight(count, asked))
+
+    def _tight(self, count: int, epsilon: Fraction | int) -> Fraction | float:
+        assert self.row is not None
+        claimed = replace(self, at_true_epsilon=False)._scales(count, Fraction(epsilon))
+        return tight_loss(self.row, claimed, cutoff=count, monotonic=True, queries=None)
+
+    def _scales(self, count: int, epsilon: Fraction) -> Scales:
+        assert self.row is not None
+        if self.at_true_epsilon:
+            epsilon /= Fraction(self._tight(count, 1))  # the tight loss is linear in epsilon
+        budget = self.row.budget(epsilon, cutoff=count, monotonic=True, allocation=self.allocation)
+        pure = self.row.scales(budget, cutoff=count, monotonic=True)
+        if not self.delta:
+            return pure
+        exact = Fraction(str(self.delta))
+        found = approximate_scales(epsilon=epsilon, delta=exact, sensitivity=1, cutoff=count, monotonic=True)
+        return pure if found is None or _variance(pure) <= _variance(found) else found
+
+
+def _variance(scales: Scales) -> Fraction:
+    """Of rho - nu, halved."""
+    return (scales.threshold or Fraction(0)) ** 2 + (scales.query or Fraction(0)) ** 2
 
 
 _STANDARD, _BOOK = VARIANTS["standard"], VARIANTS["dwork-roth-2014"]
@@ -152,6 +206,22 @@ _ROWS = (
         row=replace(_BOOK, key="dwork-roth-2014-monotonic", query_noise_monotonic=_STANDARD.query_noise_monotonic),
         interactive=True,
     ),
+    # What came after the paper, as gates: exponential noise; and Laplace noise with a delta.
+    Method(key="svt-exponential", title="SVT, exponential noise", row=VARIANTS["liu-2024"], interactive=True),
+    Method(key="svt-delta", title="SVT, δ = 1e-6", row=_STANDARD, interactive=True, delta=1e-6),
+    # The flawed rows as claimed, and every row whose tight loss is finite and not what is claimed, at that loss.
+    *(
+        Method(key=f"alg-{number}", title=f"Alg. {number}, as claimed", row=VARIANTS[row], interactive=True)
+        for number, row in ((3, "roth-2011"), (4, "lee-clifton-2014"), (5, "stoddard-2014"), (6, "chen-2015"))
+    ),
+    *(
+        Method(key=f"{key}-true", title=f"{title}, true ε", row=VARIANTS[row], interactive=True, at_true_epsilon=True)
+        for key, title, row in (
+            ("svt-dpbook", "SVT-DPBook", "dwork-roth-2014"),
+            ("svt-alg1", "Alg. 1", "lyu-2017"),
+            ("alg-4", "Alg. 4", "lee-clifton-2014"),
+        )
+    ),
 )
 
 METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method in _ROWS})
@@ -159,7 +229,8 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method 
 
 ON_REQUEST = (
     *("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic"),
-    *("one-shot", "subset", "gumbel", "noisy-scores-1", "noisy-scores-10"),
+    *("one-shot", "subset", "gumbel", "noisy-scores-1", "noisy-scores-10", "svt-exponential", "svt-delta"),
+    *("alg-3", "alg-4", "alg-5", "alg-6", "svt-dpbook-true", "svt-alg1-true", "alg-4-true"),
 )
 DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
 """The methods of the paper's two comparisons."""

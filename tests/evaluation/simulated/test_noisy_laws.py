@@ -10,7 +10,12 @@ from scipy import stats
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.noisy_laws import one_sided_law
 
-from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, OneSidedLaw
+from sparsegate.evaluation.simulated.noisy_laws import (
+    LaplaceLaw,
+    NoiselessPassLaw,
+    OneSidedLaw,
+    OneSidedPassLaw,
+)
 from sparsegate.evaluation.simulated.simulation import simulate
 
 Z = np.linspace(-9, 9, 37)
@@ -24,6 +29,16 @@ def test_an_item_has_rung_when_its_noise_passes_the_bar(law, noise, time: float)
     assert (rung <= law.rate(Z) * time + 1e-12).all()
     inside = (rung > 1e-9) & (rung < 1 - 1e-9)
     assert law.time(Z[inside], law.hazard(Z[inside], np.array(time))) == pytest.approx(time, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("law", "chance"), [(OneSidedPassLaw(), stats.expon.sf(-Z)), (NoiselessPassLaw(), np.heaviside(Z, 1))]
+)
+@pytest.mark.parametrize("time", [0.01, 0.7, 1.0])
+def test_in_one_pass_an_item_has_rung_when_it_came_and_was_positive(law, chance, time: float) -> None:
+    assert -np.expm1(-law.hazard(Z, np.array(time))) == pytest.approx(chance * time, abs=1e-12)
+    inside = (chance > 0) & (chance * time < 1)
+    assert law.time(Z[inside], law.hazard(Z[inside], np.array(time))) == pytest.approx(time, rel=1e-9)
 
 
 @pytest.mark.parametrize(("epsilon", "right"), [(0.4, True), (0.5, False)])

@@ -22,6 +22,7 @@ from sparsegate.mechanisms.scores import Scores
 SCORES = [30] * 3 + [12] * 5 + [6] * 12 + [0] * 20
 LADDER = Ladder.of(SCORES)
 COUNT, EPSILON = 6, 2.0
+LAWS = [key for key, method in METHODS.items() if not method.at_true_epsilon]  # these have a law of the others
 REAL_RUNS, SIMULATED_RUNS = 1500, 40_000
 
 
@@ -33,7 +34,8 @@ def short(key: str) -> Method:
 
 def budget(key: str) -> float:
     """EPSILON, less where the noise is less at the same epsilon: without mistakes there is nothing to compare."""
-    return EPSILON * min(METHODS[key].touched or COUNT, COUNT) / COUNT
+    flawed = {"alg-4": 0.4, "alg-5": 0.2, "alg-6": 0.4}  # their noise does not grow with c
+    return flawed.get(key, EPSILON * min(METHODS[key].touched or COUNT, COUNT) / COUNT)
 
 
 def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome]:
@@ -44,7 +46,7 @@ def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome
 
 
 @pytest.mark.turns(5)
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", LAWS)
 def test_selections_have_the_law_of_the_per_item_runner_and_a_fifth_less_noise_gives_another(key: str) -> None:
     real = real_runs(short(key), LADDER, count=COUNT, epsilon=budget(key), runs=REAL_RUNS, seed=7)
     assert two_sample_p(real, simulated(key)) > FALSE_ALARM
@@ -96,7 +98,7 @@ def test_coarser_buckets_change_nothing_but_the_time(key: str, monkeypatch: pyte
 
 
 @pytest.mark.turns(2)
-@pytest.mark.parametrize("key", METHODS)
+@pytest.mark.parametrize("key", LAWS)
 def test_means_at_scale_are_those_of_a_simulation_that_visits_every_item(key: str) -> None:
     # 5,000 items of 60 scores, so that most are never touched; five standard errors are passed by 6e-7 of samples.
     rank = np.arange(1, 5001)

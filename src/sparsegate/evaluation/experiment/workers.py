@@ -58,7 +58,7 @@ class ExperimentCase:
             *noise,
             self.method.raise_by,
             self.method.passes,
-            self.method.selection if row is None else row.redraws_threshold,
+            self.method.selection if row is None else (row.redraws_threshold, row.noise.name),
         )
         names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed)
         return stable_hash(SIMULATOR, fingerprint, *law, *names)

@@ -8,6 +8,13 @@ units of its scale, so
 
 The first c rings are the c largest noisy scores, and the level is free. With Gumbel noise this is the exponential
 mechanism. Here are Laplace noise ("noisy-scores") and exponential noise ("one-shot").
+
+One pass of a traversal whose noise is not Laplace's has a law of the same form. An item comes at a uniform time and is
+positive with probability p(z), so it has rung by time h <= 1 with probability p(z) h, and
+
+    exp(-H(z, h)) = 1 - p(z) h.
+
+With exponential noise nu of scale one p(z) = P[nu >= -z] = exp(min(z, 0)); without noise it is 0 or 1.
 """
 
 from __future__ import annotations
@@ -50,3 +57,20 @@ class OneSidedLaw(ExponentialLaw):
         """The quantile 1 - exp(-H) over exp(z)."""
         result: Floats = -np.expm1(-hazard) / self.rate(z)
         return result
+
+
+class OneSidedPassLaw(OneSidedLaw):
+    """One pass, comparing with exponential noise."""
+
+    def rate(self, z: Floats) -> Floats:
+        """P[nu >= -z]."""
+        result: Floats = np.exp(np.clip(z, -STEEPEST, 0.0))
+        return result
+
+
+class NoiselessPassLaw(OneSidedLaw):
+    """One pass, comparing without noise."""
+
+    def rate(self, z: Floats) -> Floats:
+        """1 where the score reaches the level."""
+        return np.where(z >= 0, 1.0, 0.0)

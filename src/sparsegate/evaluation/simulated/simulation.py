@@ -39,8 +39,9 @@ from sparsegate.evaluation.simulated.arrivals import (
     first_rings,
     positive,
 )
-from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, OneSidedLaw
+from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, NoiselessPassLaw, OneSidedLaw, OneSidedPassLaw
 from sparsegate.evaluation.simulated.ranked import Integers, Ladder, Rankable
+from sparsegate.mechanisms.row import Noise
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.subset import Subsets
 from sparsegate.noise import Seeded
@@ -93,18 +94,21 @@ def _simulate(
         scores = Scores(values=ladder.values, multiplicities=ladder.sizes)
         sets = Subsets(scores, 1 / Fraction(noise.query), count)
         return np.array([sets.draw(source) for _ in range(runs)])
-    buckets = ScoreBuckets.cut(ladder, count=count, scale=noise.query)
+    scale = noise.query or noise.threshold  # of comparisons without noise, what separates scores is rho
+    buckets = ScoreBuckets.cut(ladder, count=count, scale=scale)
     if chosen.row is None:
         levels = np.full(runs, threshold)
-        law = {"one-shot": OneSidedLaw, "noisy-scores": LaplaceLaw}.get(chosen.selection, ExponentialLaw)()
-        return first_rings(rng, buckets, law, levels=levels, scale=noise.query, count=count, end=math.inf)
+        race = {"one-shot": OneSidedLaw, "noisy-scores": LaplaceLaw}.get(chosen.selection, ExponentialLaw)()
+        return first_rings(rng, buckets, race, levels=levels, scale=scale, count=count, end=math.inf)
     if chosen.row.redraws_threshold:
         return first_positives(
             rng, buckets, threshold=threshold, rho_scale=noise.threshold, nu_scale=noise.query, count=count, runs=runs
         )
-    levels = threshold + rng.laplace(0.0, noise.threshold, runs)
+    one_sided = chosen.row.noise is Noise.EXPONENTIAL
+    rho = rng.exponential(noise.threshold, runs) if one_sided else rng.laplace(0.0, noise.threshold, runs)
+    law = OneSidedPassLaw() if one_sided else TraversalLaw() if noise.query else NoiselessPassLaw()
     end = float(chosen.passes)
-    return first_rings(rng, buckets, TraversalLaw(), levels=levels, scale=noise.query, count=count, end=end)
+    return first_rings(rng, buckets, law, levels=threshold + rho, scale=scale, count=count, end=end)
 
 
 def first_positives(
