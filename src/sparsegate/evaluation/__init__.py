@@ -11,6 +11,7 @@ from sparsegate.evaluation.experiment.results import read
 from sparsegate.evaluation.methods import DEFAULT_METHODS, METHODS, Method
 from sparsegate.evaluation.simulated.ranked import Errors, Ladder, measure
 from sparsegate.evaluation.simulated.simulation import simulate
+from sparsegate.evaluation.supplied_methods import SuppliedMethod
 
 __all__ = [
     "DEFAULT_METHODS",
@@ -21,6 +22,7 @@ __all__ = [
     "Ladder",
     "Method",
     "Progress",
+    "SuppliedMethod",
     "fetch",
     "load",
     "measure",

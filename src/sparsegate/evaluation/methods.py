@@ -7,14 +7,15 @@ Alg. 2) keep theirs. Every threshold is the oracle threshold of ``Ladder.oracle_
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from sparsegate.budget import Allocation, Number, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.evaluation.supplied_methods import SuppliedMethod
 from sparsegate.mechanisms.approximate import approximate_scales
 from sparsegate.mechanisms.bounded_range import round_epsilon
 from sparsegate.mechanisms.bounds import tight_loss
@@ -77,6 +78,11 @@ class Method:
             raise ParameterError("passes", "must be at least 1, and raise_by at least 0", (self.passes, self.raise_by))
 
     @property
+    def kept(self) -> bool:
+        """Whether finished cases can be found again: ``law`` says all that the numbers depend on."""
+        return True
+
+    @property
     def described(self) -> dict[str, object]:
         """What a manifest says of it."""
         names = (
@@ -109,6 +115,11 @@ class Method:
             return NoiseScales(0.0, float(1 / rate))
         scales = self._scales(count, exact_epsilon(epsilon))
         return NoiseScales(float(scales.threshold or Fraction(0)), float(scales.query or Fraction(0)))
+
+    def law(self, *, count: int, epsilon: Number) -> tuple[object, ...]:
+        """What the numbers of a case depend on, beside the scores."""
+        way = self.selection if self.row is None else (self.row.redraws_threshold, self.row.noise.name)
+        return *self.noise(count=count, epsilon=epsilon), self.raise_by, self.passes, way
 
     def raised(self, threshold: float, noise: NoiseScales) -> float:
         """T + k sqrt(2) scale(nu); with one-sided noise T + kappa, which centres the comparison."""
@@ -224,6 +235,9 @@ _ROWS = (
     ),
 )
 
+AnyMethod: TypeAlias = Method | SuppliedMethod
+"""A method of ours, or one of your own."""
+
 METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method in _ROWS})
 """Every method by its key."""
 
@@ -236,10 +250,23 @@ DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
 """The methods of the paper's two comparisons."""
 
 
-def method(given: Method | str) -> Method:
-    """A method, given itself or its key."""
-    if isinstance(given, Method):
+def method(given: object) -> AnyMethod:
+    """A method, given itself or its key, or as anything with ``select``: see ``supplied_methods``."""
+    if isinstance(given, Method | SuppliedMethod):
         return given
-    if given not in METHODS:
-        raise ParameterError("method", f"must be one of {', '.join(METHODS)}", given)
-    return METHODS[given]
+    if isinstance(given, str):
+        if given not in METHODS:
+            raise ParameterError("method", f"must be one of {', '.join(METHODS)}", given)
+        return METHODS[given]
+    return SuppliedMethod.of(given)
+
+
+def methods_of(given: Iterable[object]) -> list[AnyMethod]:
+    """Some methods, without repetitions; no two may have one key, and nobody else's the key of one of ours."""
+    by_key: dict[str, AnyMethod] = {}
+    for found in map(method, given):
+        rival = by_key.setdefault(found.key, found)
+        if rival != found or (isinstance(found, SuppliedMethod) and found.key in METHODS):
+            step = 'give it another: SuppliedMethod.of(f, key="mine")'
+            raise ParameterError("methods", "must have a key each, and none the key of one of ours", found.key, step)
+    return list(by_key.values())

@@ -29,8 +29,7 @@ from sparsegate.evaluation.experiment.results import (
     table,
 )
 from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool, compute_all
-from sparsegate.evaluation.methods import DEFAULT_METHODS, Method
-from sparsegate.evaluation.methods import method as method_of
+from sparsegate.evaluation.methods import DEFAULT_METHODS, AnyMethod, methods_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +107,7 @@ class ExperimentGrid:
 
     name: str
     datasets: Mapping[str, Dataset]
-    methods: Sequence[Method]
+    methods: Sequence[AnyMethod]
     epsilons: Sequence[Fraction]
     counts: Sequence[int]
     runs: int
@@ -130,7 +129,7 @@ class ExperimentGrid:
         return replace(
             self,
             name=experiment.name,
-            methods=[method_of(key) for key in experiment.chosen([method.key for method in self.methods])],
+            methods=methods_of(experiment.chosen([method.key for method in self.methods])),
             epsilons=experiment.epsilons(self.epsilons),
             counts=experiment.counts(self.counts),
         )
@@ -148,7 +147,7 @@ def run(
     scale_to_records: bool = False,
     counts: Iterable[int] = DEFAULT_COUNTS,
     epsilon: Number | Iterable[Number] = DEFAULT_EPSILONS,
-    methods: Sequence[str | Method] = DEFAULT_METHODS,
+    methods: Sequence[object] = DEFAULT_METHODS,
     runs: int = 100,
     seed: int = 0,
     jobs: int = 1,
@@ -166,7 +165,9 @@ def run(
     datasets: names, or ``Dataset`` values of your own.
     data: a file for each name that has one; without a file bms-pos, kosarak and aol are stand-ins.
     scale_to_records: accept files with fewer records than published, and scale their counts.
-    counts: values of c. epsilon: one or more. methods: keys of ``METHODS``, or ``Method`` values of your own.
+    counts: values of c. epsilon: one or more.
+    methods: keys of ``METHODS``, ``Method`` values, or your own: functions ``select(scores, count, epsilon, rng)``, or
+        objects that have one, see ``supplied_methods``.
     runs: how often each case is simulated.
     seed: a whole number of at least 0; the same seed gives the same numbers, but for the column ``seconds``.
     jobs: processes. More than one needs an importable main module, as always with Python's ``multiprocessing``.
@@ -181,7 +182,7 @@ def run(
     [0.0, 0.8]
     """
     chosen = _datasets(datasets, data or {}, scale_to_records)
-    selectors = _distinct([method_of(given) for given in methods], "methods")
+    selectors = _distinct(methods_of(methods), "methods")
     shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
     epsilons = _distinct([exact_epsilon(share) for share in shares], "epsilon")
     wanted = _distinct([exact_count(c, "counts") for c in counts], "counts")

@@ -24,7 +24,7 @@ from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.evaluation.data.datasets import Dataset
-from sparsegate.evaluation.methods import Method
+from sparsegate.evaluation.methods import AnyMethod
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,7 +182,7 @@ def _replace(path: Path, write_to: Callable[[Path], object]) -> None:
 
 
 def manifest(
-    *, datasets: Iterable[Dataset], methods: Iterable[Method], parameters: Mapping[str, object]
+    *, datasets: Iterable[Dataset], methods: Iterable[AnyMethod], parameters: Mapping[str, object]
 ) -> dict[str, Any]:
     """Everything needed to say what was run, and to run it again."""
     return {

@@ -21,12 +21,14 @@ from typing import TypeVar
 import numpy as np
 
 from sparsegate.budget import exact_count
+from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import Dataset
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
 from sparsegate.evaluation.experiment.results import Record, ResultFolder, stable_hash
-from sparsegate.evaluation.methods import Method
+from sparsegate.evaluation.methods import AnyMethod
 from sparsegate.evaluation.simulated.ranked import Ladder, measure
 from sparsegate.evaluation.simulated.simulation import simulate
+from sparsegate.evaluation.supplied_methods import SuppliedMethod
 
 SIMULATOR = 1
 """Counts the changes of the simulator that change its numbers for a given seed."""
@@ -40,7 +42,7 @@ class ExperimentCase:
     """One dataset, method, epsilon and c, with how many runs and from which seed."""
 
     dataset: str
-    method: Method
+    method: AnyMethod
     epsilon: Fraction
     count: int
     runs: int
@@ -53,19 +55,15 @@ class ExperimentCase:
 
     def key(self, fingerprint: str) -> str:
         """The name of the case in a folder: it holds everything the numbers depend on."""
-        row, noise = self.method.row, self.method.noise(count=self.count, epsilon=self.epsilon)
-        law = (
-            *noise,
-            self.method.raise_by,
-            self.method.passes,
-            self.method.selection if row is None else (row.redraws_threshold, row.noise.name),
-        )
+        law = self.method.law(count=self.count, epsilon=self.epsilon)
         names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed)
         return stable_hash(SIMULATOR, fingerprint, *law, *names)
 
     @property
     def expected(self) -> Expected:
         """The time it should take: some for the case, and for each of c positives some for itself and for each run."""
+        if isinstance(self.method, SuppliedMethod):  # nobody knows; the plan learns it from the first of its cases
+            return Expected(kind=self.method.key, seconds=0.002 + self.runs * 1e-3)
         redraws = self.method.row is not None and self.method.row.redraws_threshold
         positive, run = (8e-5, 12e-7) if redraws else (0.0, 4e-7)  # seconds, measured on every dataset
         return Expected(kind=self.method.key, seconds=0.002 + self.count * (positive + self.runs * run))
@@ -73,9 +71,13 @@ class ExperimentCase:
     def compute(self, ladder: Ladder) -> Record:
         """Simulate and measure."""
         start = time.perf_counter()
-        rungs = simulate(
-            self.method, ladder, count=self.count, epsilon=self.epsilon, runs=self.runs, rng=self.generator()
-        )
+        try:
+            rungs = simulate(
+                self.method, ladder, count=self.count, epsilon=self.epsilon, runs=self.runs, rng=self.generator()
+            )
+        except ParameterError as error:
+            error.args = (f"{error}, on {self.dataset}",)
+            raise
         found = measure(ladder, rungs, count=self.count).summary()
         return found | {"seconds": time.perf_counter() - start}
 
@@ -127,11 +129,14 @@ def compute_all(
     what: str = "experiment",
 ) -> dict[ExperimentCase, Record]:
     """Compute the cases that the folder does not have, and keep each as soon as it is done."""
+    for method in {case.method for case in cases}:
+        if isinstance(method, SuppliedMethod):
+            method.check_jobs(pool.jobs)
     fingerprints = {name: data.fingerprint for name, data in datasets.items()}
     keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
     records = {}
     for case, key in keys.items():
-        if folder is not None and (record := folder.load(key)) is not None:
+        if folder is not None and case.method.kept and (record := folder.load(key)) is not None:
             records[case] = record
     missing = [(case, datasets[case.dataset].ladder) for case in keys if case not in records]
     pool.plan.expect(what, [case.expected for case, _ in missing], jobs=pool.jobs)
@@ -140,7 +145,7 @@ def compute_all(
         closing(pool.each(_compute, missing)) as finished,
     ):
         for (case, _), record in finished:
-            if folder is not None:
+            if folder is not None and case.method.kept:
                 folder.save(keys[case], record)
             records[case] = record
             pool.plan.advance(case.expected, took=record["seconds"])

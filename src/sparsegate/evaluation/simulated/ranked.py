@@ -69,6 +69,11 @@ class Ladder:
         found: Integers = np.searchsorted(self.starts, items, side="right") - 1
         return found
 
+    def rungs_of(self, scores: Floats) -> Integers:
+        """The rung of each score; all must be there."""
+        found: Integers = self.values.size - 1 - np.searchsorted(self.values[::-1], scores)
+        return found
+
     def score(self, rank: int) -> float:
         """The rank-th highest score; rank 1 is the highest."""
         return float(self.values[np.searchsorted(self.starts, rank - 1, side="right") - 1])

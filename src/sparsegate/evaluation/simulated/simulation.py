@@ -30,7 +30,7 @@ from fractions import Fraction
 import numpy as np
 
 from sparsegate.budget import Number, exact_count
-from sparsegate.evaluation.methods import Method, method
+from sparsegate.evaluation.methods import AnyMethod, method
 from sparsegate.evaluation.simulated.arrivals import (
     NOBODY,
     ExponentialLaw,
@@ -41,6 +41,8 @@ from sparsegate.evaluation.simulated.arrivals import (
 )
 from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, NoiselessPassLaw, OneSidedLaw, OneSidedPassLaw
 from sparsegate.evaluation.simulated.ranked import Integers, Ladder, Rankable
+from sparsegate.evaluation.simulated.supplied_runs import simulate_supplied
+from sparsegate.evaluation.supplied_methods import SuppliedMethod
 from sparsegate.mechanisms.row import Noise
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.subset import Subsets
@@ -51,7 +53,7 @@ _SELECTIONS = 1 << 20  # runs times c at a time: some 200 MB
 
 
 def simulate(
-    selected_by: Method | str,
+    selected_by: object,
     scores: Rankable,
     *,
     count: int,
@@ -65,7 +67,7 @@ def simulate(
 
     Parameters
     ----------
-    selected_by: a method, or its key.
+    selected_by: a method of ours or its key, or anything with ``select(scores, count, epsilon, rng)``.
     scores: anything that ``Ladder.of`` takes: an array, a mapping, ``Scores`` or a ladder.
     count: c, from 1 to one less than the number of items.
     epsilon: what one run would cost if its threshold were public, > 0.
@@ -85,8 +87,10 @@ def simulate(
 
 
 def _simulate(
-    rng: np.random.Generator, chosen: Method, ladder: Ladder, count: int, epsilon: Number, runs: int
+    rng: np.random.Generator, chosen: AnyMethod, ladder: Ladder, count: int, epsilon: Number, runs: int
 ) -> Integers:
+    if isinstance(chosen, SuppliedMethod):
+        return simulate_supplied(rng, chosen, ladder, count, epsilon, runs)
     noise = chosen.noise(count=count, epsilon=epsilon)
     threshold = chosen.raised(ladder.oracle_threshold(count), noise)
     if chosen.selection == "subset":
