@@ -50,6 +50,15 @@ def test_the_whole_paper_is_checked_and_fits_eighty_columns() -> None:
     assert theorems.LEGEND in done.stdout
 
 
+def test_the_overview_has_each_claim_beside_what_was_measured(command, quick, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    lines = command("theorems")[1].splitlines()
+    for key in QUICK:
+        first = next(i for i, line in enumerate(lines) if line.split()[:1] == [key])
+        assert CLAIMS[key].check().evidence in lines[first]
+        assert lines[first + 1].strip() == CLAIMS[key].statement
+
+
 def test_a_verdict_that_is_not_the_documented_one_is_marked_and_exits_1(command, quick) -> None:
     assert command("theorems")[0] == 0
     quick(expected=ClaimVerdict.TIGHT)

@@ -228,6 +228,16 @@ TEETH: dict[str, tuple[str, Callable[[], Subject], ClaimVerdict]] = {
         lambda: rescaled("standard", threshold="1/10", query="1/10"),
         ClaimVerdict.OVER_CLAIMS,
     ),
+    "Alg. 1 with a tenth of the query noise": (
+        "cost-of-rho",
+        lambda: rescaled("lyu-2017", query="1/10"),
+        ClaimVerdict.HOLDS,
+    ),
+    "Alg. 2 with the threshold noise that the text names": (
+        "slip-dpbook-rho",
+        lambda: rescaled("dwork-roth-2014", threshold="1/2"),
+        ClaimVerdict.OVER_CLAIMS,
+    ),
     "exponential noise, 20 % less of it": (
         "exponential-gate",
         lambda: rescaled("liu-2024", query="4/5"),

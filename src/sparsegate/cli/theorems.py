@@ -62,13 +62,15 @@ def _measured(claims: list[Claim]) -> dict[str, ClaimFinding]:
 
 
 def _overview(findings: Mapping[str, ClaimFinding]) -> Table:
-    """Two or three lines for each claim, 80 columns wide at most."""
-    table = grid("key", "measured", "verdict", unbroken=("key", "verdict"))
+    """Each claim beside what was measured, below its key; 80 columns wide at most."""
+    table = grid("claim", "measured", "verdict", unbroken=("verdict",))
     for title, claims in SECTIONS.items():
-        table.add_row(Text(title.partition(":")[0], style="bold"), Text(title.partition(": ")[2], style="bold"), "")
+        table.add_row(*(Text(part, style="bold reverse") for part in title.split(": ", 1)), "")
         for claim in claims:
             finding = findings[claim.key]
-            table.add_row(f"  {claim.key}", finding.evidence, _verdict(claim, finding))
+            said = Text.assemble((claim.key, "bold"), f"\n{claim.statement}")
+            table.add_row(said, finding.evidence, _verdict(claim, finding))
+            table.add_row()
     return table
 
 

@@ -1,16 +1,19 @@
-"""Sections 5 and 6: retraversal, the Zipf data, and a threshold that is taken from the data."""
+"""Sections 5 and 6: retraversal, the Zipf data, what makes Alg. 2 lose, and a threshold taken from the data."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
+from sparsegate.mechanisms.variants import Scale
 from sparsegate.privacy.enumeration import log_probabilities
 from sparsegate.privacy.laws import Floats, NoiseLaw
 from sparsegate.privacy.model import Model, build
 from sparsegate.privacy.theorems.claim import Claim, ClaimVerdict, Measured, Subject, equals, exceeds, within
-from sparsegate.privacy.theorems.measure import listed
+from sparsegate.privacy.theorems.measure import ClaimSetting, listed
 
 _ITEMS, _RECORDS = 10_000, 1_000_000
 _NODES = 60  # of the Gauss-Laguerre rule, on each side of zero
@@ -70,17 +73,11 @@ def _ends(subject: Subject) -> Measured:
 
 def _zipf(subject: Subject) -> Measured:
     """The share of true top-c items among all that pass, by the two readings of the table of datasets."""
-    rank = 1 / np.arange(1.0, _ITEMS + 1)
-    readings = {"sum": _RECORDS * rank / rank.sum(), "top": _RECORDS * rank}
-    shares: dict[str, list[float]] = {}
-    for reading, scores in readings.items():
-        shares[reading] = []
-        for c in (25, 100, 200):
-            rho, nu = _laws(_svt_s(subject, c))
-            z, weight = _rho_nodes(rho)
-            bar = (scores[c - 1] + scores[c]) / 2
-            passing = np.exp(nu.log_above(z + (bar - scores)[:, None])) @ weight
-            shares[reading].append(float(passing[:c].sum() / passing.sum()))
+    readings = {"sum": _zipf_scores(), "top": _RECORDS / np.arange(1.0, _ITEMS + 1)}
+    shares = {
+        reading: [_true_share(_svt_s(subject, c), scores) for c in (25, 100, 200)]
+        for reading, scores in readings.items()
+    }
     return Measured(
         parts=(
             exceeds("share of true top-25 among the positives, scores that sum to 10^6", shares["sum"][0], 0.5),
@@ -90,6 +87,62 @@ def _zipf(subject: Subject) -> Measured:
             f"true top among positives, c = 25, 100, 200: {listed(shares['sum'], 2)} if scores sum to 10^6, "
             f"{listed(shares['top'], 2)} if the first is"
         ),
+    )
+
+
+def _zipf_scores() -> Floats:
+    """Scores in proportion to 1/i that sum to the number of records."""
+    rank: Floats = 1 / np.arange(1.0, _ITEMS + 1)
+    return _RECORDS * rank / rank.sum()
+
+
+def _true_share(model: Model, scores: Floats) -> float:
+    """The expected number of true top-c items that pass, over that of all that pass; T as in the evaluation."""
+    rho, nu = _laws(model)
+    z, weight = _rho_nodes(rho)
+    bar = (scores[model.cutoff - 1] + scores[model.cutoff]) / 2
+    passing = np.exp(nu.log_above(z + (bar - scores)[:, None])) @ weight
+    return float(passing[: model.cutoff].sum() / passing.sum())
+
+
+def _cost_of_rho(subject: Subject) -> Measured:
+    """From Alg. 2 to SVT-S 1:1 at c = 25: first rho without the factor c, which is Alg. 1, then nu without the 2.
+
+    The variance of rho - nu, by which Sec. 4.2 chooses the split, is 2 (2c/eps)^2 + 2 (4c/eps)^2 in Alg. 2.
+    """
+    c = 25
+    book, first = (
+        build(subject.rows[key], epsilon=0.1, cutoff=c, monotonic=True) for key in ("dwork-roth-2014", "lyu-2017")
+    )
+    plain = build(subject.rows["standard"], epsilon=0.1, cutoff=c, monotonic=True, allocation=1)
+    models = (book, first, plain)
+    noise = [math.sqrt(2) * math.hypot(*(law.scale for law in _laws(model))) * 0.1 / c for model in models]
+    shares = [_true_share(model, _zipf_scores()) for model in models]
+    removed = (shares[1] - shares[0]) / (shares[2] - shares[0])
+    return Measured(
+        parts=(
+            exceeds("noise of a comparison, Alg. 2 over Alg. 1, against half as much again", noise[0] / noise[1], 1.5),
+            exceeds("share of the way from Alg. 2 to SVT-S 1:1 that Alg. 1 goes, against half", removed, 0.5),
+        ),
+        evidence=(
+            f"noise of a comparison, c = {c}: Alg. 2, 1, SVT-S 1:1 have {listed(noise, 2)} cΔ/ε; "
+            f"true top among positives {listed(shares, 2)}"
+        ),
+    )
+
+
+def _slip_rho(subject: Subject) -> Measured:
+    """The scale of Alg. 2's rho in units of c Delta/eps, and what Alg. 2 loses if it is 1."""
+    row, c = subject.rows["dwork-roth-2014"], 2
+    scale, _ = _laws(build(row, epsilon=1, cutoff=c))
+    quiet = replace(row, threshold_noise=Scale(factor=Fraction(1, 2), per_cutoff=True))  # of eps1 = eps/2
+    worst = ClaimSetting(row=quiet, cutoff=c, epsilon=1).worst()
+    return Measured(
+        parts=(
+            equals("scale of ρ over cΔ/ε", scale.scale / c, 1.0),
+            within("loss with ρ ~ Lap(cΔ/ε), against ε", worst, 1.0),
+        ),
+        evidence=f"ρ of Alg. 2 has scale {scale.scale / c:.4f} cΔ/ε; with cΔ/ε it would lose {worst:.4f} of 1",
     )
 
 
@@ -136,6 +189,20 @@ CLAIMS = (
         expected=ClaimVerdict.HOLDS,
         measure=_zipf,
         statement="Zipf data, scores in proportion to 1/i, 10,000 items, 1,000,000 records: SVT fails from c = 100 on.",
+    ),
+    Claim(
+        key="cost-of-rho",
+        place="Sec. 3, step 1; Sec. 3.2 and 6",
+        expected=ClaimVerdict.WRONG,
+        measure=_cost_of_rho,
+        statement="The factor c in ρ's scale makes Alg. 2 much less accurate than Alg. 1, and is why SVT-DPBook fails.",
+    ),
+    Claim(
+        key="slip-dpbook-rho",
+        place="Sec. 6",
+        expected=ClaimVerdict.WRONG,
+        measure=_slip_rho,
+        statement="SVT-DPBook's threshold noise has scale cΔ/ε. (It is cΔ/ε₁, with ε₁ = ε/2.)",
     ),
     Claim(
         key="oracle-threshold",
