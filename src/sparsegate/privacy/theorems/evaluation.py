@@ -92,8 +92,9 @@ def _zipf(subject: Subject) -> Measured:
 
 def _zipf_scores() -> Floats:
     """Scores in proportion to 1/i that sum to the number of records."""
-    rank: Floats = 1 / np.arange(1.0, _ITEMS + 1)
-    return _RECORDS * rank / rank.sum()
+    rank = 1 / np.arange(1.0, _ITEMS + 1)
+    scores: Floats = _RECORDS * rank / rank.sum()
+    return scores
 
 
 def _true_share(model: Model, scores: Floats) -> float:
