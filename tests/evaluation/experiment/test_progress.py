@@ -12,13 +12,13 @@ from sparsegate.evaluation.experiment.progress import Expected, Progress, WorkPl
 class World:
     """A run of two kinds of cases shared by two processes, and a report, on a machine with a clock of its own."""
 
-    def __init__(self, *, slow: dict[str, float], overhead: float = 0.0) -> None:
+    def __init__(self, *, slow: dict[str, float], overhead: float = 0.0, order: str = "cd" * 100) -> None:
         self.now, self.seen = 0.0, list[Progress]()
-        self._slow, self._overhead = slow, overhead
+        self._slow, self._overhead, self._order = slow, overhead, order
 
     def run(self) -> None:
         plan = WorkPlan(self.seen.append, clock=lambda: self.now)
-        cases = [Expected(kind=kind, seconds=0.1) for kind in ("cheap", "dear")] * 100
+        cases = [Expected(kind={"c": "cheap", "d": "dear"}[kind], seconds=0.1) for kind in self._order]
         report = Expected(kind="report", seconds=4.0)
         plan.expect("main", cases, jobs=2)
         plan.expect("report", [report])
@@ -42,6 +42,10 @@ WORLDS = {
     "a machine three times as slow": {"slow": {"cheap": 3.0, "dear": 3.0, "report": 3.0}},
     "a machine four times as fast": {"slow": {"cheap": 0.25, "dear": 0.25, "report": 0.25}},
     "one kind far dearer than planned": {"slow": {"cheap": 1.0, "dear": 20.0, "report": 1.0}},
+    "the dear kind first": {
+        "slow": {"cheap": 1.0, "dear": 20.0, "report": 1.0},
+        "order": "c" + "d" * 40 + "c" * 959,
+    },
     "time that no case sees": {"slow": {"cheap": 1.0, "dear": 1.0, "report": 1.5}, "overhead": 0.02},
 }
 
