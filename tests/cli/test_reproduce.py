@@ -10,7 +10,8 @@ from types import ModuleType
 import pytest
 
 from sparsegate.cli import reproduce as module
-from sparsegate.evaluation import read
+from sparsegate.evaluation import Progress, read
+from sparsegate.evaluation.experiment.progress import WorkPlan
 
 SMALL = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", "--runs", "3", "--jobs", "1")
 
@@ -91,14 +92,15 @@ def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[st
     assert f"sparsegate: {message}" in err
 
 
-def test_ctrl_c_exits_130_and_keeps_the_cases(reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    show = module.Bar.update
-
-    def interrupt(self, task, *, completed, total) -> None:
-        show(self, task, completed=completed, total=total)
-        if completed == 1:
+def test_ctrl_c_exits_130_keeps_the_cases_and_says_how_to_go_on(
+    reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.Bar, "update", interrupt)
-    assert reproduce(*SMALL)[0] == 130
+    monkeypatch.setattr(module, "WorkPlan", lambda _: WorkPlan(interrupt))
+    code, out, err = reproduce(*SMALL)
+    assert (code, out) == (130, "")
+    assert err == f"sparsegate: interrupted; {tmp_path / 'out'} keeps what is finished: the same command goes on\n"
     assert len(list((tmp_path / "out" / "cases").iterdir())) == 1

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from sparsegate.cli.long_run import shown_progress
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
-from sparsegate.evaluation.experiment.progress import Progress
+from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
+from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.methods import DEFAULT_METHODS
 
 REPORT = "sparsegate.evaluation.reporting.report"
+REPORT_WORK = Expected(kind="report", seconds=5.0)
 
 _T = TypeVar("_T")
 
@@ -51,36 +51,34 @@ def reproduce(
 
     Ctrl-C keeps what is finished; the same command goes on from there.
     """
-    with Bar(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bar:
-        task = bar.add_task("cells", total=None)
-
-        def show(progress: Progress) -> None:
-            bar.update(task, completed=progress.done, total=progress.total)
-
-        options: dict[str, Any] = {
-            "datasets": _listed(datasets, "--datasets", str),
-            "data": _files(data or []),
-            "scale_to_records": scale_to_records,
-            "counts": _listed(counts, "--counts", int),
-            "epsilon": _listed(epsilon, "--epsilon", float),
-            "methods": _listed(methods, "--methods", str),
-            "runs": runs,
-            "seed": seed,
-            "jobs": os.cpu_count() or 1 if jobs is None else jobs,
-            "out": out,
-            "progress": show,
-        }
-        found = run(**options, further=not paper_only)
+    options: dict[str, Any] = {
+        "datasets": _listed(datasets, "--datasets", str),
+        "data": _files(data or []),
+        "scale_to_records": scale_to_records,
+        "counts": _listed(counts, "--counts", int),
+        "epsilon": _listed(epsilon, "--epsilon", float),
+        "methods": _listed(methods, "--methods", str),
+        "runs": runs,
+        "seed": seed,
+        "out": out,
+        "further": not paper_only,
+    }
+    reported = importlib.util.find_spec(REPORT) is not None
+    try:
+        with (
+            shown_progress() as show,
+            WorkerPool(os.cpu_count() or 1 if jobs is None else jobs, WorkPlan(show)) as pool,
+        ):
+            if reported:
+                pool.plan.expect("report", [REPORT_WORK])
+            found = run(**options, pool=pool)
+            with pool.plan.stage("report"):
+                page = importlib.import_module(REPORT).write(out) if reported else None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
     typer.echo(f"{len(found)} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")
-    if importlib.util.find_spec(REPORT) is not None:
-        typer.echo(f"report: {importlib.import_module(REPORT).write(out)}")
+    if page:
+        typer.echo(f"report: {page}")
 
 
 def _listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:
