@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 
@@ -64,8 +65,6 @@ def test_simulated_sets_follow_the_law_of_sets(epsilon: float, right: bool) -> N
 
 def test_scores_far_apart_are_no_more_work_than_others() -> None:
     # Ten clear winners, then a gap of hundreds of noises to each of those that a horizon waits for, then a crowd.
-    far = {10**6 - 10**4 * rank: 1 for rank in range(40)}
-    ladder = Ladder.of(Scores.histogram(far | {1: 2 * 10**6}))
     called, candidates = [], arrivals._Window._candidates
 
     def counted(*given: object) -> NDArray[np.int64]:
@@ -74,7 +73,7 @@ def test_scores_far_apart_are_no_more_work_than_others() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrivals._Window, "_candidates", counted)
-        rungs = simulate("em", ladder, count=10, epsilon=1, runs=3, rng=1)
+        rungs = simulate("em", FAR_APART, count=10, epsilon=1, runs=3, rng=1)
     assert np.sort(rungs).tolist() == [list(range(10))] * 3
     assert sum(each.size for each in called) < 3 * 100
 
@@ -119,11 +118,55 @@ def test_a_seed_decides_everything(key: str) -> None:
     assert once == again != other
 
 
-def test_many_runs_are_made_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "_SELECTIONS", 100)
-    rungs = simulate("em", SCORES, count=30, epsilon=EPSILON, runs=10, rng=1)
-    assert rungs.shape == (10, 30)
-    assert len({tuple(row) for row in rungs.tolist()}) > 4  # a batch is of three: none repeats another
+@pytest.mark.parametrize("key", ["em", "svt-dpbook", "subset"])
+def test_many_runs_are_made_in_batches(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "PEAK_BYTES", 10_000)
+    rungs = simulate(key, SCORES, count=6, epsilon=EPSILON / 4, runs=20, rng=1)
+    assert rungs.shape == (20, 6)
+    assert len({tuple(np.sort(row)) for row in rungs}) > 4  # a batch is of a few: none repeats another
+    errors = simulation.simulated_errors(key, SCORES, count=6, epsilon=EPSILON / 4, runs=20, rng=1)
+    assert errors.fnr.tolist() == measure(SCORES, rungs, count=6).fnr.tolist()
+
+
+CROWDED = Ladder.of(np.maximum(np.round(10**6 / np.arange(1, 5001)), 1))
+FAR_APART = Ladder.of(Scores.histogram({10**6 - 10**4 * rank: 1 for rank in range(40)} | {1: 2 * 10**6}))
+
+
+def peak(key: str, ladder: Ladder, *, count: int, epsilon: float, runs: int) -> int:
+    """Bytes allocated at the peak of a simulation."""
+    tracemalloc.start()
+    try:
+        simulation.simulated_errors(key, ladder, count=count, epsilon=epsilon, runs=runs, rng=1)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("key", "ladder", "count", "runs"),
+    [
+        ("em", FAR_APART, 25, 1500),
+        ("svt-retr-5d", CROWDED, 1, 10_000),  # more buckets than selections
+        ("svt-retr-2d", CROWDED, 300, 100),
+        ("svt-dpbook", CROWDED, 20, 2000),
+    ],
+)
+def test_memory_is_bounded_however_many_runs_there_are(
+    key: str, ladder: Ladder, count: int, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = 2_000_000
+    assert peak(key, ladder, count=count, epsilon=1, runs=runs) > 2 * bound
+    monkeypatch.setattr(simulation, "PEAK_BYTES", bound)
+    assert peak(key, ladder, count=count, epsilon=1, runs=runs) < bound
+
+
+def test_where_scores_fit_no_bucket_memory_is_bounded_and_the_law_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = simulated("em", seed=9)
+    monkeypatch.setattr(arrivals, "_WIDEST", 100.0)  # everybody who rings late is in the bucket of the first
+    wide = peak("em", CROWDED, count=10, epsilon=0.01, runs=300)
+    monkeypatch.setattr(arrivals, "_CANDIDATES", 20_000)
+    assert peak("em", CROWDED, count=10, epsilon=0.01, runs=300) < 6_000_000 < wide
+    assert two_sample_p(usual, simulated("em")) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,11 @@ from sparsegate.evaluation.data.datasets import Dataset
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
 from sparsegate.evaluation.experiment.results import Record, ResultFolder, stable_hash
 from sparsegate.evaluation.methods import AnyMethod
-from sparsegate.evaluation.simulated.ranked import Ladder, measure
-from sparsegate.evaluation.simulated.simulation import simulate
+from sparsegate.evaluation.simulated.ranked import Ladder
+from sparsegate.evaluation.simulated.simulation import simulated_errors
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
 
-SIMULATOR = 1
+SIMULATOR = 2
 """Counts the changes of the simulator that change its numbers for a given seed."""
 
 _Given = TypeVar("_Given")
@@ -72,14 +72,13 @@ class ExperimentCase:
         """Simulate and measure."""
         start = time.perf_counter()
         try:
-            rungs = simulate(
+            errors = simulated_errors(
                 self.method, ladder, count=self.count, epsilon=self.epsilon, runs=self.runs, rng=self.generator()
             )
         except ParameterError as error:
             error.args = (f"{error}, on {self.dataset}",)
             raise
-        found = measure(ladder, rungs, count=self.count).summary()
-        return found | {"seconds": time.perf_counter() - start}
+        return errors.summary() | {"seconds": time.perf_counter() - start}
 
 
 class WorkerPool:

@@ -42,7 +42,7 @@ clock is E = -log(1 - V (1 - exp(-H))), and it stays where E < H'. That is the c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -57,6 +57,7 @@ _ABOVE, _BELOW = 8.0, 40.0  # this far above and below the scores that matter, i
 _DENSE = 0.5  # hazard from which all items of a bucket are candidates
 _SLACK = 4.0  # rings expected beyond c, in standard deviations: hardly a run falls short
 _STEPS, _NUDGE = 3, 1.01  # Newton steps towards the horizon, and the factor that measures a slope
+_CANDIDATES = 1 << 20  # at a time: more than a batch of runs ever has, unless scores fit no bucket
 STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings at once, or never
 _LEAST = 1e-300  # keeps a probability that underflows from dividing by zero: such an item never rings
 
@@ -246,6 +247,9 @@ class _Window:
         if self.since.any():
             with np.errstate(invalid="ignore"):  # infinity - infinity: everybody there has rung before
                 hazard = np.nan_to_num(hazard - self.law.hazard(z, self.since[:, None]), posinf=np.inf)
+        expected = np.where(hazard > _DENSE, 1.0, hazard) @ buckets.sizes
+        if expected.sum() > _CANDIDATES and until.size > 1:
+            return self._in_halves(rng, until)
         keys = self._candidates(rng, hazard)
         run = keys // total
         item = keys - run * total
@@ -258,6 +262,17 @@ class _Window:
         stays = clock < self.law.hazard(own, until[run])
         run, item, rung = run[stays], item[stays], rung[stays]
         return run, item, rung, self.law.time(own[stays], clock[stays])
+
+    def _in_halves(self, rng: np.random.Generator, until: Floats) -> tuple[Integers, Integers, Integers, Floats]:
+        """``rings``, of half the runs and then of the others."""
+        middle = until.size // 2
+        first, others = (
+            replace(self, levels=self.levels[part], since=self.since[part]).rings(rng, until[part])
+            for part in (slice(middle), slice(middle, None))
+        )
+        run, item, rung, time = (np.concatenate(pair) for pair in zip(first, others, strict=True))
+        run[first[0].size :] += middle
+        return run, item, rung, time
 
     def _candidates(self, rng: np.random.Generator, hazard: Floats) -> Integers:
         """The candidates as keys run * total + item, sorted."""

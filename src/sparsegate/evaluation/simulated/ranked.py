@@ -17,6 +17,7 @@ FPR whenever c items are selected.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
@@ -116,6 +117,12 @@ class Errors:
     selected: Floats
     total_ser: Floats
     fpr: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[Errors]) -> Errors:
+        """The runs of all parts, in their order."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
     def summary(self) -> dict[str, float]:
         """Mean and standard deviation (of a sample; NaN for a single run) of everything: ser_mean, ser_std, ..."""

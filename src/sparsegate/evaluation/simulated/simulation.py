@@ -20,17 +20,23 @@ not stay it has had its comparison, and rho is not redrawn: exactly what happens
 one step for each call, over all runs at once.
 
 **A set at once** ("subset"): the mechanism itself, on grouped scores, its tiles laid once for all runs.
+
+**Memory.** Runs are made in batches, so that what a batch needs beside its own selections stays below PEAK_BYTES,
+however many runs there are. A run needs some numbers for each of its c selections and for each bucket of scores.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparsegate.budget import Number, exact_count
-from sparsegate.evaluation.methods import AnyMethod, method
+from sparsegate.evaluation.methods import AnyMethod, Method, NoiseScales, method
 from sparsegate.evaluation.simulated.arrivals import (
     NOBODY,
     ExponentialLaw,
@@ -40,7 +46,7 @@ from sparsegate.evaluation.simulated.arrivals import (
     positive,
 )
 from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, NoiselessPassLaw, OneSidedLaw, OneSidedPassLaw
-from sparsegate.evaluation.simulated.ranked import Integers, Ladder, Rankable
+from sparsegate.evaluation.simulated.ranked import Errors, Integers, Ladder, Rankable, measure
 from sparsegate.evaluation.simulated.supplied_runs import simulate_supplied
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
 from sparsegate.mechanisms.row import Noise
@@ -49,7 +55,10 @@ from sparsegate.mechanisms.subset import Subsets
 from sparsegate.noise import Seeded
 
 _NEVER = 2.0  # no probability: the next call of a bucket that is used up
-_SELECTIONS = 1 << 20  # runs times c at a time: some 200 MB
+PEAK_BYTES = 100_000_000
+"""The most that a batch of runs allocates. A single run may need more, if two million items compete in earnest."""
+
+_BYTES = 190  # for each selection and bucket of a run, at the peak: 42 to 170 measured over methods, datasets and c
 
 
 def simulate(
@@ -78,41 +87,75 @@ def simulate(
     >>> simulate("em", scores, count=3, epsilon=1, runs=2, rng=1).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    chosen, ladder = method(selected_by), Ladder.of(scores)
+    ladder = Ladder.of(scores)
+    return np.concatenate(list(_batches(method(selected_by), ladder, count, epsilon, runs, np.random.default_rng(rng))))
+
+
+def simulated_errors(
+    selected_by: object,
+    scores: Rankable,
+    *,
+    count: int,
+    epsilon: Number,
+    runs: int,
+    rng: np.random.Generator | int,
+) -> Errors:
+    """The errors of what ``simulate`` selects, without keeping the selections: memory does not grow with c runs.
+
+    >>> simulated_errors("em", [900, 800, 700] + [10] * 1000, count=3, epsilon=1, runs=2, rng=1).fnr.tolist()
+    [0.0, 0.0]
+    """
+    ladder = Ladder.of(scores)
+    batches = _batches(method(selected_by), ladder, count, epsilon, runs, np.random.default_rng(rng))
+    return Errors.joined([measure(ladder, rungs, count=count) for rungs in batches])
+
+
+def _batches(
+    chosen: AnyMethod, ladder: Ladder, count: int, epsilon: Number, runs: int, rng: np.random.Generator
+) -> Iterator[Integers]:
     count, runs = ladder.check_count(count), exact_count(runs, "runs")
-    generator = np.random.default_rng(rng)
-    batch = max(1, _SELECTIONS // count)
-    sizes = [min(batch, runs - start) for start in range(0, runs, batch)]
-    return np.concatenate([_simulate(generator, chosen, ladder, count, epsilon, size) for size in sizes])
-
-
-def _simulate(
-    rng: np.random.Generator, chosen: AnyMethod, ladder: Ladder, count: int, epsilon: Number, runs: int
-) -> Integers:
+    draw: Callable[[int], Integers]
     if isinstance(chosen, SuppliedMethod):
-        return simulate_supplied(rng, chosen, ladder, count, epsilon, runs)
-    noise = chosen.noise(count=count, epsilon=epsilon)
+        numbers, draw = count, partial(simulate_supplied, rng, chosen, ladder, count, epsilon)
+    else:
+        noise = chosen.noise(count=count, epsilon=epsilon)
+        buckets = ScoreBuckets.cut(ladder, count=count, scale=_scale(noise))
+        numbers, draw = count + buckets.sizes.size, _sets(chosen, buckets, noise, count, rng)
+        if chosen.row is not None and chosen.row.redraws_threshold:
+            numbers += int(buckets.sizes[_Calls.shuffled(buckets, count)].sum()) // 8  # each a number, not some twenty
+    batch = max(1, PEAK_BYTES // (_BYTES * numbers))
+    for start in range(0, runs, batch):
+        yield draw(min(batch, runs - start))
+
+
+def _sets(
+    chosen: Method, buckets: ScoreBuckets, noise: NoiseScales, count: int, rng: np.random.Generator
+) -> Callable[[int], Integers]:
+    """What draws the selections of a given number of runs."""
+    ladder = buckets.ladder
     threshold = chosen.raised(ladder.oracle_threshold(count), noise)
     if chosen.selection == "subset":
         source = Seeded(int(rng.integers(1 << 62))).stream()
         scores = Scores(values=ladder.values, multiplicities=ladder.sizes)
         sets = Subsets(scores, 1 / Fraction(noise.query), count)
-        return np.array([sets.draw(source) for _ in range(runs)])
-    scale = noise.query or noise.threshold  # of comparisons without noise, what separates scores is rho
-    buckets = ScoreBuckets.cut(ladder, count=count, scale=scale)
+        return lambda runs: np.array([sets.draw(source) for _ in range(runs)])
+    if chosen.row is not None and chosen.row.redraws_threshold:
+        scales = {"rho_scale": noise.threshold, "nu_scale": noise.query}
+        return lambda runs: first_positives(rng, buckets, threshold=threshold, **scales, count=count, runs=runs)
+    rings = partial(first_rings, rng, buckets, scale=_scale(noise), count=count)
     if chosen.row is None:
-        levels = np.full(runs, threshold)
         race = {"one-shot": OneSidedLaw, "noisy-scores": LaplaceLaw}.get(chosen.selection, ExponentialLaw)()
-        return first_rings(rng, buckets, race, levels=levels, scale=scale, count=count, end=math.inf)
-    if chosen.row.redraws_threshold:
-        return first_positives(
-            rng, buckets, threshold=threshold, rho_scale=noise.threshold, nu_scale=noise.query, count=count, runs=runs
-        )
-    one_sided = chosen.row.noise is Noise.EXPONENTIAL
-    rho = rng.exponential(noise.threshold, runs) if one_sided else rng.laplace(0.0, noise.threshold, runs)
-    law = OneSidedPassLaw() if one_sided else TraversalLaw() if noise.query else NoiselessPassLaw()
-    end = float(chosen.passes)
-    return first_rings(rng, buckets, law, levels=threshold + rho, scale=scale, count=count, end=end)
+        return lambda runs: rings(race, levels=np.full(runs, threshold), end=math.inf)
+    in_passes = partial(rings, end=float(chosen.passes))
+    if chosen.row.noise is Noise.EXPONENTIAL:
+        return lambda runs: in_passes(OneSidedPassLaw(), levels=threshold + rng.exponential(noise.threshold, runs))
+    law = TraversalLaw() if noise.query else NoiselessPassLaw()
+    return lambda runs: in_passes(law, levels=threshold + rng.laplace(0.0, noise.threshold, runs))
+
+
+def _scale(noise: NoiseScales) -> float:
+    """What separates scores: the scale of nu, or that of rho where comparisons have no noise."""
+    return noise.query or noise.threshold
 
 
 def first_positives(
@@ -168,13 +211,18 @@ class _Calls:
         self._called = np.full((runs, 2 * count), NOBODY, dtype=np.int64)
         self._step = 0
         # A bucket that may be used up is shuffled; in a larger one it is rare to draw an item twice.
-        small = buckets.sizes <= 2 * count
+        small = self.shuffled(buckets, count)
         ends = np.cumsum(np.where(small, buckets.sizes, 0))
         self._column = np.where(small, ends - buckets.sizes, NOBODY)
         self._shuffled = np.empty((runs, int(ends[-1])), dtype=np.int64)
         for start, size, end in zip(buckets.starts[small], buckets.sizes[small], ends[small], strict=True):
             items = np.tile(np.arange(start, start + size), (runs, 1))
             self._shuffled[:, end - size : end] = rng.permuted(items, axis=1)
+
+    @staticmethod
+    def shuffled(buckets: ScoreBuckets, count: int) -> NDArray[np.bool_]:
+        """Which buckets are held in a random order, item by item."""
+        return buckets.sizes <= 2 * count
 
     def next_items(self, run: Integers, bucket: Integers) -> Integers:
         """Call an item of the given bucket in each given run, uniform among those not called yet."""
