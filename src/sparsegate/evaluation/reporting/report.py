@@ -17,9 +17,10 @@ from string import Template
 from sparsegate.evaluation.experiment.results import replace_text
 from sparsegate.evaluation.methods import METHODS
 from sparsegate.evaluation.reporting.figures import COMPARISONS, ORACLE, draw_all
-from sparsegate.evaluation.statements.checks import Support
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
-from sparsegate.evaluation.statements.paper_statements import VALUES, Checked, check_all
+from sparsegate.evaluation.statements.judgements import Checked, Support, tally
+from sparsegate.evaluation.statements.paper_statements import check_all
+from sparsegate.evaluation.statements.reference_values import VALUES
 
 SHORT, LONG = 42, 120
 """A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
@@ -79,7 +80,7 @@ def _badge(support: Support, text: str = "") -> str:
 def _tally(checked: Sequence[Checked]) -> str:
     found = Counter(one.judgement.support for one in checked)
     badges = "".join(f"<li>{_badge(support, f'{found[support]} ')}</li>" for support in Support if found[support])
-    return f"<li>{len(checked) - len(VALUES)} statements, {len(VALUES)} values:</li>{badges}"
+    return f"<li>{escape(str(tally(checked)))}.</li>{badges}"
 
 
 def _warning(findings: Findings) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from sparsegate.evaluation.experiment.experiments import FURTHER
 from sparsegate.evaluation.experiment.results import read, written
+from sparsegate.evaluation.statements.judgements import CellKey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +29,14 @@ class Row:
     fnr_std: float
     fpr_mean: float
     total_ser_mean: float
+    total_ser_std: float
     selected_mean: float
     seconds: float
+
+    @property
+    def cell(self) -> CellKey:
+        """Which row it is."""
+        return CellKey(self.dataset, self.method, self.epsilon, self.count)
 
     @property
     def place(self) -> str:
@@ -50,12 +56,12 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
-    """Rows by (dataset, method, epsilon, c), the highest scores of each dataset, and the manifest.
+    """Rows by cell, the highest scores of each dataset, and the manifest.
 
     ``datasets`` and ``methods`` are the manifest's entries by name and key; methods of further experiments included.
     """
 
-    rows: dict[tuple[str, str, float, int], Row]
+    rows: dict[CellKey, Row]
     scores: dict[str, list[float]]
     manifest: dict[str, Any]
     datasets: dict[str, dict[str, Any]]
@@ -83,15 +89,17 @@ class Findings:
 
     def get(self, dataset: str, method: str, count: int, epsilon: float | None = None) -> Row | None:
         """One row, at the epsilon of the comparisons unless told."""
-        return self.rows.get((dataset, method, self.epsilon if epsilon is None else epsilon, count))
+        return self.rows.get(CellKey(dataset, method, self.epsilon if epsilon is None else epsilon, count))
 
-    def across(self, *methods: str) -> Iterator[tuple[Row, ...]]:
-        """The rows of these methods side by side, for every dataset and c where all of them are there."""
+    def beside(self, *methods: str) -> dict[str, list[tuple[Row, ...]]]:
+        """The rows of these methods side by side, at every c where all are there: by dataset, if it has any."""
+        found: dict[str, list[tuple[Row, ...]]] = {}
         for dataset in self.datasets:
             for count in self.counts:
-                found = [row for method in methods if (row := self.get(dataset, method, count)) is not None]
-                if len(found) == len(methods):
-                    yield tuple(found)
+                rows = tuple(row for method in methods if (row := self.get(dataset, method, count)) is not None)
+                if len(rows) == len(methods):
+                    found.setdefault(dataset, []).append(rows)
+        return found
 
     def keys(self, prefix: str) -> list[str]:
         """The methods whose key begins so."""
@@ -112,12 +120,12 @@ def load_findings(out: str | Path) -> Findings:
     folder = Path(out)
     manifest = _manifest(folder)
     kinds = {entry["name"]: str(entry["kind"]) for entry in manifest["datasets"]}
-    rows = {_key(row): row for row in _rows(folder, kinds)}
+    rows = {row.cell: row for row in _rows(folder, kinds)}
     methods = {entry["key"]: entry for entry in manifest["methods"]}
     for experiment in FURTHER:
         part = folder / experiment.name
         if (part / "manifest.json").is_file() and _origin(about := _manifest(part)) == _origin(manifest):
-            rows |= {_key(row): row for row in _rows(part, kinds) if _key(row) not in rows}
+            rows |= {row.cell: row for row in _rows(part, kinds) if row.cell not in rows}
             methods |= {entry["key"]: entry for entry in about["methods"] if entry["key"] not in methods}
     scores: dict[str, list[float]] = {}
     for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
@@ -134,10 +142,6 @@ def load_findings(out: str | Path) -> Findings:
 def _rows(folder: Path, kinds: dict[str, str]) -> list[Row]:
     names = [field.name for field in fields(Row) if field.name != "kind"]
     return [Row(kind=kinds[entry["dataset"]], **{name: entry[name] for name in names}) for entry in read(folder)]
-
-
-def _key(row: Row) -> tuple[str, str, float, int]:
-    return row.dataset, row.method, row.epsilon, row.count
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
