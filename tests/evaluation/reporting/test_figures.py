@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,8 @@ import matplotlib
 import pytest
 
 from sparsegate.evaluation import run
-from sparsegate.evaluation.reporting.figures import (
-    _STYLE,
-    COMPARISONS,
-    LINES,
-    ORACLE,
-    _compare,
-    _scores,
-    draw_all,
-    swept_count,
-)
+from sparsegate.evaluation.reporting.error_figures import COMPARISONS, ORACLE, swept_count
+from sparsegate.evaluation.reporting.figures import _STYLE, _compare, _scores, draw_all
 from sparsegate.evaluation.statements.findings import Findings, load_findings
 
 RUN = {
@@ -79,20 +70,31 @@ def test_one_legend_with_the_methods_that_were_run(found: Findings) -> None:
 
 def test_a_line_shows_the_numbers_of_the_results(found: Findings) -> None:
     axes = drawn(found)["non-interactive"].axes[3]
-    shown = axes.lines[0].get_ydata().tolist()
+    shown = axes.lines[-1].get_ydata().tolist()
     assert shown == [found.get("zipf", "em", count).fnr_mean for count in (25, 50)]
+
+
+def test_em_is_on_top_and_has_its_name_beside_it(found: Findings) -> None:
+    axes = drawn(found)["non-interactive"].axes[0]
+    assert [text.get_text() for text in axes.texts] == ["EM"]
+    assert axes.lines[-1].get_marker() == "*"
+
+
+def test_an_error_bar_is_two_standard_errors_to_each_side(found: Findings) -> None:
+    axes = drawn(found)["interactive"].axes[0]
+    (low, high) = axes.collections[0].get_segments()[0][:, 1]
+    row = found.get("bms-pos", "svt-dpbook", 25)
+    assert (high - low, (high + low) / 2) == pytest.approx((4 * row.ser_error, row.ser_mean))
+
+
+def test_each_panel_has_an_axis_of_its_own(found: Findings) -> None:
+    ser, fnr = drawn(found)["non-interactive"].axes[:2]
+    assert ser.get_ylim() != fnr.get_ylim()
 
 
 def test_the_figure_against_epsilon_stays_at_one_c(found: Findings) -> None:
     assert swept_count(found) == 50
     assert drawn(found)["epsilon"].axes[0].lines[0].get_xdata().tolist() == [0.05, 0.1, 0.2, 0.4, 0.8]
-
-
-@pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda one: one.name)
-def test_lines_of_a_figure_differ_in_colour_and_in_marker(comparison: Any) -> None:
-    for one, other in combinations([LINES[key] for key in comparison.methods], 2):
-        assert one.colour != other.colour
-        assert one.marker != other.marker
 
 
 def test_scores_are_on_a_log_scale_with_stand_ins_named(found: Findings) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -16,32 +15,13 @@ from string import Template
 
 from sparsegate.evaluation.experiment.results import replace_text
 from sparsegate.evaluation.methods import METHODS
-from sparsegate.evaluation.reporting.figures import COMPARISONS, ORACLE, draw_all
+from sparsegate.evaluation.reporting.error_figures import COMPARISONS, ORACLE
+from sparsegate.evaluation.reporting.figures import draw_all
+from sparsegate.evaluation.reporting.page_tables import TableCell, number, table
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
 from sparsegate.evaluation.statements.judgements import Checked, Support, tally
 from sparsegate.evaluation.statements.paper_statements import check_all
 from sparsegate.evaluation.statements.reference_values import VALUES
-
-SHORT, LONG = 42, 120
-"""A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableCell:
-    """A cell of a table: text, or a number that is sorted by its value; ``markup`` stands where the text is HTML."""
-
-    text: str
-    value: float | None = None
-    markup: bool = False
-
-    def html(self) -> str:
-        """The cell as HTML."""
-        if self.value is not None:
-            return f'<td class="number" data-value="{self.value!r}">{escape(self.text)}</td>'
-        if self.markup:
-            return f"<td>{self.text}</td>"
-        kind = "name" if len(self.text) < SHORT else "long" if len(self.text) > LONG else "text"
-        return f'<td class="{kind}">{escape(self.text)}</td>'
 
 
 def write(out: str | Path) -> Path:
@@ -106,7 +86,7 @@ def _values(values: Sequence[Checked]) -> str:
     rows = [
         [
             value.dataset,
-            _number(value.count, ""),
+            number(value.count, ""),
             value.method,
             str(value),
             value.source,
@@ -115,7 +95,7 @@ def _values(values: Sequence[Checked]) -> str:
         ]
         for value, one in zip(VALUES, values, strict=True)
     ]
-    return _table(["Dataset", "#c", "Method", "SER", "Where from", "Here", "Verdict"], rows)
+    return table(["Dataset", "#c", "Method", "SER", "Where from", "Here", "Verdict"], rows)
 
 
 def _figure(name: str, path: Path) -> str:
@@ -135,13 +115,13 @@ def _datasets(findings: Findings) -> str:
     rows = [
         [
             findings.title(name),
-            *(_number(entry[key], ",") for key in numbers),
+            *(number(entry[key], ",") for key in numbers),
             str(entry["kind"]),
             str(entry["description"]),
         ]
         for name, entry in findings.datasets.items()
     ]
-    return _table(["Dataset", "#Records", "#Items", "#Distinct scores", "Kind", "What it is"], rows)
+    return table(["Dataset", "#Records", "#Items", "#Distinct scores", "Kind", "What it is"], rows)
 
 
 def _methods(findings: Findings) -> str:
@@ -164,7 +144,7 @@ def _methods(findings: Findings) -> str:
             ]
         )
     rows.sort(key=lambda cells: str(cells[0]))
-    return _table(["Setting", "Method", "Key", "Description", "Split of ε", "Threshold raised by", "Passes"], rows)
+    return table(["Setting", "Method", "Key", "Description", "Split of ε", "Threshold raised by", "Passes"], rows)
 
 
 def _numbers(rows: Iterable[Row]) -> str:
@@ -173,32 +153,16 @@ def _numbers(rows: Iterable[Row]) -> str:
         [
             row.place,
             row.method,
-            _number(row.epsilon, "g"),
-            _number(row.count, ""),
-            *(_number(value, ".3f") for value in (row.ser_mean, row.ser_std, row.fnr_mean, row.fnr_std)),
-            *(_number(value, ".3f") for value in (row.fpr_mean, row.total_ser_mean)),
-            _number(row.selected_mean, ".1f"),
-            _number(row.runs, ""),
+            number(row.epsilon, "g"),
+            number(row.count, ""),
+            *(number(value, ".3f") for value in (row.ser_mean, row.ser_std, row.fnr_mean, row.fnr_std)),
+            *(number(value, ".3f") for value in (row.fpr_mean, row.total_ser_mean)),
+            number(row.selected_mean, ".1f"),
+            number(row.runs, ""),
         ]
         for row in rows
     ]
-    return _table(heads, cells, identity="numbers-table")
-
-
-def _number(value: float, form: str) -> TableCell:
-    return TableCell(text=f"{value:{form}}", value=float(value))
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[object]], identity: str = "") -> str:
-    """A table; a heading that begins with # is that of numbers."""
-    head = "".join(
-        f'<th class="number">{escape(text[1:])}</th>' if text.startswith("#") else f"<th>{escape(text)}</th>"
-        for text in heads
-    )
-    lines = [[cell if isinstance(cell, TableCell) else TableCell(text=str(cell)) for cell in cells] for cells in rows]
-    body = "\n".join(f"<tr>{''.join(cell.html() for cell in cells)}</tr>" for cells in lines)
-    name = f' id="{identity}"' if identity else ""
-    return f"<table{name}><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+    return table(heads, cells, identity="numbers-table", tall=True)
 
 
 def _run(findings: Findings) -> str:

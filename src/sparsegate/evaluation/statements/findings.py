@@ -49,6 +49,11 @@ class Row:
         return float(self.ser_std / self.runs**0.5) if self.runs > 1 else 0.0
 
     @property
+    def total_ser_error(self) -> float:
+        """The standard error of the mean total SER; 0 for a single run."""
+        return float(self.total_ser_std / self.runs**0.5) if self.runs > 1 else 0.0
+
+    @property
     def fnr_error(self) -> float:
         """The standard error of the mean FNR; 0 for a single run."""
         return float(self.fnr_std / self.runs**0.5) if self.runs > 1 else 0.0

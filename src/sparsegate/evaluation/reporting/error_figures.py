@@ -1,0 +1,99 @@
+"""What the figures of errors show: which methods, against what, in which measure; on the page and in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparsegate.evaluation.reporting.line_styles import styles
+from sparsegate.evaluation.statements.findings import Findings, Row
+
+ORACLE = "oracle threshold, not private"
+
+MEASURES = {"ser": "SER", "total_ser": "total SER", "fnr": "FNR"}
+"""The measures of error, by the beginning of their columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorFigure:
+    """A figure with a panel for each dataset: the error of some methods against c, or against epsilon at one c.
+
+    It is drawn where there are two of the methods or more, ``without`` those that another figure shows as well.
+    """
+
+    name: str
+    title: str
+    caption: str
+    methods: tuple[str, ...]
+    against: str = "count"
+    without: tuple[str, ...] = ()
+
+    def points(self, findings: Findings, dataset: str, method: str) -> list[Row]:
+        """The rows of one line, from left to right."""
+        if self.against == "count":
+            found = [findings.get(dataset, method, count) for count in findings.counts]
+            return [row for row in found if row is not None]
+        count = swept_count(findings)
+        rows = [
+            row for row in findings.rows.values() if (row.dataset, row.method, row.count) == (dataset, method, count)
+        ]
+        return sorted(rows, key=lambda row: row.epsilon) if len(rows) > 1 else []
+
+    def lines(self, findings: Findings) -> dict[str, dict[str, list[Row]]]:
+        """The rows of each line, by dataset and method in drawing order; empty where there are fewer than two methods."""
+        found = {
+            dataset: {
+                method: rows for method in styles(self.methods) if (rows := self.points(findings, dataset, method))
+            }
+            for dataset in findings.datasets
+        }
+        shown = {method for lines in found.values() for method in lines} - set(self.without)
+        return {dataset: lines for dataset, lines in found.items() if lines} if len(shown) > 1 else {}
+
+    def fixed(self, findings: Findings) -> str:
+        """What is the same in all of the figure."""
+        return f"c = {swept_count(findings)}" if self.against == "epsilon" else f"ε = {findings.epsilon:g}"
+
+    @property
+    def x_label(self) -> str:
+        """What the lines go along."""
+        return "ε" if self.against == "epsilon" else "c, how many are selected"
+
+
+COMPARISONS = (
+    ErrorFigure(
+        name="interactive",
+        title="Interactive methods",
+        caption="The paper's comparison of SVT-DPBook and SVT-S with four ways to split ε.",
+        methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"),
+    ),
+    ErrorFigure(
+        name="non-interactive",
+        title="Non-interactive methods",
+        caption="The paper's comparison of EM and SVT with retraversal; kD raises the threshold by k standard "
+        "deviations of the query noise.",
+        methods=("em", *(f"svt-retr-{k}d" for k in range(1, 6))),
+    ),
+    ErrorFigure(
+        name="epsilon",
+        title="Error against ε",
+        caption="Not in the paper: the same methods at one c and other values of ε.",
+        methods=("svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em"),
+        against="epsilon",
+    ),
+    ErrorFigure(
+        name="ablation",
+        title="Why SVT-DPBook loses",
+        caption="Not in the paper: Alg. 2 with ρ drawn once, with the ρ of Alg. 1 (scale Δ/ε₁, drawn once), and with "
+        "half its query noise ν, which suffices for monotonic queries; SVT-S 1:1 has the last two changes.",
+        methods=("svt-dpbook", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic", "svt-s-1:1"),
+        without=("svt-s-1:1",),
+    ),
+)
+
+
+def swept_count(findings: Findings) -> int:
+    """The c with the most values of epsilon."""
+    epsilons: dict[int, set[float]] = {}
+    for row in findings.rows.values():
+        epsilons.setdefault(row.count, set()).add(row.epsilon)
+    return max(epsilons, key=lambda count: len(epsilons[count]))
