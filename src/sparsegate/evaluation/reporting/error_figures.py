@@ -39,7 +39,7 @@ class ErrorFigure:
         return sorted(rows, key=lambda row: row.epsilon) if len(rows) > 1 else []
 
     def lines(self, findings: Findings) -> dict[str, dict[str, list[Row]]]:
-        """The rows of each line, by dataset and method in drawing order; empty where there are fewer than two methods."""
+        """The rows of each line, by dataset and method in drawing order; nothing with fewer than two methods."""
         found = {
             dataset: {
                 method: rows for method in styles(self.methods) if (rows := self.points(findings, dataset, method))
