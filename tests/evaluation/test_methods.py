@@ -72,6 +72,17 @@ def test_retraversal_raises_the_threshold_by_standard_deviations(k: int) -> None
     assert row.raised(100.0, noise) == pytest.approx(100 + k * math.sqrt(2) * noise.query)
 
 
+@pytest.mark.parametrize(("key", "factor"), [("svt-s-half-t", 0.5), ("svt-s-double-t", 2), ("svt-retr-double-t", 2)])
+def test_a_threshold_that_is_off_is_off_by_its_factor_and_has_the_noise_of_the_others(key: str, factor: float) -> None:
+    off, right = METHODS[key], METHODS["svt-s-1:c23"]
+    noise = off.noise(count=C, epsilon=EPSILON)
+    assert noise == right.noise(count=C, epsilon=EPSILON)
+    assert (off.raised(100.0, noise), right.raised(100.0, noise)) == (100 * factor, 100)
+    assert off.law(count=C, epsilon=EPSILON) != replace(off, threshold_factor=1).law(count=C, epsilon=EPSILON)
+    with pytest.raises(ParameterError, match=r"^threshold_factor must be positive"):
+        replace(off, threshold_factor=0)
+
+
 @pytest.mark.parametrize("key", METHODS)
 def test_the_true_epsilon_of_a_method_is_that_of_its_noise_and_it_is_asked_for_where_it_is_named(key: str) -> None:
     flawed = {"alg-3": math.inf, "alg-4": (1 + 3 * C) / 40, "alg-5": math.inf, "alg-6": math.inf}

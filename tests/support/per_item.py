@@ -34,7 +34,7 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
         "source": source,
         "not_private": True,
     }
-    threshold = ladder.oracle_threshold(count)
+    threshold = method.threshold_factor * ladder.oracle_threshold(count)
     seen: Counter[Outcome] = Counter()
     for _ in range(runs):
         if method.row is None:
@@ -110,7 +110,7 @@ def _select(
     if method.row is None:
         noise: Any = {"one-shot": rng.exponential, "noisy-scores": rng.laplace}.get(method.selection, rng.gumbel)
         return np.argsort(scores / nu_scale + noise(size=scores.size))[-count:]
-    threshold = ladder.oracle_threshold(count) + method.raise_by * np.sqrt(2) * nu_scale
+    threshold = method.threshold_factor * ladder.oracle_threshold(count) + method.raise_by * np.sqrt(2) * nu_scale
     draw: Any = lambda scale, size=None: rng.laplace(0, scale, size)  # noqa: E731
     if method.row.noise is Noise.EXPONENTIAL:
         draw, threshold = rng.exponential, method.raised(threshold, NoiseScales(rho_scale, nu_scale))

@@ -39,7 +39,10 @@ def reproduce(
         bool, typer.Option("--scale-to-records", help="Accept shorter files, and scale their counts.")
     ] = False,
     paper_only: Annotated[
-        bool, typer.Option("--paper-only", help="Leave out what the paper lacks: other epsilons, and the ablation.")
+        bool,
+        typer.Option(
+            "--paper-only", help="Leave out what the paper lacks: other ε, thresholds and c, and the ablation."
+        ),
     ] = False,
     jobs: Annotated[int | None, typer.Option(show_default="one a CPU", help="Processes.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,

@@ -44,15 +44,16 @@ class Method:
     A row that never stops is stopped after c positives. Where ``at_true_epsilon``, its noise is such that its *tight*
     loss is the epsilon asked for, whatever its authors claim.
 
-    ``allocation`` overrides the row's split of epsilon; ``raise_by`` raises the threshold by this many standard
-    deviations of nu; ``passes`` is how often the items are gone through at most. ``interactive`` methods see one item
-    after the other, the others all of them at once.
+    ``allocation`` overrides the row's split of epsilon; ``threshold_factor`` is by how much the threshold is off;
+    ``raise_by`` raises it by this many standard deviations of nu; ``passes`` is how often the items are gone through
+    at most. ``interactive`` methods see one item after the other, the others all of them at once.
     """
 
     key: str
     title: str
     row: Variant | None
     allocation: Allocation | None = None
+    threshold_factor: float = 1
     raise_by: int | float = 0
     passes: int = 1
     interactive: bool
@@ -76,6 +77,8 @@ class Method:
             raise ParameterError("at_true_epsilon", "must be of a row that has one", self.row.key)
         if self.passes < 1 or self.raise_by < 0:
             raise ParameterError("passes", "must be at least 1, and raise_by at least 0", (self.passes, self.raise_by))
+        if not 0 < self.threshold_factor < math.inf:
+            raise ParameterError("threshold_factor", "must be positive and finite", self.threshold_factor)
 
     @property
     def kept(self) -> bool:
@@ -88,6 +91,7 @@ class Method:
         names = (
             "key",
             "title",
+            "threshold_factor",
             "raise_by",
             "passes",
             "interactive",
@@ -119,10 +123,11 @@ class Method:
     def law(self, *, count: int, epsilon: Number) -> tuple[object, ...]:
         """What the numbers of a case depend on, beside the scores."""
         way = self.selection if self.row is None else (self.row.redraws_threshold, self.row.noise.name)
-        return *self.noise(count=count, epsilon=epsilon), self.raise_by, self.passes, way
+        return *self.noise(count=count, epsilon=epsilon), self.threshold_factor, self.raise_by, self.passes, way
 
     def raised(self, threshold: float, noise: NoiseScales) -> float:
-        """T + k sqrt(2) scale(nu); with one-sided noise T + kappa, which centres the comparison."""
+        """f T + k sqrt(2) scale(nu); with one-sided noise f T + kappa, which centres the comparison."""
+        threshold = self.threshold_factor * threshold
         if self.row is not None and self.row.noise is Noise.EXPONENTIAL:
             scales = Scales(Fraction(noise.threshold), Fraction(noise.query), None)
             return threshold + central_shift(scales, lattice=False)
@@ -217,6 +222,23 @@ _ROWS = (
         row=replace(_BOOK, key="dwork-roth-2014-monotonic", query_noise_monotonic=_STANDARD.query_noise_monotonic),
         interactive=True,
     ),
+    # A threshold that is not the oracle's: too low, too high, and too high with the paper's way to deal with that.
+    *(
+        Method(
+            key=key,
+            title=title,
+            row=_STANDARD,
+            allocation="optimal",
+            threshold_factor=factor,
+            passes=passes,
+            interactive=passes == 1,
+        )
+        for key, title, factor, passes in (
+            ("svt-s-half-t", "SVT-S 1:c^(2/3), T halved", 0.5, 1),
+            ("svt-s-double-t", "SVT-S 1:c^(2/3), T doubled", 2.0, 1),
+            ("svt-retr-double-t", "SVT-ReTr, T doubled", 2.0, MOST_PASSES),
+        )
+    ),
     # What came after the paper, as gates: exponential noise; and Laplace noise with a delta.
     Method(key="svt-exponential", title="SVT, exponential noise", row=VARIANTS["liu-2024"], interactive=True),
     Method(key="svt-delta", title="SVT, δ = 1e-6", row=_STANDARD, interactive=True, delta=1e-6),
@@ -243,6 +265,7 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method 
 
 ON_REQUEST = (
     *("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic"),
+    *("svt-s-half-t", "svt-s-double-t", "svt-retr-double-t"),
     *("one-shot", "subset", "gumbel", "noisy-scores-1", "noisy-scores-10", "svt-exponential", "svt-delta"),
     *("alg-3", "alg-4", "alg-5", "alg-6", "svt-dpbook-true", "svt-alg1-true", "alg-4-true"),
 )

@@ -14,7 +14,7 @@ import pytest
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run
 from sparsegate.evaluation.experiment import workers
-from sparsegate.evaluation.experiment.experiments import ABLATION, DEFAULT_COUNTS, EPSILON
+from sparsegate.evaluation.experiment.experiments import ABLATION, DEFAULT_COUNTS, EPSILON, LARGE
 from sparsegate.evaluation.experiment.results import COLUMNS, commit
 from sparsegate.evaluation.statements.findings import load_findings
 
@@ -202,6 +202,19 @@ def test_further_experiments_leave_out_what_the_main_one_has() -> None:
     assert "svt-alg1" not in ABLATION.chosen(["svt-dpbook", "svt-alg1"])
     assert ABLATION.chosen(["em"]) == []
     assert EPSILON.chosen(["em"]) == ["em"]
+    assert LARGE.chosen(["em"]) == ["em"]
+    assert LARGE.counts([25, 400]) == []
+
+
+def test_a_further_experiment_at_a_large_c_leaves_out_data_with_fewer_items(tmp_path: Path) -> None:
+    mine = Dataset(
+        name="mine", title="Mine", kind="real", records=900, description="mine", ladder=Ladder.of(range(900))
+    )
+    small = replace(mine, name="small", ladder=Ladder.of(range(400)))
+    run(datasets=[mine, small], counts=[25], methods=["em"], runs=2, out=tmp_path, further=True)
+    assert {(row["dataset"], row["count"]) for row in read(tmp_path / "large-c")} == {("mine", 400)}
+    assert not (tmp_path / "largest-c").exists()
+    assert {row.count for row in load_findings(tmp_path).rows.values() if row.dataset == "mine"} == {25, 400}
 
 
 def test_further_results_of_another_seed_are_not_mixed_in(tmp_path: Path) -> None:
@@ -210,7 +223,7 @@ def test_further_results_of_another_seed_are_not_mixed_in(tmp_path: Path) -> Non
     run(**small, seed=1)
     assert len(load_findings(tmp_path).rows) == 1
     run(**small, seed=1, further=True)
-    assert len(load_findings(tmp_path).rows) == 5
+    assert len(load_findings(tmp_path).rows) == 6
 
 
 def test_further_experiments_need_a_folder() -> None:

@@ -30,7 +30,9 @@ REAL_RUNS, SIMULATED_RUNS = 1500, 40_000
 def short(key: str) -> Method:
     """The method; a retraversal is cut short, because the per-item runner pays for every pass."""
     method = METHODS[key]
-    return replace(method, passes=4) if method.raise_by > 1 else method
+    return (
+        replace(method, passes=min(method.passes, 4)) if method.raise_by > 1 or method.threshold_factor > 1 else method
+    )
 
 
 def budget(key: str) -> float:

@@ -129,7 +129,7 @@ def load_findings(out: str | Path) -> Findings:
     methods = {entry["key"]: entry for entry in manifest["methods"]}
     for experiment in FURTHER:
         part = folder / experiment.name
-        if (part / "manifest.json").is_file() and _origin(about := _manifest(part)) == _origin(manifest):
+        if (part / "manifest.json").is_file() and _belongs(about := _manifest(part), manifest):
             rows |= {row.cell: row for row in _rows(part, kinds) if row.cell not in rows}
             methods |= {entry["key"]: entry for entry in about["methods"] if entry["key"] not in methods}
     scores: dict[str, list[float]] = {}
@@ -154,7 +154,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _origin(manifest: dict[str, Any]) -> tuple[object, ...]:
-    """What two experiments must share to be shown together: an older one in the same folder may differ."""
-    parameters = manifest["parameters"]
-    return parameters["runs"], parameters["seed"], {d["name"]: d["fingerprint"] for d in manifest["datasets"]}
+def _belongs(further: dict[str, Any], main: dict[str, Any]) -> bool:
+    """Whether a further experiment is to be shown with the main one: an older one in the same folder may differ."""
+    same = all(further["parameters"][name] == main["parameters"][name] for name in ("runs", "seed"))
+    there, here = ({data["name"]: data["fingerprint"] for data in about["datasets"]} for about in (further, main))
+    return same and there.items() <= here.items()
