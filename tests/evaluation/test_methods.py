@@ -72,7 +72,7 @@ def test_retraversal_raises_the_threshold_by_standard_deviations(k: int) -> None
     assert row.raised(100.0, noise) == pytest.approx(100 + k * math.sqrt(2) * noise.query)
 
 
-@pytest.mark.parametrize(("key", "factor"), [("svt-s-half-t", 0.5), ("svt-s-double-t", 2), ("svt-retr-double-t", 2)])
+@pytest.mark.parametrize(("key", "factor"), [("svt-s-half-t", 0.5), ("svt-s-double-t", 2), ("svt-s-double-t-retr", 2)])
 def test_a_threshold_that_is_off_is_off_by_its_factor_and_has_the_noise_of_the_others(key: str, factor: float) -> None:
     off, right = METHODS[key], METHODS["svt-s-1:c23"]
     noise = off.noise(count=C, epsilon=EPSILON)

@@ -236,7 +236,7 @@ _ROWS = (
         for key, title, factor, passes in (
             ("svt-s-half-t", "SVT-S 1:c^(2/3), T halved", 0.5, 1),
             ("svt-s-double-t", "SVT-S 1:c^(2/3), T doubled", 2.0, 1),
-            ("svt-retr-double-t", "SVT-ReTr, T doubled", 2.0, MOST_PASSES),
+            ("svt-s-double-t-retr", "SVT-ReTr, T doubled", 2.0, MOST_PASSES),
         )
     ),
     # What came after the paper, as gates: exponential noise; and Laplace noise with a delta.
@@ -265,7 +265,7 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method 
 
 ON_REQUEST = (
     *("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic"),
-    *("svt-s-half-t", "svt-s-double-t", "svt-retr-double-t"),
+    *("svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"),
     *("one-shot", "subset", "gumbel", "noisy-scores-1", "noisy-scores-10", "svt-exponential", "svt-delta"),
     *("alg-3", "alg-4", "alg-5", "alg-6", "svt-dpbook-true", "svt-alg1-true", "alg-4-true"),
 )

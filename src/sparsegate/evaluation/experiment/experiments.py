@@ -108,7 +108,7 @@ which has no factor c in its query noise, and is not private."""
 
 THRESHOLDS = FurtherExperiment(
     name="thresholds",
-    methods=dict.fromkeys(("svt-s-half-t", "svt-s-double-t", "svt-retr-double-t"), "svt-s-1:c23"),
+    methods=dict.fromkeys(("svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"), "svt-s-1:c23"),
     near=(25, 100, 300),
 )
 """A threshold that is half, or twice, the oracle's."""
