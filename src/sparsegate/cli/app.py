@@ -18,6 +18,7 @@ COMMANDS = (
     "theorems",
     "reproduce",
     "datasets",
+    "methods",
     "top",
     "itemsets",
     "watch",

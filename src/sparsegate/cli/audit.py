@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +14,7 @@ from rich.text import Text
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
 from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
+from sparsegate.cli.imported import imported
 from sparsegate.cli.options import Claimed, Monotonic, read_number
 from sparsegate.cli.printing import grid, print_json, print_table, write_sheet
 from sparsegate.errors import ParameterError
@@ -122,23 +121,10 @@ def _overview(found: dict[str, Verdict], *, queries: int, monotonic: bool) -> Ta
 
 
 def _load(target: str) -> Callable[..., Any]:
-    module, _, path = target.partition(":")
-    if not module or not path:
-        hint = "write for instance mygate:ask"
-        raise ParameterError("MODULE:FUNCTION", "must have the form package.module:function", target, hint)
-    # Like python -m: the user's own module is looked for where they are.
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
-    except (Exception, SystemExit) as error:  # an import runs the user's code
-        rule = f"must be importable ({type(error).__name__}: {error})"
-        raise ParameterError("MODULE:FUNCTION", rule, target, "check the spelling") from error
+    found: Callable[..., Any] = imported(target)
     if not callable(found):
         raise ParameterError("MODULE:FUNCTION", "must name a callable", target, "name a function of the answers")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _queries(text: str) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from sparsegate.budget import Allocation, Number, exact_epsilon
 from sparsegate.errors import ParameterError
+from sparsegate.evaluation.installed_methods import installed, load_installed
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
 from sparsegate.mechanisms.approximate import approximate_scales
 from sparsegate.mechanisms.bounded_range import round_epsilon
@@ -274,13 +275,16 @@ DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
 
 
 def method(given: object) -> AnyMethod:
-    """A method, given itself or its key, or as anything with ``select``: see ``supplied_methods``."""
+    """A method, given itself or its key, or as anything with ``select``: see ``supplied_methods``.
+
+    A key is one of ``METHODS``, or of a method that another package brings: see ``installed_methods``.
+    """
     if isinstance(given, Method | SuppliedMethod):
         return given
     if isinstance(given, str):
-        if given not in METHODS:
-            raise ParameterError("method", f"must be one of {', '.join(METHODS)}", given)
-        return METHODS[given]
+        if (found := METHODS.get(given) or load_installed(given)) is None:
+            raise ParameterError("method", f"must be one of {', '.join([*METHODS, *installed()])}", given)
+        return found
     return SuppliedMethod.of(given)
 
 
