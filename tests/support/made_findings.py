@@ -8,7 +8,7 @@ from typing import Any
 
 from sparsegate.evaluation.statements.findings import Findings, Row
 from sparsegate.evaluation.statements.judgements import Support
-from sparsegate.evaluation.statements.paper_statements import check_all
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
 from sparsegate.evaluation.statements.reference_values import VALUES
 
 COUNTS = (25, 50, 100, 200)
@@ -27,6 +27,10 @@ SER = {
     "svt-retr-5d": (0.05, 0.18, 0.29, 0.39),
     "em": (0.00, 0.05, 0.28, 0.38),
     "svt-alg1": (0.085, 0.50, 0.94, 0.975),
+    "alg-4": (0.0, 0.0, 0.0, 0.0),
+    "svt-s-half-t": (0.5, 0.7, 0.90, 0.95),
+    "svt-s-double-t": (0.5, 0.7, 0.90, 0.95),
+    "svt-s-double-t-retr": (0.02, 0.25, 0.80, 0.90),
     "svt-dpbook-once": (0.09, 0.65, 0.95, 0.98),
     "svt-dpbook-monotonic": (0.09, 0.66, 0.95, 0.98),
 }
@@ -42,6 +46,8 @@ def made_findings() -> Findings:
         for key in ("svt-dpbook", "em")
         for epsilon, same in ((0.05, 3), (0.2, 1))
     ]
+    rows += [_row(name, "em", 400, 0.1, 0.6) for name in KINDS]
+    rows.append(_row("aol", "em", 140_106, 0.1, 0.6))
     findings = Findings(
         rows={row.cell: row for row in rows},
         scores={name: [1000.0 / rank for rank in range(1, 301)] for name in KINDS},
@@ -63,6 +69,12 @@ def tampered(findings: Findings, wanted: Callable[[Row], bool], **changes: Any) 
     """The findings with other numbers in some rows."""
     rows = {key: replace(row, **changes) if wanted(row) else row for key, row in findings.rows.items()}
     return replace(findings, rows=rows)
+
+
+def support(findings: Findings, key: str) -> Support:
+    """The verdict on one statement."""
+    (statement,) = (one for one in STATEMENTS if one.key == key)
+    return statement.check(findings).support
 
 
 def supports(findings: Findings) -> dict[str, Support]:
@@ -91,6 +103,6 @@ def _row(dataset: str, method: str, count: int, epsilon: float, ser: float) -> R
         fpr_mean=ser + 0.005,
         total_ser_mean=ser,
         total_ser_std=deviation,
-        selected_mean=float(count),
+        selected_mean=count * (0.5 if method == "svt-s-double-t" else 1.0),
         seconds=0.0,
     )

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.support.made_findings import made_findings, supports, tampered
+from tests.support.made_findings import made_findings, support, supports, tampered
 
 from sparsegate.evaluation import DEFAULT_METHODS, run
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
+from sparsegate.evaluation.statements.further_checks import RAISES
 from sparsegate.evaluation.statements.judgements import Support
 from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
 from sparsegate.evaluation.statements.reference_values import VALUES
@@ -79,6 +80,18 @@ def test_results_as_the_paper_tells_them_support_each_of_its_statements(found: F
         ("fnr-with-ser", lambda row: row.method.startswith("svt-retr"), {"ser_mean": 0.0, "fnr_mean": 1.0}),
         ("epsilon-over-c", lambda row: row.epsilon == 0.2, {"ser_mean": 0.9}),
         ("dpbook-threshold-noise", lambda row: row.method == "svt-alg1", {"ser_mean": 0.65}),
+        ("pronounced-over-1:1", lambda row: row.method == "svt-s-1:c" and row.dataset == "aol", {"ser_mean": 0.9}),
+        ("raise-improves", lambda row: row.method in RAISES and row.dataset == "aol", {"ser_mean": 0.9}),
+        ("5d", lambda row: row.method == "svt-retr-5d" and row.count == 100, {"fnr_mean": 0.5}),
+        ("5d", lambda row: row.method == "svt-retr-5d" and row.count < 100, {"fnr_mean": 0.06}),
+        ("threshold-too-high", lambda row: row.method == "svt-s-double-t", {"total_ser_mean": 0.0}),
+        ("threshold-too-low", lambda row: row.method == "svt-s-half-t", {"selected_mean": 20.0}),
+        ("threshold-too-low", lambda row: row.method == "svt-s-half-t", {"fnr_mean": 0.1}),
+        ("retraversal-deals-with-it", lambda row: row.method == "svt-s-double-t-retr", {"selected_mean": 24.0}),
+        ("alg-2-worse", lambda row: row.method == "svt-alg1" and row.dataset == "zipf", {"ser_mean": 0.95}),
+        ("without-c", lambda row: row.method == "alg-4" and row.dataset == "zipf", {"ser_mean": 0.9}),
+        ("c-400", lambda row: row.count == 400 and row.dataset == "zipf", {"ser_mean": 0.75}),
+        ("c-140106", lambda row: row.count == 140_106, {"ser_mean": 0.75}),
         ("value-zipf-100-em-exact", lambda row: row.method == "em" and row.count == 100, {"ser_mean": 0.31}),
     ],
 )
@@ -86,12 +99,32 @@ def test_a_tampered_result_turns_the_judgement(
     found: Findings, key: str, wanted: Callable[[Row], bool], changes: dict[str, float]
 ) -> None:
     after = tampered(found, wanted, **changes)
-    assert (supports(found)[key], supports(after)[key]) == (Support.SUPPORTED, Support.NOT_SUPPORTED)
+    assert (support(found, key), support(after, key)) == (Support.SUPPORTED, Support.NOT_SUPPORTED)
 
 
 def test_the_same_results_of_four_runs_decide_nothing_but_an_identity(found: Findings) -> None:
     said = supports(tampered(found, lambda row: True, runs=4))
     assert [key for key in PAPER if said[key] is not Support.UNDECIDED] == ["fnr-is-fpr"]
+
+
+@pytest.mark.parametrize(("behind", "said"), [(0.06, Support.SUPPORTED), (0.0, Support.NOT_SUPPORTED)])
+def test_where_a_raise_should_work_poorly_it_is_refuted_by_working_well(
+    found: Findings, behind: float, said: Support
+) -> None:
+    pos = [replace(row, dataset="bms-pos") for row in found.rows.values() if row.dataset == "aol"]
+    moved = [
+        replace(row, fnr_mean=row.fnr_mean + behind) if row.method == "svt-retr-5d" else row
+        for row in pos
+        if row.method.startswith("svt-retr")
+    ]
+    findings = replace(
+        found,
+        rows={row.cell: row for row in moved},
+        datasets={"bms-pos": found.datasets["aol"] | {"name": "bms-pos"}},
+    )
+    judgement = {one.statement.key: one.judgement for one in check_all(findings)}["5d"]
+    assert (judgement.support, judgement.places["bms-pos"].support) == (said, said)
+    assert "svt-retr-3d, mean FNR, c = 25 to 200" in judgement.numbers
 
 
 def test_a_published_value_is_not_comparable_on_a_stand_in_and_one_it_was_fitted_to_is_circular(

@@ -113,6 +113,13 @@ def variance(row: Row, metric: str = "ser") -> Quantity:
     return Quantity(value=std**2, terms={(row.cell, f"{metric} squared"): _error(std, row.runs)})
 
 
+def empty_places(row: Row) -> Quantity:
+    """The share of the c places that stayed empty: between 0 and 1, so with mean m its variance is at most m(1-m)."""
+    empty = 1 - row.selected_mean / row.count
+    most = math.sqrt(max(empty * (1 - empty), 0.0))
+    return Quantity(value=empty, terms={(row.cell, "empty"): _error(most, row.runs)})
+
+
 def _error(std: float, runs: int) -> float:
     return math.inf if runs < 2 else math.hypot(std / math.sqrt(runs), SIGMAS / (2 * runs))
 
