@@ -71,7 +71,7 @@ def tampered(findings: Findings, wanted: Callable[[Row], bool], **changes: Any) 
     return replace(findings, rows=rows)
 
 
-def support(findings: Findings, key: str) -> Support:
+def verdict_on(findings: Findings, key: str) -> Support:
     """The verdict on one statement."""
     (statement,) = (one for one in STATEMENTS if one.key == key)
     return statement.check(findings).support

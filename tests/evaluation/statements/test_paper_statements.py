@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.support.made_findings import made_findings, support, supports, tampered
+from tests.support.made_findings import made_findings, supports, tampered, verdict_on
 
 from sparsegate.evaluation import DEFAULT_METHODS, run
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
@@ -51,7 +51,8 @@ def test_ten_runs_decide_what_is_far_off_and_leave_the_rest_undecided(few: Findi
 
 
 def test_results_as_the_paper_tells_them_support_each_of_its_statements(found: Findings) -> None:
-    assert {key: supports(found)[key] for key in PAPER} == dict.fromkeys(PAPER, Support.SUPPORTED)
+    said = supports(found)
+    assert {key: said[key] for key in PAPER} == dict.fromkeys(PAPER, Support.SUPPORTED)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_tampered_result_turns_the_judgement(
     found: Findings, key: str, wanted: Callable[[Row], bool], changes: dict[str, float]
 ) -> None:
     after = tampered(found, wanted, **changes)
-    assert (support(found, key), support(after, key)) == (Support.SUPPORTED, Support.NOT_SUPPORTED)
+    assert (verdict_on(found, key), verdict_on(after, key)) == (Support.SUPPORTED, Support.NOT_SUPPORTED)
 
 
 def test_the_same_results_of_four_runs_decide_nothing_but_an_identity(found: Findings) -> None:
