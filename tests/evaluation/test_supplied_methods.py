@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ import pytest
 
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import Progress, SuppliedMethod, run
+from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.methods import method, methods_of
+from sparsegate.evaluation.statements.findings import load_findings
 
 Given = Any
 GRID = {"datasets": ["zipf"], "counts": [5], "runs": 3}
@@ -52,9 +54,21 @@ def test_an_object_says_how_it_is_called() -> None:
     assert SuppliedMethod.of(Louder(), key="loud", title="Loud", version=None).kept is False
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_the_same_seed_gives_the_same_numbers_whatever_the_jobs(jobs: int) -> None:
-    assert numbers(methods=[peeled, Louder()], jobs=jobs, seed=4) == numbers(methods=[peeled, Louder()], seed=4)
+def fails(scores: Given, count: int, epsilon: float, rng: np.random.Generator) -> Given:
+    raise ZeroDivisionError("no score")
+
+
+def test_other_processes_give_the_same_numbers_and_the_same_errors() -> None:
+    with WorkerPool(2) as pool:
+        assert numbers(methods=[peeled, Louder()], pool=pool, seed=4) == numbers(methods=[peeled, Louder()], seed=4)
+        messages = []
+        for options in ({"pool": pool}, {}):
+            with pytest.raises(
+                ParameterError, match=r"^method fails must not raise ZeroDivisionError.*, on zipf$"
+            ) as caught:
+                numbers(methods=fails, **options)
+            messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def by_other_names(values: Given, k: int, eps: float, generator: np.random.Generator) -> Given:
@@ -79,9 +93,9 @@ def half_renamed(scores: Given, epsilon: float, k: int, rng: np.random.Generator
     return peeled(scores, k, epsilon, rng)
 
 
-@pytest.mark.parametrize("given", [half_renamed, lambda scores: scores, lambda scores, count, epsilon, rng, more: 0])
+@pytest.mark.parametrize("given", [half_renamed, lambda: 0, lambda scores, count, epsilon, rng, more: 0])
 def test_a_signature_that_takes_something_else_is_refused(given: Given) -> None:
-    with pytest.raises(ParameterError, match=r"must take \(scores, count, epsilon, rng\), got \['scores"):
+    with pytest.raises(ParameterError, match=r"must take \(scores, count, epsilon, rng\), got \["):
         run(**GRID, methods=[given])
 
 
@@ -121,10 +135,36 @@ def test_delta_is_given_to_who_has_a_parameter_for_it() -> None:
         seen.append(delta)
         return range(count)
 
-    run(**GRID | {"runs": 1}, methods=[approximate, SuppliedMethod.of(approximate, key="loose", delta=1e-6)])
+    given = SuppliedMethod.of(approximate)
+    assert (given.takes_delta, SuppliedMethod.of(peeled).takes_delta) == (True, False)
+    found = run(**GRID | {"runs": 1}, methods=[given, given.at_delta(1e-6)])
     assert seen == [0.0, 1e-6]
+    assert found["method"] == ["approximate", "approximate-delta-1e-06"]
     with pytest.raises(ParameterError, match=r"^method peeled must have a parameter delta"):
         SuppliedMethod.of(peeled, delta=1e-6)
+
+
+@dataclass
+class Remembers:
+    """Selects fewer with every call, and is as new in every case."""
+
+    version = 1
+    calls: int = 0
+
+    def select(self, scores: Given, count: int, epsilon: float, rng: np.random.Generator) -> Given:
+        self.calls += 1
+        return range(count - self.calls)
+
+
+def test_what_an_object_remembers_changes_no_other_case(tmp_path: Path) -> None:
+    given = Remembers()
+    assert run(**GRID | {"counts": [5, 6]}, methods=given, out=tmp_path)["selected_mean"] == [3, 4]
+    assert given.calls == 0
+
+
+def test_no_statement_of_the_paper_is_about_somebody_elses_method(tmp_path: Path) -> None:
+    run(**GRID, methods=["svt-s-1:1", SuppliedMethod.of(peeled, key="svt-s-mine")], out=tmp_path)
+    assert load_findings(tmp_path).keys("svt-s-") == ["svt-s-1:1"]
 
 
 def test_a_lambda_runs_in_one_process_and_is_refused_for_two() -> None:
@@ -134,14 +174,13 @@ def test_a_lambda_runs_in_one_process_and_is_refused_for_two() -> None:
         run(**GRID, methods=[first], jobs=2)
 
 
-def test_a_function_of_a_script_without_a_file_is_refused_for_two_processes() -> None:
-    script = (
-        "import sparsegate as sg\n"
-        "def mine(scores, count, epsilon, rng): return range(count)\n"
-        "sg.evaluation.run(datasets=['zipf'], counts=[5], runs=3, methods=[mine], jobs=2)"
-    )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert found.stderr.splitlines()[-1].startswith("sparsegate.errors.ParameterError: jobs must be 1 for the method")
+@pytest.mark.parametrize(("about", "there"), [({}, False), ({"__file__": "script.py"}, True)])
+def test_a_function_of_a_notebook_needs_one_process(monkeypatch: Any, about: dict[str, str], there: bool) -> None:
+    main = ModuleType("__main__")
+    vars(main).update(about)
+    exec("def mine(scores, count, epsilon, rng): return range(count)", vars(main))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert (SuppliedMethod.of(vars(main)["mine"]).pickled is not None) is there
 
 
 @pytest.mark.parametrize(

@@ -288,10 +288,11 @@ def method(given: object) -> AnyMethod:
     return SuppliedMethod.of(given)
 
 
-def methods_of(given: Iterable[object]) -> list[AnyMethod]:
-    """Some methods, without repetitions; no two may have one key, and nobody else's the key of one of ours."""
+def methods_of(given: object) -> list[AnyMethod]:
+    """One method or several, without repetitions; no two may have one key, and nobody else's the key of one of ours."""
+    several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     by_key: dict[str, AnyMethod] = {}
-    for found in map(method, given):
+    for found in map(method, several):
         rival = by_key.setdefault(found.key, found)
         if rival != found or (isinstance(found, SuppliedMethod) and found.key in METHODS):
             step = 'give it another: SuppliedMethod.of(f, key="mine")'

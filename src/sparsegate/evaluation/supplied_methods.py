@@ -24,7 +24,8 @@ import pickle
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparsegate.budget import Number
@@ -88,16 +89,36 @@ class SuppliedMethod:
         rule = "must be a key, a function, or an object with select(scores, count, epsilon, rng)"
         raise ParameterError("method", rule, self.source)
 
+    @property
+    def takes_delta(self) -> bool:
+        """Whether it has a parameter for a delta."""
+        signature = self._signature()
+        return signature is not None and "delta" in signature.parameters
+
+    def at_delta(self, delta: Number) -> SuppliedMethod:
+        """The same at a delta, under a key of its own.
+
+        >>> SuppliedMethod.of(lambda scores, count, epsilon, rng, delta: [0], key="mine").at_delta(1e-6)
+        SuppliedMethod(key='mine-delta-1e-06', title='mine, δ = 1e-06', version=None, interactive=False, delta=1e-06)
+        """
+        text = f"{float(delta):g}"
+        return replace(self, key=f"{self.key}-delta-{text}", title=f"{self.title}, δ = {text}", delta=delta)
+
+    def fresh(self) -> SuppliedMethod:
+        """The same with a copy of its object, as a new process has it; itself where it cannot be copied."""
+        try:
+            return replace(self, source=deepcopy(self.source))
+        except Exception:  # whatever the object raises
+            return self
+
     def arguments(self, named: dict[str, Any], delta: Number) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """How to pass these: by name, or by place where it has other names for them."""
-        try:
-            signature = inspect.signature(self.call)
-        except ValueError:  # of a function in C
-            return tuple(named.values()), {}
-        names = list(signature.parameters)
-        more = {"delta": float(delta)} if "delta" in names else {}
+        more = {"delta": float(delta)} if self.takes_delta else {}
         if delta and not more:
             raise ParameterError(f"method {self.key}", "must have a parameter delta for a delta above 0", delta)
+        if (signature := self._signature()) is None:
+            return tuple(named.values()), {}
+        names = list(signature.parameters)
         in_place = all(name not in names or names.index(name) == place for place, name in enumerate(named))
         for values, by_name in ((), named | more), (tuple(named.values()), more):
             try:
@@ -107,6 +128,13 @@ class SuppliedMethod:
             if in_place or not values:
                 return values, by_name
         raise ParameterError(f"method {self.key}", f"must take ({', '.join(named)})", names)
+
+    def _signature(self) -> inspect.Signature | None:
+        """Its parameters; None where they are not known, as of a function in C."""
+        try:
+            return inspect.signature(self.call)
+        except ValueError:
+            return None
 
     @property
     def pickled(self) -> bytes | None:

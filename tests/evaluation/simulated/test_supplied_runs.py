@@ -161,17 +161,24 @@ class Fails:
         return range(count)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_exception_names_the_method_and_the_case_and_others_are_kept(tmp_path: Path, jobs: int) -> None:
+def test_an_exception_names_the_method_and_the_case_and_others_are_kept(tmp_path: Path) -> None:
     with pytest.raises(ParameterError) as caught:
-        run(datasets=["zipf"], counts=[10, 20], methods=["em", Fails()], runs=2, out=tmp_path, jobs=jobs)
+        run(datasets=["zipf"], counts=[10, 20], methods=["em", Fails()], runs=2, out=tmp_path)
     line = Fails.select.__code__.co_firstlineno + 2
     assert str(caught.value) == (
         "method fails must not raise ZeroDivisionError: no score "
         f"(test_supplied_runs.py, line {line}); at c = 20, epsilon = 0.1, run 1, on zipf"
     )
-    if jobs == 1:
-        assert len(list((tmp_path / "cases").iterdir())) == 3
+    assert len(list((tmp_path / "cases").iterdir())) == 3
+
+
+def test_what_a_method_prints_is_not_among_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    def talks(scores: Given, count: int, epsilon: float, rng: np.random.Generator) -> Given:
+        print("so many scores")  # noqa: T201
+        return range(count)
+
+    simulate(talks, SCORES, count=3, epsilon=0.1, runs=1, rng=1)
+    assert capsys.readouterr() == ("", "so many scores\n")
 
 
 def test_who_leaves_the_program_is_named_too() -> None:

@@ -1,13 +1,17 @@
 """Runs of a method that is not ours, and the checks of what it returns.
 
 Items are shuffled anew for each run. The orders come from a generator that the method never sees, and it is handed
-copies: nothing it does to the scores or to its generator changes what it is measured against.
+copies: nothing it does to the scores or to its generator changes what it is measured against. An object is copied for
+each case, too: what it remembers of one changes no other, whichever process has them. What a method prints goes to
+stderr; stdout is for results.
 """
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,7 +39,7 @@ def simulate_supplied(
         rule = f"must have select_grouped for more than {MOST_ITEMS:,} items"
         raise ParameterError(f"method {chosen.key}", rule, ladder.total)
     orders, own = (np.random.default_rng(seed) for seed in rng.integers(1 << 62, size=2))
-    share = float(exact_epsilon(epsilon))
+    chosen, share = chosen.fresh(), float(exact_epsilon(epsilon))
     public = {"count": count, "epsilon": share, "rng": own}
     scores = np.repeat(ladder.values, 0 if chosen.grouped else ladder.sizes)
     room = ladder.sizes if chosen.grouped else np.broadcast_to(np.int64(1), scores.shape)
@@ -59,8 +63,9 @@ def _called(chosen: SuppliedMethod, given: dict[str, Any], where: str) -> NDArra
     """What the method returns, as an array of whatever it is; one more than c is enough to see that it is too much."""
     places, names = chosen.arguments(given, chosen.delta)
     try:
-        found = chosen.call(*places, **names)
-        return found if isinstance(found, np.ndarray) else np.asarray(list(islice(found, given["count"] + 1)))
+        with redirect_stdout(sys.stderr):
+            found = chosen.call(*places, **names)
+            return found if isinstance(found, np.ndarray) else np.asarray(list(islice(found, given["count"] + 1)))
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN]

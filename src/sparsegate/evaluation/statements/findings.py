@@ -107,8 +107,8 @@ class Findings:
         return found
 
     def keys(self, prefix: str) -> list[str]:
-        """The methods whose key begins so."""
-        return [key for key in self.methods if key.startswith(prefix)]
+        """The methods of ours whose key begins so: no statement of the paper is about anybody else's."""
+        return [key for key, entry in self.methods.items() if key.startswith(prefix) and "source" not in entry]
 
 
 def place(dataset: str, kind: str) -> str:
