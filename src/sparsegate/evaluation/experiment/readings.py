@@ -1,0 +1,165 @@
+"""Where the paper can be read in more than one way: switches, each with its settings, of which the first is ours.
+
+A *reading* sets every switch. Ours sets each to its first setting; an alternative differs from it in one. Nothing in
+the paper decides between them, so every alternative is run, as far as it changes anything, and has verdicts of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation.data.datasets import Dataset, zipf
+from sparsegate.evaluation.methods import MOST_PASSES, AnyMethod, Method
+
+MOST_TOTAL = 1e12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A setting for each switch, see ``SWITCHES``; without any, our own reading.
+
+    >>> str(Reading()), str(Reading(raise_unit="scale", passes=100))
+    ('ours', 'raise-unit=scale,passes=100')
+    """
+
+    zipf_total: float = 1e6
+    raise_unit: str = "deviation"
+    passes: int = MOST_PASSES
+    ser: str = "means"
+
+    @classmethod
+    def parse(cls, texts: Iterable[str]) -> Reading:
+        """The reading that ``NAME=SETTING`` texts ask for.
+
+        >>> Reading.parse(["zipf-total=2e6"]).zipf_total
+        2000000.0
+        """
+        found: dict[str, object] = {}
+        for text in texts:
+            name, _, setting = text.partition("=")
+            if name not in SWITCHES:
+                raise ParameterError("reading", f"must set one of {', '.join(SWITCHES)}", text, "as in passes=100")
+            switch = SWITCHES[name]
+            if switch.field in found:
+                raise ParameterError("reading", f"must set {name} once", text)
+            found[switch.field] = switch.value(setting)
+        return replace(cls(), **found)  # type: ignore[arg-type]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Every switch with its setting as a text."""
+        return {switch.name: switch.text(getattr(self, switch.field)) for switch in SWITCHES.values()}
+
+    def __str__(self) -> str:
+        ours = OURS.settings
+        return ",".join(f"{name}={text}" for name, text in self.settings.items() if text != ours[name]) or "ours"
+
+    def dataset(self, given: Dataset) -> Dataset:
+        """The dataset under this reading: Zipf has another total."""
+        return zipf(self.zipf_total) if given.kind == "exact" and self.zipf_total != OURS.zipf_total else given
+
+    def method(self, given: AnyMethod) -> AnyMethod:
+        """The method under this reading: of one that goes through the items again, the passes and the raise.
+
+        A standard deviation of Laplace noise is sqrt(2) scales.
+        """
+        if not isinstance(given, Method) or given.passes != MOST_PASSES:
+            return given
+        factor = 1 if self.raise_unit == "deviation" else math.sqrt(0.5)
+        return replace(given, passes=self.passes, raise_by=given.raise_by * factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingSwitch:
+    """One question that the paper leaves open. ``settings`` has our answer first; ``parse`` reads any other."""
+
+    name: str
+    field: str
+    question: str
+    settings: Mapping[str, object]
+    parse: Callable[[str], object] | None = None
+    rule: str = ""
+
+    def value(self, text: str) -> object:
+        """What a setting stands for."""
+        if text in self.settings:
+            return self.settings[text]
+        rule = f"must be one of {', '.join(self.settings)}{self.rule}"
+        try:
+            if self.parse is not None:
+                return self.parse(text)
+        except ValueError:
+            pass
+        raise ParameterError(f"reading {self.name}", rule, text)
+
+    def text(self, value: object) -> str:
+        """The setting of a value, as it is asked for."""
+        for text, known in self.settings.items():
+            if known == value:
+                return text
+        return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _total(text: str) -> float:
+    value = float(text)
+    if not 1 <= value <= MOST_TOTAL:
+        raise ValueError(text)
+    return value
+
+
+def _passes(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MOST_PASSES:
+        raise ValueError(text)
+    return value
+
+
+SWITCHES: Mapping[str, ReadingSwitch] = {
+    switch.name: switch
+    for switch in (
+        ReadingSwitch(
+            name="zipf-total",
+            field="zipf_total",
+            question="What the scores of Zipf sum to. Sec. 6 has 1,000,000 records, and no number of items a record.",
+            settings={"1e6": 1e6, "2e6": 2e6},
+            parse=_total,
+            rule=" or a number from 1 to 1e12",
+        ),
+        ReadingSwitch(
+            name="raise-unit",
+            field="raise_unit",
+            question="What 1D is: the standard deviation of the query noise (Sec. 6), or its scale (Sec. 5).",
+            settings={"deviation": "deviation", "scale": "scale"},
+        ),
+        ReadingSwitch(
+            name="passes",
+            field="passes",
+            question="How often SVT-ReTr goes through the items. Until c are selected, says Sec. 5; no program can.",
+            settings={"unlimited": MOST_PASSES, "100": 100, "1": 1},
+            parse=_passes,
+            rule=f" or a whole number up to {MOST_PASSES:,}",
+        ),
+        ReadingSwitch(
+            name="ser",
+            field="ser",
+            question="Of what SER is the ratio: mean scores, as Sec. 6 writes it, or totals, which punish short answers.",
+            settings={"means": "means", "totals": "totals"},
+        ),
+    )
+}
+"""Every switch by its name."""
+
+OURS = Reading()
+"""Our own reading, which all results are of unless they say otherwise."""
+
+ALTERNATIVES = tuple(
+    replace(OURS, **{switch.field: value})  # type: ignore[arg-type]
+    for switch in SWITCHES.values()
+    for value in list(switch.settings.values())[1:]
+)
+"""Every reading that differs from ours in one switch."""
+
+assert {switch.field for switch in SWITCHES.values()} == {field.name for field in fields(Reading)}
