@@ -98,6 +98,10 @@ LAWS: Mapping[str, CountLaw] = MappingProxyType(
 )
 
 
+NAMED_KINDS = ("stand-in", "scaled", "rescaled")
+"""Kinds of datasets that are not what the paper names so: whatever is said of one says its kind."""
+
+
 @dataclass(frozen=True)
 class Published:
     """What is published of a dataset; ``url`` is where to fetch it, ``member`` its place in a zip archive there."""
@@ -112,7 +116,7 @@ class Published:
 
     def made(self, kind: str, description: str, ladder: Ladder) -> Dataset:
         """Scores for it, of a kind that its title names where they are not the published ones."""
-        title = f"{self.title} ({kind})" if kind in ("stand-in", "scaled") else self.title
+        title = f"{self.title} ({kind})" if kind in NAMED_KINDS else self.title
         return Dataset(
             name=self.name, title=title, kind=kind, records=self.records, description=description, ladder=ladder
         )
@@ -136,7 +140,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType({row.name: row for row in 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """Scores to select from. ``kind`` is "exact", "real", "scaled" or "stand-in"; ``description`` says it in words."""
+    """Scores to select from. ``kind`` is "exact", "real" or of ``NAMED_KINDS``; ``description`` says it in words."""
 
     name: str
     title: str
@@ -186,7 +190,7 @@ def load(name: str, file: str | Path | None = None, *, scale_to_records: bool = 
     """
     published = named(name)
     if file is None:
-        return _zipf(published) if name == "zipf" else _stand_in(published)
+        return zipf() if name == "zipf" else _stand_in(published)
     if name == "zipf":
         raise ParameterError("data", "must not be given for zipf, which is made", str(file), "leave it out")
     counted = read_counts(file)
@@ -214,10 +218,18 @@ def named(name: str) -> Published:
     return PUBLISHED[name]
 
 
-def _zipf(published: Published) -> Dataset:
+def zipf(total: float | None = None) -> Dataset:
+    """Scores proportional to 1/i that sum to ``total``, or to the number of records; the paper does not say to what.
+
+    >>> zipf(2e6).kind, zipf(2e6).description
+    ('rescaled', '10,000 scores proportional to 1/i that sum to 2,000,000')
+    """
+    published = PUBLISHED["zipf"]
+    wanted = published.records if total is None else total
     scores = 1 / np.arange(1.0, published.items + 1)
-    description = f"{published.items:,} scores proportional to 1/i that sum to {published.records:,}"
-    return published.made("exact", description, Ladder.of(scores * (published.records / scores.sum())))
+    description = f"{published.items:,} scores proportional to 1/i that sum to {wanted:,.15g}"
+    kind = "exact" if wanted == published.records else "rescaled"
+    return published.made(kind, description, Ladder.of(scores * (wanted / scores.sum())))
 
 
 def _stand_in(published: Published) -> Dataset:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import Dataset, zipf
@@ -18,10 +18,10 @@ MOST_TOTAL = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class PaperReading:
     """A setting for each switch, see ``SWITCHES``; without any, our own reading.
 
-    >>> str(Reading()), str(Reading(raise_unit="scale", passes=100))
+    >>> str(PaperReading()), str(PaperReading(raise_unit="scale", passes=100))
     ('ours', 'raise-unit=scale,passes=100')
     """
 
@@ -31,10 +31,10 @@ class Reading:
     ser: str = "means"
 
     @classmethod
-    def parse(cls, texts: Iterable[str]) -> Reading:
+    def parse(cls, texts: Iterable[str]) -> PaperReading:
         """The reading that ``NAME=SETTING`` texts ask for.
 
-        >>> Reading.parse(["zipf-total=2e6"]).zipf_total
+        >>> PaperReading.parse(["zipf-total=2e6"]).zipf_total
         2000000.0
         """
         found: dict[str, object] = {}
@@ -145,14 +145,14 @@ SWITCHES: Mapping[str, ReadingSwitch] = {
         ReadingSwitch(
             name="ser",
             field="ser",
-            question="Of what SER is the ratio: mean scores, as Sec. 6 writes it, or totals, which punish short answers.",
+            question="Of what SER is the ratio: mean scores, as Sec. 6 has it, or totals, which punish short answers.",
             settings={"means": "means", "totals": "totals"},
         ),
     )
 }
 """Every switch by its name."""
 
-OURS = Reading()
+OURS = PaperReading()
 """Our own reading, which all results are of unless they say otherwise."""
 
 ALTERNATIVES = tuple(
@@ -161,5 +161,3 @@ ALTERNATIVES = tuple(
     for value in list(switch.settings.values())[1:]
 )
 """Every reading that differs from ours in one switch."""
-
-assert {switch.field for switch in SWITCHES.values()} == {field.name for field in fields(Reading)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from sparsegate.evaluation.data.datasets import NAMED_KINDS
 from sparsegate.evaluation.experiment.experiments import FURTHER
 from sparsegate.evaluation.experiment.results import read, written
 from sparsegate.evaluation.statements.judgements import CellKey
@@ -117,7 +118,7 @@ def place(dataset: str, kind: str) -> str:
     >>> place("kosarak", "stand-in"), place("zipf", "exact")
     ('kosarak (stand-in)', 'zipf')
     """
-    return f"{dataset} ({kind})" if kind in ("stand-in", "scaled") else dataset
+    return f"{dataset} ({kind})" if kind in NAMED_KINDS else dataset
 
 
 def load_findings(out: str | Path) -> Findings:

@@ -20,7 +20,12 @@ CHECK = "independent per-item simulation, 30 runs"
 THEIR_ERRORS = 4.0
 """A published mean may be this many of its own standard errors off."""
 
-_NAMES = {"stand-in": "a stand-in", "scaled": "a part of the data, scaled", "real": "the whole data"}
+_NAMES = {
+    "stand-in": "a stand-in",
+    "scaled": "a part of the data, scaled",
+    "real": "the whole data",
+    "rescaled": "another total",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
