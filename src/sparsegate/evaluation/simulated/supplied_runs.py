@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from itertools import islice
 from pathlib import Path
@@ -65,18 +65,23 @@ def _called(chosen: SuppliedMethod, given: dict[str, Any], where: str) -> NDArra
     try:
         with redirect_stdout(sys.stderr):
             found = chosen.call(*places, **names)
-            return found if isinstance(found, np.ndarray) else np.asarray(list(islice(found, given["count"] + 1)))
+            if isinstance(found, Iterable) and not isinstance(found, np.ndarray):
+                found = list(islice(found, given["count"] + 1))
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        text = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN]
+        text = " ".join("".join(traceback.format_exception_only(error)).split())[:_SHOWN]
         rule = f"must not raise {text} ({Path(last.filename).name}, line {last.lineno})"
         raise ParameterError(f"method {chosen.key}", rule, next_step=where) from error
+    try:
+        return np.asarray(found.tolist() if isinstance(found, np.ndarray) and found.dtype.kind == "O" else found)
+    except ValueError:  # lists of several lengths in a list
+        return np.array(None)
 
 
 def _faults(found: NDArray[Any], room: Integers, count: int) -> Iterator[tuple[str, object]]:
     """What is wrong with a selection, the worst first; ``room`` is how often each index may be there."""
     if found.ndim != 1:
-        yield "must return a flat list of indices", f"an array of shape {found.shape}"
+        yield "must return a flat list of indices", f"an array of shape {found.shape}" if found.ndim else found.item()
     if found.size and found.dtype.kind not in "iu":
         hint = ": a mask becomes indices by numpy's flatnonzero" if found.dtype.kind == "b" else ""
         yield f"must return whole numbers{hint}", found.ravel()[:5].tolist()
