@@ -76,7 +76,7 @@ def reproduce(
                 pool.plan.expect("report", [REPORT_WORK])
             found = run(**options, pool=pool)
             with pool.plan.stage("report"):
-                page = importlib.import_module(REPORT).write(out) if reported else None
+                page = importlib.import_module(REPORT).write_report(out) if reported else None
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
     typer.echo(f"{len(found)} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")

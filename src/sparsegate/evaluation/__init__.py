@@ -9,6 +9,7 @@ from sparsegate.evaluation.experiment.experiments import run
 from sparsegate.evaluation.experiment.progress import Progress
 from sparsegate.evaluation.experiment.results import read
 from sparsegate.evaluation.methods import DEFAULT_METHODS, METHODS, Method
+from sparsegate.evaluation.reporting.report import write_report
 from sparsegate.evaluation.simulated.ranked import Errors, Ladder, measure
 from sparsegate.evaluation.simulated.simulation import simulate
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
@@ -29,4 +30,5 @@ __all__ = [
     "read",
     "run",
     "simulate",
+    "write_report",
 ]

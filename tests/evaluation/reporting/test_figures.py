@@ -47,7 +47,7 @@ def test_every_figure_is_written_as_svg_and_png_without_touching_the_style(found
     before = dict(matplotlib.rcParams)
     paths = draw_all(found, tmp_path)
     assert dict(matplotlib.rcParams) == before
-    assert set(paths) == {"scores", "interactive", "non-interactive", "epsilon", "ablation"}
+    assert set(paths) == {"scores", *(one.name for one in COMPARISONS)}
     for path in paths.values():
         assert path.read_text(encoding="utf-8").startswith("<?xml")
         assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")

@@ -106,7 +106,8 @@ class BarChart:
             return ""
         start = 10 + LETTER * max(len(bar.label) for bar in self.bars)
         end = WIDTH - 8 - LETTER * max(len(bar.text) for bar in self.bars)
-        reach = [0.0, *(bar.value for bar in self.bars), *([] if self.high is None else [self.high])]
+        ends = (bar.value + sign * BAR_ERRORS * bar.error for bar in self.bars for sign in (-1, 1))
+        reach = [0.0, *ends, *([] if self.high is None else [self.high])]
         x = Axis.of(reach, start=start, end=end)
         height = 24.0 * len(self.bars) + 6
         parts = [f'<path class="base" d="M{x.at(0):.1f},2V{height - 4:.1f}"/>']
@@ -214,10 +215,9 @@ def _readout(chart: LineChart, lines: Sequence[ChartLine], at: float, x: Axis, y
     middle, (first, last) = x.at(at), x.strip(at)
     left = middle + 8 if middle + 8 + wide < WIDTH else max(middle - 8 - wide, 0)
     rows = "".join(
-        f'<g class="line" style="{_colours(line.style)}">'
-        f'<path d="M{left + 6:.1f},{TOP + ROW * row + 12:.1f}h8" stroke-width="3"/>'
-        f'<text x="{left + 18:.1f}" y="{TOP + ROW * row + 15.5:.1f}">{escape(line.label)}</text>'
-        f'<text x="{left + wide - 6:.1f}" y="{TOP + ROW * row + 15.5:.1f}" text-anchor="end">{text}</text></g>'
+        f'<path class="swatch" style="{_colours(line.style)}" d="M{left + 6:.0f},{TOP + ROW * row + 12:.1f}h8"/>'
+        f'<text y="{TOP + ROW * row + 15.5:.1f}"><tspan x="{left + 18:.0f}">{escape(line.label)}</tspan>'
+        f'<tspan x="{left + wide - 6:.0f}" text-anchor="end">{text}</tspan></text>'
         for row, ((_, line), text) in enumerate(zip(here, texts, strict=True), start=1)
     )
     return (

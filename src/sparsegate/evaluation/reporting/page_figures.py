@@ -11,10 +11,14 @@ from sparsegate.evaluation.reporting.charts import BarChart, LineChart
 
 @dataclass(frozen=True, kw_only=True)
 class FigurePanel:
-    """One chart for each view, below a title; ``identity`` is the name a link leads to, ``note`` is HTML below it."""
+    """One chart for each view, below a title; ``identity`` is the name a link leads to, ``note`` is HTML below it.
+
+    ``dataset`` says what it is about, where that is a dataset.
+    """
 
     title: str
     charts: Mapping[str, LineChart | BarChart]
+    dataset: str = ""
     identity: str = ""
     note: str = ""
 

@@ -14,6 +14,8 @@ SHORT, LONG = 42, 120
 class TableCell:
     """A cell of a table: text, or a number that is sorted by its value; ``markup`` stands where the text is HTML.
 
+    A number is sorted as it is shown; one with commas has its value beside it.
+
     ``kind`` is a class of the page's style, ``identity`` a name that a link can lead to.
     """
 
@@ -37,7 +39,7 @@ class TableCell:
             for name, text in (
                 ("id", self.identity),
                 ("class", kinds),
-                ("data-value", "" if self.value is None else repr(self.value)),
+                ("data-value", repr(self.value) if self.value is not None and "," in self.text else ""),
                 ("data-label", label),
             )
             if text

@@ -1,182 +1,185 @@
-"""report.html: what was run, the statements with their verdicts, figures, tables and numbers, in one file.
+"""report.html: what held and what did not, the ablation, figures, tables and numbers, in one file.
 
-The file needs nothing beside it: figures are embedded, and there is no script or style from elsewhere.
+The file needs nothing beside it: there is no script, style or picture from elsewhere. Links to CSV, Parquet, SVG and
+PNG lead to the files in the folder around it.
 """
 
 from __future__ import annotations
 
-import base64
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 
-from sparsegate.evaluation.experiment.results import replace_text
-from sparsegate.evaluation.methods import METHODS
-from sparsegate.evaluation.reporting.error_figures import COMPARISONS, ORACLE
+from sparsegate.evaluation.experiment.results import COLUMNS, ResultFolder, replace_text, table
+from sparsegate.evaluation.reporting import report_tables
+from sparsegate.evaluation.reporting.ablation_shares import VIEW, ablation_sentence, removed_shares, share_chart
+from sparsegate.evaluation.reporting.claim_grid import ClaimGrid
+from sparsegate.evaluation.reporting.error_figures import COMPARISONS
 from sparsegate.evaluation.reporting.figures import draw_all
-from sparsegate.evaluation.reporting.page_tables import TableCell, number, table
+from sparsegate.evaluation.reporting.page_figures import PageFigure
+from sparsegate.evaluation.reporting.report_figures import error_figures, score_figure
+from sparsegate.evaluation.reporting.report_page import PageSection, render_page
+from sparsegate.evaluation.statements.decisions import FALSE_VERDICT
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
-from sparsegate.evaluation.statements.judgements import Checked, Support, tally
+from sparsegate.evaluation.statements.judgements import Checked, tally
 from sparsegate.evaluation.statements.paper_statements import check_all
-from sparsegate.evaluation.statements.reference_values import VALUES
+
+TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
 
 
-def write(out: str | Path) -> Path:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reproduction:
+    """What every section of the report is made from."""
+
+    folder: Path
+    findings: Findings
+    checked: tuple[Checked, ...]
+    grid: ClaimGrid
+    figures: dict[str, PageFigure]
+
+    @classmethod
+    def of(cls, folder: Path, findings: Findings) -> Reproduction:
+        """Check every statement and draw every figure."""
+        checked = tuple(check_all(findings))
+        grid = ClaimGrid.of(findings, checked)
+        return cls(
+            folder=folder,
+            findings=findings,
+            checked=checked,
+            grid=grid,
+            figures=error_figures(findings, grid.note),
+        )
+
+
+def write_report(out: str | Path) -> Path:
     """Write ``report.html``, and the figures in ``figures``, into the folder of an experiment; return its path."""
     folder = Path(out)
     findings = load_findings(folder)
-    figures = draw_all(findings, folder / "figures")
-    page = render(findings, figures)
+    draw_all(findings, folder / "figures")
+    _write_rows(findings, folder)
     path = folder / "report.html"
-    replace_text(path, page)
+    replace_text(path, render_report(findings, folder))
     return path
 
 
-def render(findings: Findings, figures: dict[str, Path]) -> str:
-    """The report as HTML."""
-    checked = check_all(findings)
-    values = [one for one in checked if one.statement.key.startswith("value-")]
-    template = files("sparsegate.evaluation.reporting").joinpath("report.html").read_text(encoding="utf-8")
-    return Template(template).substitute(
-        tally=_tally(checked),
-        warning=_warning(findings),
-        statements="\n".join(_statement(one) for one in checked if one not in values),
-        values=_values(values),
-        figures="\n".join(_figure(name, path) for name, path in figures.items()),
-        datasets=_datasets(findings),
-        methods=_methods(findings),
-        numbers=_numbers(sorted(findings.rows.values(), key=lambda row: row.epsilon != findings.epsilon)),
-        run=_run(findings),
+def render_report(findings: Findings, folder: Path) -> str:
+    """The report as HTML; sections that have nothing to show are left out."""
+    made = Reproduction.of(folder, findings)
+    sections = [section for make in SECTIONS if (section := make(made)) is not None]
+    return render_page(title=TITLE, lead=_lead(made), sections=sections)
+
+
+def _write_rows(findings: Findings, folder: Path) -> None:
+    """The rows of each figure as CSV and Parquet, beside its picture."""
+    names = {field.name for field in fields(Row)}
+    columns = {name: kind for name, kind in COLUMNS.items() if name in names}
+    for figure in COMPARISONS:
+        rows = [row for lines in figure.lines(findings).values() for line in lines.values() for row in line]
+        if rows:
+            ResultFolder(path=folder).write(f"figures/{figure.name}", table([asdict(row) for row in rows], columns))
+
+
+def _lead(made: Reproduction) -> str:
+    """One sentence, what it is about, and what must be known of the data."""
+    names = [str(entry["title"]).split(" (")[0] for entry in made.findings.datasets.values() if entry["stand_in"]]
+    stand_ins = (
+        f" <strong>Stand-ins:</strong> for {escape(', '.join(names))} a law of a few numbers takes the place of the "
+        "data; <code>--data kosarak=FILE</code> uses the real data."
+        if names
+        else ""
     )
-
-
-def _badge(support: Support, text: str = "") -> str:
-    return f'<span class="verdict {support.value.replace(" ", "-")}">{text}{support.value}</span>'
-
-
-def _tally(checked: Sequence[Checked]) -> str:
-    found = Counter(one.judgement.support for one in checked)
-    badges = "".join(f"<li>{_badge(support, f'{found[support]} ')}</li>" for support in Support if found[support])
-    return f"<li>{escape(str(tally(checked)))}.</li>{badges}"
-
-
-def _warning(findings: Findings) -> str:
-    names = [str(entry["title"]) for entry in findings.datasets.values() if entry["stand_in"]]
-    if not names:
-        return ""
     return (
-        f'<p class="note"><strong>Stand-ins.</strong> {escape(", ".join(names))}: a law of a few numbers '
-        "takes the place of the data. It shows how methods compare on such data, and is not comparable with published "
-        "values. <code>--data kosarak=FILE</code> uses the real data.</p>"
+        f'<h1>{escape(TITLE)}</h1>\n<p class="lead"><strong>{escape(str(tally(made.checked)))}.</strong></p>\n'
+        '<p class="soft">Section 6 of Lyu, Su and Li, <cite>Understanding the Sparse Vector Technique for Differential '
+        "Privacy</cite> (PVLDB 10(6), 2017): how well do its variants, and the exponential mechanism (EM), find the c "
+        f"items with the highest scores?{stand_ins} <strong>Not private:</strong> as in the paper, every threshold is "
+        "an oracle.</p>"
     )
 
 
-def _statement(one: Checked) -> str:
-    return (
-        f'<div class="statement" id="{escape(one.statement.key)}">'
-        f'<p><span class="claim">{escape(one.statement.claim)}</span> {_badge(one.judgement.support)}</p>'
-        f'<p>{escape(one.judgement.numbers)}</p><p class="soft">Rule: {escape(one.statement.rule)}.</p></div>'
+def _claims(made: Reproduction) -> PageSection | None:
+    """What held and what did not, dataset by dataset."""
+    about = (
+        '<p class="soft">✗ not supported, ? undecided, ✓ supported. A claim opens to its rule and all numbers; a mark '
+        'leads to its figure, "rows" to its numbers. A verdict is one only where a whole interval is on one side of '
+        "the margin in its rule, the rest is undecided; the chance that any verdict here is wrong by chance is at most "
+        f"{FALSE_VERDICT:g}. SER is the score error rate, FNR the false negative rate.</p>"
+    )
+    return PageSection(
+        key="claims",
+        title="What the paper says, and what the results say",
+        link="Claims",
+        body=f"{made.grid.html()}\n{about}",
     )
 
 
-def _values(values: Sequence[Checked]) -> str:
-    rows = [
-        [
-            value.dataset,
-            number(value.count, ""),
-            value.method,
-            str(value),
-            value.source,
-            one.judgement.numbers,
-            TableCell(text=_badge(one.judgement.support), markup=True),
-        ]
-        for value, one in zip(VALUES, values, strict=True)
-    ]
-    return table(["Dataset", "#c", "Method", "SER", "Where from", "Here", "Verdict"], rows)
-
-
-def _figure(name: str, path: Path) -> str:
-    captions = {
-        one.name: f"{one.title}. {one.caption} Means with ± one standard deviation; {ORACLE}." for one in COMPARISONS
-    }
-    caption = escape(captions.get(name, "The highest scores of each dataset, on a logarithmic scale."))
-    picture = base64.b64encode(path.read_bytes()).decode("ascii")
-    return (
-        f'<figure id="figure-{name}"><div><img alt="{caption}" src="data:image/svg+xml;base64,{picture}"></div>'
-        f"<figcaption>{caption}</figcaption></figure>"
+def _ablation(made: Reproduction) -> PageSection | None:
+    """Why SVT-DPBook loses: one part of it changed at a time."""
+    figure, shares = made.figures.get("ablation"), removed_shares(made.findings)
+    if figure is None:
+        return None
+    first = {dataset: share_chart(shares, dataset, made.findings.title(dataset)) for dataset in made.findings.datasets}
+    panels = tuple(
+        replace(panel, charts={VIEW: chart, **panel.charts} if chart else panel.charts)
+        for panel, chart in ((panel, first.get(panel.dataset)) for panel in figure.panels)
     )
+    body = f'<p class="lead">{escape(ablation_sentence(shares))}</p>\n{replace(figure, panels=panels).html()}'
+    return PageSection(key="ablation", title="Why SVT-DPBook loses", link="Ablation", body=body)
 
 
-def _datasets(findings: Findings) -> str:
-    numbers = ("records", "items", "distinct_scores")
-    rows = [
-        [
-            findings.title(name),
-            *(number(entry[key], ",") for key in numbers),
-            str(entry["kind"]),
-            str(entry["description"]),
-        ]
-        for name, entry in findings.datasets.items()
-    ]
-    return table(["Dataset", "#Records", "#Items", "#Distinct scores", "Kind", "What it is"], rows)
+def _figures(made: Reproduction) -> PageSection | None:
+    """The other figures."""
+    shown = [figure for name, figure in made.figures.items() if name != "ablation"]
+    body = "\n".join(figure.html() for figure in (*shown, score_figure(made.findings)))
+    return PageSection(key="figures", title="Figures", body=body)
 
 
-def _methods(findings: Findings) -> str:
-    rows = []
-    for key, entry in findings.methods.items():
-        row, is_em = METHODS[key].row if key in METHODS else None, entry["row"] is None
-        way = entry.get("selection", "exponential")
-        scored = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
-        described = f"{row.algorithm}: {row.title}" if row else scored if is_em else ""
-        passes = "until c are selected" if entry["passes"] > 1 else "one"
-        rows.append(
-            [
-                "interactive" if entry["interactive"] else "non-interactive",
-                entry["title"],
-                key,
-                described,
-                entry["allocation"] or (str(row.allocation) if row else "none"),
-                f"{entry['raise_by']} D" if entry["raise_by"] else "no",
-                "" if is_em else passes,
-            ]
-        )
-    rows.sort(key=lambda cells: str(cells[0]))
-    return table(["Setting", "Method", "Key", "Description", "Split of ε", "Threshold raised by", "Passes"], rows)
+def _values(made: Reproduction) -> PageSection | None:
+    about = (
+        '<p>SER at ε = 0.1. A value of the real data says nothing about a stand-in: the verdict is then "not '
+        'comparable", or "circular" where the stand-in was fitted to that value. The simulated values of Kosarak are '
+        "of its first 100,000 records, scaled (<code>--scale-to-records</code>).</p>"
+    )
+    body = f"{about}\n{report_tables.value_table(made.checked)}"
+    return PageSection(key="values", title="Printed numbers and self-checks", link="Values", body=body)
 
 
-def _numbers(rows: Iterable[Row]) -> str:
-    heads = ["Dataset", "Method", "#ε", "#c", "#SER", "#±", "#FNR", "#±", "#FPR", "#Total SER", "#Selected", "#Runs"]
-    cells = [
-        [
-            row.place,
-            row.method,
-            number(row.epsilon, "g"),
-            number(row.count, ""),
-            *(number(value, ".3f") for value in (row.ser_mean, row.ser_std, row.fnr_mean, row.fnr_std)),
-            *(number(value, ".3f") for value in (row.fpr_mean, row.total_ser_mean)),
-            number(row.selected_mean, ".1f"),
-            number(row.runs, ""),
-        ]
-        for row in rows
-    ]
-    return table(heads, cells, identity="numbers-table", tall=True)
+def _datasets(made: Reproduction) -> PageSection | None:
+    return PageSection(key="datasets", title="Datasets", body=report_tables.dataset_table(made.findings))
 
 
-def _run(findings: Findings) -> str:
-    about = findings.manifest
-    seconds = sum(row.seconds for row in findings.rows.values())
-    parameters = {
-        key: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for key, v in about["parameters"].items()
-    }
-    shown = {
-        "created": str(about["created"]),
-        **{key.replace("_", " "): value for key, value in parameters.items()},
-        "cases": f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work",
-        "threshold": str(about["threshold"]),
-        "versions": ", ".join(f"{name} {number}" for name, number in about["versions"].items()),
-        "commit": str(about["commit"] or "not from a checkout"),
-    }
-    return "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in shown.items())
+def _methods(made: Reproduction) -> PageSection | None:
+    about = (
+        '<p>1 D is one standard deviation of the query noise. "optimal" splits ε as 1:c^(2/3), as queries are '
+        "monotonic.</p>"
+    )
+    return PageSection(key="methods", title="Methods", body=f"{about}\n{report_tables.method_table(made.findings)}")
+
+
+def _numbers(made: Reproduction) -> PageSection | None:
+    body = (
+        "<p>Click a heading to sort. ± error is the standard error of the mean, deviation the standard deviation of "
+        'the runs. <a href="results.csv" download>CSV</a> <a href="results.parquet" download>Parquet</a></p>\n'
+        '<input id="filter" type="search" placeholder="Filter: zipf em|svt-dpbook 100" '
+        'aria-label="Filter the numbers">\n'
+        f"{report_tables.number_table(made.findings, made.grid)}"
+    )
+    return PageSection(key="numbers", title="Numbers", body=body)
+
+
+def _run(made: Reproduction) -> PageSection | None:
+    return PageSection(key="run", title="What was run", body=report_tables.run_list(made.findings))
+
+
+SECTIONS: tuple[Callable[[Reproduction], PageSection | None], ...] = (
+    _claims,
+    _ablation,
+    _figures,
+    _values,
+    _datasets,
+    _methods,
+    _numbers,
+    _run,
+)
+"""The sections in their order; a new one is a function in this list, None where the folder has nothing for it."""

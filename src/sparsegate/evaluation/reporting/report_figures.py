@@ -19,15 +19,12 @@ Note = Callable[[str, str], str]
 
 def panel_name(figure: str, dataset: str) -> str:
     """What a link to a panel leads to."""
-    return f"panel-{figure}-{dataset}"
+    return "_".join(f"panel-{figure}-{dataset}".split())
 
 
-def files_of(name: str) -> dict[str, str]:
-    """The links beside a figure, by their text."""
-    return {kind.upper() if kind != "parquet" else "Parquet": f"figures/{name}.{kind}" for kind in FILE_KINDS}
-
-
-FILE_KINDS = ("csv", "parquet", "svg", "png")
+def files_of(pictures: str, rows: str) -> dict[str, str]:
+    """The links beside a figure, by their text: its rows and its pictures, without their suffixes."""
+    return {"CSV": f"{rows}.csv", "Parquet": f"{rows}.parquet", "SVG": f"{pictures}.svg", "PNG": f"{pictures}.png"}
 
 
 def error_figure(figure: ErrorFigure, findings: Findings, note: Note) -> PageFigure | None:
@@ -38,6 +35,7 @@ def error_figure(figure: ErrorFigure, findings: Findings, note: Note) -> PageFig
     panels = tuple(
         FigurePanel(
             title=findings.title(dataset),
+            dataset=dataset,
             identity=panel_name(figure.name, dataset),
             charts={
                 shown: _chart(figure, findings.title(dataset), rows, measure, shown)
@@ -48,7 +46,8 @@ def error_figure(figure: ErrorFigure, findings: Findings, note: Note) -> PageFig
         for dataset, rows in lines.items()
     )
     about = f"{figure.caption} {figure.fixed(findings)}; error bars are ± {BAR_ERRORS} standard errors; {ORACLE}."
-    return PageFigure(name=figure.name, title=figure.title, caption=about, panels=panels, files=files_of(figure.name))
+    path = f"figures/{figure.name}"
+    return PageFigure(name=figure.name, title=figure.title, caption=about, panels=panels, files=files_of(path, path))
 
 
 def error_figures(findings: Findings, note: Note) -> dict[str, PageFigure]:
@@ -109,5 +108,5 @@ def score_figure(findings: Findings) -> PageFigure:
         title="The highest scores",
         caption=f"Of each dataset; both scales are logarithmic.{stand_ins}",
         panels=(FigurePanel(title="", charts={"score": chart}),),
-        files=files_of("scores"),
+        files=files_of("figures/scores", "scores"),
     )

@@ -19,16 +19,16 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }
 }
 
-// "zipf em|svt-s-1:1 100": every word must be in a cell, one of those with | between; a number must be the whole cell.
+// "zipf em|svt-s-1:1 100": every word, or one of those with | between, must be a cell; a part of one will do unless the
+// word is a whole cell somewhere, or a number.
 const filter = document.getElementById("filter");
-const rows = filter ? document.getElementById("numbers-table").tBodies[0].rows : [];
+const rows = filter ? [...document.getElementById("numbers-table").tBodies[0].rows] : [];
+const texts = new Map(rows.map((row) => [row, [...row.cells].slice(0, 4).map((cell) => cell.textContent.toLowerCase())]));
+const whole = new Set([...texts.values()].flat());
+const fits = (cells, word) => cells.some((cell) => cell === word || isNaN(word) && !whole.has(word) && cell.includes(word));
 const narrow = () => {
   const wanted = words(filter.value).map((word) => word.split("|"));
-  for (const row of rows) {
-    const cells = [...row.cells].slice(0, 4).map((cell) => cell.textContent.toLowerCase());
-    const fits = (word) => cells.some((cell) => cell === word || isNaN(word) && cell.startsWith(word));
-    row.hidden = !wanted.every((choice) => choice.some(fits));
-  }
+  for (const [row, cells] of texts) row.hidden = !wanted.every((choice) => choice.some((word) => fits(cells, word)));
 };
 filter?.addEventListener("input", narrow);
 for (const link of document.querySelectorAll("a[data-rows]")) {
