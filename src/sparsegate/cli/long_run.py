@@ -40,7 +40,7 @@ class _Latest:
         """The progress, and its share; None before the first report."""
         if self._told is None:
             return None
-        since = monotonic() - self._at
+        since = monotonic() - self._at if self._told.elapsed else 0.0  # while processes start, nothing passes
         left = max(self._told.seconds_left - since, 0.0)
         now = replace(self._told, elapsed=self._told.elapsed + since, seconds_left=left)
         self._share = max(self._share, min(now.share, 0.99))

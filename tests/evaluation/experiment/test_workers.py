@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from contextlib import closing
 from pathlib import Path
 
-from sparsegate.evaluation.experiment.workers import WorkerPool
+from sparsegate.evaluation.experiment.workers import SharedValue, WorkerPool
 
 
 def touch(path: Path) -> int:
     path.touch()
     time.sleep(0.02)
     return os.getpid()
+
+
+def deaf_to_ctrl_c(_: int) -> bool:
+    time.sleep(0.02)
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def total_of(shared: SharedValue) -> int:
+    return sum(shared.get())
 
 
 def test_the_same_processes_work_off_one_list_after_the_other(tmp_path: Path) -> None:
@@ -23,10 +33,16 @@ def test_the_same_processes_work_off_one_list_after_the_other(tmp_path: Path) ->
             next(left)
         first = dict(pool.each(touch, names[:6]))
         second = dict(pool.each(touch, names[:6]))
+        deaf = dict(pool.each(deaf_to_ctrl_c, range(6)))
+        shared = pool.share("large", list(range(1000)))
+        added = [total for _, total in pool.each(total_of, [shared] * 3)]
     assert len(list(tmp_path.iterdir())) < len(names)  # what had not begun never did
     assert list(map(sorted, (first, second))) == [sorted(names[:6])] * 2
     assert set(second.values()) <= set(first.values())
     assert os.getpid() not in first.values()
+    assert added == [sum(range(1000))] * 3
+    assert not shared.path.exists()  # it goes with the pool
+    assert all(deaf.values())  # it is the parent that stops the work
 
 
 def test_with_one_job_nothing_is_started(tmp_path: Path) -> None:

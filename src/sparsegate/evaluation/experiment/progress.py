@@ -8,10 +8,10 @@ o(k) seconds, and was expected to take e(k), teaches how wrong the expectation i
 A stage whose work is shared by several processes takes its part of the time. So with L(k) for the expected seconds
 left of kind k, divided by the processes that share them, and likewise D(k) for those that were done,
 
-    left = pace * sum of rate(k) L(k),      pace = (elapsed + 1 s) / (sum of rate(k) D(k) + 1 s).
+    left = pace * sum of rate(k) L(k),      pace = (passed + 1 s) / (sum of rate(k) D(k) + 1 s),
 
-The pace is what the stages do not see: starting processes, or files that are written. The constants keep the first few
-numbers from jumping.
+where passed is the time since the first case began: processes start once. The pace is what the cases do not see, such
+as files that are written. The constants keep the first few numbers from jumping.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _PACE_PRIOR = 1.0
 class Progress:
     """How far a run is: the stage it is in, the cases of that stage, and the expected seconds left of the whole run.
 
-    ``done`` of ``total`` cases are finished, of which ``resumed`` were there already.
+    ``done`` of ``total`` cases are finished, of which ``resumed`` were there already. ``elapsed`` are the seconds since
+    the first case began, 0 before.
     """
 
     what: str
@@ -73,6 +74,7 @@ class WorkPlan:
         self, report: Callable[[Progress], object] | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._report, self._clock, self._start = report, clock, clock()
+        self._begun: float | None = None
         self._planned: dict[str, dict[str, float]] = {}  # expected seconds left, by stage and kind
         self._sharing: dict[str, int] = {}
         self._seen: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])  # observed and expected, by kind
@@ -111,8 +113,12 @@ class WorkPlan:
     def seconds_left(self) -> float:
         """The expected seconds left, see above."""
         passed = sum(self._rate(kind) * seconds for kind, seconds in self._passed.items())
-        pace = (self._clock() - self._start + _PACE_PRIOR) / (passed + _PACE_PRIOR)
+        pace = (self._elapsed + _PACE_PRIOR) / (passed + _PACE_PRIOR)
         return pace * sum(self._seconds(left) / self._sharing[stage] for stage, left in self._planned.items())
+
+    @property
+    def _elapsed(self) -> float:
+        return 0.0 if self._begun is None else self._clock() - self._begun
 
     def _seconds(self, left: Mapping[str, float]) -> float:
         return sum(self._rate(kind) * seconds for kind, seconds in left.items())
@@ -122,6 +128,8 @@ class WorkPlan:
         return (observed + self._machine * _KIND_PRIOR) / (expected + _KIND_PRIOR)
 
     def _learn(self, stage: str, work: Expected, took: float) -> None:
+        if self._begun is None:
+            self._begun = max(self._start, self._clock() - took)
         self._seen[work.kind][0] += took
         self._seen[work.kind][1] += work.seconds
         self._machine = median_low(observed / expected for observed, expected in self._seen.values() if expected)
@@ -138,7 +146,7 @@ class WorkPlan:
                     done=self._done,
                     total=self._total,
                     resumed=self._resumed,
-                    elapsed=self._clock() - self._start,
+                    elapsed=self._elapsed,
                     seconds_left=self.seconds_left,
                 )
             )

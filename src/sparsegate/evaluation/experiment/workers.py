@@ -7,6 +7,7 @@ neither on the other cases nor on how many processes share the work.
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import signal
 import threading
 import time
@@ -15,8 +16,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -81,6 +85,23 @@ class ExperimentCase:
         return errors.summary() | {"seconds": time.perf_counter() - start}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedValue:
+    """A value, or the file that has it."""
+
+    value: Any = None
+    path: Path | None = None
+
+    def get(self) -> Any:
+        """The value; a process reads the file once."""
+        return self.value if self.path is None else _unpickled(self.path)
+
+
+@lru_cache(maxsize=16)
+def _unpickled(path: Path) -> Any:
+    return pickle.loads(path.read_bytes())  # noqa: S301 -- of the pool's own folder
+
+
 class WorkerPool:
     """Processes that are started once for everything a run does, and ``plan``, which is told what they have done.
 
@@ -90,6 +111,7 @@ class WorkerPool:
     def __init__(self, jobs: int = 1, plan: WorkPlan | None = None) -> None:
         self.jobs, self.plan = exact_count(jobs, "jobs"), plan or WorkPlan()
         self._processes: ProcessPoolExecutor | None = None
+        self._folder: TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -97,6 +119,22 @@ class WorkerPool:
     def __exit__(self, *_: object) -> None:
         if self._processes is not None:
             self._processes.shutdown(cancel_futures=True)  # after Ctrl-C or an error: what has not begun never will
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def share(self, key: str, value: object) -> SharedValue:
+        """Let the processes have a large value, once for all the work that needs it.
+
+        It goes through a file: where a process dies while much is written to the pipe of another, Python waits forever.
+        """
+        if self.jobs == 1:
+            return SharedValue(value=value)
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="sparsegate-")
+        path = Path(self._folder.name) / key
+        if not path.exists():
+            path.write_bytes(pickle.dumps(value))
+        return SharedValue(path=path)
 
     def each(
         self, work: Callable[[_Given], _Found], given: Sequence[_Given]
@@ -106,10 +144,11 @@ class WorkerPool:
             for one in given:
                 yield one, work(one)
             return
+        if self._processes is None:
+            # Spawned, not forked: PyArrow has threads, and a fork copies only one of them. And before Ctrl-C is made to
+            # wait: Python's tracker of resources starts with it, and lets signals through again.
+            self._processes = ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("spawn"))
         with _uninterrupted():
-            if self._processes is None:
-                # Spawned, not forked: PyArrow has threads, and a fork copies only one of them.
-                self._processes = ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("spawn"))
             futures = {self._processes.submit(work, one): one for one in given}
         try:
             for future in as_completed(list(futures)):
@@ -137,7 +176,8 @@ def compute_all(
     for case, key in keys.items():
         if folder is not None and case.method.kept and (record := folder.load(key)) is not None:
             records[case] = record
-    missing = [(case, datasets[case.dataset].ladder) for case in keys if case not in records]
+    ladders = {name: pool.share(fingerprints[name], data.ladder) for name, data in datasets.items()}
+    missing = [(case, ladders[case.dataset]) for case in keys if case not in records]
     pool.plan.expect(what, [case.expected for case, _ in missing], jobs=pool.jobs)
     with (
         pool.plan.stage(what, total=len(keys), resumed=len(records)),
@@ -151,9 +191,9 @@ def compute_all(
     return records
 
 
-def _compute(given: tuple[ExperimentCase, Ladder]) -> Record:
+def _compute(given: tuple[ExperimentCase, SharedValue]) -> Record:
     case, ladder = given
-    return case.compute(ladder)
+    return case.compute(ladder.get())
 
 
 @contextmanager
