@@ -82,6 +82,7 @@ def test_results_as_the_paper_tells_them_support_each_of_its_statements(found: F
         ("epsilon-over-c", lambda row: row.epsilon == 0.2, {"ser_mean": 0.9}),
         ("dpbook-threshold-noise", lambda row: row.method == "svt-alg1", {"ser_mean": 0.65}),
         ("pronounced-over-1:1", lambda row: row.method == "svt-s-1:c" and row.dataset == "aol", {"ser_mean": 0.9}),
+        ("pronounced-over-dpbook", lambda row: row.method == "svt-dpbook" and row.dataset == "aol", {"ser_mean": 0.1}),
         ("raise-improves", lambda row: row.method in RAISES and row.dataset == "aol", {"ser_mean": 0.9}),
         ("5d", lambda row: row.method == "svt-retr-5d" and row.count == 100, {"fnr_mean": 0.5}),
         ("5d", lambda row: row.method == "svt-retr-5d" and row.count < 100, {"fnr_mean": 0.06}),
