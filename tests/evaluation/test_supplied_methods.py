@@ -99,6 +99,10 @@ def test_a_signature_that_takes_something_else_is_refused(given: Given) -> None:
         run(**GRID, methods=[given])
 
 
+def test_a_function_that_hides_its_parameters_gets_them_by_place() -> None:
+    assert SuppliedMethod.of(max).caller()(count=2, scores=7, epsilon=1, rng=0) == 7
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

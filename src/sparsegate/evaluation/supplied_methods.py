@@ -26,6 +26,7 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from sparsegate.budget import Number
@@ -58,7 +59,7 @@ class SuppliedMethod:
         if not isinstance(self.key, str) or not _KEY.fullmatch(self.key):
             rule = "must have a key of letters, digits and any of _ . : + -"
             raise ParameterError("method", rule, self.key, 'give it a key: SuppliedMethod.of(f, key="mine")')
-        self.arguments(dict.fromkeys(GROUPED if self.grouped else PER_ITEM), self.delta)
+        self.caller()
 
     @classmethod
     def of(cls, source: object, **given: Any) -> SuppliedMethod:
@@ -111,22 +112,24 @@ class SuppliedMethod:
         except Exception:  # whatever the object raises
             return self
 
-    def arguments(self, named: dict[str, Any], delta: Number) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """How to pass these: by name, or by place where it has other names for them."""
-        more = {"delta": float(delta)} if self.takes_delta else {}
-        if delta and not more:
-            raise ParameterError(f"method {self.key}", "must have a parameter delta for a delta above 0", delta)
+    def caller(self) -> Callable[..., Any]:
+        """What is called by the names of its arguments; it gets them by place where it has other names for them."""
+        named = GROUPED if self.grouped else PER_ITEM
+        call, more = self.call, {"delta": float(self.delta)} if self.takes_delta else {}
+        if self.delta and not more:
+            raise ParameterError(f"method {self.key}", "must have a parameter delta for a delta above 0", self.delta)
+
+        def by_place(**given: Any) -> Any:
+            return call(*(given[name] for name in named), **more)
+
         if (signature := self._signature()) is None:
-            return tuple(named.values()), {}
+            return by_place
+        if _binds(signature, (), {**dict.fromkeys(named), **more}):
+            return partial(call, **more)
         names = list(signature.parameters)
         in_place = all(name not in names or names.index(name) == place for place, name in enumerate(named))
-        for values, by_name in ((), named | more), (tuple(named.values()), more):
-            try:
-                signature.bind(*values, **by_name)
-            except TypeError:
-                continue
-            if in_place or not values:
-                return values, by_name
+        if in_place and _binds(signature, named, more):
+            return by_place
         raise ParameterError(f"method {self.key}", f"must take ({', '.join(named)})", names)
 
     def _signature(self) -> inspect.Signature | None:
@@ -170,3 +173,11 @@ class SuppliedMethod:
         if jobs > 1 and self.pickled is None:
             rule = f"must be 1 for the method {self.key}, which another process cannot import"
             raise ParameterError("jobs", rule, jobs, "define it at the top of a module, or pass jobs=1")
+
+
+def _binds(signature: inspect.Signature, places: tuple[object, ...], names: dict[str, Any]) -> bool:
+    try:
+        signature.bind(*places, **names)
+    except TypeError:
+        return False
+    return True

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def simulate_supplied(
         raise ParameterError(f"method {chosen.key}", rule, ladder.total)
     orders, own = (np.random.default_rng(seed) for seed in rng.integers(1 << 62, size=2))
     chosen, share = chosen.fresh(), float(exact_epsilon(epsilon))
-    public = {"count": count, "epsilon": share, "rng": own}
+    call, public = chosen.caller(), {"count": count, "epsilon": share, "rng": own}
     scores = np.repeat(ladder.values, 0 if chosen.grouped else ladder.sizes)
     room = ladder.sizes if chosen.grouped else np.broadcast_to(np.int64(1), scores.shape)
     rungs = np.full((runs, count), NOBODY, dtype=np.int64)
@@ -51,7 +52,7 @@ def simulate_supplied(
         else:
             orders.shuffle(scores)
             given = {"scores": scores.copy()}
-        found = _called(chosen, given | public, where)
+        found = _called(partial(call, **given, **public), chosen.key, count, where)
         for rule, value in _faults(found, room, count):
             raise ParameterError(f"method {chosen.key}", rule, value, where)
         selected = found.astype(np.int64)
@@ -59,19 +60,18 @@ def simulate_supplied(
     return rungs
 
 
-def _called(chosen: SuppliedMethod, given: dict[str, Any], where: str) -> NDArray[Any]:
+def _called(select: Callable[[], Any], key: str, count: int, where: str) -> NDArray[Any]:
     """What the method returns, as an array of whatever it is; one more than c is enough to see that it is too much."""
-    places, names = chosen.arguments(given, chosen.delta)
     try:
         with redirect_stdout(sys.stderr):
-            found = chosen.call(*places, **names)
+            found = select()
             if isinstance(found, Iterable) and not isinstance(found, np.ndarray):
-                found = list(islice(found, given["count"] + 1))
+                found = list(islice(found, count + 1))
     except (Exception, SystemExit) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join("".join(traceback.format_exception_only(error)).split())[:_SHOWN]
         rule = f"must not raise {text} ({Path(last.filename).name}, line {last.lineno})"
-        raise ParameterError(f"method {chosen.key}", rule, next_step=where) from error
+        raise ParameterError(f"method {key}", rule, next_step=where) from error
     try:
         return np.asarray(found.tolist() if isinstance(found, np.ndarray) and found.dtype.kind == "O" else found)
     except ValueError:  # lists of several lengths in a list
