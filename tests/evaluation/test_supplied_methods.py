@@ -16,6 +16,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.evaluation import Progress, SuppliedMethod, run
 from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.methods import method, methods_of
+from sparsegate.evaluation.reporting.report_tables import method_table
 from sparsegate.evaluation.statements.findings import load_findings
 
 Given = Any
@@ -205,8 +206,9 @@ def test_a_method_without_a_version_is_computed_anew(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cases").iterdir())) == 1
 
 
-def test_the_manifest_says_whose_it_is(tmp_path: Path) -> None:
+def test_the_manifest_and_the_report_say_whose_it_is(tmp_path: Path) -> None:
     run(**GRID, methods=[Louder()], out=tmp_path)
     (found,) = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))["methods"]
     assert found["source"].endswith("test_supplied_methods:Louder")
     assert (found["key"], found["version"], found["row"]) == ("Louder", "3", None)
+    assert f"Supplied: {found['source']}, 3<" in method_table(load_findings(tmp_path))

@@ -55,6 +55,8 @@ def method_table(findings: Findings) -> str:
         row, is_em = METHODS[key].row if key in METHODS else None, entry["row"] is None
         way = entry.get("selection", "exponential")
         scored = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
+        if "source" in entry:
+            scored = f"Supplied: {entry['source']}, {entry['version'] or 'without a version'}"
         described = f"{row.algorithm}: {row.title}" if row else scored if is_em else ""
         passes = "until c are selected" if entry["passes"] > 1 else "one"
         rows.append(
