@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,12 +13,10 @@ from sparsegate.cli.long_run import shown_progress
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
-from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
+from sparsegate.evaluation.experiment.progress import WorkPlan
 from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.methods import DEFAULT_METHODS
-
-REPORT = "sparsegate.evaluation.reporting.report"
-REPORT_WORK = Expected(kind="report", seconds=5.0)
+from sparsegate.evaluation.reporting.report import plan_report, write_report
 
 _T = TypeVar("_T")
 
@@ -66,22 +62,18 @@ def reproduce(
         "out": out,
         "further": not paper_only,
     }
-    reported = importlib.util.find_spec(REPORT) is not None
     try:
         with (
             shown_progress() as show,
             WorkerPool(os.cpu_count() or 1 if jobs is None else jobs, WorkPlan(show)) as pool,
         ):
-            if reported:
-                pool.plan.expect("report", [REPORT_WORK])
+            plan_report(pool)
             found = run(**options, pool=pool)
-            with pool.plan.stage("report"):
-                page = importlib.import_module(REPORT).write_report(out) if reported else None
+            page = write_report(out, pool)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
     typer.echo(f"{len(found)} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")
-    if page:
-        typer.echo(f"report: {page}")
+    typer.echo(f"report: {page}")
 
 
 def _listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:

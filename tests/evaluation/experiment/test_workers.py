@@ -34,7 +34,7 @@ def test_the_same_processes_work_off_one_list_after_the_other(tmp_path: Path) ->
         first = dict(pool.each(touch, names[:6]))
         second = dict(pool.each(touch, names[:6]))
         deaf = dict(pool.each(deaf_to_ctrl_c, range(6)))
-        shared = pool.share("large", list(range(1000)))
+        shared = pool.share(list(range(1000)))
         added = [total for _, total in pool.each(total_of, [shared] * 3)]
     assert len(list(tmp_path.iterdir())) < len(names)  # what had not begun never did
     assert list(map(sorted, (first, second))) == [sorted(names[:6])] * 2

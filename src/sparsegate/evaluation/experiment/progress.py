@@ -73,7 +73,8 @@ class WorkPlan:
     def __init__(
         self, report: Callable[[Progress], object] | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._report, self._clock, self._start = report, clock, clock()
+        self._report, self._clock = report, clock
+        self._start = self._last = clock()
         self._begun: float | None = None
         self._planned: dict[str, dict[str, float]] = {}  # expected seconds left, by stage and kind
         self._sharing: dict[str, int] = {}
@@ -93,7 +94,7 @@ class WorkPlan:
     def stage(self, what: str, *, total: int = 0, resumed: int = 0) -> Iterator[None]:
         """Be in a stage; whatever was expected of it is over at its end."""
         self._what, self._done, self._total, self._resumed = what, resumed, total, resumed
-        began = self._clock()
+        began = self._last = self._clock()
         self._tell()
         yield
         if self._done == resumed and (left := self._planned.get(what)):  # it told of no part: it was one
@@ -103,9 +104,13 @@ class WorkPlan:
                 self._learn(what, Expected(kind=kind, seconds=seconds), took * seconds / whole if whole else 0.0)
         self._planned.pop(what, None)
 
-    def advance(self, work: Expected, *, took: float) -> None:
-        """A case of this stage is finished, and took its process so many seconds."""
+    def advance(self, work: Expected, *, took: float | None = None) -> None:
+        """A case of this stage is finished, and took its process so many seconds: unless told, since the last one."""
+        now = self._clock()
+        if took is None:
+            took = (now - self._last) * self._sharing.get(self._what, 1)
         self._done += 1
+        self._last = now
         self._learn(self._what, work, took)
         self._tell()
 

@@ -6,6 +6,7 @@ neither on the other cases nor on how many processes share the work.
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import pickle
 import signal
@@ -122,7 +123,7 @@ class WorkerPool:
         if self._folder is not None:
             self._folder.cleanup()
 
-    def share(self, key: str, value: object) -> SharedValue:
+    def share(self, value: object) -> SharedValue:
         """Let the processes have a large value, once for all the work that needs it.
 
         It goes through a file: where a process dies while much is written to the pipe of another, Python waits forever.
@@ -131,9 +132,9 @@ class WorkerPool:
             return SharedValue(value=value)
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="sparsegate-")
-        path = Path(self._folder.name) / key
-        if not path.exists():
-            path.write_bytes(pickle.dumps(value))
+        content = pickle.dumps(value)
+        path = Path(self._folder.name) / hashlib.sha256(content).hexdigest()
+        path.write_bytes(content)
         return SharedValue(path=path)
 
     def each(
@@ -176,7 +177,7 @@ def compute_all(
     for case, key in keys.items():
         if folder is not None and case.method.kept and (record := folder.load(key)) is not None:
             records[case] = record
-    ladders = {name: pool.share(fingerprints[name], data.ladder) for name, data in datasets.items()}
+    ladders = {name: pool.share(data.ladder) for name, data in datasets.items()}
     missing = [(case, ladders[case.dataset]) for case in keys if case not in records]
     pool.plan.expect(what, [case.expected for case, _ in missing], jobs=pool.jobs)
     with (

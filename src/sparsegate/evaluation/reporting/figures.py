@@ -6,11 +6,15 @@ set at import: style lives in a context.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparsegate.display.bar_chart import new_figure
 from sparsegate.errors import ParameterError, load_extra
+from sparsegate.evaluation.experiment.progress import Expected
+from sparsegate.evaluation.experiment.workers import SharedValue, WorkerPool
 from sparsegate.evaluation.reporting.charts import BAR_ERRORS
 from sparsegate.evaluation.reporting.error_figures import COMPARISONS, ORACLE, ErrorFigure
 from sparsegate.evaluation.reporting.line_styles import DATASET_STYLES, LineStyle, styles
@@ -35,19 +39,34 @@ _STYLE = {
 _MEASURES = (("ser", "score error rate (SER)"), ("fnr", "false negative rate (FNR)"))
 
 
-def draw_all(findings: Findings, folder: str | Path) -> dict[str, Path]:
-    """Draw what the results have data for; the SVG of each figure by its name, a PNG lies beside each."""
-    target = Path(folder)
+def draw_all(findings: Findings, folder: str | Path, pool: WorkerPool | None = None) -> dict[str, Path]:
+    """Draw what the results have data for; the SVG of each figure by its name, a PNG lies beside each.
+
+    The processes of the pool share the work.
+    """
+    target, workers = Path(folder), pool or WorkerPool()
     target.mkdir(parents=True, exist_ok=True)
-    matplotlib = load_extra("matplotlib", extra="plots")
     load_extra("matplotlib.figure", extra="plots")
-    drawn = {}
-    with matplotlib.rc_context(_STYLE):
-        drawn["scores"] = _save(_scores(findings), target / "scores.svg")
-        for comparison in COMPARISONS:
-            if (figure := _compare(comparison, findings)) is not None:
-                drawn[comparison.name] = _save(figure, target / f"{comparison.name}.svg")
-    return drawn
+    shared = workers.share(findings)
+    plan_figures(workers)
+    with workers.plan.stage("figures", total=len(FIGURES)):
+        drawn = {}
+        for (name, _, _), path in workers.each(_draw, [(name, shared, target) for name in FIGURES]):
+            drawn[name] = path
+            workers.plan.advance(FIGURE)
+    return {name: path for name in FIGURES if (path := drawn[name]) is not None}
+
+
+def plan_figures(workers: WorkerPool) -> None:
+    """Let the plan expect the figures."""
+    workers.plan.expect("figures", [FIGURE] * len(FIGURES), jobs=workers.jobs)
+
+
+def _draw(given: tuple[str, SharedValue, Path]) -> Path | None:
+    name, findings, target = given
+    with load_extra("matplotlib", extra="plots").rc_context(_STYLE):
+        figure = FIGURES[name](findings.get())
+        return None if figure is None else _save(figure, target / f"{name}.svg")
 
 
 def _figure(width: float, height: float) -> Any:
@@ -151,3 +170,12 @@ def _save(figure: Any, path: Path) -> Path:
     figure.savefig(path, metadata={"Date": None})
     figure.savefig(path.with_suffix(".png"), dpi=150)
     return path
+
+
+FIGURES: Mapping[str, Callable[[Findings], Any | None]] = {
+    "scores": _scores,
+    **{comparison.name: partial(_compare, comparison) for comparison in COMPARISONS},
+}
+"""What draws each figure, or gives None where the results have no data for it."""
+
+FIGURE = Expected(kind="figure", seconds=1.3)

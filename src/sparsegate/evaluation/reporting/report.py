@@ -11,12 +11,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from pathlib import Path
 
+from sparsegate.evaluation.experiment.progress import Expected
 from sparsegate.evaluation.experiment.results import COLUMNS, ResultFolder, replace_text, table
+from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.reporting import report_tables
 from sparsegate.evaluation.reporting.ablation_shares import VIEW, ablation_sentence, removed_shares, share_chart
 from sparsegate.evaluation.reporting.claim_grid import ClaimGrid
 from sparsegate.evaluation.reporting.error_figures import COMPARISONS
-from sparsegate.evaluation.reporting.figures import draw_all
+from sparsegate.evaluation.reporting.figures import draw_all, plan_figures
 from sparsegate.evaluation.reporting.page_figures import PageFigure
 from sparsegate.evaluation.reporting.report_figures import error_figures, score_figure
 from sparsegate.evaluation.reporting.report_page import PageSection, render_page
@@ -52,15 +54,26 @@ class Reproduction:
         )
 
 
-def write_report(out: str | Path) -> Path:
-    """Write ``report.html``, and the figures in ``figures``, into the folder of an experiment; return its path."""
-    folder = Path(out)
+def write_report(out: str | Path, pool: WorkerPool | None = None) -> Path:
+    """Write ``report.html``, and the figures in ``figures``, into the folder of an experiment; return its path.
+
+    The processes of the pool share the work, and its plan is told.
+    """
+    folder, workers = Path(out), pool or WorkerPool()
     findings = load_findings(folder)
-    draw_all(findings, folder / "figures")
-    _write_rows(findings, folder)
+    plan_report(workers)
+    draw_all(findings, folder / "figures", workers)
     path = folder / "report.html"
-    replace_text(path, render_report(findings, folder))
+    with workers.plan.stage("report"):
+        _write_rows(findings, folder)
+        replace_text(path, render_report(findings, folder))
     return path
+
+
+def plan_report(workers: WorkerPool) -> None:
+    """Let the plan expect the figures and the page."""
+    plan_figures(workers)
+    workers.plan.expect("report", [Expected(kind="report", seconds=2.0)])
 
 
 def render_report(findings: Findings, folder: Path) -> str:
