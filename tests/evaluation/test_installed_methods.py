@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation import read
+from sparsegate.evaluation import run
 from sparsegate.evaluation.installed_methods import GROUP, installed
 from sparsegate.evaluation.methods import method, methods_of
 
@@ -45,7 +44,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_package_of_the_page_is_installed_and_run_by_its_key(tmp_path: Path) -> None:
+def test_the_package_of_the_page_is_installed_and_run_by_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = dict(re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
     project = tomllib.loads(files.pop("pyproject.toml"))["project"]
     built = tmp_path / "built"
@@ -57,13 +58,9 @@ def test_the_package_of_the_page_is_installed_and_run_by_its_key(tmp_path: Path)
             wheel.write(file, file.relative_to(built))
     site, out = tmp_path / "site", tmp_path / "out"
     pip = "pip install --quiet --no-deps --no-index --disable-pip-version-check --target"
-    subprocess.run([sys.executable, "-m", *pip.split(), str(site), wheel.filename], check=True)  # type: ignore[list-item]
-    command = "reproduce --datasets zipf --counts 25 --methods em,gumbel-top --runs 50 --jobs 1 --paper-only --out"
-    script = "import sys; from sparsegate.cli import main; sys.argv[0] = 'sparsegate'; main()"
-    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    words = [sys.executable, "-c", script, *command.split(), str(out)]
-    subprocess.run(words, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": path})
-    ours, theirs = read(out)
+    subprocess.run([sys.executable, "-m", *pip.split(), str(site), str(wheel.filename)], check=True)
+    monkeypatch.syspath_prepend(str(site))
+    ours, theirs = run(datasets=["zipf"], counts=[25], methods=["em", "gumbel-top"], runs=50, out=out)
     assert (theirs["method"], theirs["runs"]) == ("gumbel-top", ours["runs"])
     assert theirs["fnr_mean"] == pytest.approx(ours["fnr_mean"], abs=0.05)  # both are EM: 5 standard errors or more
     entry = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["methods"][1]
