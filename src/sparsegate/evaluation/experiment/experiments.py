@@ -109,7 +109,7 @@ which has no factor c in its query noise, and is not private."""
 THRESHOLDS = FurtherExperiment(
     name="thresholds",
     methods=dict.fromkeys(("svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"), "svt-s-1:c23"),
-    near=(25, 100, 300),
+    near=(25, 50, 75, 100, 150, 200, 300),
 )
 """A threshold that is half, or twice, the oracle's."""
 

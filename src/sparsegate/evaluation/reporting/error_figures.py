@@ -97,6 +97,14 @@ COMPARISONS = (
         methods=("svt-dpbook", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic", "svt-s-1:1"),
         without=("svt-dpbook", "svt-s-1:1"),
     ),
+    ErrorFigure(
+        name="thresholds",
+        title="A threshold that is off",
+        caption="Not in the paper: SVT-S 1:c^(2/3) with half of T, and with twice T in one pass and with retraversal. "
+        "Fewer than c items, all of them high, have a negative SER; total SER and FNR count those that are missing.",
+        methods=("svt-s-1:c23", "svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"),
+        without=("svt-s-1:c23",),
+    ),
 )
 
 

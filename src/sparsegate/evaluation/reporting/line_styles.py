@@ -82,6 +82,9 @@ LINE_STYLES: Mapping[str, LineStyle] = MappingProxyType(
         "svt-dpbook-once": _style(_SKY, "P", "ρ drawn once", DOTS),
         "svt-alg1": _style(_NAVY, "^", "ρ of Alg. 1", MIXED),
         "svt-dpbook-monotonic": _style(_RED, "D", "ν halved", LONG),
+        "svt-s-half-t": _style(_GOLD, "v", "T halved", LONG),
+        "svt-s-double-t": _style(_RED, "^", "T doubled", DOTS),
+        "svt-s-double-t-retr": _style(_SKY, "D", "T doubled, ReTr", MIXED),
         "svt-retr-0d": _style(_GREY, "x", "ReTr 0D", DOTS),
         **{
             f"svt-retr-{raised}d": _style(_RAISES[raised - 1], marker, f"ReTr {raised}D", dash)
