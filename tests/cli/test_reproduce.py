@@ -62,7 +62,36 @@ def test_a_file_is_used_and_scaled(reproduce, tmp_path: Path) -> None:
         "1",
     )
     assert code == 0
-    assert manifest(tmp_path)["datasets"][0]["kind"] == "scaled"
+    assert manifest(tmp_path)["datasets"][0]["kind"] == "unverified file"
+
+
+def test_a_file_under_a_new_name_is_one_more_dataset(reproduce, tmp_path: Path) -> None:
+    transactions, counts = tmp_path / "baskets.dat", tmp_path / "counts.csv"
+    transactions.write_text("1 2 3\n1\n" * 50, encoding="utf-8")
+    counts.write_text("item,count\na,9\nb,5\nc,1\n", encoding="utf-8")
+    files = ("--data", f"baskets={transactions}", "--data", f"visits={counts}", "--records", "visits=12")
+    code, _, _ = reproduce(*SMALL[:2], *files, "--counts", "2", "--methods", "em", "--runs", "2", "--jobs", "1")
+    assert code == 0
+    assert [(data["name"], data["kind"], data["records"]) for data in manifest(tmp_path)["datasets"]] == [
+        ("zipf", "exact", 1_000_000),
+        ("baskets", "own file", 100),
+        ("visits", "own file", 12),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--data", "a=x.csv", "--data", "a=y.csv"), "--data must name a dataset once"),
+        (("--records", "12"), "--records must look like NAME=N"),
+        (("--data", "a=x.csv", "--records", "many"), "--records must look like NAME=N"),
+        (("--records", "visits=12"), "records must be for datasets that have a file"),
+    ],
+)
+def test_files_and_records_that_make_no_sense_are_refused(reproduce, arguments, message: str) -> None:
+    code, _, err = reproduce(*SMALL, *arguments)
+    assert code != 0
+    assert message in err
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import typer
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.evaluation.data.datasets import PUBLISHED, load
-from sparsegate.evaluation.data.datasets import fetch as fetch_file
+from sparsegate.evaluation.data.downloads import fetch as fetch_file
+from sparsegate.evaluation.data.downloads import how_checked
 
 LEGEND = """
 A stand-in is a law of three numbers with the published number of items; results
@@ -56,4 +57,5 @@ def fetch(
     """Download a dataset, check it, and print its path."""
     path = fetch_file(name, folder=folder)
     typer.echo(path)
+    typer.echo(how_checked(name), err=True)
     typer.echo(f"use it with: sparsegate reproduce --data {name}={path}", err=True)

@@ -29,7 +29,17 @@ def reproduce(
     datasets: Annotated[str, typer.Option(help="Datasets, by name.")] = ",".join(PUBLISHED),
     data: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", show_default=False, help="The real data for a dataset; may be repeated."),
+        typer.Option(
+            metavar="NAME=FILE",
+            show_default=False,
+            help="The real data for a dataset, or one of your own under a new name; may be repeated.",
+        ),
+    ] = None,
+    records: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]N", show_default=False, help="How many records a file of counts is of; may be repeated."
+        ),
     ] = None,
     scale_to_records: Annotated[
         bool, typer.Option("--scale-to-records", help="Accept shorter files, and scale their counts.")
@@ -50,9 +60,11 @@ def reproduce(
 
     Ctrl-C keeps what is finished; the same command goes on from there.
     """
+    files = _files(data or [])
     options: dict[str, Any] = {
         "datasets": _listed(datasets, "--datasets", str),
-        "data": _files(data or []),
+        "data": files,
+        "records": _records(records or [], files),
         "scale_to_records": scale_to_records,
         "counts": _listed(counts, "--counts", int),
         "epsilon": _listed(epsilon, "--epsilon", float),
@@ -84,10 +96,24 @@ def _listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:
 
 
 def _files(pairs: list[str]) -> dict[str, Path]:
-    files = {}
+    files: dict[str, Path] = {}
     for pair in pairs:
         name, equals, file = pair.partition("=")
         if not equals or not file:
             raise ParameterError("--data", "must look like kosarak=FILE", pair)
+        if name in files:
+            raise ParameterError("--data", "must name a dataset once", name)
         files[name] = Path(file)
     return files
+
+
+def _records(texts: list[str], files: dict[str, Path]) -> dict[str, int]:
+    """How many records there are, by name; a number alone is for the one file there is."""
+    found = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        if not number.isdecimal() or (not equals and len(files) != 1):
+            rule = "must look like NAME=N, or be a number where there is one --data"
+            raise ParameterError("--records", rule, text)
+        found[name if equals else next(iter(files))] = int(number)
+    return found

@@ -4,7 +4,9 @@ NOT PRIVATE, on purpose: thresholds are oracles, computed from the true scores, 
 selection use ``sparsegate.select_top``.
 """
 
-from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, fetch, load
+from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, load
+from sparsegate.evaluation.data.downloads import fetch
+from sparsegate.evaluation.data.readers import ItemCounts, read_counts
 from sparsegate.evaluation.experiment.experiments import run
 from sparsegate.evaluation.experiment.progress import Progress
 from sparsegate.evaluation.experiment.results import read
@@ -20,6 +22,7 @@ __all__ = [
     "PUBLISHED",
     "Dataset",
     "Errors",
+    "ItemCounts",
     "Ladder",
     "Method",
     "Progress",
@@ -28,6 +31,7 @@ __all__ = [
     "load",
     "measure",
     "read",
+    "read_counts",
     "run",
     "simulate",
     "write_report",

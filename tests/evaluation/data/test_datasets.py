@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import zipfile
 from pathlib import Path
 
 import numpy as np
-import pooch
 import pytest
 
-from sparsegate.errors import ParameterError, SparsegateError
-from sparsegate.evaluation import PUBLISHED, fetch, load
-from sparsegate.evaluation.data import datasets
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation import PUBLISHED, Dataset, Ladder, load, read_counts
+from sparsegate.evaluation.data import datasets, known_files
 from sparsegate.evaluation.data.datasets import LAWS, Published
 
 FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
@@ -27,8 +24,15 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return path
 
 
-def _publish(monkeypatch: pytest.MonkeyPatch, *, records: int, items: int) -> None:
-    row = Published(name="kosarak", title="Kosarak", records=records, items=items, source="clicks")
+@pytest.fixture
+def part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counts of the FIMI file are known to be of a part of Kosarak."""
+    fingerprint = known_files.counts_fingerprint(Ladder.of([4, 2, 1, 1]))
+    monkeypatch.setattr(known_files, "PARTS", {"kosarak": {fingerprint: "its first half"}})
+
+
+def _publish(monkeypatch: pytest.MonkeyPatch, *, records: int, items: int, occurrences: int | None = None) -> None:
+    row = Published("kosarak", "Kosarak", records, items, "clicks", occurrences=occurrences)
     monkeypatch.setattr(datasets, "PUBLISHED", {**PUBLISHED, "kosarak": row})
 
 
@@ -90,12 +94,16 @@ def test_a_file_with_other_numbers_is_refused_with_both(monkeypatch: pytest.Monk
     assert "--scale-to-records" in str(refused.value)
 
 
+@pytest.mark.usefixtures("part")
 def test_a_shorter_file_is_scaled_unrounded_and_padded(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> None:
     _publish(monkeypatch, records=5, items=7)
     data = load("kosarak", tiny, scale_to_records=True)
     assert data.ladder.highest(7).tolist() == [5, 2.5, 1.25, 1.25, 1, 1, 1]
     assert (data.kind, data.stand_in, data.title, data.records) == ("scaled", False, "Kosarak (scaled)", 5)
-    assert "SCALED from the 4 records of tiny.dat: counts times 1.25, not rounded, and 3 items" in data.description
+    assert (
+        "SCALED from the 4 records of tiny.dat (its first half): counts times 1.25, not rounded, and 3 items"
+        in data.description
+    )
 
 
 def test_a_whole_file_is_not_scaled(tiny: Path) -> None:
@@ -113,7 +121,7 @@ def test_a_table_of_counts_is_checked_by_its_items(monkeypatch: pytest.MonkeyPat
     path = tmp_path / "counts.csv"
     path.write_text("item,count\na,4\nb,2\nc,1\nd,1\n", encoding="utf-8")
     _publish(monkeypatch, records=4, items=4)
-    assert load("kosarak", path).kind == "real"
+    assert load("kosarak", path).kind == "unverified file"
     _publish(monkeypatch, records=4, items=5)
     with pytest.raises(ParameterError, match=r"4 items \(expected 5\)"):
         load("kosarak", path)
@@ -135,7 +143,9 @@ def test_zipf_takes_no_file(tiny: Path) -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_names() -> None:
-    with pytest.raises(ParameterError, match=r"^dataset must be one of bms-pos, kosarak, aol, zipf, got 'retail'"):
+    with pytest.raises(
+        ParameterError, match=r"^dataset must be one of bms-pos, kosarak, aol, zipf, or have a file, got 'retail'"
+    ):
         load("retail")
 
 
@@ -146,67 +156,70 @@ def test_a_fingerprint_tells_scores_apart(monkeypatch: pytest.MonkeyPatch, tiny:
     assert load("kosarak", tiny, scale_to_records=True).fingerprint != whole
 
 
-@pytest.fixture
-def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Publish a dataset of three records and two items at an address that pooch can reach without a network."""
-
-    def publish(url: str, member: str | None = None) -> None:
-        row = Published(name="kosarak", title="Kosarak", records=3, items=2, source="clicks", url=url, member=member)
-        monkeypatch.setattr(datasets, "PUBLISHED", {**PUBLISHED, "kosarak": row})
-
-    copied = []
-
-    def copy(url: str, output_file: object, _: object) -> None:
-        copied.append(url)
-        Path(str(output_file)).write_bytes(Path(url.removeprefix("http://here")).read_bytes())
-
-    monkeypatch.setattr(pooch.core, "choose_downloader", lambda *_, **__: copy)
-    publish.copied = copied
-    return publish
+def test_a_file_that_is_not_known_is_called_unverified(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> None:
+    _publish(monkeypatch, records=5, items=7)
+    data = load("kosarak", tiny, scale_to_records=True)
+    assert (data.kind, data.title) == ("unverified file", "Kosarak (unverified file)")
+    assert "(not known to be a part of it)" in data.description
 
 
-def test_a_file_is_fetched_once_and_checked(address, tmp_path: Path) -> None:
-    source = tmp_path / "kosarak.dat.gz"
-    source.write_bytes(gzip.compress(b"1 2\n1\n2\n"))
-    address(f"http://here{source}")
-    first, second = fetch("kosarak", folder=tmp_path / "cache"), fetch("kosarak", folder=tmp_path / "cache")
-    assert first == second
-    assert datasets.load("kosarak", first).kind == "real"
-    assert len(address.copied) == 1
+def test_occurrences_verify_a_file_and_a_wrong_sum_refuses_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("item,count\na,4\nb,2\nc,1\nd,1\n", encoding="utf-8")
+    _publish(monkeypatch, records=4, items=4, occurrences=8)
+    assert load("kosarak", path).kind == "real"
+    _publish(monkeypatch, records=4, items=4, occurrences=9)
+    with pytest.raises(ParameterError, match=r"8 occurrences \(expected 9\)"):
+        load("kosarak", path)
 
 
-def test_a_member_of_an_archive_is_unpacked(address, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "cup.zip", "w") as archive:
-        archive.writestr("assoc/data.dat", "7\t1\n7\t2\n8\t1\n9\t2\n")
-    address(f"http://here{tmp_path}/cup.zip", member="assoc/data.dat")
-    path = fetch("kosarak", folder=tmp_path / "cache")
-    assert path.name == "data.dat"
+@pytest.mark.parametrize("scaled", [False, True])
+def test_another_file_under_the_name_is_caught(monkeypatch: pytest.MonkeyPatch, tiny: Path, scaled: bool) -> None:
+    _publish(monkeypatch, records=5, items=7)
+    monkeypatch.setattr(known_files, "OTHERS", {(4, 4): "Retail"})
+    rule = r"^data must be Kosarak: 4 records .*, which are the numbers of Retail.*--data retail=FILE"
+    with pytest.raises(ParameterError, match=rule):
+        load("kosarak", tiny, scale_to_records=scaled)
 
 
-def test_a_file_with_other_numbers_is_not_kept(address, tmp_path: Path) -> None:
-    source = tmp_path / "kosarak.dat"
-    source.write_bytes(b"1 2\n1\n")
-    address(f"http://here{source}")
-    with pytest.raises(ParameterError, match=r"2 records \(expected 3\)"):
-        fetch("kosarak", folder=tmp_path / "cache")
-    assert not list((tmp_path / "cache").iterdir())
+def test_retail_is_known_by_its_numbers() -> None:
+    assert known_files.OTHERS[88_162, 16_470] == "Retail"
 
 
-def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise ConnectionError("unreachable")
-
-    monkeypatch.setattr(pooch, "retrieve", fail)
-    with pytest.raises(SparsegateError, match=r"^could not download http://fimi.*kosarak.*--data$") as refused:
-        fetch("kosarak", folder=tmp_path)
-    assert "\n" not in str(refused.value)
+@pytest.mark.parametrize("name", known_files.PARTS)
+def test_the_first_100_000_records_are_known_by_their_fingerprint(name: str) -> None:
+    path = Path(__file__).parents[4] / "shared" / "data" / f"{name}-first-100k.dat.gz"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not in ../shared/data")
+    assert known_files.part_of(name, read_counts(path)) == "its first 100,000 records"
 
 
-@pytest.mark.parametrize(("name", "reason"), [("aol", "has no public address"), ("zipf", "is made")])
-def test_what_has_no_address_is_not_fetched(name: str, reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        fetch(name)
+def test_a_file_is_a_dataset_of_its_own(tiny: Path) -> None:
+    data = Dataset.from_file(tiny, records=9)
+    assert (data.name, data.title, data.kind, data.records) == ("tiny", "tiny (own file)", "own file", 9)
+    assert data.ladder.highest(4).tolist() == [4, 2, 1, 1]
+    assert Dataset.from_file(tiny, name="mine").records == 4
+    assert Dataset.from_file(tiny, name="kosarak").kind == "real"
 
 
-def test_importing_the_evaluation_does_not_import_pooch() -> None:
-    assert "pooch" not in vars(datasets)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "a=b"}, r"^dataset must have a name of letters"),
+        ({"records": 3}, r"^records must be at least 4, which tiny.dat has, got 3"),
+        ({"name": "zipf"}, r"^data must not be given for zipf"),
+    ],
+)
+def test_a_file_of_its_own_is_refused_with_a_reason(tiny: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Dataset.from_file(tiny, **options)
+
+
+def test_counts_alone_need_the_number_of_records(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text("item,count\na,4\nb,2\n", encoding="utf-8")
+    assert Dataset.from_file(path, records=4).records == 4
+    with pytest.raises(ParameterError, match=r"^records must be given for counts.csv: .* \(--records\)"):
+        Dataset.from_file(path)
+    with pytest.raises(ParameterError, match=r"^records must be at least 4"):
+        Dataset.from_file(path, records=3)

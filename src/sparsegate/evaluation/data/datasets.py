@@ -10,101 +10,40 @@
 The score of an item is the number of records that hold it, so one record moves a score by at most 1, and all of
 them the same way.
 
-**Stand-ins** are laws of three numbers with the published number of items, no data at all. Item i of n, counted from
-the most frequent, has the count
-
-    max(1, round(C (i + q)**-s exp(-i / k))),
-
-a Zipf-Mandelbrot law with a cut-off; every stand-in uses s, C and one of shift q and cut-off k. Results on a
-stand-in show how methods compare on data of that kind. They are not comparable with published values.
+Without a file, a stand-in takes the place of the data, see ``count_laws``.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
-from sparsegate.errors import ParameterError, SparsegateError, load_extra
+from sparsegate.budget import exact_count
+from sparsegate.errors import ParameterError
+from sparsegate.evaluation.data.count_laws import LAWS
+from sparsegate.evaluation.data.known_files import counts_fingerprint, other_file, part_of
 from sparsegate.evaluation.data.readers import ItemCounts, read_counts
 from sparsegate.evaluation.simulated.ranked import Ladder
 
+UNVERIFIED, OWN = "unverified file", "own file"
 
-@dataclass(frozen=True, kw_only=True)
-class CountLaw:
-    """The numbers of the law: s, C, q, k; ``fitted_to`` says in a sentence where they come from."""
-
-    exponent: float
-    scale: float
-    shift: float = 0.0
-    cutoff: float = math.inf
-    fitted_to: str
-
-    def ladder(self, items: int) -> Ladder:
-        """The counts of ``items`` items.
-
-        >>> CountLaw(exponent=1.0, scale=6.0, fitted_to="nothing").ladder(5).highest(5).tolist()
-        [6.0, 3.0, 2.0, 2.0, 1.0]
-        """
-        rank = np.arange(1.0, items + 1)
-        counts = self.scale * (rank + self.shift) ** -self.exponent * np.exp(-rank / self.cutoff)
-        counts = np.maximum(np.rint(counts), 1)
-        starts = np.flatnonzero(np.diff(counts, prepend=np.inf))  # counts fall, so equal ones are neighbours
-        return Ladder(values=counts[starts], sizes=np.diff(starts, append=items), starts=starts)
-
-    def __str__(self) -> str:
-        shift = f"(i + {self.shift:g})" if self.shift else "i"
-        cutoff = f" exp(-i / {self.cutoff:g})" if math.isfinite(self.cutoff) else ""
-        return f"{self.scale:.10g} {shift}**-{self.exponent:g}{cutoff}"
-
-
-LAWS: Mapping[str, CountLaw] = MappingProxyType(
-    {
-        "bms-pos": CountLaw(
-            exponent=0.682,
-            cutoff=234.0,
-            scale=268210.3,
-            fitted_to=(
-                "the 1,000 most frequent items of the first 100,000 records of BMS-POS (8 % off, root mean square); "
-                "the counts sum to 3,583,028, the published number of records times the 6.949 items a record has there"
-            ),
-        ),
-        "kosarak": CountLaw(
-            exponent=0.826,
-            cutoff=17850.0,
-            scale=333313.4,
-            fitted_to=(
-                "the 1,000 most frequent items of the first 100,000 records of Kosarak (19 % off, root mean square); "
-                "the counts sum to 7,939,288, the published number of records times the 8.019 items a record has there"
-            ),
-        ),
-        "aol": CountLaw(
-            exponent=1.029,
-            shift=75.0,
-            scale=3515000.0,
-            fitted_to=(
-                "no data but three values published for c = 150, ε = 0.1 (score error rate 0.15 for EM, 0.59 for SVT-S "
-                "1:c^(2/3), 0.99 for SVT-S 1:1) and a least count of 1; the counts sum to 27,574,012, which is a "
-                "guess"
-            ),
-        ),
-    }
-)
-
-
-NAMED_KINDS = ("stand-in", "scaled", "rescaled")
+NAMED_KINDS = ("stand-in", "scaled", "rescaled", UNVERIFIED, OWN)
 """Kinds of datasets that are not what the paper names so: whatever is said of one says its kind."""
+
+_NAME = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True)
 class Published:
-    """What is published of a dataset; ``url`` is where to fetch it, ``member`` its place in a zip archive there."""
+    """What is published of a dataset; ``url`` is where to fetch it, ``member`` its place in a zip archive there.
+
+    ``occurrences`` is the sum of all counts.
+    """
 
     name: str
     title: str
@@ -113,6 +52,7 @@ class Published:
     source: str
     url: str | None = None
     member: str | None = None
+    occurrences: int | None = None
 
     def made(self, kind: str, description: str, ladder: Ladder) -> Dataset:
         """Scores for it, of a kind that its title names where they are not the published ones."""
@@ -122,14 +62,15 @@ class Published:
         )
 
 
-_FIMI, _CUP = "http://fimi.uantwerpen.be/data/kosarak.dat.gz", "http://www.kdd.org/cupfiles/KDDCup2000.zip"
+_FIMI = "https://www.cs.rpi.edu/~zaki/Workshops/FIMI/data/kosarak.dat.gz"  # a copy; the repository itself is gone
+_CUP = "https://www.kdd.org/cupfiles/KDDCup2000.zip"
 _BASKETS = "baskets of an electronics shop, KDD Cup 2000"
 _CLICKS = "clicks on a Hungarian news portal, FIMI repository"
 _WORDS = "words of search queries by user, 2006; withdrawn by its publisher"
 _MADE = "made: scores proportional to 1/i that sum to the number of records"
 _ROWS = (
     Published("bms-pos", "BMS-POS", 515_597, 1_657, _BASKETS, _CUP, "assoc/BMS-POS.dat.gz"),
-    Published("kosarak", "Kosarak", 990_002, 41_270, _CLICKS, _FIMI),
+    Published("kosarak", "Kosarak", 990_002, 41_270, _CLICKS, _FIMI, occurrences=8_019_015),
     Published("aol", "AOL", 647_377, 2_290_685, _WORDS),
     Published("zipf", "Zipf", 1_000_000, 10_000, _MADE),
 )
@@ -148,6 +89,15 @@ class Dataset:
     records: int
     description: str
     ladder: Ladder
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, name: str | None = None, records: int | None = None) -> Dataset:
+        """A file in a form of ``read_counts`` as a dataset of its own, called by its file's name unless told.
+
+        ``records`` is how many records there are; a table of counts does not tell it. Under the name of a dataset of
+        the paper the file must be that dataset, see ``load``.
+        """
+        return load(Path(path).name.partition(".")[0] if name is None else name, path, records=records)
 
     @property
     def items(self) -> int:
@@ -171,50 +121,96 @@ class Dataset:
     @property
     def fingerprint(self) -> str:
         """A hash of the scores."""
-        digest = hashlib.sha256(self.ladder.values.astype("<f8").tobytes())
-        digest.update(self.ladder.sizes.astype("<i8").tobytes())
-        return digest.hexdigest()
+        return counts_fingerprint(self.ladder)
 
 
-def load(name: str, file: str | Path | None = None, *, scale_to_records: bool = False) -> Dataset:
+def load(
+    name: str, file: str | Path | None = None, *, records: int | None = None, scale_to_records: bool = False
+) -> Dataset:
     """Load a dataset by name: from ``file`` if there is one, else exactly (zipf) or as a stand-in.
 
-    The file must have the published number of records and items. With ``scale_to_records`` it may be shorter: its
-    counts are multiplied by published / own number of records, not rounded, and items of count 1 are added up to the
-    published number of items.
+    Under the name of a dataset of the paper, the file must have the published number of records and items. With
+    ``scale_to_records`` it may be shorter: its counts are multiplied by published / own number of records, not rounded,
+    and items of count 1 are added up to the published number of items. A file that is not known to be the published
+    one, or a part of it, is of the kind "unverified file". Under any other name it is a dataset of its own.
+
+    ``records`` is how many records there are; a table of counts does not tell it.
 
     >>> load("zipf").description
     '10,000 scores proportional to 1/i that sum to 1,000,000'
     >>> load("kosarak").stand_in
     True
     """
-    published = named(name)
     if file is None:
-        return zipf() if name == "zipf" else _stand_in(published)
+        return zipf() if named(name).name == "zipf" else _stand_in(named(name))
     if name == "zipf":
         raise ParameterError("data", "must not be given for zipf, which is made", str(file), "leave it out")
-    counted = read_counts(file)
+    counted, path = read_counts(file), Path(file)
+    told = counted.records is not None
+    counted = _with_records(counted, records, path)
+    if name not in PUBLISHED:
+        return _own(name, counted, path)
+    published = named(name)
     largest = int(counted.counts.max())
-    if counted.records is None and largest > published.records:
+    if not told and largest > published.records:
         rule = f"must not have a count of {largest:,}, more than the {published.records:,} records there are"
-        raise ParameterError("data", rule, Path(file).name)
+        raise ParameterError("data", rule, path.name)
     got = _difference(published, counted)
-    if not got:
-        return published.made("real", f"{published.source}; read from {Path(file).name}", Ladder.of(counted.counts))
-    if not scale_to_records:
+    if got and (other := other_file(published.title, counted)):
+        rule = f"must be {published.title}: {got}, which are the numbers of {other}"
+        raise ParameterError("data", rule, path.name, f"give it a name of its own (--data {other.lower()}=FILE)")
+    if got and not scale_to_records:
         raise ParameterError(
             "data",
             f"must be the published {published.title}: {got}",
-            Path(file).name,
-            "pass the whole file, or scale_to_records=True (--scale-to-records) to scale a shorter one",
+            path.name,
+            "pass the whole file, or scale_to_records=True (--scale-to-records) to scale a shorter one, or give it a "
+            "name of its own",
         )
-    return _scaled(published, counted, Path(file).name)
+    if got:
+        return _scaled(published, counted, path)
+    verified = told or published.occurrences is not None
+    return published.made(
+        "real" if verified else UNVERIFIED, f"{published.source}; read from {path.name}", Ladder.of(counted.counts)
+    )
+
+
+def _with_records(counted: ItemCounts, records: int | None, path: Path) -> ItemCounts:
+    """The counts with the number of records that the file, or else the user, tells."""
+    least = int(counted.counts.max()) if counted.records is None else counted.records
+    if records is None:
+        return counted
+    if exact_count(records, "records") < least:
+        raise ParameterError("records", f"must be at least {least:,}, which {path.name} has", records)
+    return replace(counted, records=records)
+
+
+def _own(name: str, counted: ItemCounts, path: Path) -> Dataset:
+    if not _NAME.fullmatch(name):
+        raise ParameterError("dataset", "must have a name of letters, digits, dots, hyphens and underscores", name)
+    if counted.records is None:
+        raise ParameterError(
+            "records",
+            f"must be given for {path.name}: counts alone do not tell how many records there are",
+            next_step="pass records= (--records)",
+        )
+    return Dataset(
+        name=name,
+        title=f"{name} ({OWN})",
+        kind=OWN,
+        records=counted.records,
+        description=f"a file of its own; read from {path.name}",
+        ladder=Ladder.of(counted.counts),
+    )
 
 
 def named(name: str) -> Published:
     """What is published of a dataset, or an error that lists the names."""
     if name not in PUBLISHED:
-        raise ParameterError("dataset", f"must be one of {', '.join(PUBLISHED)}", name, "see `sparsegate datasets`")
+        known = ", ".join(PUBLISHED)
+        raise ParameterError(
+            "dataset", f"must be one of {known}, or have a file", name, "see `sparsegate datasets`, or pass --data"
+        )
     return PUBLISHED[name]
 
 
@@ -238,24 +234,26 @@ def _stand_in(published: Published) -> Dataset:
     return published.made("stand-in", f"{what}; fitted to {law.fitted_to}", law.ladder(published.items))
 
 
-def _scaled(published: Published, counted: ItemCounts, file: str) -> Dataset:
+def _scaled(published: Published, counted: ItemCounts, path: Path) -> Dataset:
     items, records = counted.counts.size, counted.records
     if records is None:
         raise ParameterError(
             "data",
             "must have records to be scaled to the published number; counts alone do not tell it",
-            file,
-            "pass transactions",
+            path.name,
+            "pass transactions, or records= (--records)",
         )
     if records > published.records or items > published.items:
-        raise ParameterError(
-            "data", f"must not be larger than the published {published.title}: {_difference(published, counted)}", file
-        )
+        rule = f"must not be larger than the published {published.title}: {_difference(published, counted)}"
+        raise ParameterError("data", rule, path.name)
     factor = published.records / records
     scores = np.concatenate((counted.counts * factor, np.ones(published.items - items)))
-    how = f"SCALED from the {records:,} records of {file}: counts times {factor:.6g}, not rounded"
+    part = part_of(published.name, counted)
+    known = part or "not known to be a part of it"
+    how = f"SCALED from the {records:,} records of {path.name} ({known}): counts times {factor:.6g}, not rounded"
     added = f"{published.items - items:,} items of count 1 added to make {published.items:,}"
-    return published.made("scaled", f"{published.source}; {how}, and {added}", Ladder.of(scores))
+    kind = "scaled" if part else UNVERIFIED
+    return published.made(kind, f"{published.source}; {how}, and {added}", Ladder.of(scores))
 
 
 def _difference(published: Published, counted: ItemCounts) -> str:
@@ -263,49 +261,8 @@ def _difference(published: Published, counted: ItemCounts) -> str:
     pairs = [("items", counted.counts.size, published.items)]
     if counted.records is not None:
         pairs.insert(0, ("records", counted.records, published.records))
+    if published.occurrences is not None:
+        pairs.append(("occurrences", int(counted.counts.sum()), published.occurrences))
     if all(got == expected for _, got, expected in pairs):
         return ""
     return ", ".join(f"{got:,} {what} (expected {expected:,})" for what, got, expected in pairs)
-
-
-def fetch(name: str, *, folder: str | Path | None = None) -> Path:
-    """Download a dataset unless it is there already, check its numbers of records and items, return its path.
-
-    ``folder`` replaces the user's cache. No published checksum exists, so the published numbers are the check; a file
-    that fails it is removed. Nothing uses a fetched file by itself: pass its path where you want it used.
-    """
-    published = named(name)
-    if published.url is None:
-        known = ", ".join(row.name for row in PUBLISHED.values() if row.url)
-        what = "is made and not read" if name == "zipf" else "has no public address"
-        raise ParameterError("dataset", f"must be one of {known} to be fetched; {name} {what}", name)
-    pooch = load_extra("pooch", extra="datasets")
-    target = Path(pooch.os_cache("sparsegate") if folder is None else folder)
-    path = _retrieve(pooch, published.url, published.member, target)
-    try:
-        load(name, path)
-    except ParameterError:
-        path.unlink()
-        (target / _file_name(published.url)).unlink(missing_ok=True)  # the archive it came in
-        raise
-    return path
-
-
-def _retrieve(pooch: Any, url: str, member: str | None, folder: Path) -> Path:
-    processor = pooch.Unzip(members=[member]) if member else None
-    try:
-        found = pooch.retrieve(
-            url, known_hash=None, fname=_file_name(url), path=folder, processor=processor, progressbar=False
-        )
-    except (OSError, ValueError) as error:  # requests' errors are OSErrors
-        raise SparsegateError(
-            f"could not download {url} ({type(error).__name__}); where there is a network, download it and pass the "
-            "file with --data"
-        ) from None
-    if not member:
-        return Path(found)
-    return next(Path(file) for file in found if file.endswith(Path(member).name))
-
-
-def _file_name(url: str) -> str:
-    return url.rpartition("/")[2]

@@ -39,14 +39,11 @@ class ItemCounts:
 
 
 def read_counts(path: str | Path, *, item: str = "item", user: str | None = None) -> ItemCounts:
-    """Read a file in any of the forms above; what it is shows from its bytes, not its name."""
-    try:
-        data = Path(path).read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or "not a whole gzip file"
-        raise ParameterError("data", "must name a file that can be read", str(path), reason) from None
+    """Read a file in any of the forms above; what it is shows from its bytes, not its name.
+
+    ``item`` and ``user`` are the names of the columns of a table, if they are not those above.
+    """
+    data = unpacked(path)
     if not data.strip():
         raise ParameterError("data", "must name a file that is not empty", str(path))
     if data[:4] == b"PAR1":
@@ -55,6 +52,16 @@ def read_counts(path: str | Path, *, item: str = "item", user: str | None = None
     if any(byte > 127 or chr(byte).isalpha() for byte in first_line):
         return _from_table(_parse(path, "pyarrow.csv", "read_csv", data), path, item, user)
     return _from_numbers(data, path)
+
+
+def unpacked(path: str | Path) -> bytes:
+    """The content of a file, gzipped or not."""
+    try:
+        data = Path(path).read_bytes()
+        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or "not a whole gzip file"
+        raise ParameterError("data", "must name a file that can be read", str(path), reason) from None
 
 
 def _parse(path: str | Path, module: str, function: str, data: bytes) -> Any:

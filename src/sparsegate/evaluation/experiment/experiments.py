@@ -170,6 +170,7 @@ def run(
     *,
     datasets: Sequence[str | Dataset] = tuple(PUBLISHED),
     data: Mapping[str, str | Path] | None = None,
+    records: Mapping[str, int] | None = None,
     scale_to_records: bool = False,
     counts: Iterable[int] = DEFAULT_COUNTS,
     epsilon: Number | Iterable[Number] = DEFAULT_EPSILONS,
@@ -189,14 +190,16 @@ def run(
     Parameters
     ----------
     datasets: names, or ``Dataset`` values of your own.
-    data: a file for each name that has one; without a file bms-pos, kosarak and aol are stand-ins.
+    data: a file for each name that has one; without a file bms-pos, kosarak and aol are stand-ins. A file under a name
+        that is not the paper's is one more dataset.
+    records: how many records there are in a file of counts, by name.
     scale_to_records: accept files with fewer records than published, and scale their counts.
     counts: values of c. epsilon: one or more.
     methods: keys of ``METHODS``, ``Method`` values, or your own: functions ``select(scores, count, epsilon, rng)``, or
         objects that have one, see ``supplied_methods``.
     runs: how often each case is simulated.
     seed: a whole number of at least 0; the same seed gives the same numbers, but for the column ``seconds``.
-    jobs: processes. More than one needs an importable main module, as always with Python's ``multiprocessing``.
+    jobs: processes. More than one needs an ``if __name__ == "__main__"`` only for methods of the main module itself.
     out: a folder for results, scores (the 300 highest of each dataset), manifest and cases. Cases that are there
         already are not computed again, so what was interrupted goes on.
     further: run what the paper lacks, too, in folders below ``out``.
@@ -207,7 +210,7 @@ def run(
     >>> [round(rate, 1) for rate in found["ser_mean"]]
     [0.0, 0.8]
     """
-    chosen = _datasets(datasets, data or {}, scale_to_records)
+    chosen = _datasets(datasets, data or {}, records or {}, scale_to_records)
     selectors = _distinct(methods_of(methods), "methods")
     shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
     epsilons = _distinct([exact_epsilon(share) for share in shares], "epsilon")
@@ -249,14 +252,22 @@ def _work_off(
 
 
 def _datasets(
-    given: Sequence[str | Dataset], files: Mapping[str, str | Path], scale_to_records: bool
+    given: Sequence[str | Dataset],
+    files: Mapping[str, str | Path],
+    records: Mapping[str, int],
+    scale_to_records: bool,
 ) -> dict[str, Dataset]:
-    names = _distinct([entry.name if isinstance(entry, Dataset) else entry for entry in given], "datasets")
-    if unknown := sorted(set(files) - {entry for entry in given if isinstance(entry, str)}):
-        raise ParameterError("data", f"must be for datasets that are run, here {', '.join(names)}", ", ".join(unknown))
+    named = {entry.name: entry for entry in given if isinstance(entry, Dataset)}
+    wanted = [entry.name if isinstance(entry, Dataset) else entry for entry in given]
+    names = _distinct(wanted + [name for name in files if name not in PUBLISHED], "datasets")
+    if unused := sorted(set(files) - {name for name in names if name not in named}):
+        raise ParameterError("data", f"must be for datasets that are run, here {', '.join(names)}", ", ".join(unused))
+    if unused := sorted(set(records) - set(files)):
+        raise ParameterError("records", "must be for datasets that have a file", ", ".join(unused), "pass its data")
     return {
-        name: entry if isinstance(entry, Dataset) else load(name, files.get(name), scale_to_records=scale_to_records)
-        for name, entry in zip(names, given, strict=True)
+        name: named.get(name)
+        or load(name, files.get(name), records=records.get(name), scale_to_records=scale_to_records)
+        for name in names
     }
 
 

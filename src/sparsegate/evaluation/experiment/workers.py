@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing, contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -26,8 +27,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sparsegate.budget import exact_count
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.evaluation.data.datasets import Dataset
+from sparsegate.evaluation.experiment.main_module import GUARD, end_second_start, main_kept_from_workers, needs_main
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
 from sparsegate.evaluation.experiment.results import Record, ResultFolder, stable_hash
 from sparsegate.evaluation.methods import AnyMethod
@@ -145,15 +147,21 @@ class WorkerPool:
             for one in given:
                 yield one, work(one)
             return
+        end_second_start()
+        with_main = needs_main(given)
         if self._processes is None:
             # Spawned, not forked: PyArrow has threads, and a fork copies only one of them. And before Ctrl-C is made to
             # wait: Python's tracker of resources starts with it, and lets signals through again.
             self._processes = ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("spawn"))
-        with _uninterrupted():
+        with _uninterrupted(), nullcontext() if with_main else main_kept_from_workers():
             futures = {self._processes.submit(work, one): one for one in given}
         try:
             for future in as_completed(list(futures)):
                 yield futures.pop(future), future.result()
+        except BrokenProcessPool:
+            if with_main and len(futures) + 1 >= len(given):  # none has done anything
+                raise SparsegateError(GUARD) from None
+            raise
         finally:
             for future in futures:
                 future.cancel()

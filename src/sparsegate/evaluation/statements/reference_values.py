@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparsegate.evaluation.data.datasets import OWN, UNVERIFIED
 from sparsegate.evaluation.statements.checks import SVT_S
 from sparsegate.evaluation.statements.decisions import Decision, above, all_of, at_most, rate
 from sparsegate.evaluation.statements.findings import Findings, Row
@@ -25,6 +26,8 @@ _NAMES = {
     "scaled": "a part of the data, scaled",
     "real": "the whole data",
     "rescaled": "another total",
+    UNVERIFIED: "an unverified file",
+    OWN: "a file of its own",
 }
 
 
