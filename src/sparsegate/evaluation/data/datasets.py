@@ -207,10 +207,8 @@ def _own(name: str, counted: ItemCounts, path: Path) -> Dataset:
 def named(name: str) -> Published:
     """What is published of a dataset, or an error that lists the names."""
     if name not in PUBLISHED:
-        known = ", ".join(PUBLISHED)
-        raise ParameterError(
-            "dataset", f"must be one of {known}, or have a file", name, "see `sparsegate datasets`, or pass --data"
-        )
+        known, step = ", ".join(PUBLISHED), "see `sparsegate datasets`; a file may have any name (--data NAME=FILE)"
+        raise ParameterError("dataset", f"must be one of {known}", name, step)
     return PUBLISHED[name]
 
 
