@@ -46,7 +46,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentCase:
-    """One dataset, method, epsilon and c, with how many runs and from which seed."""
+    """One dataset, method, epsilon and c, with how many runs and from which seed; ``batch`` counts those before it."""
 
     dataset: str
     method: AnyMethod
@@ -54,16 +54,18 @@ class ExperimentCase:
     count: int
     runs: int
     seed: int
+    batch: int = 0
 
     def generator(self) -> np.random.Generator:
         """The case's own randomness."""
-        names = stable_hash(self.seed, self.dataset, self.method.key, self.epsilon, self.count)
+        later = (self.batch,) if self.batch else ()
+        names = stable_hash(self.seed, self.dataset, self.method.key, self.epsilon, self.count, *later)
         return np.random.default_rng(np.random.SeedSequence(int(names, 16)))
 
     def key(self, fingerprint: str) -> str:
         """The name of the case in a folder: it holds everything the numbers depend on."""
         law = self.method.law(count=self.count, epsilon=self.epsilon)
-        names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed)
+        names = (self.dataset, self.method.key, self.epsilon, self.count, self.runs, self.seed, self.batch)
         return stable_hash(SIMULATOR, fingerprint, *law, *names)
 
     @property

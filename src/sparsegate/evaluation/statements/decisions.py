@@ -1,7 +1,8 @@
 """The one rule behind every verdict: a quantity is above a margin, or at most it, if its whole interval is.
 
 A quantity is computed from means over runs, so it has a standard error. Its interval is the value ± ``SIGMAS`` of them.
-What the interval does not decide is undecided, and asks for more runs of its rows.
+What the interval does not decide is undecided, and asks for more runs of its rows: m times as many, so that it would
+decide if the value stayed what it is.
 
 **How often a verdict is wrong.** A comparison goes wrong only if the interval lies on the wrong side of the margin
 altogether, on one of at most ``LOOKS`` looks (rounds of more and more runs). ``SIGMAS`` is the quantile of the normal
@@ -19,8 +20,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist, fmean
+from typing import NamedTuple
 
 from sparsegate.evaluation.statements.findings import Row
 from sparsegate.evaluation.statements.judgements import CellKey, Support
@@ -48,26 +50,44 @@ They are means over 100 runs; where runs deviate by 0.1, such a mean has a stand
 Source = tuple[CellKey, str]
 
 
+class Term(NamedTuple):
+    """How far one standard error of a mean moves a quantity: by what the runs deviate, and by what they may not show.
+
+    With m times the runs the first falls by sqrt(m), the second by m.
+    """
+
+    deviation: float
+    unseen: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A number computed from means over runs. ``terms``: by how much one standard error of each mean moves it.
+    """A number computed from means over runs, and the ``terms`` of each mean.
 
     Means of different rows are independent; the same mean met twice is one term. So the standard error of a sum, of a
     difference and, by the delta method, of a ratio is right, whatever rows they share.
     """
 
     value: float
-    terms: Mapping[Source, float]
+    terms: Mapping[Source, Term]
 
     @property
     def error(self) -> float:
         """The standard error."""
-        return math.sqrt(sum(term * term for term in self.terms.values()))
+        return math.sqrt(sum(seen * seen + unseen * unseen for seen, unseen in self.terms.values()))
 
     @property
     def cells(self) -> tuple[CellKey, ...]:
         """The rows it is computed from."""
         return tuple(dict.fromkeys(cell for cell, _ in self.terms))
+
+    def needed(self, distance: float) -> float:
+        """m such that with m times the runs the interval reaches just this far: z^2 (A/m + B/m^2) = distance^2."""
+        wide = SIGMAS**2 * sum(seen * seen for seen, _ in self.terms.values())
+        rare = SIGMAS**2 * sum(unseen * unseen for _, unseen in self.terms.values())
+        if distance == 0 or math.isinf(wide):
+            return math.inf
+        return (wide + math.sqrt(wide**2 + 4 * rare * distance**2)) / (2 * distance**2)
 
     def __add__(self, other: Quantity) -> Quantity:
         return _combined(self.value + other.value, (self, 1.0), (other, 1.0))
@@ -83,11 +103,15 @@ class Quantity:
         return _combined(ratio, (self, 1 / other.value), (other, -ratio / other.value))
 
 
+_NOTHING = Term(0.0, 0.0)
+
+
 def _combined(value: float, *parts: tuple[Quantity, float]) -> Quantity:
-    terms: dict[Source, float] = {}
+    terms: dict[Source, Term] = {}
     for part, slope in parts:
-        for source, term in part.terms.items():
-            terms[source] = terms.get(source, 0.0) + slope * term
+        for source, (seen, unseen) in part.terms.items():
+            before = terms.get(source, _NOTHING)
+            terms[source] = Term(before.deviation + slope * seen, before.unseen + slope * unseen)
     return Quantity(value=value, terms=terms)
 
 
@@ -100,7 +124,7 @@ def rate(row: Row, metric: str = "ser") -> Quantity:
     """The mean of a row: ``metric`` is ser, fnr or total_ser. A single run has no deviation: its error is infinite."""
     return Quantity(
         value=getattr(row, f"{metric}_mean"),
-        terms={(row.cell, metric): _error(getattr(row, f"{metric}_std"), row.runs)},
+        terms={(row.cell, metric): _term(getattr(row, f"{metric}_std"), row.runs)},
     )
 
 
@@ -110,37 +134,41 @@ def variance(row: Row, metric: str = "ser") -> Quantity:
     A run is at most 1 from the mean, so E(x-m)^4 <= E(x-m)^2: the squares deviate by at most s, as the runs do.
     """
     std = getattr(row, f"{metric}_std")
-    return Quantity(value=std**2, terms={(row.cell, f"{metric} squared"): _error(std, row.runs)})
+    return Quantity(value=std**2, terms={(row.cell, f"{metric} squared"): _term(std, row.runs)})
 
 
 def empty_places(row: Row) -> Quantity:
     """The share of the c places that stayed empty: between 0 and 1, so with mean m its variance is at most m(1-m)."""
     empty = 1 - row.selected_mean / row.count
     most = math.sqrt(max(empty * (1 - empty), 0.0))
-    return Quantity(value=empty, terms={(row.cell, "empty"): _error(most, row.runs)})
+    return Quantity(value=empty, terms={(row.cell, "empty"): _term(most, row.runs)})
 
 
-def _error(std: float, runs: int) -> float:
-    return math.inf if runs < 2 else math.hypot(std / math.sqrt(runs), SIGMAS / (2 * runs))
+def _term(std: float, runs: int) -> Term:
+    return Term(math.inf if runs < 2 else std / math.sqrt(runs), SIGMAS / (2 * runs))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """Supported, not supported or undecided; the rows it was read off; and, if undecided, those that want more runs."""
+    """Supported, not supported or undecided; the rows it was read off; and, if undecided, how many times their runs.
+
+    ``wanting`` has those rows alone whose further runs would help.
+    """
 
     support: Support
     cells: tuple[CellKey, ...]
-    wanting: frozenset[CellKey] = frozenset()
+    wanting: Mapping[CellKey, float] = field(default_factory=dict)
 
 
 def above(quantity: Quantity, margin: float = MARGIN) -> Decision:
     """Whether a quantity is above a margin: yes or no if its whole interval says so."""
-    reach = SIGMAS * quantity.error
+    cells, reach = quantity.cells, SIGMAS * quantity.error
     if quantity.value - reach > margin:
-        return Decision(support=Support.SUPPORTED, cells=quantity.cells)
+        return Decision(support=Support.SUPPORTED, cells=cells)
     if quantity.value + reach <= margin:
-        return Decision(support=Support.NOT_SUPPORTED, cells=quantity.cells)
-    return Decision(support=Support.UNDECIDED, cells=quantity.cells, wanting=frozenset(quantity.cells))
+        return Decision(support=Support.NOT_SUPPORTED, cells=cells)
+    times = quantity.needed(abs(quantity.value - margin))
+    return Decision(support=Support.UNDECIDED, cells=cells, wanting=dict.fromkeys(cells, times))
 
 
 def at_most(quantity: Quantity, margin: float = MARGIN) -> Decision:
@@ -184,5 +212,13 @@ def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> De
         return Decision(support=Support.SUPPORTED, cells=cells)
     if sure + len(open_still) < needed:
         return Decision(support=Support.NOT_SUPPORTED, cells=cells)
-    wanting = frozenset(cell for one in open_still for cell in one.wanting)
-    return Decision(support=Support.UNDECIDED, cells=cells, wanting=wanting)
+    return Decision(support=Support.UNDECIDED, cells=cells, wanting=most_wanting(one.wanting for one in open_still))
+
+
+def most_wanting(found: Iterable[Mapping[CellKey, float]]) -> dict[CellKey, float]:
+    """What any of them wants, and as much as the one that wants most."""
+    together: dict[CellKey, float] = {}
+    for wanting in found:
+        for cell, times in wanting.items():
+            together[cell] = max(times, together.get(cell, 0.0))
+    return together

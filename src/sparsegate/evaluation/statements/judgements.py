@@ -50,13 +50,13 @@ class PlaceJudgement:
 class Judgement:
     """What all results say, the numbers that it depends on, and the same at each dataset.
 
-    ``wanting`` are the rows that would have to have more runs for a decision: none, once there is one.
+    ``wanting`` are the rows that need more runs for a decision, and how many times as many: none, once there is one.
     """
 
     support: Support
     numbers: str
     places: Mapping[str, PlaceJudgement] = field(default_factory=dict)
-    wanting: frozenset[CellKey] = frozenset()
+    wanting: Mapping[CellKey, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

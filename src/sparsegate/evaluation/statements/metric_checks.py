@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsegate.evaluation.methods import DEFAULT_METHODS
 from sparsegate.evaluation.statements.comparisons import judged, some
-from sparsegate.evaluation.statements.decisions import Decision, Quantity, above, at_most, mean_of, rate
+from sparsegate.evaluation.statements.decisions import Decision, Quantity, Term, above, at_most, mean_of, rate
 from sparsegate.evaluation.statements.findings import Findings, Row
 from sparsegate.evaluation.statements.judgements import Judgement, Support
 
@@ -66,7 +66,8 @@ def _rank_correlation(rows: Sequence[Row]) -> Quantity:
     products = (centred[:, 0] * centred[:, 1]).sum(axis=-1)
     found = products / np.sqrt((centred**2).sum(axis=-1).prod(axis=-1))
     error = math.sqrt(float(np.mean((found[1:] - found[0]) ** 2))) if min(row.runs for row in rows) > 1 else math.inf
-    return Quantity(value=float(found[0]), terms={(row.cell, "rank"): error / math.sqrt(len(rows)) for row in rows})
+    share = Term(error / math.sqrt(len(rows)), 0.0)
+    return Quantity(value=float(found[0]), terms={(row.cell, "rank"): share for row in rows})
 
 
 def epsilon_over_c(findings: Findings) -> Judgement:

@@ -76,7 +76,7 @@ class ReferenceValue:
         decision = self.decide(row)
         support, wanting = decision.support, decision.wanting
         if kind not in self.kinds:
-            support, wanting = Support.NOT_COMPARABLE, frozenset()
+            support, wanting = Support.NOT_COMPARABLE, {}
             numbers += f", but on {_NAMES.get(kind, kind)}"
             if self.fitted and kind == "stand-in":
                 support, numbers = Support.CIRCULAR, f"{numbers} that was fitted to this value"

@@ -1,0 +1,96 @@
+"""More runs where a verdict needs them: rounds of batches, merged, until all is decided or a cell has its most runs.
+
+A batch is a case of its own, with a seed of its own: same seed, same numbers, and a batch that is in the folder already
+is not computed again. What two batches of n and m runs say together, of means a and b and sums of squares A and B:
+
+    mean = (n a + m b) / (n + m),      sum of squares = A + B + n m (a - b)^2 / (n + m).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sparsegate.evaluation.data.datasets import Dataset
+from sparsegate.evaluation.experiment.results import Record, ResultFolder
+from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool, compute_all
+from sparsegate.evaluation.statements.decisions import LOOKS
+from sparsegate.evaluation.statements.judgements import CellKey
+
+MOST_RUNS = 12_800
+"""The most runs of a cell: with 100 to begin with, twice as many in each of seven rounds."""
+
+LEAST, MOST = 1.25, 4.0
+"""A round multiplies the runs of a cell by what it is expected to need, between these: the expectation is a guess."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """What the batches of a case say together; ``case`` is the first of them."""
+
+    case: ExperimentCase
+    runs: int
+    batches: int
+    record: Record
+
+    @classmethod
+    def first(cls, case: ExperimentCase, record: Record) -> Gathered:
+        """What one batch says."""
+        return cls(case=case, runs=case.runs, batches=1, record=record)
+
+    @property
+    def cell(self) -> CellKey:
+        """Which row of the results it is."""
+        return CellKey(self.case.dataset, self.case.method.key, float(self.case.epsilon), self.case.count)
+
+    def next_batch(self, times: float, *, most_runs: int) -> ExperimentCase | None:
+        """The batch that makes it so many times the runs; None if it has the most already."""
+        wanted = min(math.ceil(self.runs * min(max(times, LEAST), MOST)), most_runs)
+        return replace(self.case, runs=wanted - self.runs, batch=self.batches) if wanted > self.runs else None
+
+    def with_batch(self, batch: ExperimentCase, record: Record) -> Gathered:
+        """What it says with one batch more."""
+        return Gathered(
+            case=self.case,
+            runs=self.runs + batch.runs,
+            batches=self.batches + 1,
+            record=merged(self.record, self.runs, record, batch.runs),
+        )
+
+
+def merged(first: Record, runs: int, second: Record, more: int) -> Record:
+    """The means and deviations of two batches together; seconds add up."""
+    total, found = runs + more, {"seconds": first["seconds"] + second["seconds"]}
+    for name in (name.removesuffix("_mean") for name in first if name.endswith("_mean")):
+        a, b = first[f"{name}_mean"], second[f"{name}_mean"]
+        squares = sum(
+            0.0 if n == 1 else (n - 1) * record[f"{name}_std"] ** 2 for record, n in ((first, runs), (second, more))
+        )
+        squares += runs * more * (a - b) ** 2 / total
+        found |= {f"{name}_mean": (runs * a + more * b) / total, f"{name}_std": math.sqrt(squares / (total - 1))}
+    return found
+
+
+def more_runs(
+    gathered: Sequence[Gathered],
+    datasets: Mapping[str, Dataset],
+    wanting: Callable[[Sequence[Gathered]], Mapping[CellKey, float]],
+    *,
+    folder: ResultFolder,
+    pool: WorkerPool,
+    most_runs: int,
+) -> list[Gathered]:
+    """Add batches where ``wanting`` says so, and look again: at most ``LOOKS`` looks, those of the first included."""
+    found = {one.cell: one for one in gathered}
+    for _ in range(LOOKS - 1):
+        batches = {
+            cell: batch
+            for cell, times in wanting(list(found.values())).items()
+            if (batch := found[cell].next_batch(times, most_runs=most_runs)) is not None
+        }
+        if not batches:
+            break
+        records = compute_all(list(batches.values()), datasets, folder=folder, pool=pool, what="rounds")
+        found |= {cell: found[cell].with_batch(batch, records[batch]) for cell, batch in batches.items()}
+    return list(found.values())
