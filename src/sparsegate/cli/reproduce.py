@@ -14,6 +14,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
 from sparsegate.evaluation.experiment.progress import WorkPlan
+from sparsegate.evaluation.experiment.rounds import MOST_RUNS
 from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.methods import DEFAULT_METHODS
 from sparsegate.evaluation.reporting.report import plan_report, write_report
@@ -22,7 +23,8 @@ _T = TypeVar("_T")
 
 
 def reproduce(
-    runs: Annotated[int, typer.Option(help="Runs of each cell.")] = 100,
+    runs: Annotated[int, typer.Option(help="Runs of each cell, to begin with.")] = 100,
+    most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, where a verdict needs more.")] = MOST_RUNS,
     counts: Annotated[str, typer.Option(help="Values of c, with commas between.")] = ",".join(map(str, DEFAULT_COUNTS)),
     epsilon: Annotated[str, typer.Option(help="One epsilon or more.")] = ",".join(map(str, DEFAULT_EPSILONS)),
     methods: Annotated[str, typer.Option(help="Methods, by key.")] = ",".join(DEFAULT_METHODS),
@@ -70,6 +72,7 @@ def reproduce(
         "epsilon": _listed(epsilon, "--epsilon", float),
         "methods": _listed(methods, "--methods", str),
         "runs": runs,
+        "most_runs": max(runs, most_runs),
         "seed": seed,
         "out": out,
         "further": not paper_only,

@@ -14,7 +14,8 @@ import pytest
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Dataset, Ladder, Progress, read, run
 from sparsegate.evaluation.experiment import workers
-from sparsegate.evaluation.experiment.experiments import ABLATION, DEFAULT_COUNTS, EPSILON, LARGE
+from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS
+from sparsegate.evaluation.experiment.further_experiments import ABLATION, EPSILON, LARGE
 from sparsegate.evaluation.experiment.results import COLUMNS, commit
 from sparsegate.evaluation.statements.findings import load_findings
 

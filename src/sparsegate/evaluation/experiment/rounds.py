@@ -9,7 +9,7 @@ is not computed again. What two batches of n and m runs say together, of means a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sparsegate.evaluation.data.datasets import Dataset
@@ -38,11 +38,6 @@ class Gathered:
     def first(cls, case: ExperimentCase, record: Record) -> Gathered:
         """What one batch says."""
         return cls(case=case, runs=case.runs, batches=1, record=record)
-
-    @property
-    def cell(self) -> CellKey:
-        """Which row of the results it is."""
-        return CellKey(self.case.dataset, self.case.method.key, float(self.case.epsilon), self.case.count)
 
     def next_batch(self, times: float, *, most_runs: int) -> ExperimentCase | None:
         """The batch that makes it so many times the runs; None if it has the most already."""
@@ -73,24 +68,25 @@ def merged(first: Record, runs: int, second: Record, more: int) -> Record:
 
 
 def more_runs(
-    gathered: Sequence[Gathered],
+    found: Mapping[CellKey, Gathered],
     datasets: Mapping[str, Dataset],
-    wanting: Callable[[Sequence[Gathered]], Mapping[CellKey, float]],
+    look: Callable[[Mapping[CellKey, Gathered]], Mapping[CellKey, float]],
     *,
     folder: ResultFolder,
     pool: WorkerPool,
     most_runs: int,
-) -> list[Gathered]:
-    """Add batches where ``wanting`` says so, and look again: at most ``LOOKS`` looks, those of the first included."""
-    found = {one.cell: one for one in gathered}
+) -> dict[CellKey, Gathered]:
+    """Add batches to the cells that a ``look`` finds wanting, and look again: ``LOOKS`` times in all."""
+    gathered = dict(found)
     for _ in range(LOOKS - 1):
         batches = {
             cell: batch
-            for cell, times in wanting(list(found.values())).items()
-            if (batch := found[cell].next_batch(times, most_runs=most_runs)) is not None
+            for cell, times in look(gathered).items()
+            if (batch := gathered[cell].next_batch(times, most_runs=most_runs)) is not None
         }
         if not batches:
-            break
+            return gathered
         records = compute_all(list(batches.values()), datasets, folder=folder, pool=pool, what="rounds")
-        found |= {cell: found[cell].with_batch(batch, records[batch]) for cell, batch in batches.items()}
-    return list(found.values())
+        gathered |= {cell: gathered[cell].with_batch(batch, records[batch]) for cell, batch in batches.items()}
+    look(gathered)
+    return gathered

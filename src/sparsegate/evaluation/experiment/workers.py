@@ -35,6 +35,7 @@ from sparsegate.evaluation.experiment.results import Record, ResultFolder, stabl
 from sparsegate.evaluation.methods import AnyMethod
 from sparsegate.evaluation.simulated.ranked import Ladder
 from sparsegate.evaluation.simulated.simulation import simulated_errors
+from sparsegate.evaluation.statements.judgements import CellKey
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
 
 SIMULATOR = 2
@@ -55,6 +56,11 @@ class ExperimentCase:
     runs: int
     seed: int
     batch: int = 0
+
+    @property
+    def cell(self) -> CellKey:
+        """Which row of the results it is."""
+        return CellKey(self.dataset, self.method.key, float(self.epsilon), self.count)
 
     def generator(self) -> np.random.Generator:
         """The case's own randomness."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsegate.evaluation.data.datasets import NAMED_KINDS
-from sparsegate.evaluation.experiment.experiments import FURTHER
+from sparsegate.evaluation.experiment.further_experiments import FURTHER
 from sparsegate.evaluation.experiment.results import read, written
 from sparsegate.evaluation.statements.judgements import CellKey
 

@@ -1,0 +1,96 @@
+"""The cases of an experiment, and its tables: every method at every epsilon and c on every dataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sparsegate.evaluation.data.datasets import Dataset
+from sparsegate.evaluation.experiment.further_experiments import FurtherExperiment
+from sparsegate.evaluation.experiment.results import SCORE_COLUMNS, ResultFolder, manifest, replace_text, table
+from sparsegate.evaluation.experiment.rounds import Gathered
+from sparsegate.evaluation.experiment.workers import ExperimentCase
+from sparsegate.evaluation.methods import AnyMethod, methods_of
+from sparsegate.evaluation.statements.judgements import CellKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN_SCORES = 300
+"""How many of the highest scores are kept for the picture of the datasets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentGrid:
+    """Every method at every epsilon and c on every dataset; ``name`` is the stage of the run that works it off."""
+
+    name: str
+    datasets: Mapping[str, Dataset]
+    methods: Sequence[AnyMethod]
+    epsilons: Sequence[Fraction]
+    counts: Sequence[int]
+    runs: int
+    seed: int
+
+    @property
+    def cases(self) -> list[ExperimentCase]:
+        """A case for each."""
+        return [
+            ExperimentCase(dataset=name, method=method, epsilon=share, count=count, runs=self.runs, seed=self.seed)
+            for name in self.datasets
+            for share in self.epsilons
+            for method in self.methods
+            for count in self.counts
+        ]
+
+    def further(self, experiment: FurtherExperiment) -> ExperimentGrid:
+        """The grid of a further experiment beside this one; it may be empty."""
+        counts = experiment.counts(self.counts)
+        most = max(counts, default=0)
+        return replace(
+            self,
+            name=experiment.name,
+            datasets={name: data for name, data in self.datasets.items() if data.ladder.total > most},
+            methods=methods_of(experiment.chosen([method.key for method in self.methods])),
+            epsilons=experiment.epsilons(self.epsilons),
+            counts=counts,
+        )
+
+    def parameters(self) -> dict[str, object]:
+        """What the manifest says of it, beside datasets and methods."""
+        epsilons = [float(share) for share in self.epsilons]
+        return {"counts": list(self.counts), "epsilon": epsilons, "runs": self.runs, "seed": self.seed}
+
+    def table(self, found: Mapping[CellKey, Gathered]) -> pa.Table:
+        """The results, a row for each case."""
+        return table([_row(found[case.cell], self.datasets[case.dataset]) for case in self.cases])
+
+    def write(self, folder: ResultFolder, found: Mapping[CellKey, Gathered], **parameters: object) -> None:
+        """Write results, scores and manifest into the folder of the experiment."""
+        scores = [
+            {"dataset": name, "stand_in": dataset.stand_in, "rank": rank, "score": score}
+            for name, dataset in self.datasets.items()
+            for rank, score in enumerate(dataset.ladder.highest(SHOWN_SCORES).tolist(), start=1)
+        ]
+        about = manifest(
+            datasets=self.datasets.values(), methods=self.methods, parameters={**self.parameters(), **parameters}
+        )
+        folder.write("results", self.table(found))
+        folder.write("scores", table(scores, SCORE_COLUMNS))
+        replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+
+
+def _row(found: Gathered, dataset: Dataset) -> dict[str, Any]:
+    case = found.case
+    return {
+        "dataset": case.dataset,
+        "stand_in": dataset.stand_in,
+        "method": case.method.key,
+        "epsilon": float(case.epsilon),
+        "count": case.count,
+        "runs": found.runs,
+        **found.record,
+    }
