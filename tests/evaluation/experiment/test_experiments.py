@@ -111,6 +111,7 @@ def test_the_manifest_says_what_was_run(tmp_path: Path) -> None:
         "epsilon": [0.1],
         "runs": 2,
         "seed": 5,
+        "most_runs": None,
         "scale_to_records": False,
     }
     assert manifest["threshold"].startswith("oracle")

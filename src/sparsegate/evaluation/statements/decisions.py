@@ -8,12 +8,15 @@ decide if the value stayed what it is.
 altogether, on one of at most ``LOOKS`` looks (rounds of more and more runs). ``SIGMAS`` is the quantile of the normal
 law at which this happens with probability ``FALSE_VERDICT`` / (``LOOKS`` ``COMPARISONS``): so the chance that a report
 of at most ``COMPARISONS`` comparisons has any wrong verdict is at most ``FALSE_VERDICT``, as far as means are normal.
-They are not where something rare decides. So the standard error of a mean of n runs, each between 0 and 1, is taken as
+They are not where something rare decides. So the interval of the mean x of n runs, each between 0 and 1 and of standard
+deviation s, reaches upwards and downwards by
 
-    sqrt(s^2/n + (z/(2n))^2),    z = SIGMAS:
+    z (sqrt(s^2/n + (v/4)^2) + 3v/8),    z = SIGMAS,    v = z (1-x) / n  upwards,  z x / n  downwards:
 
-with no deviation at all, the interval reaches z^2/(2n), about what n runs without an event say of its probability at
-this level, ln(1/alpha)/n; with a large one, the second term vanishes. (Bernstein's inequality has the same shape.)
+with x = s = 0 that is 5 z^2 / (8n), a little more than ln(1/alpha)/n, which is all that n runs without an event say of
+its probability; and 3v/8 makes up for a skew law. For coins of any bias the interval then misses no more often than a
+normal one would for a normal law: a test computes it exactly. (A short answer can have a SER below 0; then the
+deviation, which is large, has to say so.)
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ FALSE_VERDICT = 1e-3
 LOOKS = 8
 """Rounds of runs at most, after each of which all comparisons are looked at."""
 
-COMPARISONS = 20_000
+COMPARISONS = 10_000
 """Comparisons of a report, at most; the default report has fewer."""
 
 SIGMAS = NormalDist().inv_cdf(1 - FALSE_VERDICT / (LOOKS * COMPARISONS))
@@ -51,13 +54,19 @@ Source = tuple[CellKey, str]
 
 
 class Term(NamedTuple):
-    """How far one standard error of a mean moves a quantity: by what the runs deviate, and by what they may not show.
+    """How far one standard error of a mean moves a quantity: by what the runs deviate, and by what none has met.
 
-    With m times the runs the first falls by sqrt(m), the second by m.
+    ``up`` and ``down`` are the latter, v above. With m times the runs the first falls by sqrt(m), they by m.
     """
 
     deviation: float
-    unseen: float
+    up: float = 0.0
+    down: float = 0.0
+
+    def times(self, slope: float) -> Term:
+        """The term of a multiple; a negative one turns up into down."""
+        up, down = (self.up, self.down) if slope >= 0 else (self.down, self.up)
+        return Term(slope * self.deviation, abs(slope) * up, abs(slope) * down)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +83,37 @@ class Quantity:
     @property
     def error(self) -> float:
         """The standard error."""
-        return math.sqrt(sum(seen * seen + unseen * unseen for seen, unseen in self.terms.values()))
+        return math.sqrt(sum(term.deviation**2 for term in self.terms.values()))
+
+    @property
+    def lowest(self) -> float:
+        """The lower end of the interval."""
+        return self.value - self._reach([term.down for term in self.terms.values()])
+
+    @property
+    def highest(self) -> float:
+        """The upper end of the interval."""
+        return self.value + self._reach([term.up for term in self.terms.values()])
+
+    def needed(self, margin: float) -> float:
+        """m such that m times the runs would decide if the value stayed: z (e/sqrt(m) + u/m) = distance to the margin.
+
+        e is the standard error, and u what the unseen adds to it: a little too much, as the two are added here.
+        """
+        unseen = [term.down if self.value > margin else term.up for term in self.terms.values()]
+        distance, extra = abs(self.value - margin) / SIGMAS, math.hypot(*unseen) / 4 + 3 * sum(unseen) / 8
+        if distance == 0 or math.isinf(self.error):
+            return math.inf
+        root = (self.error + math.sqrt(self.error**2 + 4 * extra * distance)) / (2 * distance)
+        return root**2
+
+    def _reach(self, unseen: Sequence[float]) -> float:
+        return SIGMAS * (math.hypot(self.error, *(part / 4 for part in unseen)) + 3 * sum(unseen) / 8)
 
     @property
     def cells(self) -> tuple[CellKey, ...]:
         """The rows it is computed from."""
         return tuple(dict.fromkeys(cell for cell, _ in self.terms))
-
-    def needed(self, distance: float) -> float:
-        """m such that with m times the runs the interval reaches just this far: z^2 (A/m + B/m^2) = distance^2."""
-        wide = SIGMAS**2 * sum(seen * seen for seen, _ in self.terms.values())
-        rare = SIGMAS**2 * sum(unseen * unseen for _, unseen in self.terms.values())
-        if distance == 0 or math.isinf(wide):
-            return math.inf
-        return (wide + math.sqrt(wide**2 + 4 * rare * distance**2)) / (2 * distance**2)
 
     def __add__(self, other: Quantity) -> Quantity:
         return _combined(self.value + other.value, (self, 1.0), (other, 1.0))
@@ -103,15 +129,13 @@ class Quantity:
         return _combined(ratio, (self, 1 / other.value), (other, -ratio / other.value))
 
 
-_NOTHING = Term(0.0, 0.0)
-
-
 def _combined(value: float, *parts: tuple[Quantity, float]) -> Quantity:
     terms: dict[Source, Term] = {}
     for part, slope in parts:
-        for source, (seen, unseen) in part.terms.items():
-            before = terms.get(source, _NOTHING)
-            terms[source] = Term(before.deviation + slope * seen, before.unseen + slope * unseen)
+        for source, term in part.terms.items():
+            more = term.times(slope)
+            before = terms.get(source)
+            terms[source] = more if before is None else Term(*(a + b for a, b in zip(before, more, strict=True)))
     return Quantity(value=value, terms=terms)
 
 
@@ -122,30 +146,35 @@ def mean_of(parts: Sequence[Quantity]) -> Quantity:
 
 def rate(row: Row, metric: str = "ser") -> Quantity:
     """The mean of a row: ``metric`` is ser, fnr or total_ser. A single run has no deviation: its error is infinite."""
-    return Quantity(
-        value=getattr(row, f"{metric}_mean"),
-        terms={(row.cell, metric): _term(getattr(row, f"{metric}_std"), row.runs)},
-    )
+    mean = getattr(row, f"{metric}_mean")
+    return Quantity(value=mean, terms={(row.cell, metric): _term(mean, getattr(row, f"{metric}_std"), row.runs)})
 
 
 def variance(row: Row, metric: str = "ser") -> Quantity:
     """The variance of a row's runs.
 
-    A run is at most 1 from the mean, so E(x-m)^4 <= E(x-m)^2: the squares deviate by at most s, as the runs do.
+    A run is at most 1 from the mean, so E(x-m)^4 <= E(x-m)^2: the squares deviate by at most s, as the runs do. What
+    was not seen can only be farther off.
     """
     std = getattr(row, f"{metric}_std")
-    return Quantity(value=std**2, terms={(row.cell, f"{metric} squared"): _term(std, row.runs)})
+    term = Term(_error(std, row.runs), SIGMAS / row.runs)
+    return Quantity(value=std**2, terms={(row.cell, f"{metric} squared"): term})
 
 
 def empty_places(row: Row) -> Quantity:
     """The share of the c places that stayed empty: between 0 and 1, so with mean m its variance is at most m(1-m)."""
     empty = 1 - row.selected_mean / row.count
-    most = math.sqrt(max(empty * (1 - empty), 0.0))
-    return Quantity(value=empty, terms={(row.cell, "empty"): _term(most, row.runs)})
+    term = _term(empty, math.sqrt(max(empty * (1 - empty), 0.0)), row.runs)
+    return Quantity(value=empty, terms={(row.cell, "empty"): term})
 
 
-def _term(std: float, runs: int) -> Term:
-    return Term(math.inf if runs < 2 else std / math.sqrt(runs), SIGMAS / (2 * runs))
+def _term(mean: float, std: float, runs: int) -> Term:
+    unseen, inside = SIGMAS / runs, min(max(mean, 0.0), 1.0)
+    return Term(_error(std, runs), unseen * (1 - inside), unseen * inside)
+
+
+def _error(std: float, runs: int) -> float:
+    return math.inf if runs < 2 else std / math.sqrt(runs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,13 +191,12 @@ class Decision:
 
 def above(quantity: Quantity, margin: float = MARGIN) -> Decision:
     """Whether a quantity is above a margin: yes or no if its whole interval says so."""
-    cells, reach = quantity.cells, SIGMAS * quantity.error
-    if quantity.value - reach > margin:
+    cells = quantity.cells
+    if quantity.lowest > margin:
         return Decision(support=Support.SUPPORTED, cells=cells)
-    if quantity.value + reach <= margin:
+    if quantity.highest <= margin:
         return Decision(support=Support.NOT_SUPPORTED, cells=cells)
-    times = quantity.needed(abs(quantity.value - margin))
-    return Decision(support=Support.UNDECIDED, cells=cells, wanting=dict.fromkeys(cells, times))
+    return Decision(support=Support.UNDECIDED, cells=cells, wanting=dict.fromkeys(cells, quantity.needed(margin)))
 
 
 def at_most(quantity: Quantity, margin: float = MARGIN) -> Decision:
