@@ -7,7 +7,7 @@ from operator import add
 
 from sparsegate.evaluation.reporting.charts import BarChart, ChartBar
 from sparsegate.evaluation.reporting.line_styles import LINE_STYLES
-from sparsegate.evaluation.statements.decisions import Quantity
+from sparsegate.evaluation.statements.decisions import Quantity, Term
 from sparsegate.evaluation.statements.findings import Findings, Row
 
 CHANGES = ("svt-dpbook-monotonic", "svt-alg1", "svt-dpbook-once")
@@ -39,7 +39,7 @@ def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
 
 
 def _mean(row: Row) -> Quantity:
-    return Quantity(value=row.ser_mean, terms={(row.cell, "ser"): row.ser_error})
+    return Quantity(value=row.ser_mean, terms={(row.cell, "ser"): Term(row.ser_error)})
 
 
 def _ratio(pairs: list[tuple[Quantity, Quantity]]) -> Quantity:
