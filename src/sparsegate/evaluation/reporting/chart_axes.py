@@ -87,9 +87,11 @@ def round_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
 
 
 def _decades(low: float, high: float) -> tuple[float, ...]:
-    """The powers of ten from at most low to at least high."""
+    """The powers of ten from at most low to at least high; with 2 and 5 between where there are few."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
-    return tuple(10.0**power for power in range(first, max(last, first + 1) + 1))
+    factors = (1, 2, 5) if high < 100 * low else (1,)
+    found = (factor * 10.0**power for power in range(first, max(last, first + 1) + 1) for factor in factors)
+    return tuple(tick for tick in found if tick <= 10.0**last)
 
 
 def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from sparsegate.evaluation.reporting.error_figures import COMPARISONS
+from sparsegate.evaluation.reporting.error_figures import comparisons
 from sparsegate.evaluation.reporting.report_figures import panel_name
 from sparsegate.evaluation.statements.findings import Findings
 from sparsegate.evaluation.statements.judgements import CellKey, Checked, PlaceJudgement, Support
@@ -57,7 +57,7 @@ class ClaimGrid:
             key=lambda one: order.index(one.judgement.support),
         )
         figures: dict[CellKey, tuple[str, ...]] = {}
-        for figure in sorted(COMPARISONS, key=lambda figure: len(figure.methods)):
+        for figure in sorted(comparisons(findings), key=lambda figure: len(figure.methods)):
             for row in (row for lines in figure.lines(findings).values() for line in lines.values() for row in line):
                 figures[row.cell] = (*figures.get(row.cell, ()), figure.name)
         return cls(findings=findings, claims=tuple(claims), figures=figures)

@@ -16,7 +16,7 @@ from sparsegate.errors import ParameterError, load_extra
 from sparsegate.evaluation.experiment.progress import Expected
 from sparsegate.evaluation.experiment.workers import SharedValue, WorkerPool
 from sparsegate.evaluation.reporting.charts import BAR_ERRORS
-from sparsegate.evaluation.reporting.error_figures import COMPARISONS, ORACLE, ErrorFigure
+from sparsegate.evaluation.reporting.error_figures import COMPARISONS, MORE, ORACLE, ErrorFigure, more_methods
 from sparsegate.evaluation.reporting.line_styles import DATASET_STYLES, LineStyle, styles
 from sparsegate.evaluation.statements.findings import Findings, Row
 
@@ -117,6 +117,8 @@ def _compare(comparison: ErrorFigure, findings: Findings) -> Any | None:
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     for axes in panels[-1]:
         axes.set_xlabel(comparison.x_label)
+    if comparison.beyond:
+        panels[0, 0].set_xscale("log")
     if comparison.against == "epsilon":
         ticks = sorted({row.epsilon for mine in lines.values() for rows in mine.values() for row in rows})
         panels[0, 0].set_xscale("log")
@@ -175,6 +177,7 @@ def _save(figure: Any, path: Path) -> Path:
 FIGURES: Mapping[str, Callable[[Findings], Any | None]] = {
     "scores": _scores,
     **{comparison.name: partial(_compare, comparison) for comparison in COMPARISONS},
+    MORE: lambda findings: _compare(more_methods(findings), findings),
 }
 """What draws each figure, or gives None where the results have no data for it."""
 

@@ -79,12 +79,13 @@ LINE_STYLES: Mapping[str, LineStyle] = MappingProxyType(
         "svt-s-1:3": _style(_SKY, "^", "SVT-S 1:3", DOTS),
         "svt-s-1:c": _style(_BROWN, "D", "SVT-S 1:c", MIXED),
         "svt-s-1:c23": _style(_NAVY, "o", "1:c^(2/3)"),
+        "alg-4": _style(_INK, "X", "Alg. 4", LONG),
+        "svt-s-half-t": _style(_SKY, "v", "T halved", DOTS),
+        "svt-s-double-t": _style(_GOLD, "^", "T doubled", LONG),
+        "svt-s-double-t-retr": _style(_BROWN, "D", "T × 2, ReTr", MIXED),
         "svt-dpbook-once": _style(_SKY, "P", "ρ drawn once", DOTS),
         "svt-alg1": _style(_NAVY, "^", "ρ of Alg. 1", MIXED),
         "svt-dpbook-monotonic": _style(_RED, "D", "ν halved", LONG),
-        "svt-s-half-t": _style(_GOLD, "v", "T halved", LONG),
-        "svt-s-double-t": _style(_RED, "^", "T doubled", DOTS),
-        "svt-s-double-t-retr": _style(_SKY, "D", "T doubled, ReTr", MIXED),
         "svt-retr-0d": _style(_GREY, "x", "ReTr 0D", DOTS),
         **{
             f"svt-retr-{raised}d": _style(_RAISES[raised - 1], marker, f"ReTr {raised}D", dash)

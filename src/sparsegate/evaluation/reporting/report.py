@@ -17,7 +17,7 @@ from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.reporting import report_tables
 from sparsegate.evaluation.reporting.ablation_shares import VIEW, ablation_sentence, removed_shares, share_chart
 from sparsegate.evaluation.reporting.claim_grid import ClaimGrid
-from sparsegate.evaluation.reporting.error_figures import COMPARISONS
+from sparsegate.evaluation.reporting.error_figures import comparisons
 from sparsegate.evaluation.reporting.figures import draw_all, plan_figures
 from sparsegate.evaluation.reporting.page_figures import PageFigure
 from sparsegate.evaluation.reporting.report_figures import error_figures, score_figure
@@ -87,7 +87,7 @@ def _write_rows(findings: Findings, folder: Path) -> None:
     """The rows of each figure as CSV and Parquet, beside its picture."""
     names = {field.name for field in fields(Row)}
     columns = {name: kind for name, kind in COLUMNS.items() if name in names}
-    for figure in COMPARISONS:
+    for figure in comparisons(findings):
         rows = [row for lines in figure.lines(findings).values() for line in lines.values() for row in line]
         if rows:
             ResultFolder(path=folder).write(f"figures/{figure.name}", table([asdict(row) for row in rows], columns))

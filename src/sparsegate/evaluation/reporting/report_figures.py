@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sparsegate.evaluation.reporting.charts import BAR_ERRORS, ChartLine, ChartPoint, LineChart
-from sparsegate.evaluation.reporting.error_figures import COMPARISONS, MEASURES, ORACLE, ErrorFigure
+from sparsegate.evaluation.reporting.error_figures import ORACLE, ErrorFigure, comparisons
 from sparsegate.evaluation.reporting.line_styles import DATASET_STYLES, styles
 from sparsegate.evaluation.reporting.page_figures import FigurePanel, PageFigure
 from sparsegate.evaluation.statements.findings import Findings, Row
@@ -39,7 +39,7 @@ def error_figure(figure: ErrorFigure, findings: Findings, note: Note) -> PageFig
             identity=panel_name(figure.name, dataset),
             charts={
                 shown: _chart(figure, findings.title(dataset), rows, measure, shown)
-                for measure, shown in MEASURES.items()
+                for measure, shown in figure.measures.items()
             },
             note=note(figure.name, dataset),
         )
@@ -52,7 +52,7 @@ def error_figure(figure: ErrorFigure, findings: Findings, note: Note) -> PageFig
 
 def error_figures(findings: Findings, note: Note) -> dict[str, PageFigure]:
     """Every comparison that the results have data for, by its name."""
-    found = {one.name: error_figure(one, findings, note) for one in COMPARISONS}
+    found = {one.name: error_figure(one, findings, note) for one in comparisons(findings)}
     return {name: figure for name, figure in found.items() if figure is not None}
 
 
@@ -69,7 +69,7 @@ def _chart(figure: ErrorFigure, title: str, lines: dict[str, list[Row]], measure
         ),
         x_label=figure.x_label,
         y_label=shown,
-        x_log=by_epsilon,
+        x_log=by_epsilon or figure.beyond,
         x_ticks=tuple(sorted({row.epsilon for rows in lines.values() for row in rows})) if by_epsilon else (),
     )
 
