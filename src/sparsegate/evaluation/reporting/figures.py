@@ -6,6 +6,7 @@ set at import: style lives in a context.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -35,6 +36,9 @@ _STYLE = {
     "svg.fonttype": "path",
     "svg.hashsalt": "sparsegate",
 }
+
+WIDTH = 7.2
+"""Of a figure, in inches."""
 
 _MEASURES = (("ser", "score error rate (SER)"), ("fnr", "false negative rate (FNR)"))
 
@@ -69,9 +73,13 @@ def _draw(given: tuple[str, SharedValue, Path]) -> Path | None:
         return None if figure is None else _save(figure, target / f"{name}.svg")
 
 
-def _figure(width: float, height: float) -> Any:
+def _figure(height: float, *, below: float) -> Any:
+    """A figure with margins in inches. A layout that is computed takes as long as drawing, and these suffice."""
     figures = load_extra("matplotlib.figure", extra="plots")
-    return figures.Figure(figsize=(width, height), layout="constrained")
+    figure = figures.Figure(figsize=(WIDTH, height))
+    sides = {"left": 0.65 / WIDTH, "right": 1 - 0.3 / WIDTH, "bottom": below / height, "top": 1 - 0.5 / height}
+    figure.subplots_adjust(**sides, hspace=0.25, wspace=0.28)
+    return figure
 
 
 def _look(style: LineStyle) -> dict[str, Any]:
@@ -85,7 +93,7 @@ def _look(style: LineStyle) -> dict[str, Any]:
 
 def _scores(findings: Findings) -> Any:
     """The highest scores of each dataset, log scale."""
-    figure = _figure(7.2, 4.0)
+    figure = _figure(4.0, below=0.5)
     axes = figure.subplots()
     for index, (dataset, scores) in enumerate(findings.scores.items()):
         look = _look(DATASET_STYLES[index % len(DATASET_STYLES)])
@@ -104,7 +112,8 @@ def _compare(comparison: ErrorFigure, findings: Findings) -> Any | None:
     lines = comparison.lines(findings)
     if not lines:
         return None
-    figure = _figure(7.2, 2.35 * len(lines) + 0.9)
+    legend = math.ceil(len({method for mine in lines.values() for method in mine}) / 3)
+    figure = _figure(2.35 * len(lines) + 0.9, below=0.55 + 0.2 * legend)
     panels = figure.subplots(len(lines), 2, sharex=True, squeeze=False)
     looks = styles(comparison.methods)
     handles: dict[str, Any] = {}
@@ -125,9 +134,9 @@ def _compare(comparison: ErrorFigure, findings: Findings) -> Any | None:
         panels[0, 0].set_xticks(ticks, labels=[f"{tick:g}" for tick in ticks])
         panels[0, 0].minorticks_off()
     about = f"{comparison.fixed(findings)}, mean ± {BAR_ERRORS} standard errors; {ORACLE}"
-    figure.suptitle(f"{comparison.title}: {about}", fontsize=9)
+    figure.suptitle(f"{comparison.title}: {about}", fontsize=9, y=1 - 0.1 / figure.get_figheight(), va="top")
     labels = [findings.methods[method]["title"] for method in handles]
-    figure.legend(list(handles.values()), labels, loc="outside lower center", ncols=3)
+    figure.legend(list(handles.values()), labels, loc="lower center", ncols=3)
     return figure
 
 
@@ -166,9 +175,7 @@ def _line(axes: Any, rows: list[Row], measure: str, against: str, style: LineSty
 
 
 def _save(figure: Any, path: Path) -> Path:
-    """Write SVG and PNG; the layout is computed once, and files of the same results are the same."""
-    figure.get_layout_engine().execute(figure)
-    figure.set_layout_engine("none")
+    """Write SVG and PNG; files of the same results are the same."""
     figure.savefig(path, metadata={"Date": None})
     figure.savefig(path.with_suffix(".png"), dpi=150)
     return path
