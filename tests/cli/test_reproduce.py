@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 from sparsegate.cli import reproduce as module
 from sparsegate.evaluation import Progress, read
 from sparsegate.evaluation.experiment.progress import WorkPlan
+from sparsegate.evaluation.statements.judgements import Checked, Judgement, PaperStatement, Support
 
 SMALL = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", "--runs", "3", "--jobs", "1")
 
@@ -26,9 +29,10 @@ def manifest(folder: Path) -> dict[str, object]:
 
 
 def test_results_are_written_where_they_are_asked_for(reproduce, tmp_path: Path) -> None:
-    code, out, _ = reproduce(*SMALL)
-    assert code == 0
-    assert out.startswith("2 rows: ")
+    code, out, err = reproduce(*SMALL)
+    assert (code, err) == (0, "")
+    assert f"\n2 rows: {tmp_path / 'out' / 'results.csv'}, " in out
+    assert out.endswith(f"report: {tmp_path / 'out' / 'report.html'}\n")
     assert read(tmp_path / "out")["method"] == ["em", "svt-dpbook"]
 
 
@@ -92,6 +96,25 @@ def test_files_and_records_that_make_no_sense_are_refused(reproduce, arguments, 
     code, _, err = reproduce(*SMALL, *arguments)
     assert code != 0
     assert message in err
+
+
+def test_json_is_one_object_of_the_published_schema(reproduce, tmp_path: Path) -> None:
+    code, out, _ = reproduce(*SMALL, "--json")
+    found = json.loads(out)
+    schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
+    jsonschema_rs.validator_for(schema).validate(found)
+    assert (code, found["rows"]) == (0, 2)
+    assert found["files"]["results"] == str(tmp_path / "out" / "results.csv")
+    assert sum(found["tally"]["statement"].values()) == sum(one["kind"] == "statement" for one in found["statements"])
+
+
+def test_a_self_check_that_is_not_met_is_exit_code_1(reproduce, monkeypatch: pytest.MonkeyPatch) -> None:
+    statement = PaperStatement(key="own", claim="", rule="", check=None, kind="self-check", where="")
+    wrong = Checked(statement=statement, judgement=Judgement(support=Support.NOT_SUPPORTED, numbers=""))
+    monkeypatch.setattr(module, "check_all", lambda _: [wrong])
+    code, out, _ = reproduce(*SMALL)
+    assert code == 1
+    assert "not supported: own\n" in out
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -10,6 +11,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from sparsegate.cli.long_run import shown_progress
+from sparsegate.cli.options import AsJson
+from sparsegate.cli.printing import print_json
+from sparsegate.cli.reproduction_summary import failed_self_checks, summary_record, verdict_lines
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
@@ -18,6 +22,8 @@ from sparsegate.evaluation.experiment.rounds import MOST_RUNS
 from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.methods import DEFAULT_METHODS
 from sparsegate.evaluation.reporting.report import plan_report, write_report
+from sparsegate.evaluation.statements.findings import load_findings
+from sparsegate.evaluation.statements.paper_statements import check_all
 
 _T = TypeVar("_T")
 
@@ -57,16 +63,18 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for results and report; finished cells are kept there.")] = Path(
         "reproduction"
     ),
+    as_json: AsJson = False,
 ) -> None:
     """Run the paper's evaluation (oracle thresholds: not private) and write results and report.
 
-    Ctrl-C keeps what is finished; the same command goes on from there.
+    Ctrl-C keeps what is finished; the same command goes on from there. Exit code 1 if a self-check is not met.
     """
-    files = _files(data or [])
+    begun = time.monotonic()
+    given = _files(data or [])
     options: dict[str, Any] = {
         "datasets": _listed(datasets, "--datasets", str),
-        "data": files,
-        "records": _records(records or [], files),
+        "data": given,
+        "records": _records(records or [], given),
         "scale_to_records": scale_to_records,
         "counts": _listed(counts, "--counts", int),
         "epsilon": _listed(epsilon, "--epsilon", float),
@@ -85,10 +93,19 @@ def reproduce(
             plan_report(pool)
             found = run(**options, pool=pool)
             page = write_report(out, pool)
+            checked = check_all(load_findings(out))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
-    typer.echo(f"{len(found)} rows: {out / 'results.csv'}, {out / 'results.parquet'}, {out / 'manifest.json'}")
-    typer.echo(f"report: {page}")
+    names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
+    files = {**{name: out / file for name, file in names.items()}, "report": page}
+    if as_json:
+        print_json(summary_record(checked, rows=len(found), seconds=time.monotonic() - begun, files=files))
+    else:
+        typer.echo("\n".join(verdict_lines(checked)))
+        typer.echo(f"{len(found)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
+        typer.echo(f"report: {page}")
+    if failed_self_checks(checked):
+        raise typer.Exit(1)
 
 
 def _listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:
