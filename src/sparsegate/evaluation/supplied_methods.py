@@ -147,7 +147,7 @@ class SuppliedMethod:
         except Exception:  # whatever the state of an object raises
             return None
         main = sys.modules.get("__main__")
-        importable = getattr(main, "__spec__", None) is not None or hasattr(main, "__file__")
+        importable = any(getattr(main, name, None) is not None for name in ("__spec__", "__file__"))
         return found if importable or b"__main__" not in found else None
 
     @property

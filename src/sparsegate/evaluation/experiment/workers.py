@@ -41,6 +41,11 @@ from sparsegate.evaluation.supplied_methods import SuppliedMethod
 SIMULATOR = 2
 """Counts the changes of the simulator that change its numbers for a given seed."""
 
+DIED = (
+    "a process died: it ran out of memory, was killed, or a method ended it; what was finished is kept, so pass fewer "
+    "jobs and go on, or jobs=1 to see where"
+)
+
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
 
@@ -127,9 +132,12 @@ class WorkerPool:
     def __enter__(self) -> WorkerPool:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, stopped_by: object, *_: object) -> None:
         if self._processes is not None:
-            self._processes.shutdown(cancel_futures=True)  # after Ctrl-C or an error: what has not begun never will
+            if stopped_by is not None:  # Ctrl-C or an error: nobody waits for what goes on, which may be forever
+                for process in list((self._processes._processes or {}).values()):
+                    process.kill()
+            self._processes.shutdown(cancel_futures=True)
         if self._folder is not None:
             self._folder.cleanup()
 
@@ -169,7 +177,7 @@ class WorkerPool:
         except BrokenProcessPool:
             if with_main and len(futures) + 1 >= len(given):  # none has done anything
                 raise SparsegateError(GUARD) from None
-            raise
+            raise SparsegateError(DIED) from None
         finally:
             for future in futures:
                 future.cancel()
