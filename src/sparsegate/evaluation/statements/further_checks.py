@@ -87,7 +87,7 @@ def threshold_too_high(findings: Findings) -> Judgement:
     def wasted(off: Row, right: Row) -> Decision:
         return all_of([above(empty_places(off), PRONOUNCED), higher(off, right, "total_ser").decision])
 
-    return _off(findings, "svt-s-double-t", wasted, any_of)
+    return _off(findings, "svt-s-double-t", wasted, any_of, metric="total_ser")
 
 
 def threshold_too_low(findings: Findings) -> Judgement:
@@ -96,7 +96,7 @@ def threshold_too_low(findings: Findings) -> Judgement:
     def too_early(off: Row, right: Row) -> Decision:
         return all_of([at_most(empty_places(off), PRONOUNCED), higher(off, right, "fnr", margin=PRONOUNCED).decision])
 
-    return _off(findings, "svt-s-half-t", too_early, any_of)
+    return _off(findings, "svt-s-half-t", too_early, any_of, metric="fnr")
 
 
 def retraversal_deals_with_it(findings: Findings) -> Judgement:
@@ -105,20 +105,22 @@ def retraversal_deals_with_it(findings: Findings) -> Judgement:
     def dealt_with(off: Row, right: Row) -> Decision:
         return all_of([at_most(empty_places(off)), opposite(higher(off, right, "total_ser").decision)])
 
-    return _off(findings, "svt-s-double-t-retr", dealt_with, all_of)
+    return _off(findings, "svt-s-double-t-retr", dealt_with, all_of, metric="total_ser")
 
 
-def _off(findings: Findings, key: str, decide: Callable[[Row, Row], Decision], combine: Combine) -> Judgement:
-    """A method whose threshold is off beside the same with the right one, at every c where both are."""
+def _off(
+    findings: Findings, key: str, decide: Callable[[Row, Row], Decision], combine: Combine, *, metric: str
+) -> Judgement:
+    """A method whose threshold is off beside the same with the right one; shown where the metric is most above."""
     places = {}
     for dataset, rows in some(findings.beside(key, PLAIN), key).items():
+        off, right = max(rows, key=lambda pair: higher(pair[0], pair[1], metric).quantity.value)
         shown = (
-            f"c = {off.count}: {empty_places(off).value:.0%} empty, FNR {off.fnr_mean:.3f} against "
+            f"c = {off.count}, {empty_places(off).value:.0%} of the places empty, FNR {off.fnr_mean:.3f} against "
             f"{right.fnr_mean:.3f}, total SER {off.total_ser_mean:.3f} against {right.total_ser_mean:.3f}"
-            for off, right in rows
         )
-        places[dataset] = (combine(decide(off, right) for off, right in rows), ", ".join(shown))
-    return judged(findings, places)
+        places[dataset] = (combine(decide(*pair) for pair in rows), shown)
+    return judged(findings, places, head="where it is worst: ")
 
 
 def of_use_at(findings: Findings, count: int) -> Judgement:
