@@ -68,6 +68,7 @@ def test_other_processes_give_the_same_numbers_and_the_same_errors() -> None:
                 ParameterError, match=r"^method fails must not raise ZeroDivisionError.*, on zipf$"
             ) as caught:
                 numbers(methods=fails, **options)
+            assert str(caught.value).endswith(f"; {caught.value.next_step}")
             messages.append(str(caught.value))
     assert messages[0] == messages[1]
 

@@ -96,7 +96,8 @@ class ExperimentCase:
                 self.method, ladder, count=self.count, epsilon=self.epsilon, runs=self.runs, rng=self.generator()
             )
         except ParameterError as error:
-            error.args = (f"{error}, on {self.dataset}",)
+            if error.next_step:  # of a method that failed: where it did
+                error.args, error.next_step = (f"{error}, on {self.dataset}",), f"{error.next_step}, on {self.dataset}"
             raise
         return errors.summary() | {"seconds": time.perf_counter() - start}
 
