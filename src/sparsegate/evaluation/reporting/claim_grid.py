@@ -32,7 +32,7 @@ ELSEWHERE = "Elsewhere"
 
 def badge(support: Support) -> str:
     """A verdict as HTML."""
-    return f'<span class="verdict {_kind(support)}">{MARKS[support]} {support.value}</span>'
+    return f'<span class="verdict {kind_of(support)}">{MARKS[support]} {support.value}</span>'
 
 
 def row_name(dataset: str, method: str) -> str:
@@ -75,7 +75,7 @@ class ClaimGrid:
     def note(self, figure: str, dataset: str) -> str:
         """Links back to the grid from the panel of a figure: the claims that it is about."""
         links = [
-            f'<a class="{_kind(place.support)}" href="#{escape(_cell_name(one, dataset))}" '
+            f'<a class="{kind_of(place.support)}" href="#{escape(_cell_name(one, dataset))}" '
             f'title="{escape(one.statement.claim)}">{MARKS[place.support]} {escape(one.statement.key)}</a>'
             for one in self.claims
             if (place := one.judgement.places.get(dataset)) and self.figure(one, place) == figure
@@ -104,7 +104,7 @@ class ClaimGrid:
             cells.append(f'<td data-label="{ELSEWHERE}">{marks}</td>')
         support = one.judgement.support
         return (
-            f'<tr id="claim-{escape(one.statement.key)}"><th scope="row" class="edge-{_kind(support)}">'
+            f'<tr id="claim-{escape(one.statement.key)}"><th scope="row" class="edge-{kind_of(support)}">'
             f'{_claim(one, self.findings)}</th><td data-label="Verdict">{badge(support)}</td>{"".join(cells)}</tr>'
         )
 
@@ -113,7 +113,7 @@ class ClaimGrid:
             return f'<td class="empty" data-label="{escape(head)}"></td>'
         figure = self.figure(one, place)
         to_panel = f' href="#{escape(panel_name(figure, dataset))}"' if figure else ""
-        mark = f'<a class="mark {_kind(place.support)}"{to_panel} title="{escape(place.numbers)}">{_mark(place)}</a>'
+        mark = f'<a class="mark {kind_of(place.support)}"{to_panel} title="{escape(place.numbers)}">{_mark(place)}</a>'
         name = escape(_cell_name(one, dataset))
         return f'<td id="{name}" data-label="{escape(head)}">{mark} {self._rows(place)}</td>'
 
@@ -134,7 +134,8 @@ def _heading(text: str) -> str:
     return f"{escape(name)}<br><small>({escape(rest)}</small>" if bracket else escape(name)
 
 
-def _kind(support: Support) -> str:
+def kind_of(support: Support) -> str:
+    """The class of a verdict in the style of the page."""
     return support.value.replace(" ", "-")
 
 
