@@ -196,3 +196,8 @@ def test_numbers_call_a_stand_in_a_stand_in(found: Findings) -> None:
 def test_it_is_said_at_which_c_one_method_is_ahead(found: Findings) -> None:
     numbers = {one.statement.key: one.judgement.numbers for one in check_all(found)}["1:c-at-large-c"]
     assert "aol (stand-in): svt-s-1:c ahead at c = 100 to 200, svt-s-1:c23 at c = 25 to 50" in numbers
+
+
+def test_it_is_said_how_much_of_a_distance_each_change_removes(found: Findings) -> None:
+    numbers = {one.statement.key: one.judgement.numbers for one in check_all(found)}["dpbook-threshold-noise"]
+    assert "kosarak (stand-in): ρ of Alg. 1 80%, ρ drawn once 20%, ν halved 16%" in numbers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import median
 
 from sparsegate.evaluation.statements.comparisons import (
     Comparison,
@@ -216,26 +217,33 @@ def threshold_noise(findings: Findings) -> Judgement:
     Half is gone where (book + plain)/2 is at least the changed one; a case has the distance where book - plain is above
     ``DISTANCE``.
     """
+    decided: dict[str, list[Decision]] = {}
+    for dataset, rows in findings.beside("svt-dpbook", "svt-alg1", "svt-s-1:1").items():
+        far = [(case, above(rate(case[0]) - rate(case[2]), DISTANCE)) for case in rows]
+        members = [
+            opposite(above(rate(changed) - 0.5 * (rate(book) + rate(plain)), 0.0))
+            if distance.support is Support.SUPPORTED
+            else distance
+            for (book, changed, plain), distance in far
+            if distance.support is not Support.NOT_SUPPORTED
+        ]
+        if members:
+            decided[dataset] = members
+    some(decided, "svt-alg1, svt-dpbook and svt-s-1:1 where the last two differ")
+    places = {dataset: (most_of(members), _removed(findings, dataset)) for dataset, members in decided.items()}
+    whole = most_of(one for members in decided.values() for one in members)
+    return judged(findings, places, combine=lambda _: whole, head="share of the distance that goes, median of cases: ")
+
+
+def _removed(findings: Findings, dataset: str) -> str:
+    """The share of the distance that each change removes, (book - changed) / (book - plain): its median over c."""
+    texts = []
     names = {"svt-alg1": "ρ of Alg. 1", "svt-dpbook-once": "ρ drawn once", "svt-dpbook-monotonic": "ν halved"}
-    found: dict[str, dict[str, list[Decision]]] = {}
-    texts: dict[str, list[str]] = {}
     for key, name in names.items():
-        for dataset, rows in findings.beside("svt-dpbook", key, "svt-s-1:1").items():
-            far = [(case, above(rate(case[0]) - rate(case[2]), DISTANCE)) for case in rows]
-            members = [
-                opposite(above(rate(changed) - 0.5 * (rate(book) + rate(plain)), 0.0))
-                if distance.support is Support.SUPPORTED
-                else distance
-                for (book, changed, plain), distance in far
-                if distance.support is not Support.NOT_SUPPORTED
-            ]
-            if members:
-                found.setdefault(key, {})[dataset] = members
-                gone = sum(one.support is Support.SUPPORTED for one in members)
-                texts.setdefault(dataset, []).append(f"{name} in {gone} of {len(members)} cases")
-    if "svt-alg1" not in found:
-        raise Missing("needs svt-alg1, svt-dpbook and svt-s-1:1 where the last two differ")
-    gone_with_rho = found["svt-alg1"]
-    places = {dataset: (most_of(group), ", ".join(texts[dataset])) for dataset, group in gone_with_rho.items()}
-    whole = most_of(one for group in gone_with_rho.values() for one in group)
-    return judged(findings, places, combine=lambda _: whole, head="at least half gone with ")
+        shares = [
+            (book.ser_mean - changed.ser_mean) / (book.ser_mean - plain.ser_mean)
+            for book, changed, plain in findings.beside("svt-dpbook", key, "svt-s-1:1").get(dataset, [])
+            if book.ser_mean - plain.ser_mean > DISTANCE
+        ]
+        texts += [f"{name} {median(shares):.0%}"] if shares else []
+    return ", ".join(texts)
