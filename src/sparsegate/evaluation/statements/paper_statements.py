@@ -199,16 +199,16 @@ STATEMENTS = (
     ),
     PaperStatement(
         key="c-400",
-        claim="c can be quite large: up to 400 for frequent itemsets (Lee and Clifton).",
-        rule="at c = 400 EM has a SER of at most 0.7 on every dataset (the paper says nothing of accuracy there, but "
-        "calls 0.705 meaningless)",
+        claim="c can be quite large: up to 400 for frequent itemsets (Lee and Clifton), and of use there.",
+        rule="at c = 400 EM has a SER of at most 0.7 on every dataset: the paper calls 0.705 meaningless. It says "
+        "nothing of accuracy there; that a selection is of use is our reading",
         check=lambda findings: further_checks.of_use_at(findings, 400),
         where=VARIANTS,
     ),
     PaperStatement(
         key="c-140106",
-        claim="c can be quite large: up to 140,106 for gradients (Shokri and Shmatikov).",
-        rule="at c = 140,106 EM has a SER of at most 0.7 on every dataset of more items, as above",
+        claim="c can be quite large: up to 140,106 for gradients (Shokri and Shmatikov), and of use there.",
+        rule="at c = 140,106 EM has a SER of at most 0.7 on every dataset of more items, with the same reading",
         check=lambda findings: further_checks.of_use_at(findings, 140_106),
         where=VARIANTS,
     ),
