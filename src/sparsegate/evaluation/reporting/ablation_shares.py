@@ -65,7 +65,7 @@ def share_chart(shares: dict[str, dict[str, Quantity]], dataset: str, title: str
 
 
 def _percent(share: float) -> str:
-    return f"{round(100 * share):d} %"
+    return f"{round(100 * share):d} %".replace("-", "−")  # a minus, not a hyphen
 
 
 def ablation_sentence(shares: dict[str, dict[str, Quantity]]) -> str:
