@@ -24,6 +24,7 @@ MODULES = (
     "memory",
     "privacy",
     "simulation",
+    "reproduction",
     "audit",
     "tables",
     "answers",
