@@ -48,6 +48,11 @@ class PaperReading:
             found[switch.field] = switch.value(setting)
         return replace(cls(), **found)  # type: ignore[arg-type]
 
+    @classmethod
+    def of(cls, settings: Mapping[str, str]) -> PaperReading:
+        """The reading of some settings by name, as ``settings`` has them."""
+        return cls.parse(f"{name}={text}" for name, text in settings.items())
+
     @property
     def settings(self) -> dict[str, str]:
         """Every switch with its setting as a text."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from sparsegate.evaluation.data.datasets import NAMED_KINDS
 from sparsegate.evaluation.experiment.further_experiments import FURTHER
+from sparsegate.evaluation.experiment.readings import PaperReading
 from sparsegate.evaluation.experiment.results import read, written
 from sparsegate.evaluation.statements.judgements import CellKey
 
@@ -79,6 +81,11 @@ class Findings:
         return float(self.manifest["parameters"]["epsilon"][0])
 
     @property
+    def reading(self) -> PaperReading:
+        """How the paper was read."""
+        return PaperReading.of(self.manifest["parameters"].get("reading", {}))
+
+    @property
     def counts(self) -> list[int]:
         """The values of c, rising."""
         return sorted(self.manifest["parameters"]["counts"])
@@ -124,25 +131,46 @@ def place(dataset: str, kind: str) -> str:
 def load_findings(out: str | Path) -> Findings:
     """Read the folder of an experiment, with the further experiments that belong to it."""
     folder = Path(out)
-    manifest = _manifest(folder)
-    kinds = {entry["name"]: str(entry["kind"]) for entry in manifest["datasets"]}
-    rows = {row.cell: row for row in _rows(folder, kinds)}
-    methods = {entry["key"]: entry for entry in manifest["methods"]}
+    findings = _load(folder, _manifest(folder))
+    rows, methods = findings.rows, findings.methods
     for experiment in FURTHER:
-        part = folder / experiment.name
-        if (part / "manifest.json").is_file() and _belongs(about := _manifest(part), manifest):
-            rows |= {row.cell: row for row in _rows(part, kinds) if row.cell not in rows}
-            methods |= {entry["key"]: entry for entry in about["methods"] if entry["key"] not in methods}
+        if (part := load_part(folder / experiment.name, findings)) is not None:
+            rows, methods = part.rows | rows, part.methods | methods
+    return replace(findings, rows=as_read(rows, findings.reading), methods=methods)
+
+
+def load_part(folder: Path, main: Findings) -> Findings | None:
+    """Read a folder of further rows; None if there is none, or one that does not belong to the main results."""
+    if not (folder / "manifest.json").is_file():
+        return None
+    about = _manifest(folder)
+    same = all(about["parameters"][name] == main.manifest["parameters"][name] for name in ("runs", "seed"))
+    there, here = (
+        {data["name"]: data["fingerprint"] for data in given["datasets"] if data["kind"] != "rescaled"}
+        for given in (about, main.manifest)
+    )
+    return _load(folder, about) if same and there.items() <= here.items() else None
+
+
+def _load(folder: Path, manifest: dict[str, Any]) -> Findings:
+    kinds = {entry["name"]: str(entry["kind"]) for entry in manifest["datasets"]}
     scores: dict[str, list[float]] = {}
     for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
         scores.setdefault(entry["dataset"], []).append(entry["score"])
     return Findings(
-        rows=rows,
+        rows={row.cell: row for row in _rows(folder, kinds)},
         scores=scores,
         manifest=manifest,
         datasets={entry["name"]: entry for entry in manifest["datasets"]},
-        methods=methods,
+        methods={entry["key"]: entry for entry in manifest["methods"]},
     )
+
+
+def as_read(rows: Mapping[CellKey, Row], reading: PaperReading) -> dict[CellKey, Row]:
+    """The rows with the SER that a reading means: of mean scores, or of totals."""
+    if reading.ser == "means":
+        return dict(rows)
+    return {cell: replace(row, ser_mean=row.total_ser_mean, ser_std=row.total_ser_std) for cell, row in rows.items()}
 
 
 def _rows(folder: Path, kinds: dict[str, str]) -> list[Row]:
@@ -153,10 +181,3 @@ def _rows(folder: Path, kinds: dict[str, str]) -> list[Row]:
 def _manifest(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(written(folder, "manifest.json").read_text(encoding="utf-8"))
     return found
-
-
-def _belongs(further: dict[str, Any], main: dict[str, Any]) -> bool:
-    """Whether a further experiment is to be shown with the main one: an older one in the same folder may differ."""
-    same = all(further["parameters"][name] == main["parameters"][name] for name in ("runs", "seed"))
-    there, here = ({data["name"]: data["fingerprint"] for data in about["datasets"]} for about in (further, main))
-    return same and there.items() <= here.items()
