@@ -13,9 +13,11 @@ from typing import TypeVar
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, load
+from sparsegate.evaluation.experiment.alternatives import AlternativeReading
 from sparsegate.evaluation.experiment.further_experiments import FURTHER
 from sparsegate.evaluation.experiment.grids import ExperimentGrid
 from sparsegate.evaluation.experiment.progress import Progress, WorkPlan
+from sparsegate.evaluation.experiment.readings import ALTERNATIVES, OURS, PaperReading
 from sparsegate.evaluation.experiment.results import ExperimentResults, ResultFolder, table
 from sparsegate.evaluation.experiment.rounds import Gathered, more_runs
 from sparsegate.evaluation.experiment.workers import WorkerPool, compute_all
@@ -45,6 +47,7 @@ def run(
     out: str | Path | None = None,
     further: bool = False,
     most_runs: int | None = None,
+    reading: PaperReading | Sequence[str] = OURS,
     progress: Callable[[Progress], object] | None = None,
     pool: WorkerPool | None = None,
 ) -> ExperimentResults:
@@ -70,6 +73,8 @@ def run(
     further: run what the paper lacks, too, in folders below ``out``.
     most_runs: go on with the cases that a verdict on one of the paper's statements depends on, see ``statements``,
         until all are decided, or a case has this many runs. The column ``runs`` says how many a row has.
+    reading: how the paper is read where it leaves something open, see ``readings``: ["zipf-total=2e6"], say. Under our
+        own reading, ``further`` runs every alternative, too.
     progress: called after every case, with the seconds that are expected to be left.
     pool: processes, and their plan, that are shared with other work: they take the place of jobs and progress.
 
@@ -77,8 +82,10 @@ def run(
     >>> [round(rate, 1) for rate in found["ser_mean"]]
     [0.0, 0.8]
     """
-    chosen = _datasets(datasets, data or {}, records or {}, scale_to_records)
-    selectors = _distinct(methods_of(methods), "methods")
+    read = reading if isinstance(reading, PaperReading) else PaperReading.parse(reading)
+    loaded = _datasets(datasets, data or {}, records or {}, scale_to_records)
+    chosen = {name: read.dataset(dataset) for name, dataset in loaded.items()}
+    selectors = [read.method(method) for method in _distinct(methods_of(methods), "methods")]
     shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
     epsilons = _distinct([exact_epsilon(share) for share in shares], "epsilon")
     wanted = _distinct([exact_count(c, "counts") for c in counts], "counts")
@@ -94,7 +101,14 @@ def run(
         dataset.ladder.check_count(max(wanted))
     table([])  # if PyArrow is missing, say so before the work
     main = ExperimentGrid(
-        name="main", datasets=chosen, methods=selectors, epsilons=epsilons, counts=wanted, runs=runs, seed=seed
+        name="main",
+        datasets=chosen,
+        methods=selectors,
+        epsilons=epsilons,
+        counts=wanted,
+        runs=runs,
+        seed=seed,
+        reading=read,
     )
     beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
     if out is None:
@@ -102,10 +116,15 @@ def run(
             return ExperimentResults(main.table(_gathered(main, None, workers)))
     top = ResultFolder.open(out)
     grids = [(main, top), *((grid, ResultFolder.open(top.path / grid.name)) for grid in beside)]
+    alternatives = [
+        AlternativeReading(reading=other, grids=[main, *beside]) for other in ALTERNATIVES if further and read == OURS
+    ]
     parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
     with _shared(pool, jobs, progress) as workers:
         for grid, _ in grids:
             workers.plan.expect(grid.name, [case.expected for case in grid.cases], jobs=workers.jobs)
+        for other in alternatives:
+            workers.plan.expect(str(other.reading), [case.expected for case in other.cases], jobs=workers.jobs)
         found: dict[CellKey, Gathered] = {}
         for grid, folder in grids:
             found |= _gathered(grid, folder, workers)
@@ -118,6 +137,9 @@ def run(
                 return most_wanting(one.judgement.wanting for one in check_all(load_findings(top.path)))
 
             found = more_runs(found, chosen, look, folder=top, pool=workers, most_runs=most_runs)
+        ours = load_findings(top.path)
+        for other in alternatives:
+            other.work_off(found, ours, top=top, pool=workers, most_runs=most_runs, parameters=parameters)
     return ExperimentResults(main.table(found))
 
 

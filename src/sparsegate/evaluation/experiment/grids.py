@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparsegate.evaluation.data.datasets import Dataset
 from sparsegate.evaluation.experiment.further_experiments import FurtherExperiment
+from sparsegate.evaluation.experiment.readings import OURS, PaperReading
 from sparsegate.evaluation.experiment.results import SCORE_COLUMNS, ResultFolder, manifest, replace_text, table
 from sparsegate.evaluation.experiment.rounds import Gathered
 from sparsegate.evaluation.experiment.workers import ExperimentCase
@@ -34,6 +35,7 @@ class ExperimentGrid:
     counts: Sequence[int]
     runs: int
     seed: int
+    reading: PaperReading = OURS
 
     @property
     def cases(self) -> list[ExperimentCase]:
@@ -54,10 +56,23 @@ class ExperimentGrid:
             self,
             name=experiment.name,
             datasets={name: data for name, data in self.datasets.items() if data.ladder.total > most},
-            methods=methods_of(experiment.chosen([method.key for method in self.methods])),
+            methods=[
+                self.reading.method(method)
+                for method in methods_of(experiment.chosen([method.key for method in self.methods]))
+            ],
             epsilons=experiment.epsilons(self.epsilons),
             counts=counts,
         )
+
+    def under(self, reading: PaperReading) -> ExperimentGrid:
+        """What another reading changes of it: all methods on a dataset that is another, or the methods that are."""
+        datasets = {name: reading.dataset(data) for name, data in self.datasets.items()}
+        others = {name: data for name, data in datasets.items() if data is not self.datasets[name]}
+        methods = [reading.method(method) for method in self.methods]
+        changed = [method for method, ours in zip(methods, self.methods, strict=True) if method != ours]
+        if others:
+            return replace(self, datasets=others, methods=methods, reading=reading)
+        return replace(self, methods=changed, reading=reading)
 
     def parameters(self) -> dict[str, object]:
         """What the manifest says of it, beside datasets and methods."""
@@ -66,31 +81,34 @@ class ExperimentGrid:
 
     def table(self, found: Mapping[CellKey, Gathered]) -> pa.Table:
         """The results, a row for each case."""
-        return table([_row(found[case.cell], self.datasets[case.dataset]) for case in self.cases])
+        return table([found[case.cell].row(self.datasets) for case in self.cases])
 
     def write(self, folder: ResultFolder, found: Mapping[CellKey, Gathered], **parameters: object) -> None:
         """Write results, scores and manifest into the folder of the experiment."""
-        scores = [
-            {"dataset": name, "stand_in": dataset.stand_in, "rank": rank, "score": score}
-            for name, dataset in self.datasets.items()
-            for rank, score in enumerate(dataset.ladder.highest(SHOWN_SCORES).tolist(), start=1)
-        ]
-        about = manifest(
-            datasets=self.datasets.values(), methods=self.methods, parameters={**self.parameters(), **parameters}
+        write_experiment(
+            folder,
+            [found[case.cell].row(self.datasets) for case in self.cases],
+            datasets=self.datasets,
+            methods=self.methods,
+            parameters={**self.parameters(), **parameters, "reading": self.reading.settings},
         )
-        folder.write("results", self.table(found))
-        folder.write("scores", table(scores, SCORE_COLUMNS))
-        replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 
 
-def _row(found: Gathered, dataset: Dataset) -> dict[str, Any]:
-    case = found.case
-    return {
-        "dataset": case.dataset,
-        "stand_in": dataset.stand_in,
-        "method": case.method.key,
-        "epsilon": float(case.epsilon),
-        "count": case.count,
-        "runs": found.runs,
-        **found.record,
-    }
+def write_experiment(
+    folder: ResultFolder,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    datasets: Mapping[str, Dataset],
+    methods: Sequence[AnyMethod],
+    parameters: Mapping[str, object],
+) -> None:
+    """Write results, scores and manifest."""
+    scores = [
+        {"dataset": name, "stand_in": dataset.stand_in, "rank": rank, "score": score}
+        for name, dataset in datasets.items()
+        for rank, score in enumerate(dataset.ladder.highest(SHOWN_SCORES).tolist(), start=1)
+    ]
+    about = manifest(datasets=datasets.values(), methods=methods, parameters=parameters)
+    folder.write("results", table(rows))
+    folder.write("scores", table(scores, SCORE_COLUMNS))
+    replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")

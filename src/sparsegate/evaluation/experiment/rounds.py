@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sparsegate.evaluation.data.datasets import Dataset
 from sparsegate.evaluation.experiment.results import Record, ResultFolder
@@ -38,6 +39,19 @@ class Gathered:
     def first(cls, case: ExperimentCase, record: Record) -> Gathered:
         """What one batch says."""
         return cls(case=case, runs=case.runs, batches=1, record=record)
+
+    def row(self, datasets: Mapping[str, Dataset]) -> dict[str, Any]:
+        """Its line of the results."""
+        case = self.case
+        return {
+            "dataset": case.dataset,
+            "stand_in": datasets[case.dataset].stand_in,
+            "method": case.method.key,
+            "epsilon": float(case.epsilon),
+            "count": case.count,
+            "runs": self.runs,
+            **self.record,
+        }
 
     def next_batch(self, times: float, *, most_runs: int) -> ExperimentCase | None:
         """The batch that makes it so many times the runs; None if it has the most already."""
@@ -75,6 +89,7 @@ def more_runs(
     folder: ResultFolder,
     pool: WorkerPool,
     most_runs: int,
+    what: str = "rounds",
 ) -> dict[CellKey, Gathered]:
     """Add batches to the cells that a ``look`` finds wanting, and look again: ``LOOKS`` times in all."""
     gathered = dict(found)
@@ -86,7 +101,7 @@ def more_runs(
         }
         if not batches:
             return gathered
-        records = compute_all(list(batches.values()), datasets, folder=folder, pool=pool, what="rounds")
+        records = compute_all(list(batches.values()), datasets, folder=folder, pool=pool, what=what)
         gathered |= {cell: gathered[cell].with_batch(batch, records[batch]) for cell, batch in batches.items()}
     look(gathered)
     return gathered

@@ -36,6 +36,11 @@ class Row:
     selected_mean: float
     seconds: float
 
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], kind: str) -> Row:
+        """A line of the results, on a dataset of this kind."""
+        return cls(kind=kind, **{field.name: entry[field.name] for field in fields(cls) if field.name != "kind"})
+
     @property
     def cell(self) -> CellKey:
         """Which row it is."""
@@ -158,7 +163,7 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Findings:
     for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
         scores.setdefault(entry["dataset"], []).append(entry["score"])
     return Findings(
-        rows={row.cell: row for row in _rows(folder, kinds)},
+        rows={row.cell: row for entry in read(folder) for row in [Row.of(entry, kinds[entry["dataset"]])]},
         scores=scores,
         manifest=manifest,
         datasets={entry["name"]: entry for entry in manifest["datasets"]},
@@ -171,11 +176,6 @@ def as_read(rows: Mapping[CellKey, Row], reading: PaperReading) -> dict[CellKey,
     if reading.ser == "means":
         return dict(rows)
     return {cell: replace(row, ser_mean=row.total_ser_mean, ser_std=row.total_ser_std) for cell, row in rows.items()}
-
-
-def _rows(folder: Path, kinds: dict[str, str]) -> list[Row]:
-    names = [field.name for field in fields(Row) if field.name != "kind"]
-    return [Row(kind=kinds[entry["dataset"]], **{name: entry[name] for name in names}) for entry in read(folder)]
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

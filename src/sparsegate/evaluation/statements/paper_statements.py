@@ -6,6 +6,8 @@ decided by the rule of ``decisions``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sparsegate.evaluation.statements import checks, further_checks, metric_checks
 from sparsegate.evaluation.statements.checks import SVT_S
 from sparsegate.evaluation.statements.comparisons import Missing
@@ -217,10 +219,10 @@ STATEMENTS = (
 """Every statement, the published values last."""
 
 
-def check_all(findings: Findings) -> list[Checked]:
-    """Check every statement; where the results lack what it needs, the judgement is "not run"."""
+def check_all(findings: Findings, statements: Iterable[PaperStatement] = STATEMENTS) -> list[Checked]:
+    """Check every statement, or those given; where the results lack what it needs, the judgement is "not run"."""
     found = []
-    for statement in STATEMENTS:
+    for statement in statements:
         try:
             judgement = statement.check(findings)
         except Missing as missing:

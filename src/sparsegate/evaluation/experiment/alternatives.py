@@ -1,0 +1,99 @@
+"""Every alternative reading, run beside ours: the cases that it changes, and more runs until its verdicts are decided.
+
+What an alternative needs more runs of may be a row that it does not change. Such a row goes on from the runs that it
+has under ours, and belongs to the alternative from then on: our own rows stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sparsegate.evaluation.data.datasets import Dataset
+from sparsegate.evaluation.experiment.grids import ExperimentGrid, write_experiment
+from sparsegate.evaluation.experiment.readings import PaperReading
+from sparsegate.evaluation.experiment.results import ResultFolder
+from sparsegate.evaluation.experiment.rounds import Gathered, more_runs
+from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool, compute_all
+from sparsegate.evaluation.methods import AnyMethod
+from sparsegate.evaluation.statements.decisions import most_wanting
+from sparsegate.evaluation.statements.findings import Findings, Row
+from sparsegate.evaluation.statements.judgements import CellKey, Support
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
+from sparsegate.evaluation.statements.reading_verdicts import READINGS, under
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlternativeReading:
+    """A reading beside ours, of the experiments in ``grids``, the main one first."""
+
+    reading: PaperReading
+    grids: Sequence[ExperimentGrid]
+
+    @cached_property
+    def cases(self) -> list[ExperimentCase]:
+        """The cases that the reading changes."""
+        return [case for grid in self.grids for case in grid.under(self.reading).cases]
+
+    @cached_property
+    def datasets(self) -> dict[str, Dataset]:
+        """The datasets as it has them."""
+        return {name: self.reading.dataset(data) for name, data in self.grids[0].datasets.items()}
+
+    @cached_property
+    def methods(self) -> list[AnyMethod]:
+        """The methods as it has them."""
+        return list(
+            {method.key: self.reading.method(method) for grid in self.grids for method in grid.methods}.values()
+        )
+
+    def work_off(
+        self,
+        ours: Mapping[CellKey, Gathered],
+        findings: Findings,
+        *,
+        top: ResultFolder,
+        pool: WorkerPool,
+        most_runs: int | None,
+        parameters: Mapping[str, object],
+    ) -> None:
+        """Run it, and write its folder; ``findings`` are ours, and ``top`` keeps the finished cases of all."""
+        name = str(self.reading)
+        records = compute_all(self.cases, self.datasets, folder=top, pool=pool, what=name)
+        found = {**ours, **{case.cell: Gathered.first(case, records[case]) for case in self.cases}}
+        if most_runs is not None:
+            open_still = [statement for statement in STATEMENTS if statement.kind != "self-check"]
+
+            def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
+                checked = check_all(self._findings(findings, gathered, ours), open_still)
+                undecided = [one for one in checked if one.judgement.support is Support.UNDECIDED]
+                open_still[:] = [one.statement for one in undecided]
+                return most_wanting(one.judgement.wanting for one in undecided)
+
+            found = more_runs(found, self.datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
+        folder = top.path / READINGS / name
+        folder.mkdir(parents=True, exist_ok=True)
+        write_experiment(
+            ResultFolder(path=folder),
+            [one.row(self.datasets) for one in self._own(found, ours)],
+            datasets=self.datasets,
+            methods=self.methods,
+            parameters={**self.grids[0].parameters(), **parameters, "reading": self.reading.settings},
+        )
+
+    @staticmethod
+    def _own(found: Mapping[CellKey, Gathered], ours: Mapping[CellKey, Gathered]) -> list[Gathered]:
+        return [one for cell, one in found.items() if one is not ours.get(cell)]
+
+    def _findings(
+        self, findings: Findings, found: Mapping[CellKey, Gathered], ours: Mapping[CellKey, Gathered]
+    ) -> Findings:
+        rows = [Row.of(one.row(self.datasets), self.datasets[one.case.dataset].kind) for one in self._own(found, ours)]
+        return under(
+            findings,
+            self.reading,
+            {row.cell: row for row in rows},
+            {name: data.described for name, data in self.datasets.items()},
+            {method.key: method.described for method in self.methods},
+        )
