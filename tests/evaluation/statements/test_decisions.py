@@ -152,3 +152,9 @@ def test_votes_are_decided_as_soon_as_the_undecided_cannot_turn_them(
 def test_a_row_is_run_as_often_as_the_member_that_wants_most() -> None:
     found = all_of([member(OPEN, A, 2.0), member(OPEN, A, 3.0), member(OPEN, B, 1.5), member(YES, B)])
     assert found.wanting == {A: 3.0, B: 1.5}
+
+
+def test_a_row_with_many_runs_waits_for_the_other_to_have_some() -> None:
+    few, many = replace(ROW, ser_std=0.2, runs=100), replace(ROW, method="svt-s-1:1", ser_std=0.2, runs=1600)
+    assert set(above(rate(few) - rate(many), 0.01).wanting) == {few.cell}
+    assert set(above(rate(replace(few, runs=800)) - rate(many), 0.01).wanting) == {few.cell, many.cell}

@@ -107,6 +107,18 @@ class Quantity:
         root = (self.error + math.sqrt(self.error**2 + 4 * extra * distance)) / (2 * distance)
         return root**2
 
+    @property
+    def widest(self) -> tuple[CellKey, ...]:
+        """The rows that make the interval long: at least half as long as the one that makes it longest, alone.
+
+        A row of thousands of runs that is compared with one of a hundred needs no more of them yet.
+        """
+        lengths: dict[CellKey, float] = {}
+        for (cell, _), term in self.terms.items():
+            lengths[cell] = lengths.get(cell, 0.0) + abs(term.deviation) + term.up + term.down
+        most = max(lengths.values(), default=0.0)
+        return tuple(cell for cell, length in lengths.items() if length >= most / 2)
+
     def _reach(self, unseen: Sequence[float]) -> float:
         return SIGMAS * (math.hypot(self.error, *(part / 4 for part in unseen)) + 3 * sum(unseen) / 8)
 
@@ -196,7 +208,8 @@ def above(quantity: Quantity, margin: float = MARGIN) -> Decision:
         return Decision(support=Support.SUPPORTED, cells=cells)
     if quantity.highest <= margin:
         return Decision(support=Support.NOT_SUPPORTED, cells=cells)
-    return Decision(support=Support.UNDECIDED, cells=cells, wanting=dict.fromkeys(cells, quantity.needed(margin)))
+    wanting = dict.fromkeys(quantity.widest, quantity.needed(margin))
+    return Decision(support=Support.UNDECIDED, cells=cells, wanting=wanting)
 
 
 def at_most(quantity: Quantity, margin: float = MARGIN) -> Decision:
