@@ -113,6 +113,7 @@ def test_the_manifest_says_what_was_run(tmp_path: Path) -> None:
         "seed": 5,
         "most_runs": None,
         "scale_to_records": False,
+        "reading": "ours",
     }
     assert manifest["threshold"].startswith("oracle")
     assert manifest["datasets"][0]["stand_in"] is True

@@ -27,6 +27,8 @@ def test_every_alternative_differs_from_ours_in_one_switch_and_is_asked_for_by_i
         "ser=totals",
     ]
     assert all(PaperReading.parse([str(reading)]) == reading for reading in ALTERNATIVES)
+    both = PaperReading(passes=7, ser="totals")
+    assert all(PaperReading.named(str(reading)) == reading for reading in (OURS, both, *ALTERNATIVES))
     assert PaperReading.parse(["passes=100", "ser=totals"]) == PaperReading(passes=100, ser="totals")
     assert str(PaperReading.parse(["zipf-total=2.5e6", "passes=7"])) == "zipf-total=2500000,passes=7"
 

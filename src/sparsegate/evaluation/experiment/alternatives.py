@@ -79,7 +79,7 @@ class AlternativeReading:
             [one.row(self.datasets) for one in self._own(found, ours)],
             datasets=self.datasets,
             methods=self.methods,
-            parameters={**self.grids[0].parameters(), **parameters, "reading": self.reading.settings},
+            parameters={**self.grids[0].parameters(), **parameters, "reading": str(self.reading)},
         )
 
     @staticmethod

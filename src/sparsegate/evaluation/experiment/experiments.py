@@ -26,6 +26,7 @@ from sparsegate.evaluation.statements.decisions import most_wanting
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.judgements import CellKey
 from sparsegate.evaluation.statements.paper_statements import check_all
+from sparsegate.evaluation.statements.reading_verdicts import forget_readings, judge_readings
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
 DEFAULT_EPSILONS = (0.1,)
@@ -115,6 +116,7 @@ def run(
         with _shared(pool, jobs, progress) as workers:
             return ExperimentResults(main.table(_gathered(main, None, workers)))
     top = ResultFolder.open(out)
+    forget_readings(top)
     grids = [(main, top), *((grid, ResultFolder.open(top.path / grid.name)) for grid in beside)]
     alternatives = [
         AlternativeReading(reading=other, grids=[main, *beside]) for other in ALTERNATIVES if further and read == OURS
@@ -140,6 +142,8 @@ def run(
         ours = load_findings(top.path)
         for other in alternatives:
             other.work_off(found, ours, top=top, pool=workers, most_runs=most_runs, parameters=parameters)
+    if alternatives:
+        judge_readings(top.path).write(top)
     return ExperimentResults(main.table(found))
 
 

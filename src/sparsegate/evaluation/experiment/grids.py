@@ -90,7 +90,7 @@ class ExperimentGrid:
             [found[case.cell].row(self.datasets) for case in self.cases],
             datasets=self.datasets,
             methods=self.methods,
-            parameters={**self.parameters(), **parameters, "reading": self.reading.settings},
+            parameters={**self.parameters(), **parameters, "reading": str(self.reading)},
         )
 
 

@@ -49,9 +49,9 @@ class PaperReading:
         return replace(cls(), **found)  # type: ignore[arg-type]
 
     @classmethod
-    def of(cls, settings: Mapping[str, str]) -> PaperReading:
-        """The reading of some settings by name, as ``settings`` has them."""
-        return cls.parse(f"{name}={text}" for name, text in settings.items())
+    def named(cls, name: str) -> PaperReading:
+        """The reading of a name, as ``str`` gives it."""
+        return cls.parse([] if name == str(cls()) else name.split(","))
 
     @property
     def settings(self) -> dict[str, str]:

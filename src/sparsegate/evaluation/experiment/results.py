@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -196,6 +197,7 @@ def manifest(
     }
 
 
+@cache
 def commit(folder: Path) -> str | None:
     """The commit of the checkout that holds the folder, "+" added where files differ from it; None outside of one."""
     if not any((parent / ".git").exists() and (parent / "src" / "sparsegate").is_dir() for parent in folder.parents):

@@ -20,12 +20,14 @@ from sparsegate.evaluation.reporting.claim_grid import ClaimGrid
 from sparsegate.evaluation.reporting.error_figures import comparisons
 from sparsegate.evaluation.reporting.figures import draw_all, plan_figures
 from sparsegate.evaluation.reporting.page_figures import PageFigure
+from sparsegate.evaluation.reporting.reading_table import readings_body
 from sparsegate.evaluation.reporting.report_figures import error_figures, score_figure
 from sparsegate.evaluation.reporting.report_page import PageSection, render_page
 from sparsegate.evaluation.statements.decisions import FALSE_VERDICT
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
 from sparsegate.evaluation.statements.judgements import Checked, tally
 from sparsegate.evaluation.statements.paper_statements import check_all
+from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
 
 TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
 
@@ -141,6 +143,15 @@ def _ablation(made: Reproduction) -> PageSection | None:
     return PageSection(key="ablation", title="Why SVT-DPBook loses", link="Ablation", body=body)
 
 
+def _readings(made: Reproduction) -> PageSection | None:
+    """What depends on how the paper is read."""
+    verdicts = ReadingVerdicts.load(made.folder)
+    if verdicts is None:
+        return None
+    body = readings_body(verdicts, {one.statement.key: one.statement.claim for one in made.checked})
+    return PageSection(key="readings", title="How the paper can be read", link="Readings", body=body)
+
+
 def _figures(made: Reproduction) -> PageSection | None:
     """The other figures."""
     shown = [figure for name, figure in made.figures.items() if name != "ablation"]
@@ -188,6 +199,7 @@ def _run(made: Reproduction) -> PageSection | None:
 SECTIONS: tuple[Callable[[Reproduction], PageSection | None], ...] = (
     _claims,
     _ablation,
+    _readings,
     _figures,
     _values,
     _datasets,

@@ -88,7 +88,7 @@ class Findings:
     @property
     def reading(self) -> PaperReading:
         """How the paper was read."""
-        return PaperReading.of(self.manifest["parameters"].get("reading", {}))
+        return PaperReading.named(self.manifest["parameters"].get("reading", "ours"))
 
     @property
     def counts(self) -> list[int]:

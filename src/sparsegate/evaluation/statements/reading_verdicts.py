@@ -1,22 +1,22 @@
 """The verdicts under every reading of the paper, side by side: which of them depend on how it is read?
 
 A reading's folder, ``readings/NAME`` below the results, has the rows that the reading changes, and those of ours that
-it needed more runs of. All other rows are ours.
+it needed more runs of. All other rows are ours. The verdicts of all readings are in ``readings.csv`` and ``.parquet``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sparsegate.display.sheet import Sheet
 from sparsegate.evaluation.experiment.readings import ALTERNATIVES, OURS, PaperReading
-from sparsegate.evaluation.experiment.results import ResultFolder, table
+from sparsegate.evaluation.experiment.results import ResultFolder, read, table
 from sparsegate.evaluation.statements.findings import Findings, Row, as_read, load_findings, load_part
-from sparsegate.evaluation.statements.judgements import CellKey, Checked, PaperStatement, Support
+from sparsegate.evaluation.statements.judgements import CellKey, Judgement, Support
 from sparsegate.evaluation.statements.paper_statements import check_all
 
 READINGS = "readings"
@@ -24,87 +24,97 @@ READINGS = "readings"
 
 COLUMNS = dict.fromkeys(("statement", "reading", "support", "numbers"), "string")
 
-_COMPARED = (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED)
+COMPARED = (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingVerdicts:
-    """What the results say under each reading, by its name; ours is the first."""
+    """What the results say under each reading, by its name, of each statement, by its key; ours is the first reading.
 
-    checked: Mapping[str, Sequence[Checked]]
+    It has the paper's statements, and those of its printed numbers that can be compared under some reading.
+    """
+
+    by_reading: Mapping[str, Mapping[str, Judgement]]
 
     @property
-    def statements(self) -> list[PaperStatement]:
-        """The paper's statements, and the printed numbers that can be compared under some reading."""
-        chosen = {
-            one.statement.key: one.statement
-            for found in self.checked.values()
-            for one in found
-            if one.statement.kind == "statement"
-            or (one.statement.kind == "printed" and one.judgement.support in _COMPARED)
-        }
-        return list(chosen.values())
-
-    def support(self, statement: str, reading: str) -> Support:
-        """One verdict."""
-        return next(one.judgement.support for one in self.checked[reading] if one.statement.key == statement)
+    def statements(self) -> list[str]:
+        """The keys of the statements."""
+        return list(next(iter(self.by_reading.values())))
 
     @property
     def disputed(self) -> list[str]:
         """The statements whose verdict is not the same under all readings."""
-        keys = [statement.key for statement in self.statements]
-        return [key for key in keys if len({self.support(key, reading) for reading in self.checked}) > 1]
+        return [key for key in self.statements if len({found[key].support for found in self.by_reading.values()}) > 1]
 
     def changes(self, reading: str) -> dict[str, Support]:
         """The verdicts that are others than under ours."""
-        ours = next(iter(self.checked))
-        found = {statement.key: self.support(statement.key, reading) for statement in self.statements}
-        return {key: support for key, support in found.items() if support is not self.support(key, ours)}
+        ours, found = next(iter(self.by_reading.values())), self.by_reading[reading]
+        return {key: found[key].support for key in ours if found[key].support is not ours[key].support}
 
     def sheet(self) -> Sheet:
         """A row for each reading: how many statements are supported, and which verdicts it changes."""
-        keys = [statement.key for statement in self.statements]
-        counts = [Counter(self.support(key, reading) for key in keys) for reading in self.checked]
-        same = len(keys) - len(self.disputed)
+        counts = [Counter(one.support for one in found.values()) for found in self.by_reading.values()]
+        same, total = len(self.statements) - len(self.disputed), len(self.statements)
         return Sheet(
-            title=f"verdicts by reading of the paper; {same} of {len(keys)} are the same under all",
+            title=f"Readings of the paper: {same} of {total} verdicts are the same under all.",
             columns={
-                "reading": list(self.checked),
-                **{support.value: [count[support] for count in counts] for support in _COMPARED},
-                "changed": [
+                "reading": list(self.by_reading),
+                **{support.value: [count[support] for count in counts] for support in COMPARED},
+                "changed by it": [
                     "; ".join(f"{key}: {support.value}" for key, support in self.changes(reading).items())
-                    for reading in self.checked
+                    for reading in self.by_reading
                 ],
             },
-            numbers=frozenset(support.value for support in _COMPARED),
+            numbers=frozenset(support.value for support in COMPARED),
         )
 
     def write(self, folder: ResultFolder) -> None:
-        """Write ``readings.csv`` and ``readings.parquet``: a row for each statement and reading."""
-        keys = {statement.key for statement in self.statements}
+        """Write the table: a row for each statement and reading."""
         rows = [
-            {
-                "statement": one.statement.key,
-                "reading": reading,
-                "support": one.judgement.support.value,
-                "numbers": one.judgement.numbers,
-            }
-            for reading, found in self.checked.items()
-            for one in found
-            if one.statement.key in keys
+            {"statement": key, "reading": reading, "support": one.support.value, "numbers": one.numbers}
+            for reading, found in self.by_reading.items()
+            for key, one in found.items()
         ]
         folder.write(READINGS, table(rows, COLUMNS))
 
+    @classmethod
+    def load(cls, out: str | Path) -> ReadingVerdicts | None:
+        """Read the table of a folder; None if there is none."""
+        if not (Path(out) / f"{READINGS}.parquet").is_file():
+            return None
+        found: dict[str, dict[str, Judgement]] = {}
+        for row in read(out, READINGS):
+            judgement = Judgement(support=Support(row["support"]), numbers=row["numbers"])
+            found.setdefault(row["reading"], {})[row["statement"]] = judgement
+        return cls(by_reading=found)
 
-def judge_readings(out: str | Path, checked: Sequence[Checked] | None = None) -> ReadingVerdicts:
-    """The verdicts of a folder under every reading that was run there; ``checked`` are those under ours, if known."""
+
+def forget_readings(folder: ResultFolder) -> None:
+    """Remove the table of an earlier run, whose results are gone."""
+    for kind in ("csv", "parquet"):
+        (folder.path / f"{READINGS}.{kind}").unlink(missing_ok=True)
+
+
+def judge_readings(out: str | Path) -> ReadingVerdicts:
+    """The verdicts of a folder under our reading, and under every alternative that was run there."""
     findings = load_findings(out)
-    found = {str(findings.reading): check_all(findings) if checked is None else checked}
-    if findings.reading == OURS:
-        for reading in ALTERNATIVES:
-            if (other := load_reading(out, findings, reading)) is not None:
-                found[str(reading)] = check_all(other)
-    return ReadingVerdicts(checked=found)
+    read_as = {str(findings.reading): findings}
+    for reading in ALTERNATIVES if findings.reading == OURS else ():
+        if (other := load_reading(out, findings, reading)) is not None:
+            read_as[str(reading)] = other
+    checked = {name: check_all(other) for name, other in read_as.items()}
+    shown = {
+        one.statement.key
+        for found in checked.values()
+        for one in found
+        if one.statement.kind == "statement" or (one.statement.kind == "printed" and one.judgement.support in COMPARED)
+    }
+    return ReadingVerdicts(
+        by_reading={
+            name: {one.statement.key: one.judgement for one in found if one.statement.key in shown}
+            for name, found in checked.items()
+        }
+    )
 
 
 def load_reading(out: str | Path, findings: Findings, reading: PaperReading) -> Findings | None:
@@ -120,8 +130,12 @@ def under(
     datasets: Mapping[str, dict[str, Any]],
     methods: Mapping[str, dict[str, Any]],
 ) -> Findings:
-    """The findings with the rows, datasets and methods of an alternative in the place of ours."""
-    together = as_read(findings.rows | dict(rows), reading)
+    """Our findings with the rows, datasets and methods of an alternative in the place of ours."""
+    parameters = {**findings.manifest["parameters"], "reading": str(reading)}
     return replace(
-        findings, rows=together, datasets=findings.datasets | dict(datasets), methods=findings.methods | dict(methods)
+        findings,
+        rows=as_read(findings.rows | dict(rows), reading),
+        manifest={**findings.manifest, "parameters": parameters},
+        datasets=findings.datasets | dict(datasets),
+        methods=findings.methods | dict(methods),
     )

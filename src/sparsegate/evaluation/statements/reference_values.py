@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparsegate.evaluation.data.datasets import OWN, UNVERIFIED
+from sparsegate.evaluation.experiment.readings import OURS
 from sparsegate.evaluation.statements.checks import SVT_S
 from sparsegate.evaluation.statements.decisions import Decision, above, all_of, at_most, rate
 from sparsegate.evaluation.statements.findings import Findings, Row
@@ -75,7 +76,9 @@ class ReferenceValue:
         kind = findings.datasets[self.dataset]["kind"]
         decision = self.decide(row)
         support, wanting = decision.support, decision.wanting
-        if kind not in self.kinds:
+        if self.source == CHECK and kind in self.kinds and findings.reading != OURS:
+            support, wanting, numbers = Support.NOT_COMPARABLE, {}, f"{numbers}, but of another reading"
+        elif kind not in self.kinds:
             support, wanting = Support.NOT_COMPARABLE, {}
             numbers += f", but on {_NAMES.get(kind, kind)}"
             if self.fitted and kind == "stand-in":
