@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sparsegate.cli.reproduction_summary import failed_self_checks, verdict_lines
+from sparsegate.cli.reproduction_summary import failed_self_checks, reading_lines, summary_record, verdict_lines
 from sparsegate.evaluation.statements.judgements import Checked, Judgement, PaperStatement, Support
+from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
 
 
 def checked(key: str, support: Support, kind: str = "statement") -> Checked:
@@ -31,3 +32,27 @@ def test_only_a_self_check_says_that_the_program_is_wrong() -> None:
     assert not failed_self_checks([checked("statement", Support.NOT_SUPPORTED)])
     assert not failed_self_checks([checked("own", Support.UNDECIDED, "self-check")])
     assert failed_self_checks([checked("own", Support.NOT_SUPPORTED, "self-check")])
+
+
+def test_a_reading_that_changes_verdicts_has_a_line_and_one_that_changes_none_has_not() -> None:
+    supports = {
+        "ours": (Support.SUPPORTED, Support.NOT_SUPPORTED),
+        "raise-unit=scale": (Support.SUPPORTED, Support.NOT_SUPPORTED),
+        "passes=100": (Support.SUPPORTED, Support.SUPPORTED),
+    }
+    verdicts = ReadingVerdicts(
+        by_reading={
+            name: {
+                key: Judgement(support=support, numbers="")
+                for key, support in zip(("em-best", "5d"), found, strict=True)
+            }
+            for name, found in supports.items()
+        }
+    )
+    assert reading_lines(verdicts) == [
+        "Readings of the paper: 1 of 2 verdicts are the same under all.",
+        "passes=100: 5d supported",
+    ]
+    assert reading_lines(None) == []
+    record = summary_record([], rows=0, seconds=0.0, files={}, verdicts=verdicts)
+    assert record["readings"]["passes=100"] == {"em-best": "supported", "5d": "supported"}

@@ -13,17 +13,19 @@ import typer
 from sparsegate.cli.long_run import shown_progress
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import print_json
-from sparsegate.cli.reproduction_summary import failed_self_checks, summary_record, verdict_lines
+from sparsegate.cli.reproduction_summary import failed_self_checks, reading_lines, summary_record, verdict_lines
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
 from sparsegate.evaluation.experiment.progress import WorkPlan
+from sparsegate.evaluation.experiment.readings import SWITCHES
 from sparsegate.evaluation.experiment.rounds import MOST_RUNS
 from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.methods import DEFAULT_METHODS
 from sparsegate.evaluation.reporting.report import plan_report, write_report
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.paper_statements import check_all
+from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
 
 _T = TypeVar("_T")
 
@@ -58,6 +60,14 @@ def reproduce(
             "--paper-only", help="Leave out what the paper lacks: other ε, thresholds and c, and the ablation."
         ),
     ] = False,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SETTING",
+            show_default="ours, and every alternative beside it",
+            help=f"How to read the paper where it is open: {', '.join(SWITCHES)}; may be repeated.",
+        ),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(show_default="one a CPU", help="Processes.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results and report; finished cells are kept there.")] = Path(
@@ -84,6 +94,7 @@ def reproduce(
         "seed": seed,
         "out": out,
         "further": not paper_only,
+        "reading": reading or [],
     }
     try:
         with (
@@ -93,15 +104,16 @@ def reproduce(
             plan_report(pool)
             found = run(**options, pool=pool)
             page = write_report(out, pool)
-            checked = check_all(load_findings(out))
+            checked, verdicts = check_all(load_findings(out)), ReadingVerdicts.load(out)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
     names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
     files = {**{name: out / file for name, file in names.items()}, "report": page}
     if as_json:
-        print_json(summary_record(checked, rows=len(found), seconds=time.monotonic() - begun, files=files))
+        seconds = time.monotonic() - begun
+        print_json(summary_record(checked, rows=len(found), seconds=seconds, files=files, verdicts=verdicts))
     else:
-        typer.echo("\n".join(verdict_lines(checked)))
+        typer.echo("\n".join([*verdict_lines(checked), *reading_lines(verdicts)]))
         typer.echo(f"{len(found)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
         typer.echo(f"report: {page}")
     if failed_self_checks(checked):

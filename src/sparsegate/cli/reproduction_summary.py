@@ -8,6 +8,7 @@ from typing import Any
 
 from sparsegate.display.plain import plain
 from sparsegate.evaluation.statements.judgements import Checked, Support, tally
+from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
 
 NAMED = (Support.NOT_SUPPORTED, Support.UNDECIDED, Support.NOT_RUN)
 """What is named one by one: the others are as the paper says, or say nothing."""
@@ -20,8 +21,25 @@ def verdict_lines(checked: Sequence[Checked]) -> list[str]:
     return [f"{tally(checked)}.", *lines]
 
 
+def reading_lines(verdicts: ReadingVerdicts | None) -> list[str]:
+    """How many verdicts depend on how the paper is read, and a line for each reading that changes some."""
+    if verdicts is None:
+        return []
+    changed = {reading: verdicts.changes(reading) for reading in verdicts.by_reading}
+    return [verdicts.sheet().title] + [
+        f"{reading}: {', '.join(f'{key} {support.value}' for key, support in found.items())}"
+        for reading, found in changed.items()
+        if found
+    ]
+
+
 def summary_record(
-    checked: Sequence[Checked], *, rows: int, seconds: float, files: Mapping[str, Path]
+    checked: Sequence[Checked],
+    *,
+    rows: int,
+    seconds: float,
+    files: Mapping[str, Path],
+    verdicts: ReadingVerdicts | None = None,
 ) -> dict[str, Any]:
     """The same for programs: the schema "sparsegate/reproduction/1" of docs/json.md."""
     counts = {
@@ -48,6 +66,10 @@ def summary_record(
         "schema": "sparsegate/reproduction/1",
         "tally": counts,
         "statements": plain(statements),
+        "readings": {
+            reading: {key: one.support.value for key, one in found.items()}
+            for reading, found in (verdicts.by_reading.items() if verdicts else ())
+        },
         "rows": rows,
         "seconds": round(seconds, 1),
         "files": {name: str(path) for name, path in files.items()},

@@ -65,12 +65,12 @@ def test_a_cap_on_passes_is_one_of_all_retraversals_and_of_nothing_else(passes: 
     ("texts", "rule"),
     [
         (["order=shuffled"], "must set one of zipf-total, raise-unit, passes, ser"),
-        (["passes"], "must be one of unlimited, 100, 1 or a whole number"),
-        (["passes=0"], "must be one of unlimited"),
-        (["passes=1.5"], "must be one of unlimited"),
+        (["passes"], "must set passes to one of unlimited, 100, 1 or a whole number"),
+        (["passes=0"], "must set passes to one of unlimited"),
+        (["passes=1.5"], "must set passes to one of unlimited"),
         (["zipf-total=nan"], "or a number from 1 to 1e12"),
         (["zipf-total=-1"], "or a number from 1 to 1e12"),
-        (["ser=medians"], "must be one of means, totals"),
+        (["ser=medians"], "must set ser to one of means, totals"),
         (["passes=1", "passes=2"], "must set passes once"),
     ],
 )

@@ -92,13 +92,13 @@ class ReadingSwitch:
         """What a setting stands for."""
         if text in self.settings:
             return self.settings[text]
-        rule = f"must be one of {', '.join(self.settings)}{self.rule}"
+        rule = f"must set {self.name} to one of {', '.join(self.settings)}{self.rule}"
         try:
             if self.parse is not None:
                 return self.parse(text)
         except ValueError:
             pass
-        raise ParameterError(f"reading {self.name}", rule, text)
+        raise ParameterError("reading", rule, text)
 
     def text(self, value: object) -> str:
         """The setting of a value, as it is asked for."""
