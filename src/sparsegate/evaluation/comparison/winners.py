@@ -1,0 +1,120 @@
+"""Who wins where, by intervals: the methods of a cell that are at most a margin worse than the best of them.
+
+Let m_i be the true mean error of method i at one dataset, c and epsilon. The *winners* of a league are
+
+    W = { i : m_i <= min_j m_j + MARGIN },
+
+one winner, or several that tie: a difference of MARGIN or less is none. Of each pair the difference of means has a standard
+error, and an interval of ``sigmas`` of them to each side:
+
+    i is behind      if some j is more than MARGIN better, the whole interval says so;
+    i is a winner    if no j is: the whole interval of each difference says so;
+    i is undecided   otherwise, and asks for more runs, of itself and of those j.
+
+W is a function of the true means, so another seed gives the same winners, but for cells that end undecided, and but for
+the chance of a false decision. ``sigmas`` bounds that chance over all pairs, cells, and looks at them, by FALSE_MAP.
+
+Means are taken as normal. They are not where something rare decides, so the standard error of a mean of n runs, each
+between 0 and 1, is sqrt(s^2/n + (z/(2n))^2), z = sigmas: without any deviation the interval reaches z^2/(2n), about
+ln(1/alpha)/n, what n runs without an event say of its probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+
+FALSE_MAP = 1e-3
+"""The chance that any cell of any map shows somebody who does not belong there, or leaves out somebody who does."""
+
+MARGIN = 0.02
+"""A difference of two error rates that matters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A mean over runs, the standard deviation of a run, and how many there were."""
+
+    mean: float
+    std: float
+    runs: int
+
+    def error(self, sigmas: float) -> float:
+        """The standard error, never less than rare events allow; a single run says nothing."""
+        if self.runs < 2:
+            return math.inf
+        return math.hypot(self.std / math.sqrt(self.runs), sigmas / (2 * self.runs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One cell: the winners, best first; who is behind; who is undecided; and whose runs would help to decide.
+
+    ``best`` is the lowest mean error of all that take part.
+    """
+
+    winners: tuple[str, ...]
+    behind: tuple[str, ...]
+    undecided: tuple[str, ...]
+    wanting: frozenset[str]
+    best: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether everybody's place is known."""
+        return not self.undecided
+
+
+def sigmas(*, cells: int, contestants: int, looks: int) -> float:
+    """Half the length of an interval, in standard errors: FALSE_MAP is shared by all ordered pairs and all looks.
+
+    >>> round(sigmas(cells=120, contestants=27, looks=8), 2)
+    6.03
+    """
+    comparisons = max(1, cells * contestants * (contestants - 1) * looks)
+    return -NormalDist().inv_cdf(FALSE_MAP / comparisons)
+
+
+def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float = MARGIN) -> Standing:
+    """The places of all that take part.
+
+    >>> best, close, far = (Measured(mean=mean, std=0.05, runs=3200) for mean in (0.10, 0.105, 0.2))
+    >>> found = standing({"far": far, "best": best, "close": close}, sigmas=6)
+    >>> found.winners, found.behind
+    (('best', 'close'), ('far',))
+    """
+    order = sorted(measured, key=lambda key: (measured[key].mean, key))
+    errors = {key: measured[key].error(sigmas) for key in order}
+    winners, behind, undecided, wanting = [], [], [], set[str]()
+    for key in order:
+        unsure = []
+        for rival in order:
+            gap = measured[key].mean - measured[rival].mean
+            reach = sigmas * math.hypot(errors[key], errors[rival])
+            if rival != key and gap - reach > margin:
+                behind.append(key)
+                break
+            if rival != key and gap + reach > margin:
+                unsure.append(rival)
+        else:
+            (undecided if unsure else winners).append(key)
+            wanting |= {key, *unsure} if unsure else set()
+    return Standing(
+        winners=tuple(winners),
+        behind=tuple(behind),
+        undecided=tuple(undecided),
+        wanting=frozenset(wanting),
+        best=min((one.mean for one in measured.values()), default=math.nan),
+    )
+
+
+def tallied(standings: Iterable[Standing]) -> dict[str, tuple[int, int]]:
+    """How many cells each method wins alone, and in how many it ties; most alone first."""
+    found: dict[str, list[int]] = {}
+    for one in standings:
+        for key in one.winners:
+            alone = one.decided and len(one.winners) == 1
+            found.setdefault(key, [0, 0])[0 if alone else 1] += 1
+    return {key: (alone, tied) for key, (alone, tied) in sorted(found.items(), key=lambda item: (-item[1][0], -sum(item[1])))}
