@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from importlib.metadata import version
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
@@ -95,6 +95,11 @@ def true_epsilon(method: AnyMethod, count: int, epsilon: float) -> float:
 class OpenDPTopK:
     """OpenDP's top-k of counts: permute-and-flip, peeled; the noise is its own, and no seed reaches it."""
 
+    @property
+    def version(self) -> str:
+        """Finished cases are those of a version of it."""
+        return version("opendp")
+
     key, title = "opendp", "OpenDP top-k"
 
     def select(self, scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
@@ -113,6 +118,11 @@ class OpenDPTopK:
 
 class DiffprivlibTopK:
     """diffprivlib's exponential mechanism, once for each item to select, the winner taken out."""
+
+    @property
+    def version(self) -> str:
+        """Finished cases are those of a version of it."""
+        return version("diffprivlib")
 
     key, title = "diffprivlib", "diffprivlib, peeled"
 
@@ -158,8 +168,3 @@ def most_runs(method: AnyMethod, *, total: int, count: int, cap: int) -> int:
     if isinstance(method, SuppliedMethod) and not method.grouped:
         return min(cap, max(4, ITEM_WORK // total))
     return cap
-
-
-def exact(epsilons: Iterable[Fraction]) -> list[float]:
-    """Values of epsilon as results have them."""
-    return [float(epsilon) for epsilon in epsilons]

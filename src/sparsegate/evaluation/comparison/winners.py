@@ -4,8 +4,8 @@ Let m_i be the true mean error of method i at one dataset, c and epsilon. The *w
 
     W = { i : m_i <= min_j m_j + MARGIN },
 
-one winner, or several that tie: a difference of MARGIN or less is none. Of each pair the difference of means has a standard
-error, and an interval of ``sigmas`` of them to each side:
+one winner, or several that tie: a difference of MARGIN or less is none. Of each pair the difference of means has a
+standard error, and an interval of ``sigmas`` of them to each side:
 
     i is behind      if some j is more than MARGIN better, the whole interval says so;
     i is a winner    if no j is: the whole interval of each difference says so;
@@ -26,11 +26,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from sparsegate.evaluation.statements.decisions import MARGIN
+
 FALSE_MAP = 1e-3
 """The chance that any cell of any map shows somebody who does not belong there, or leaves out somebody who does."""
-
-MARGIN = 0.02
-"""A difference of two error rates that matters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """One cell: the winners, best first; who is behind; who is undecided; and whose runs would help to decide.
+    """One cell: the winners, best first; who is behind; who is undecided, and by which pairs.
 
     ``best`` is the lowest mean error of all that take part.
     """
@@ -58,7 +57,7 @@ class Standing:
     winners: tuple[str, ...]
     behind: tuple[str, ...]
     undecided: tuple[str, ...]
-    wanting: frozenset[str]
+    unsure: frozenset[tuple[str, str]]
     best: float
 
     @property
@@ -87,9 +86,12 @@ def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float =
     """
     order = sorted(measured, key=lambda key: (measured[key].mean, key))
     errors = {key: measured[key].error(sigmas) for key in order}
-    winners, behind, undecided, wanting = [], [], [], set[str]()
+    winners: list[str] = []
+    behind: list[str] = []
+    undecided: list[str] = []
+    unsure: set[tuple[str, str]] = set()
     for key in order:
-        unsure = []
+        open_pairs = []
         for rival in order:
             gap = measured[key].mean - measured[rival].mean
             reach = sigmas * math.hypot(errors[key], errors[rival])
@@ -97,15 +99,15 @@ def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float =
                 behind.append(key)
                 break
             if rival != key and gap + reach > margin:
-                unsure.append(rival)
+                open_pairs.append((key, rival))
         else:
-            (undecided if unsure else winners).append(key)
-            wanting |= {key, *unsure} if unsure else set()
+            (undecided if open_pairs else winners).append(key)
+            unsure |= set(open_pairs)
     return Standing(
         winners=tuple(winners),
         behind=tuple(behind),
         undecided=tuple(undecided),
-        wanting=frozenset(wanting),
+        unsure=frozenset(unsure),
         best=min((one.mean for one in measured.values()), default=math.nan),
     )
 
@@ -117,4 +119,5 @@ def tallied(standings: Iterable[Standing]) -> dict[str, tuple[int, int]]:
         for key in one.winners:
             alone = one.decided and len(one.winners) == 1
             found.setdefault(key, [0, 0])[0 if alone else 1] += 1
-    return {key: (alone, tied) for key, (alone, tied) in sorted(found.items(), key=lambda item: (-item[1][0], -sum(item[1])))}
+    order = sorted(found, key=lambda key: (-found[key][0], -sum(found[key])))
+    return {key: (found[key][0], found[key][1]) for key in order}

@@ -84,12 +84,12 @@ def run(
     [0.0, 0.8]
     """
     read = reading if isinstance(reading, PaperReading) else PaperReading.parse(reading)
-    loaded = _datasets(datasets, data or {}, records or {}, scale_to_records)
+    loaded = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
     chosen = {name: read.dataset(dataset) for name, dataset in loaded.items()}
-    selectors = [read.method(method) for method in _distinct(methods_of(methods), "methods")]
+    selectors = [read.method(method) for method in distinct(methods_of(methods), "methods")]
     shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
-    epsilons = _distinct([exact_epsilon(share) for share in shares], "epsilon")
-    wanted = _distinct([exact_count(c, "counts") for c in counts], "counts")
+    epsilons = distinct([exact_epsilon(share) for share in shares], "epsilon")
+    wanted = distinct([exact_count(c, "counts") for c in counts], "counts")
     runs, jobs = exact_count(runs, "runs"), exact_count(jobs, "jobs")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParameterError("seed", "must be a whole number of at least 0", seed)
@@ -159,15 +159,16 @@ def _gathered(grid: ExperimentGrid, folder: ResultFolder | None, workers: Worker
     return {case.cell: Gathered.first(case, records[case]) for case in grid.cases}
 
 
-def _datasets(
+def chosen_datasets(
     given: Sequence[str | Dataset],
     files: Mapping[str, str | Path],
     records: Mapping[str, int],
     scale_to_records: bool,
 ) -> dict[str, Dataset]:
+    """The datasets by name, each from its file, or as it is without one."""
     named = {entry.name: entry for entry in given if isinstance(entry, Dataset)}
     wanted = [entry.name if isinstance(entry, Dataset) else entry for entry in given]
-    names = _distinct(wanted + [name for name in files if name not in PUBLISHED], "datasets")
+    names = distinct(wanted + [name for name in files if name not in PUBLISHED], "datasets")
     if unused := sorted(set(files) - {name for name in names if name not in named}):
         raise ParameterError("data", f"must be for datasets that are run, here {', '.join(names)}", ", ".join(unused))
     if unused := sorted(set(records) - set(files)):
@@ -179,7 +180,7 @@ def _datasets(
     }
 
 
-def _distinct(values: list[_T], parameter: str) -> list[_T]:
+def distinct(values: list[_T], parameter: str) -> list[_T]:
     """The values without repetitions, in their order; there must be some."""
     if not values:
         raise ParameterError(parameter, "must not be empty", next_step="leave it out for the paper's")
