@@ -17,6 +17,7 @@ COMMANDS = (
     "audit",
     "theorems",
     "reproduce",
+    "compare",
     "datasets",
     "methods",
     "top",

@@ -80,15 +80,15 @@ def reproduce(
     Ctrl-C keeps what is finished; the same command goes on from there. Exit code 1 if a self-check is not met.
     """
     begun = time.monotonic()
-    given = _files(data or [])
+    given = data_files(data or [])
     options: dict[str, Any] = {
-        "datasets": _listed(datasets, "--datasets", str),
+        "datasets": listed(datasets, "--datasets", str),
         "data": given,
-        "records": _records(records or [], given),
+        "records": data_records(records or [], given),
         "scale_to_records": scale_to_records,
-        "counts": _listed(counts, "--counts", int),
-        "epsilon": _listed(epsilon, "--epsilon", float),
-        "methods": _listed(methods, "--methods", str),
+        "counts": listed(counts, "--counts", int),
+        "epsilon": listed(epsilon, "--epsilon", float),
+        "methods": listed(methods, "--methods", str),
         "runs": runs,
         "most_runs": max(runs, most_runs),
         "seed": seed,
@@ -120,14 +120,16 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:
+def listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:
+    """What an option says with commas between."""
     try:
         return [kind(part.strip()) for part in text.split(",") if part.strip()]
     except ValueError:
         raise ParameterError(option, "must be numbers with commas between", text) from None
 
 
-def _files(pairs: list[str]) -> dict[str, Path]:
+def data_files(pairs: list[str]) -> dict[str, Path]:
+    """The file of each dataset that has one."""
     files: dict[str, Path] = {}
     for pair in pairs:
         name, equals, file = pair.partition("=")
@@ -139,7 +141,7 @@ def _files(pairs: list[str]) -> dict[str, Path]:
     return files
 
 
-def _records(texts: list[str], files: dict[str, Path]) -> dict[str, int]:
+def data_records(texts: list[str], files: dict[str, Path]) -> dict[str, int]:
     """How many records there are, by name; a number alone is for the one file there is."""
     found = {}
     for text in texts:

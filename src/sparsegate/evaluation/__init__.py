@@ -4,6 +4,7 @@ NOT PRIVATE, on purpose: thresholds are oracles, computed from the true scores, 
 selection use ``sparsegate.select_top``.
 """
 
+from sparsegate.evaluation.comparison.leaderboard import compare
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, load
 from sparsegate.evaluation.data.downloads import fetch
 from sparsegate.evaluation.data.readers import ItemCounts, read_counts
@@ -27,6 +28,7 @@ __all__ = [
     "Method",
     "Progress",
     "SuppliedMethod",
+    "compare",
     "fetch",
     "load",
     "measure",

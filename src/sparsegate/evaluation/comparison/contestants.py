@@ -1,8 +1,8 @@
 """Who takes part in a comparison: all methods of the evaluation, the peers that are installed, and your own.
 
-**Leagues.** Who promises less may win by that alone, so winners are sought among equals. A method takes part in a league
-at a given c and epsilon only if its *true* epsilon is no more than that: rows as claimed that cost more are shown, and
-cannot win.
+**Leagues.** Who promises less may win by that alone, so winners are sought among equals. A method takes part in a
+league at a given c and epsilon only if its *true* epsilon is no more than that: rows as claimed that cost more are
+shown, and cannot win.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ timed, once for each dataset and c. A method that is not ours is timed by its ow
 from __future__ import annotations
 
 import time
-from fractions import Fraction
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
+from typing import Protocol
 
-from sparsegate.evaluation.reporting.charts import BarChart, LineChart
+
+class Chart(Protocol):
+    """What a panel shows."""
+
+    def svg(self) -> str:
+        """The chart as an SVG element."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +23,7 @@ class FigurePanel:
     """
 
     title: str
-    charts: Mapping[str, LineChart | BarChart]
+    charts: Mapping[str, Chart]
     dataset: str = ""
     identity: str = ""
     note: str = ""
