@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from sparsegate.cli.imported import imported
 from sparsegate.cli.long_run import shown_progress
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain
-from sparsegate.cli.reproduce import data_files, listed
-from sparsegate.errors import ParameterError
+from sparsegate.cli.reproduce import data_files, data_records, listed
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults
 from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES
 from sparsegate.evaluation.comparison.leaderboard import (
@@ -31,7 +29,6 @@ from sparsegate.evaluation.comparison.winner_maps import legend, winner_map
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
 from sparsegate.evaluation.experiment.workers import WorkerPool
-from sparsegate.evaluation.supplied_methods import SuppliedMethod
 
 PAGE_WORK = Expected(kind="page", seconds=6.0)
 
@@ -51,14 +48,24 @@ def compare(
     datasets: Annotated[str, typer.Option(help="Datasets, by name.")] = ",".join(PUBLISHED),
     data: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", show_default=False, help="The real data for a dataset; may be repeated."),
+        typer.Option(
+            metavar="NAME=FILE",
+            show_default=False,
+            help="The real data for a dataset, or one of your own under a new name; may be repeated.",
+        ),
+    ] = None,
+    records: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]N", show_default=False, help="How many records a file of counts is of; may be repeated."
+        ),
     ] = None,
     scale_to_records: Annotated[
         bool, typer.Option("--scale-to-records", help="Accept shorter files, and scale their counts.")
     ] = False,
     by: Annotated[str, typer.Option(help=f"The error that decides: {' or '.join(MEASURES)}.")] = MEASURES[0],
     runs: Annotated[int, typer.Option(help="Runs of each cell at first.")] = DEFAULT_RUNS,
-    most: Annotated[int, typer.Option(help="Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
+    most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
     jobs: Annotated[int | None, typer.Option(show_default="one a CPU", help="Processes.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results and report; finished cells are kept there.")] = Path(
@@ -70,18 +77,20 @@ def compare(
 
     Ctrl-C keeps what is finished; the same command goes on from there.
     """
+    files = data_files(data or [])
     options: dict[str, Any] = {
         "datasets": listed(datasets, "--datasets", str),
-        "data": data_files(data or []),
+        "data": files,
+        "records": data_records(records or [], files),
         "scale_to_records": scale_to_records,
         "counts": listed(counts, "--counts", int),
         "epsilon": listed(epsilon, "--epsilon", float),
         "methods": COMPARED if methods is None else listed(methods, "--methods", str),
-        "mine": [imported(name) for name in mine or []],
+        "mine": [imported(name, "--mine") for name in mine or []],
         "peers": not no_peers,
         "by": by,
         "runs": runs,
-        "most": most,
+        "most_runs": max(runs, most_runs),
         "seed": seed,
         "out": out,
     }
@@ -104,22 +113,6 @@ def compare(
         typer.echo(f"{title}: {text}")
     typer.echo(f"{len(found)} rows: {out / 'results.csv'}, .parquet, .json; winners: {out / 'winners.csv'}")
     typer.echo(f"report: {page}")
-
-
-def imported(name: str) -> SuppliedMethod:
-    """The method that ``module:function`` names; modules of the folder one is in are found, too."""
-    module, colon, path = name.partition(":")
-    if not colon or not module or not path:
-        raise ParameterError("--mine", "must look like module:function", name)
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ParameterError("--mine", f"must be importable ({error})", name) from None
-    return SuppliedMethod.of(found)
 
 
 def _maps(found: ComparisonResults) -> list[Table | str]:

@@ -9,7 +9,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import load_extra
 from sparsegate.evaluation.comparison.contestants import LEAGUES, true_epsilon
-from sparsegate.evaluation.comparison.winners import FALSE_MAP, Measured, Standing, tallied
+from sparsegate.evaluation.comparison.winners import FALSE_MAP, Standing, tallied
 from sparsegate.evaluation.experiment.results import THRESHOLD, ResultFolder, manifest, replace_text, table, written
 from sparsegate.evaluation.statements.decisions import MARGIN
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from sparsegate.evaluation.experiment.experiments import ExperimentGrid
-    from sparsegate.evaluation.experiment.workers import ExperimentCase
+    from sparsegate.evaluation.experiment.grids import ExperimentGrid
+    from sparsegate.evaluation.experiment.rounds import Gathered
+    from sparsegate.evaluation.statements.judgements import CellKey
 
 _RATES = ("fnr", "precision", "ser", "total_ser")
 
@@ -61,37 +61,6 @@ WINNER_COLUMNS: Mapping[str, str] = {
     "best": "float64",
 }
 """The columns of the winners; several names have a space between."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ranked:
-    """A case, what was measured of it, and the seconds of a release and of a run here."""
-
-    case: ExperimentCase
-    rates: Mapping[str, Measured]
-    seconds: float | None
-    own_seconds: float
-
-    def row(self, stand_in: bool) -> dict[str, Any]:
-        """The row of the results."""
-        case, method = self.case, self.case.method
-        found = {
-            "dataset": case.dataset,
-            "stand_in": stand_in,
-            "method": method.key,
-            "epsilon": float(case.epsilon),
-            "true_epsilon": true_epsilon(method, case.count, float(case.epsilon)),
-            "delta": float(method.delta),
-            "count": case.count,
-            "runs": self.rates["fnr"].runs,
-            "selected_mean": self.rates["selected"].mean,
-            "seconds": self.own_seconds if isinstance(method, SuppliedMethod) else self.seconds,
-        }
-        for rate in _RATES:
-            one = self.rates["fpr" if rate == "precision" else rate]
-            found[f"{rate}_mean"] = 1 - one.mean if rate == "precision" else one.mean
-            found[f"{rate}_error"] = one.std / math.sqrt(one.runs)
-        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,22 +100,22 @@ class ComparisonResults(Tabular):
     def of(
         cls,
         grid: ExperimentGrid,
-        ranked: Sequence[Ranked],
-        standings: Mapping[tuple[str, str, Fraction, int], Standing],
+        gathered: Mapping[CellKey, Gathered],
+        winners: Sequence[WonCell],
+        seconds: Mapping[tuple[str, str, int], float],
         *,
         by: str,
         sigmas: float,
     ) -> ComparisonResults:
-        """The results of a comparison that was run."""
-        rows = [one.row(grid.datasets[one.case.dataset].stand_in) for one in ranked]
-        titles = {name: dataset.title for name, dataset in grid.datasets.items()}
-        cells = [
-            WonCell(dataset=dataset, league=league, epsilon=float(share), count=count, standing=place)
-            for (dataset, league, share, count), place in standings.items()
+        """The results of a comparison that was run; ``seconds`` are those of a release by dataset, method and c."""
+        rows = [
+            _row(one, grid.datasets[cell.dataset].stand_in, seconds.get((cell.dataset, cell.method, cell.count)))
+            for cell, one in gathered.items()
         ]
+        titles = {name: dataset.title for name, dataset in grid.datasets.items()}
         return cls(
             table=table(rows, COLUMNS),
-            winners=cells,
+            winners=winners,
             titles=titles | {method.key: method.title for method in grid.methods},
             by=by,
             sigmas=sigmas,
@@ -204,15 +173,36 @@ class ComparisonResults(Tabular):
         return draw_maps(self, LEAGUES[0])
 
 
+def _row(found: Gathered, stand_in: bool, release: float | None) -> dict[str, Any]:
+    case, method, record = found.case, found.case.method, found.record
+    row = {
+        "dataset": case.dataset,
+        "stand_in": stand_in,
+        "method": method.key,
+        "epsilon": float(case.epsilon),
+        "true_epsilon": true_epsilon(method, case.count, float(case.epsilon)),
+        "delta": float(method.delta),
+        "count": case.count,
+        "runs": found.runs,
+        "selected_mean": record["selected_mean"],
+        "seconds": record["seconds"] / found.runs if isinstance(method, SuppliedMethod) else release,
+    }
+    for rate in _RATES:
+        source = "fpr" if rate == "precision" else rate
+        row[f"{rate}_mean"] = 1 - record["fpr_mean"] if rate == "precision" else record[f"{rate}_mean"]
+        row[f"{rate}_error"] = record[f"{source}_std"] / math.sqrt(found.runs)
+    return row
+
+
 def write_comparison(
-    folder: ResultFolder, found: ComparisonResults, grid: ExperimentGrid, *, scale_to_records: bool, most: int
+    folder: ResultFolder, found: ComparisonResults, grid: ExperimentGrid, **parameters: object
 ) -> None:
     """Write all files but the report."""
     folder.write("results", found.table)
     folder.write("winners", table([cell.row() for cell in found.winners], WINNER_COLUMNS))
     replace_text(folder.path / "results.json", json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
-    parameters = {**grid.parameters(), "most": most, "by": found.by, "scale_to_records": scale_to_records}
-    about = manifest(datasets=grid.datasets.values(), methods=grid.methods, parameters=parameters)
+    shown = {**grid.parameters(), "by": found.by, **parameters}
+    about = manifest(datasets=grid.datasets.values(), methods=grid.methods, parameters=shown)
     about["margin"], about["false_map"], about["sigmas"] = MARGIN, FALSE_MAP, found.sigmas
     replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 
@@ -230,7 +220,7 @@ def read_comparison(folder: str | Path) -> ComparisonResults:
                 winners=tuple(row["winners"].split()),
                 behind=(),
                 undecided=tuple(row["undecided"].split()),
-                unsure=frozenset(),
+                unsure={},
                 best=row["best"],
             ),
         )

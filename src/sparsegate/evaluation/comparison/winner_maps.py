@@ -64,7 +64,7 @@ def letters(keys: Iterable[str]) -> dict[str, str]:
 def cell_text(place: Standing, named: Mapping[str, str]) -> str:
     """The winners' letters; more than a few are "n tie"; a ? is for those who may belong there.
 
-    >>> one = Standing(winners=("em",), behind=(), undecided=("subset",), unsure=frozenset(), best=0.1)
+    >>> one = Standing(winners=("em",), behind=(), undecided=("subset",), unsure={}, best=0.1)
     >>> cell_text(one, {"em": "E", "subset": "S"})
     'E S?'
     """
@@ -123,7 +123,9 @@ def _colour(place: Standing, drawn: Mapping[str, LineStyle]) -> LineStyle | None
 def legend(found: ComparisonResults, league: League) -> dict[str, str]:
     """The letters that a league's maps use, with the titles of their methods."""
     keys = list(dict.fromkeys(found.to_arrow().column("method").to_pylist()))
-    shown = {key for cell in found.league(league.key) for key in (*cell.standing.winners, *cell.standing.undecided)}
+    places = [cell.standing for cell in found.league(league.key)]
+    named = [part for place in places for part in (place.winners, place.undecided) if len(part) <= MOST_LETTERS]
+    shown = {key for part in named for key in part}
     return {letter: found.titles[key] for key, letter in letters(keys).items() if key in shown}
 
 

@@ -51,13 +51,15 @@ class Measured:
 class Standing:
     """One cell: the winners, best first; who is behind; who is undecided, and by which pairs.
 
+    ``unsure`` says of each such pair how many times its runs would decide, if the difference stayed as it is.
+
     ``best`` is the lowest mean error of all that take part.
     """
 
     winners: tuple[str, ...]
     behind: tuple[str, ...]
     undecided: tuple[str, ...]
-    unsure: frozenset[tuple[str, str]]
+    unsure: Mapping[tuple[str, str], float]
     best: float
 
     @property
@@ -89,9 +91,9 @@ def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float =
     winners: list[str] = []
     behind: list[str] = []
     undecided: list[str] = []
-    unsure: set[tuple[str, str]] = set()
+    unsure: dict[tuple[str, str], float] = {}
     for key in order:
-        open_pairs = []
+        open_pairs: dict[tuple[str, str], float] = {}
         for rival in order:
             gap = measured[key].mean - measured[rival].mean
             reach = sigmas * math.hypot(errors[key], errors[rival])
@@ -99,15 +101,15 @@ def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float =
                 behind.append(key)
                 break
             if rival != key and gap + reach > margin:
-                open_pairs.append((key, rival))
+                open_pairs[key, rival] = (reach / max(abs(gap - margin), 1e-9)) ** 2
         else:
             (undecided if open_pairs else winners).append(key)
-            unsure |= set(open_pairs)
+            unsure |= open_pairs
     return Standing(
         winners=tuple(winners),
         behind=tuple(behind),
         undecided=tuple(undecided),
-        unsure=frozenset(unsure),
+        unsure=unsure,
         best=min((one.mean for one in measured.values()), default=math.nan),
     )
 

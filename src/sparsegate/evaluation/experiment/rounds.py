@@ -86,7 +86,7 @@ def more_runs(
     datasets: Mapping[str, Dataset],
     look: Callable[[Mapping[CellKey, Gathered]], Mapping[CellKey, float]],
     *,
-    folder: ResultFolder,
+    folder: ResultFolder | None,
     pool: WorkerPool,
     most_runs: int,
     what: str = "rounds",
