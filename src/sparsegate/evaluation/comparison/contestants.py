@@ -95,11 +95,6 @@ def true_epsilon(method: AnyMethod, count: int, epsilon: float) -> float:
 class OpenDPTopK:
     """OpenDP's top-k of counts: permute-and-flip, peeled; the noise is its own, and no seed reaches it."""
 
-    @property
-    def version(self) -> str:
-        """Finished cases are those of a version of it."""
-        return version("opendp")
-
     key, title = "opendp", "OpenDP top-k"
 
     def select(self, scores: NDArray[Any], count: int, epsilon: float, rng: np.random.Generator) -> list[int]:
@@ -118,11 +113,6 @@ class OpenDPTopK:
 
 class DiffprivlibTopK:
     """diffprivlib's exponential mechanism, once for each item to select, the winner taken out."""
-
-    @property
-    def version(self) -> str:
-        """Finished cases are those of a version of it."""
-        return version("diffprivlib")
 
     key, title = "diffprivlib", "diffprivlib, peeled"
 
@@ -146,9 +136,9 @@ SAME_LAW = MappingProxyType({"opendp": "one-shot", "diffprivlib": "em"})
 """The method of ours that has the law of a peer: what is measured of the two must agree."""
 
 
-def installed_peers() -> list[object]:
-    """The peers that can be imported here."""
-    return [peer for name, peer in PEERS.items() if find_spec(name)]
+def installed_peers() -> list[SuppliedMethod]:
+    """The peers that can be imported here; finished cases are those of a version of them."""
+    return [SuppliedMethod.of(peer, version=version(name)) for name, peer in PEERS.items() if find_spec(name)]
 
 
 def is_peer(method: AnyMethod) -> bool:

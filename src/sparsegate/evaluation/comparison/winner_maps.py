@@ -72,7 +72,7 @@ def cell_text(place: Standing, named: Mapping[str, str]) -> str:
     if len(sure) > MOST_LETTERS:
         return f"{len(sure)} tie" + ("?" if open_still else "")
     if len(open_still) > MOST_LETTERS:
-        return "=".join(named[key] for key in sure) + f" {len(open_still)}?"
+        return f"{'='.join(named[key] for key in sure)} {len(open_still)}?".strip()
     return " ".join(filter(None, ("=".join(named[key] for key in sure), *(f"{named[key]}?" for key in open_still))))
 
 

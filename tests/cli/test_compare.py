@@ -1,0 +1,49 @@
+"""`sparsegate compare`: options in, maps, JSON and files out."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+SMALL = ("--datasets", "zipf", "--counts", "100", "--epsilon", "0.1", "--no-peers", "--jobs", "1", "--runs", "50")
+
+
+@pytest.fixture
+def compare(command, tmp_path: Path):
+    return lambda *arguments: command("compare", *SMALL, "--most-runs", "50", *arguments, "--out", tmp_path / "out")
+
+
+def test_maps_and_sentences_are_printed_and_files_are_written(compare, tmp_path: Path) -> None:
+    code, out, _ = compare("--methods", "em,svt-dpbook,alg-4")
+    assert code == 0
+    assert "Zipf: who wins, ε" in out
+    assert "ε: of 1 cells EM wins 1, 0 ties, 0 undecided" in out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("results.csv", "results.parquet", "results.json", "winners.csv", "winners.parquet"),
+        *("manifest.json", "report.html", "figures", "cases"),
+    }
+    assert all(len(line) <= 100 for line in out.splitlines() if str(tmp_path) not in line)
+
+
+def test_mine_is_compared_and_json_is_of_its_schema(compare, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "my_choice.py").write_text("def first(scores, count, epsilon, rng):\n    return range(count)\n")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = compare("--methods", "em", "--mine", "my_choice:first", "--json")
+    assert code == 0
+    told = json.loads(out)
+    schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
+    assert jsonschema_rs.validator_for(schema).is_valid(told)
+    assert [row["method"] for row in told["items"]] == ["em", "first"]
+    assert told["winners"][0]["winners"] == ["em"]
+
+
+@pytest.mark.parametrize("name", ["nowhere:f", "json", "json:nothing"])
+def test_what_cannot_be_imported_is_refused(compare, name: str) -> None:
+    code, _, err = compare("--mine", name)
+    assert code == 2
+    assert err.count("\n") <= 3
+    assert "--mine must" in err

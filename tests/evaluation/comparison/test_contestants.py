@@ -1,0 +1,68 @@
+"""Who takes part in a comparison, in which league, and how often."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sparsegate.evaluation import METHODS, Ladder, SuppliedMethod, measure, simulate
+from sparsegate.evaluation.comparison.contestants import (
+    COMPARED,
+    LEAGUES,
+    PEERS,
+    SAME_LAW,
+    contestants,
+    is_peer,
+    run_limit,
+    takes_part,
+)
+
+
+def members(league: str, count: int = 25) -> set[str]:
+    (found,) = [one for one in LEAGUES if one.key == league]
+    return {key for key in COMPARED if takes_part(found, METHODS[key], count=count, epsilon=0.1)}
+
+
+def test_nobody_wins_who_costs_more_than_is_asked_for_or_needs_another_promise() -> None:
+    flawed = {"alg-3", "alg-4", "alg-5", "alg-6"}
+    assert set(COMPARED) - members("delta") == flawed | {"noisy-scores-1", "noisy-scores-10"}
+    assert members("delta") - members("pure") == {"gumbel", "svt-delta"}
+    assert members("touched") - members("pure") == {"noisy-scores-10"}
+    assert members("gate") == {key for key in members("pure") if METHODS[key].interactive}
+
+
+def test_what_is_claimed_is_true_at_one_positive() -> None:
+    assert members("pure", count=1) - members("pure", count=2) == {"alg-4"}
+
+
+def test_a_method_of_your_own_is_taken_at_its_word() -> None:
+    (mine,) = contestants([], [lambda scores, count, epsilon, rng: range(count)], peers=False)
+    assert [takes_part(league, mine, count=5, epsilon=0.1) for league in LEAGUES] == [True, True, True, False]
+
+
+def test_who_sees_every_score_is_run_less_often() -> None:
+    peer, mine = (
+        SuppliedMethod.of(PEERS["opendp"], version="1"),
+        SuppliedMethod.of(lambda scores, count, epsilon, rng: []),
+    )
+    assert is_peer(peer)
+    assert not is_peer(mine)
+    assert [run_limit(METHODS["em"], total=total, count=10, most=800) for total in (10**3, 10**7)] == [800, 800]
+    assert [run_limit(mine, total=total, count=10, most=800) for total in (10**3, 10**6, 10**8)] == [800, 20, 4]
+    assert [run_limit(peer, total=total, count=10, most=800) for total in (10**3, 10**7)] == [3, 0]
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_selects_with_the_law_of_ours(name: str) -> None:
+    """Five standard errors are passed by 6e-7 of samples; at twice the epsilon the same test rejects."""
+    pytest.importorskip(name)
+    scores = np.round(3000 / np.arange(1, 301) ** 0.7)
+    ladder, rng = Ladder.of(scores), np.random.default_rng(1)
+    peer = SuppliedMethod.of(PEERS[name])
+    theirs = simulate(peer, ladder, count=5, epsilon=0.05, runs=60, rng=rng)
+    gaps = []
+    for epsilon in (0.05, 0.1):
+        ours = simulate(SAME_LAW[name], ladder, count=5, epsilon=epsilon, runs=20_000, rng=rng)
+        one, other = (measure(ladder, rungs, count=5).fnr for rungs in (theirs, ours))
+        gaps.append(abs(one.mean() - other.mean()) / (other.std() * np.sqrt(1 / one.size + 1 / other.size)))
+    assert gaps[0] < 5 < gaps[1]
