@@ -9,12 +9,12 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-SMALL = ("--datasets", "zipf", "--counts", "100", "--epsilon", "0.1", "--no-peers", "--jobs", "1", "--runs", "50")
+SMALL = ("--datasets", "zipf", "--counts", "100", "--epsilon", "0.1", "--no-peers", "--jobs", "1", "--runs", "200")
 
 
 @pytest.fixture
 def compare(command, tmp_path: Path):
-    return lambda *arguments: command("compare", *SMALL, "--most-runs", "50", *arguments, "--out", tmp_path / "out")
+    return lambda *arguments: command("compare", *SMALL, "--most-runs", "200", *arguments, "--out", tmp_path / "out")
 
 
 def test_maps_and_sentences_are_printed_and_files_are_written(compare, tmp_path: Path) -> None:
