@@ -14,17 +14,17 @@ from sparsegate.cli.long_run import shown_progress
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.cli.reproduce import data_files, data_records, listed
+from sparsegate.evaluation.comparison.comparison_page import headlines, write_comparison_page
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults
 from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES
-from sparsegate.evaluation.comparison.leaderboard import (
+from sparsegate.evaluation.comparison.selection_race import (
     DEFAULT_COUNTS,
     DEFAULT_EPSILONS,
     DEFAULT_RUNS,
     MEASURES,
     MOST_RUNS,
 )
-from sparsegate.evaluation.comparison.leaderboard import compare as compare_methods
-from sparsegate.evaluation.comparison.leaderboard_page import headlines, write_leaderboard
+from sparsegate.evaluation.comparison.selection_race import compare as compare_methods
 from sparsegate.evaluation.comparison.winner_maps import legend, winner_map
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
@@ -102,7 +102,7 @@ def compare(
             pool.plan.expect("page", [PAGE_WORK])
             found = compare_methods(**options, pool=pool)
             with pool.plan.stage("page"):
-                page = write_leaderboard(out)
+                page = write_comparison_page(out)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
     if as_json:

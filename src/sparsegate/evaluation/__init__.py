@@ -4,7 +4,7 @@ NOT PRIVATE, on purpose: thresholds are oracles, computed from the true scores, 
 selection use ``sparsegate.select_top``.
 """
 
-from sparsegate.evaluation.comparison.leaderboard import compare
+from sparsegate.evaluation.comparison.selection_race import compare
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, load
 from sparsegate.evaluation.data.downloads import fetch
 from sparsegate.evaluation.data.readers import ItemCounts, read_counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsegate.evaluation.comparison.winners import FALSE_MAP, Measured, Standing, sigmas, standing, tallied
+from sparsegate.evaluation.comparison.winners import FALSE_MAP, CellPlaces, MeanError, sigmas, standing, tallied
 from sparsegate.evaluation.statements.decisions import MARGIN
 
 METHODS = tuple("abcdef")
@@ -20,7 +20,7 @@ def worlds(runs: int, z: float) -> tuple[int, int]:
         # A run is an all-or-nothing failure, the law of the largest deviation.
         seen = {key: rng.binomial(runs, mean) / runs for key, mean in true.items()}
         measured = {
-            key: Measured(mean=mean, std=float(np.sqrt(mean * (1 - mean))), runs=runs) for key, mean in seen.items()
+            key: MeanError(mean=mean, std=float(np.sqrt(mean * (1 - mean))), runs=runs) for key, mean in seen.items()
         }
         found, best = standing(measured, sigmas=z), min(true.values())
         wrong += sum(true[key] > best + MARGIN for key in found.winners)
@@ -38,20 +38,20 @@ def test_who_wins_by_intervals_does_win_and_by_means_alone_often_does_not() -> N
 
 
 def test_runs_without_any_deviation_say_little_until_there_are_many() -> None:
-    def place(runs: int) -> Standing:
-        return standing({key: Measured(mean=0.0, std=0.0, runs=runs) for key in "ab"}, sigmas=6)
+    def place(runs: int) -> CellPlaces:
+        return standing({key: MeanError(mean=0.0, std=0.0, runs=runs) for key in "ab"}, sigmas=6)
 
     assert place(800).undecided == ("a", "b")
     assert place(1600).winners == ("a", "b")
 
 
 def test_an_open_pair_says_how_many_times_its_runs_would_decide() -> None:
-    one, other = (Measured(mean=mean, std=0.1, runs=400) for mean in (0.0, 0.06))
+    one, other = (MeanError(mean=mean, std=0.1, runs=400) for mean in (0.0, 0.06))
     ((pair, times),) = standing({"a": one, "b": other}, sigmas=6).unsure.items()
     assert pair == ("b", "a")
-    many = [Measured(mean=mean, std=0.1, runs=int(400 * times)) for mean in (0.0, 0.06)]
+    many = [MeanError(mean=mean, std=0.1, runs=int(400 * times)) for mean in (0.0, 0.06)]
     assert standing(dict(zip("ab", many, strict=True)), sigmas=6).behind == ("b",)
-    fewer = [Measured(mean=mean, std=0.1, runs=int(200 * times)) for mean in (0.0, 0.06)]
+    fewer = [MeanError(mean=mean, std=0.1, runs=int(200 * times)) for mean in (0.0, 0.06)]
     assert standing(dict(zip("ab", fewer, strict=True)), sigmas=6).undecided == ("b",)
 
 
@@ -63,13 +63,13 @@ def test_the_false_alarm_rate_is_shared_by_all_pairs_and_looks() -> None:
 
 
 def test_a_single_run_decides_nothing() -> None:
-    lone = {"a": Measured(mean=0.0, std=float("nan"), runs=1), "b": Measured(mean=1.0, std=float("nan"), runs=1)}
+    lone = {"a": MeanError(mean=0.0, std=float("nan"), runs=1), "b": MeanError(mean=1.0, std=float("nan"), runs=1)}
     assert standing(lone, sigmas=6).undecided == ("a", "b")
 
 
 def test_cells_are_counted_by_who_wins_them_alone_and_who_ties() -> None:
-    def cell(*winners: str, undecided: tuple[str, ...] = ()) -> Standing:
-        return Standing(winners=winners, behind=(), undecided=undecided, unsure={}, best=0.0)
+    def cell(*winners: str, undecided: tuple[str, ...] = ()) -> CellPlaces:
+        return CellPlaces(winners=winners, behind=(), undecided=undecided, unsure={}, best=0.0)
 
     assert tallied([cell("a"), cell("b", "a"), cell("b"), cell("b"), cell("c", undecided=("a",))]) == {
         "b": (2, 1),

@@ -17,7 +17,7 @@ from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import load_extra
 from sparsegate.evaluation.comparison.contestants import LEAGUES, true_epsilon
-from sparsegate.evaluation.comparison.winners import FALSE_MAP, Standing, tallied
+from sparsegate.evaluation.comparison.winners import FALSE_MAP, CellPlaces, tallied
 from sparsegate.evaluation.experiment.results import THRESHOLD, ResultFolder, manifest, replace_text, table, written
 from sparsegate.evaluation.statements.decisions import MARGIN
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
@@ -71,7 +71,7 @@ class WonCell:
     league: str
     epsilon: float
     count: int
-    standing: Standing
+    standing: CellPlaces
 
     def row(self) -> dict[str, Any]:
         """The row of the table of winners."""
@@ -216,7 +216,7 @@ def read_comparison(folder: str | Path) -> ComparisonResults:
     cells = [
         WonCell(
             **{name: row[name] for name in ("dataset", "league", "epsilon", "count")},
-            standing=Standing(
+            standing=CellPlaces(
                 winners=tuple(row["winners"].split()),
                 behind=(),
                 undecided=tuple(row["undecided"].split()),

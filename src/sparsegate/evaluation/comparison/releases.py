@@ -23,7 +23,7 @@ RETRAVERSED = METHODS["svt-retr-3d"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class TimedRelease:
     """One selection to be timed."""
 
     dataset: str
@@ -47,7 +47,7 @@ def release_options(method: AnyMethod) -> dict[str, Any] | None:
     return None
 
 
-def time_release(given: tuple[Release, Ladder]) -> float:
+def time_release(given: tuple[TimedRelease, Ladder]) -> float:
     """The seconds of one release. Seeded, so not private: nothing is handed out."""
     release, ladder = given
     scores = np.repeat(ladder.values, ladder.sizes)

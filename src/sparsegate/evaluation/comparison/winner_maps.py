@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sparsegate.display.bar_chart import new_figure
 from sparsegate.evaluation.comparison.contestants import League
-from sparsegate.evaluation.comparison.winners import Standing
+from sparsegate.evaluation.comparison.winners import CellPlaces
 from sparsegate.evaluation.reporting.line_styles import LineStyle, styles
 from sparsegate.evaluation.reporting.map_chart import MapCell, MapChart
 
@@ -61,10 +61,10 @@ def letters(keys: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def cell_text(place: Standing, named: Mapping[str, str]) -> str:
+def cell_text(place: CellPlaces, named: Mapping[str, str]) -> str:
     """The winners' letters; more than a few are "n tie"; a ? is for those who may belong there.
 
-    >>> one = Standing(winners=("em",), behind=(), undecided=("subset",), unsure={}, best=0.1)
+    >>> one = CellPlaces(winners=("em",), behind=(), undecided=("subset",), unsure={}, best=0.1)
     >>> cell_text(one, {"em": "E", "subset": "S"})
     'E S?'
     """
@@ -76,7 +76,7 @@ def cell_text(place: Standing, named: Mapping[str, str]) -> str:
     return " ".join(filter(None, ("=".join(named[key] for key in sure), *(f"{named[key]}?" for key in open_still))))
 
 
-def _says(place: Standing, titles: Mapping[str, str], where: str) -> str:
+def _says(place: CellPlaces, titles: Mapping[str, str], where: str) -> str:
     told = [f"{where}: lowest error {place.best:.3f}"]
     if place.winners:
         told.append(
@@ -115,7 +115,7 @@ def winner_map(found: ComparisonResults, league: League, dataset: str) -> MapCha
     )
 
 
-def _colour(place: Standing, drawn: Mapping[str, LineStyle]) -> LineStyle | None:
+def _colour(place: CellPlaces, drawn: Mapping[str, LineStyle]) -> LineStyle | None:
     """Only who wins alone has a colour."""
     return drawn[place.winners[0]] if place.decided and len(place.winners) == 1 else None
 

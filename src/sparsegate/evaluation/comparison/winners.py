@@ -33,7 +33,7 @@ FALSE_MAP = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeanError:
     """A mean over runs, the standard deviation of a run, and how many there were."""
 
     mean: float
@@ -48,7 +48,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class CellPlaces:
     """One cell: the winners, best first; who is behind; who is undecided, and by which pairs.
 
     ``unsure`` says of each such pair how many times its runs would decide, if the difference stayed as it is.
@@ -78,10 +78,10 @@ def sigmas(*, cells: int, contestants: int, looks: int) -> float:
     return -NormalDist().inv_cdf(FALSE_MAP / comparisons)
 
 
-def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float = MARGIN) -> Standing:
+def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float = MARGIN) -> CellPlaces:
     """The places of all that take part.
 
-    >>> best, close, far = (Measured(mean=mean, std=0.05, runs=3200) for mean in (0.10, 0.105, 0.2))
+    >>> best, close, far = (MeanError(mean=mean, std=0.05, runs=3200) for mean in (0.10, 0.105, 0.2))
     >>> found = standing({"far": far, "best": best, "close": close}, sigmas=6)
     >>> found.winners, found.behind
     (('best', 'close'), ('far',))
@@ -105,7 +105,7 @@ def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float =
         else:
             (undecided if open_pairs else winners).append(key)
             unsure |= open_pairs
-    return Standing(
+    return CellPlaces(
         winners=tuple(winners),
         behind=tuple(behind),
         undecided=tuple(undecided),
@@ -114,7 +114,7 @@ def standing(measured: Mapping[str, Measured], *, sigmas: float, margin: float =
     )
 
 
-def tallied(standings: Iterable[Standing]) -> dict[str, tuple[int, int]]:
+def tallied(standings: Iterable[CellPlaces]) -> dict[str, tuple[int, int]]:
     """How many cells each method wins alone, and in how many it ties; most alone first."""
     found: dict[str, list[int]] = {}
     for one in standings:

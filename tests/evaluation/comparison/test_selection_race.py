@@ -9,9 +9,9 @@ import pytest
 
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Dataset, Ladder, compare
-from sparsegate.evaluation.comparison import leaderboard
+from sparsegate.evaluation.comparison import selection_race
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
-from sparsegate.evaluation.comparison.releases import Release, release_options, time_release
+from sparsegate.evaluation.comparison.releases import TimedRelease, release_options, time_release
 from sparsegate.evaluation.experiment.workers import ExperimentCase
 
 LADDER = Ladder.of([2000 // rank for rank in range(1, 400)])
@@ -80,7 +80,7 @@ def test_a_folder_is_read_back_and_gone_on_with(found, monkeypatch: pytest.Monke
     assert again.to_arrow().equals(results.to_arrow())
     assert [cell.row() for cell in again.winners] == [cell.row() for cell in results.winners]
     monkeypatch.setattr(ExperimentCase, "compute", None)  # nothing is simulated again
-    monkeypatch.setattr(leaderboard, "time_release", None)
+    monkeypatch.setattr(selection_race, "time_release", None)
     same = compare(**{**SMALL, "counts": [20]}, runs=100, most_runs=100, out=folder)
     assert len(same) == 2 * len(KEYS)
 
@@ -118,7 +118,7 @@ def test_what_can_be_released_is_timed() -> None:
     assert told["gumbel"] == {"method": "gumbel", "delta": 1e-6}
     assert told["alg-4"] is told["svt-delta"] is told["svt-retr-1d"] is None
     for key in ("noisy-scores-10", "svt-s-1:1", "svt-retr-3d"):
-        release = Release(dataset="visits", key=key, options=tuple(told[key].items()), count=5, epsilon=1)
+        release = TimedRelease(dataset="visits", key=key, options=tuple(told[key].items()), count=5, epsilon=1)
         assert 0 < time_release((release, LADDER)) < 30
 
 

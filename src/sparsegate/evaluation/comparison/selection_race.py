@@ -15,8 +15,8 @@ from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, WonCell, write_comparison
 from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES, contestants, run_limit, takes_part
-from sparsegate.evaluation.comparison.releases import Release, release_options, time_release
-from sparsegate.evaluation.comparison.winners import Measured, sigmas, standing
+from sparsegate.evaluation.comparison.releases import TimedRelease, release_options, time_release
+from sparsegate.evaluation.comparison.winners import MeanError, sigmas, standing
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset
 from sparsegate.evaluation.experiment.experiments import chosen_datasets, distinct
 from sparsegate.evaluation.experiment.grids import ExperimentGrid
@@ -156,9 +156,9 @@ class _Race:
             if len(cells) > 1
         ]
 
-    def _measured(self, found: Gathered) -> Measured:
+    def _measured(self, found: Gathered) -> MeanError:
         record = found.record
-        return Measured(mean=record[f"{self._by}_mean"], std=record[f"{self._by}_std"], runs=found.runs)
+        return MeanError(mean=record[f"{self._by}_mean"], std=record[f"{self._by}_std"], runs=found.runs)
 
     def _wanting(self, found: Mapping[CellKey, Gathered]) -> dict[CellKey, float]:
         """How many times the runs of each case would decide: of an open pair, of who is less sure and may run."""
@@ -176,7 +176,7 @@ class _Race:
         """The seconds of one release, by dataset, method and c, at the middle epsilon."""
         middle = sorted(self._grid.epsilons)[len(self._grid.epsilons) // 2]
         wanted = [
-            Release(dataset=name, key=method.key, options=tuple(options.items()), count=count, epsilon=middle)
+            TimedRelease(dataset=name, key=method.key, options=tuple(options.items()), count=count, epsilon=middle)
             for name in self._grid.datasets
             for method in self._grid.methods
             if (options := release_options(method)) is not None

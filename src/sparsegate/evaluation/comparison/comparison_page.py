@@ -29,7 +29,7 @@ COSTS = ("alg-4", "svt-dpbook", "svt-s-1:c23", "svt-exponential", "subset", "em"
 BEST = ("svt-s-1:c23", "svt-exponential", "svt-retr-3d", "one-shot", "subset", "gumbel", "noisy-scores-10", "em")
 
 
-def write_leaderboard(out: str | Path) -> Path:
+def write_comparison_page(out: str | Path) -> Path:
     """Write ``report.html``, and the maps as ``figures/``, into the folder of a comparison; return the page's path."""
     folder = Path(out)
     found = read_comparison(folder)
@@ -41,11 +41,11 @@ def write_leaderboard(out: str | Path) -> Path:
                 figure.savefig(folder / "figures" / f"winners-{league.key}.{kind}", dpi=150)
     about = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     path = folder / "report.html"
-    replace_text(path, render_leaderboard(found, about))
+    replace_text(path, render_comparison(found, about))
     return path
 
 
-def render_leaderboard(found: ComparisonResults, about: dict[str, Any]) -> str:
+def render_comparison(found: ComparisonResults, about: dict[str, Any]) -> str:
     """The page as HTML."""
     view = _View(found)
     parts = (

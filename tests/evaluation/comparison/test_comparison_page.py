@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sparsegate.evaluation import METHODS, compare
+from sparsegate.evaluation.comparison.comparison_page import headlines, write_comparison_page
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
 from sparsegate.evaluation.comparison.contestants import LEAGUES, PEERS
-from sparsegate.evaluation.comparison.leaderboard_page import headlines, write_leaderboard
 from sparsegate.evaluation.comparison.winner_maps import cell_text, legend, letters, winner_map
-from sparsegate.evaluation.comparison.winners import Standing
+from sparsegate.evaluation.comparison.winners import CellPlaces
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_no_two_methods_have_the_same_letters() -> None:
     ],
 )
 def test_a_cell_names_its_winners_and_who_may_be_one(winners: str, undecided: str, text: str) -> None:
-    place = Standing(winners=tuple(winners), behind=(), undecided=tuple(undecided), unsure={}, best=0.0)
+    place = CellPlaces(winners=tuple(winners), behind=(), undecided=tuple(undecided), unsure={}, best=0.0)
     assert cell_text(place, {key: key.upper() for key in "abcd"}) == text
 
 
@@ -72,7 +72,7 @@ def test_a_league_is_told_in_a_sentence(found: ComparisonResults) -> None:
 
 
 def test_the_page_stands_alone_and_says_what_has_no_epsilon(folder: Path) -> None:
-    page = write_leaderboard(folder).read_text(encoding="utf-8")
+    page = write_comparison_page(folder).read_text(encoding="utf-8")
     assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
     assert "no ε" in page
     assert all(f'id="{name}"' in page for name in ("maps", "true", "errors", "seconds", "numbers", "run"))
