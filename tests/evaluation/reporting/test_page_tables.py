@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from sparsegate.evaluation.reporting.page_tables import TableCell, number, table
 
 
 def test_a_number_is_shown_in_its_format_and_one_with_commas_has_its_value_beside_it() -> None:
     assert number(0.123456, ".2f").html("SER") == '<td class="number" data-label="SER">0.12</td>'
     assert number(1234, ",").html("n") == '<td class="number" data-value="1234.0" data-label="n">1,234</td>'
+    assert 'data-value="Infinity"' in TableCell(text="∞", value=math.inf).html("ε")
 
 
 def test_the_first_cell_is_the_head_of_its_row_and_the_others_know_their_column() -> None:

@@ -65,6 +65,9 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_rows_are_cards(browser:
         row = page.locator("#numbers-table tbody tr").first
         assert row.evaluate("row => getComputedStyle(row).display") == "flex"
         assert row.bounding_box()["width"] <= 390
+        page.locator("#numbers-table").get_by_role("button", name="SER", exact=True).click()
+        values = page.locator("#numbers-table tbody tr td:nth-of-type(3)").all_inner_texts()
+        assert values == sorted(values, key=float)
 
 
 def test_a_heading_sorts_by_value(browser: Any, url: str) -> None:

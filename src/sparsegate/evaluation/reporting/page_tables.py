@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -14,7 +15,7 @@ SHORT, LONG = 42, 120
 class TableCell:
     """A cell of a table: text, or a number that is sorted by its value; ``markup`` stands where the text is HTML.
 
-    A number is sorted as it is shown; one with commas has its value beside it.
+    A number is sorted as it is shown; one that is not shown in digits alone has its value beside it.
 
     ``kind`` is a class of the page's style, ``identity`` a name that a link can lead to.
     """
@@ -24,6 +25,12 @@ class TableCell:
     markup: bool = False
     kind: str = ""
     identity: str = ""
+
+    def _sorted_by(self) -> str:
+        """The value where the text is not a number to a script; infinity is one to both."""
+        if self.value is None or (math.isfinite(self.value) and "," not in self.text):
+            return ""
+        return repr(self.value).replace("inf", "Infinity")
 
     def html(self, label: str, *, head: bool = False) -> str:
         """The cell as HTML; ``label`` is shown before it on a phone. A head names its row."""
@@ -39,7 +46,7 @@ class TableCell:
             for name, text in (
                 ("id", self.identity),
                 ("class", kinds),
-                ("data-value", repr(self.value) if self.value is not None and "," in self.text else ""),
+                ("data-value", self._sorted_by()),
                 ("data-label", label),
             )
             if text
