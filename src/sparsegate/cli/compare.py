@@ -29,6 +29,7 @@ from sparsegate.evaluation.comparison.winner_maps import legend, winner_map
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
 from sparsegate.evaluation.experiment.workers import WorkerPool
+from sparsegate.evaluation.installed_methods import installed
 
 PAGE_WORK = Expected(kind="page", seconds=6.0)
 
@@ -42,7 +43,11 @@ def compare(
     ] = None,
     mine: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODULE:FUNCTION", show_default=False, help="A method of your own; may be repeated."),
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            show_default=False,
+            help="A method of your own, or the key of one that a package brings; may be repeated.",
+        ),
     ] = None,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave out OpenDP and diffprivlib.")] = False,
     datasets: Annotated[str, typer.Option(help="Datasets, by name.")] = ",".join(PUBLISHED),
@@ -86,7 +91,7 @@ def compare(
         "counts": listed(counts, "--counts", int),
         "epsilon": listed(epsilon, "--epsilon", float),
         "methods": COMPARED if methods is None else listed(methods, "--methods", str),
-        "mine": [imported(name, "--mine") for name in mine or []],
+        "mine": [name if name in installed() else imported(name, "--mine") for name in mine or []],
         "peers": not no_peers,
         "by": by,
         "runs": runs,

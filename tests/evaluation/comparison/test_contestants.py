@@ -40,6 +40,19 @@ def test_a_method_of_your_own_is_taken_at_its_word() -> None:
     assert [takes_part(league, mine, count=5, epsilon=0.1) for league in LEAGUES] == [True, True, True, False]
 
 
+def test_who_has_a_parameter_for_a_delta_takes_part_with_one_too() -> None:
+    def loose(scores: object, count: int, epsilon: float, rng: object, delta: float) -> range:
+        return range(count)
+
+    given = SuppliedMethod.of(loose)
+    both = contestants([], [given], peers=False)
+    assert [(one.key, one.delta) for one in both] == [("loose", 0), ("loose-delta-1e-06", 1e-6)]
+    leagues = [[takes_part(league, one, count=5, epsilon=0.1) for league in LEAGUES[:2]] for one in both]
+    assert leagues == [[True, True], [False, True]]
+    (looser,) = contestants([], [given.at_delta(1e-3)], peers=False)
+    assert not any(takes_part(league, looser, count=5, epsilon=0.1) for league in LEAGUES)
+
+
 def test_who_sees_every_score_is_run_less_often() -> None:
     peer, mine = (
         SuppliedMethod.of(PEERS["opendp"], version="1"),

@@ -27,6 +27,9 @@ LEFT_OUT = ("svt-dpbook-once", "svt-dpbook-monotonic", "svt-s-half-t", "svt-s-do
 COMPARED = tuple(key for key in METHODS if key not in LEFT_OUT)
 """The methods of ours that are compared unless others are asked for."""
 
+DELTA = 1e-6
+"""The delta of the league that has one."""
+
 TOUCHED = 10
 """How many scores one person touches at most, in the league that relies on it."""
 
@@ -65,7 +68,7 @@ LEAGUES = (
         key="delta",
         title="ε and δ = 1e-6",
         says="(ε, 1e-6)-differential privacy; who needs no δ takes part",
-        admits=lambda method: _touched(method) is None,
+        admits=lambda method: method.delta <= DELTA and _touched(method) is None,
     ),
     League(
         key="touched",
@@ -147,8 +150,15 @@ def is_peer(method: AnyMethod) -> bool:
 
 
 def contestants(given: Sequence[object], mine: Iterable[object], *, peers: bool) -> list[AnyMethod]:
-    """The methods of a comparison, in their order."""
-    return methods_of([*given, *(installed_peers() if peers else ()), *mine])
+    """The methods of a comparison, in their order; who has a parameter for a delta takes part with one, too."""
+    found = methods_of([*given, *(installed_peers() if peers else ()), *mine])
+    return methods_of(each for one in found for each in _with_delta(one))
+
+
+def _with_delta(method: AnyMethod) -> list[AnyMethod]:
+    if isinstance(method, SuppliedMethod) and method.takes_delta and not method.delta:
+        return [method, method.at_delta(DELTA)]
+    return [method]
 
 
 def run_limit(method: AnyMethod, *, total: int, count: int, most: int) -> int:
