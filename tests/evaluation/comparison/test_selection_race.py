@@ -87,7 +87,7 @@ def test_a_folder_is_read_back_and_gone_on_with(found, monkeypatch: pytest.Monke
 
 def test_another_seed_gives_other_numbers_and_no_other_winner(found) -> None:
     results, _ = found
-    other = compare(**SMALL, mine=[mine], most_runs=400, seed=1)
+    other = compare(**SMALL, mine=[mine], runs=200, most_runs=200, seed=1)
     assert rows(other, "em")[0.1, 20]["fnr_mean"] != rows(results, "em")[0.1, 20]["fnr_mean"]
     assert contradictions(results, other) == []
 

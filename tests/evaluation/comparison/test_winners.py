@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -12,10 +14,10 @@ METHODS = tuple("abcdef")
 
 
 def worlds(runs: int, z: float) -> tuple[int, int]:
-    """Of 2,000 cells with known means: how many places are wrong, and how many are undecided."""
+    """Of 500 cells with known means: how many places are wrong, and how many are undecided."""
     rng = np.random.default_rng(4)
     wrong = undecided = 0
-    for _ in range(2000):
+    for _ in range(500):
         true = dict(zip(METHODS, rng.choice([0.0, 0.01, 0.03, 0.06, 0.1], len(METHODS)), strict=True))
         # A run is an all-or-nothing failure, the law of the largest deviation.
         seen = {key: rng.binomial(runs, mean) / runs for key, mean in true.items()}
@@ -30,11 +32,11 @@ def worlds(runs: int, z: float) -> tuple[int, int]:
 
 
 def test_who_wins_by_intervals_does_win_and_by_means_alone_often_does_not() -> None:
-    z = sigmas(cells=2000, contestants=len(METHODS), looks=1)
+    z = sigmas(cells=500, contestants=len(METHODS), looks=1)
     wrong, few = worlds(1600, z)
     assert wrong == 0
     assert worlds(100_000, z)[1] < few / 5  # with enough runs it is known
-    assert worlds(1600, 0.5)[0] > 100
+    assert worlds(1600, 0.5)[0] > 25
 
 
 def test_runs_without_any_deviation_say_little_until_there_are_many() -> None:
@@ -56,10 +58,8 @@ def test_an_open_pair_says_how_many_times_its_runs_would_decide() -> None:
 
 
 def test_the_false_alarm_rate_is_shared_by_all_pairs_and_looks() -> None:
-    from scipy import stats
-
     z = sigmas(cells=120, contestants=27, looks=8)
-    assert stats.norm.sf(z) * 120 * 27 * 26 * 8 == pytest.approx(FALSE_MAP)
+    assert math.erfc(z / math.sqrt(2)) / 2 * 120 * 27 * 26 * 8 == pytest.approx(FALSE_MAP)
 
 
 def test_a_single_run_decides_nothing() -> None:

@@ -15,7 +15,7 @@ from sparsegate.evaluation.comparison.winner_maps import draw_maps, legend, winn
 from sparsegate.evaluation.comparison.winners import FALSE_MAP, tallied
 from sparsegate.evaluation.experiment.results import THRESHOLD, replace_text
 from sparsegate.evaluation.reporting.charts import ChartLine, ChartPoint, LineChart
-from sparsegate.evaluation.reporting.line_styles import styles
+from sparsegate.evaluation.reporting.line_styles import LINE_STYLES, styles
 from sparsegate.evaluation.reporting.page_figures import FigurePanel, PageFigure
 from sparsegate.evaluation.reporting.page_tables import TableCell, number, table
 from sparsegate.evaluation.reporting.report_page import PageSection, render_page
@@ -256,6 +256,10 @@ class _View:
         rows = [row for row in self._rows if row["dataset"] == dataset and row["count"] == self._count]
         return self._chart(dataset, rows, methods, rate, "true_epsilon")
 
+    def _label(self, key: str) -> str:
+        known = LINE_STYLES.get(key)
+        return known.label if known else self._found.titles[key].removesuffix(", as claimed")
+
     def _chart(self, dataset: str, rows: Sequence[Row], methods: Sequence[str], rate: str, against: str) -> LineChart:
         drawn = styles(key for key in methods if any(row["method"] == key for row in rows))
         lines = []
@@ -266,7 +270,7 @@ class _View:
                 if row["method"] == key and math.isfinite(row[against])
             )
             if points:
-                lines.append(ChartLine(style=style, label=style.label or self._found.titles[key], points=points))
+                lines.append(ChartLine(style=style, label=self._label(key), points=points))
         return LineChart(
             title=self._found.titles[dataset],
             lines=tuple(lines),
