@@ -33,9 +33,9 @@ def test_failures_come_first_and_say_why() -> None:
     grid = ClaimGrid.of(findings, [claim(findings, kind, "em", key=kind.name) for kind in kinds])
     page = grid.html()
     assert re.findall(r'id="claim-(\w+)"', page) == ["NOT_SUPPORTED", "UNDECIDED", "SUPPORTED", "NOT_RUN"]
-    assert [len(re.findall('class="why"', row)) for row in page.split("<tr id=")[1:]] == [1, 1, 0, 1]
+    assert [len(re.findall('class="why"', row)) for row in page.split("<tr id=")[1:]] == [1, 1, 0]
     assert "zipf: &lt;7&gt;" in page
-    assert "NOT_RUN &amp; more" in page
+    assert "NOT_RUN &amp; more" in page[page.index("1 not run") :]
 
 
 def test_a_mark_leads_to_the_figure_with_most_of_its_rows_and_back() -> None:

@@ -68,9 +68,19 @@ class ClaimGrid:
         if any(set(one.judgement.places) - set(self.findings.datasets) for one in self.claims):
             heads.append(ELSEWHERE)
         head = "".join(f'<th scope="col">{_heading(text)}</th>' for text in heads)
-        body = "\n".join(self._row(one, heads) for one in self.claims)
+        body = "\n".join(self._row(one, heads) for one in self.claims if one.judgement.support is not Support.NOT_RUN)
         table = f'<table class="grid"><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>'
-        return f'<div class="scroll">{table}</div>'
+        return f'<div class="scroll">{table}</div>{self._not_run()}'
+
+    def _not_run(self) -> str:
+        """What the results lack for the other claims, to be opened."""
+        others = [one for one in self.claims if one.judgement.support is Support.NOT_RUN]
+        listed = "".join(
+            f'<li id="claim-{escape(one.statement.key)}">{escape(one.statement.claim)} Supported if: '
+            f"{escape(one.statement.rule)}; {escape(one.judgement.numbers)}.</li>"
+            for one in others
+        )
+        return f"<details><summary>{len(others)} not run</summary><ul>{listed}</ul></details>" if others else ""
 
     def note(self, figure: str, dataset: str) -> str:
         """Links back to the grid from the panel of a figure: the claims that it is about."""
@@ -154,8 +164,6 @@ def _claim(one: Checked, findings: Findings) -> str:
     if judgement.support in (Support.NOT_SUPPORTED, Support.UNDECIDED):
         deciding = [f"{name}: {p.numbers}" for name, p in judgement.places.items() if p.support is judgement.support]
         why = f'<p class="why">{escape("; ".join(deciding) or judgement.numbers)}</p>'
-    elif judgement.support is not Support.SUPPORTED:
-        why = f'<p class="why">{escape(judgement.numbers)}</p>'
     listed = _listed(judgement.places, judgement.numbers, findings)
     return (
         f"<details><summary>{escape(statement.claim)}</summary><p>{escape(statement.where)}. Supported if: "
