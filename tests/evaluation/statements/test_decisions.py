@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from sparsegate.evaluation.statements.decisions import (
     at_most,
     mean_of,
     most_of,
+    opposite,
     rate,
     variance,
 )
@@ -40,8 +42,10 @@ def quantity(value: float, deviation: float, cell: CellKey = A, **unseen: float)
     return Quantity(value=value, terms={(cell, "ser"): Term(deviation, **unseen)})
 
 
-def member(support: Support, cell: CellKey = A, times: float = 2.0) -> Decision:
-    return Decision(support=support, cells=(cell,), wanting={cell: times} if support is OPEN else {})
+def member(support: Support, cell: CellKey = A, times: float = 2.0, *, leans: bool = True) -> Decision:
+    if support is OPEN:
+        return Decision(support=support, cells=(cell,), leans=leans, wanting={cell: times})
+    return Decision.sure(support is YES, (cell,))
 
 
 @pytest.mark.parametrize(
@@ -117,6 +121,22 @@ def test_the_interval_of_coins_misses_no_more_often_than_stated(sigmas: float, w
     assert bool(worst > allowed) is wrong
 
 
+def test_the_interval_of_the_difference_of_two_coins_misses_no_more_often_than_stated() -> None:
+    runs = 200
+    heads = np.arange(runs + 1)
+    coins = [
+        rate(
+            replace(ROW, ser_mean=share, ser_std=math.sqrt(share * (1 - share) * runs / (runs - 1)), runs=runs, count=n)
+        )
+        for n, share in enumerate(heads / runs)
+    ]
+    others = [Quantity(value=one.value, terms={(B, "ser"): term}) for one in coins for term in one.terms.values()]
+    ends = np.array([[(one - other).highest for other in others] for one in coins])
+    for bias, against in itertools.product((0.01, 0.1, 0.5, 0.9), repeat=2):
+        mass = np.outer(*(stats.binom.pmf(heads, runs, p) for p in (bias, against)))
+        assert mass[ends < bias - against].sum() <= FALSE_VERDICT / (LOOKS * COMPARISONS)
+
+
 def test_the_variance_of_runs_is_within_its_error() -> None:
     rng = np.random.default_rng(6)
     drawn = (rng.random((2000, 500)) < 0.1).astype(float)
@@ -158,3 +178,15 @@ def test_a_row_with_many_runs_waits_for_the_other_to_have_some() -> None:
     few, many = replace(ROW, ser_std=0.2, runs=100), replace(ROW, method="svt-s-1:1", ser_std=0.2, runs=1600)
     assert set(above(rate(few) - rate(many), 0.01).wanting) == {few.cell}
     assert set(above(rate(replace(few, runs=800)) - rate(many), 0.01).wanting) == {few.cell, many.cell}
+
+
+def test_runs_go_where_the_vote_is_settled_soonest() -> None:
+    cheap, dear = member(OPEN, A, 2.0), member(OPEN, B, 9.0)
+    assert any_of([cheap, dear]).wanting == {A: 2.0}
+    assert all_of([cheap, dear]).wanting == {A: 2.0, B: 9.0}
+    assert most_of([cheap, dear, member(YES)]).wanting == {A: 2.0}
+    against = [member(OPEN, A, 2.0, leans=False), member(OPEN, B, 9.0, leans=False)]
+    assert any_of(against).wanting == {A: 2.0, B: 9.0}
+    assert all_of([*against, member(OPEN, A, 1.0)]).wanting == {A: 2.0}
+    assert not all_of(against).leans
+    assert opposite(all_of(against)).leans

@@ -14,9 +14,10 @@ deviation s, reaches upwards and downwards by
     z (sqrt(s^2/n + (v/4)^2) + 3v/8),    z = SIGMAS,    v = z (1-x) / n  upwards,  z x / n  downwards:
 
 with x = s = 0 that is 5 z^2 / (8n), a little more than ln(1/alpha)/n, which is all that n runs without an event say of
-its probability; and 3v/8 makes up for a skew law. For coins of any bias the interval then misses no more often than a
-normal one would for a normal law: a test computes it exactly. (A short answer can have a SER below 0; then the
-deviation, which is large, has to say so.)
+its probability; and 3v/8 makes up for a skew law. Of several means the errors and the v/4 add as squares, and the 3v/8
+of the largest counts, as in Bernstein's inequality. For coins of any bias, and for the difference of two, the interval
+then misses no more often than a normal one would for a normal law: a test computes it exactly. (A short answer can have
+a SER below 0; then the deviation, which is large, has to say so.)
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Quantity:
         e is the standard error, and u what the unseen adds to it: a little too much, as the two are added here.
         """
         unseen = [term.down if self.value > margin else term.up for term in self.terms.values()]
-        distance, extra = abs(self.value - margin) / SIGMAS, math.hypot(*unseen) / 4 + 3 * sum(unseen) / 8
+        distance, extra = abs(self.value - margin) / SIGMAS, math.hypot(*unseen) / 4 + 3 * max(unseen) / 8
         if distance == 0 or math.isinf(self.error):
             return math.inf
         root = (self.error + math.sqrt(self.error**2 + 4 * extra * distance)) / (2 * distance)
@@ -120,7 +121,7 @@ class Quantity:
         return tuple(cell for cell, length in lengths.items() if length >= most / 2)
 
     def _reach(self, unseen: Sequence[float]) -> float:
-        return SIGMAS * (math.hypot(self.error, *(part / 4 for part in unseen)) + 3 * sum(unseen) / 8)
+        return SIGMAS * (math.hypot(self.error, *(part / 4 for part in unseen)) + 3 * max(unseen) / 8)
 
     @property
     def cells(self) -> tuple[CellKey, ...]:
@@ -193,23 +194,29 @@ def _error(std: float, runs: int) -> float:
 class Decision:
     """Supported, not supported or undecided; the rows it was read off; and, if undecided, how many times their runs.
 
-    ``wanting`` has those rows alone whose further runs would help.
+    ``leans`` is what it would be without doubt. ``wanting`` has those rows alone whose further runs would decide that.
     """
 
     support: Support
     cells: tuple[CellKey, ...]
+    leans: bool
     wanting: Mapping[CellKey, float] = field(default_factory=dict)
+
+    @classmethod
+    def sure(cls, holds: bool, cells: tuple[CellKey, ...]) -> Decision:
+        """Without doubt."""
+        return cls(support=Support.SUPPORTED if holds else Support.NOT_SUPPORTED, cells=cells, leans=holds)
 
 
 def above(quantity: Quantity, margin: float = MARGIN) -> Decision:
     """Whether a quantity is above a margin: yes or no if its whole interval says so."""
     cells = quantity.cells
     if quantity.lowest > margin:
-        return Decision(support=Support.SUPPORTED, cells=cells)
+        return Decision.sure(True, cells)
     if quantity.highest <= margin:
-        return Decision(support=Support.NOT_SUPPORTED, cells=cells)
+        return Decision.sure(False, cells)
     wanting = dict.fromkeys(quantity.widest, quantity.needed(margin))
-    return Decision(support=Support.UNDECIDED, cells=cells, wanting=wanting)
+    return Decision(support=Support.UNDECIDED, cells=cells, leans=quantity.value > margin, wanting=wanting)
 
 
 def at_most(quantity: Quantity, margin: float = MARGIN) -> Decision:
@@ -221,7 +228,7 @@ def opposite(decision: Decision) -> Decision:
     """The decision on the contrary."""
     turned = {Support.SUPPORTED: Support.NOT_SUPPORTED, Support.NOT_SUPPORTED: Support.SUPPORTED}
     support = turned.get(decision.support, decision.support)
-    return Decision(support=support, cells=decision.cells, wanting=decision.wanting)
+    return Decision(support=support, cells=decision.cells, leans=not decision.leans, wanting=decision.wanting)
 
 
 Combine = Callable[[Iterable[Decision]], Decision]
@@ -243,17 +250,25 @@ def most_of(decisions: Iterable[Decision]) -> Decision:
 
 
 def _voted(decisions: Iterable[Decision], *, enough: Callable[[int], int]) -> Decision:
-    """Supported with ``enough`` members that are, not supported where even the undecided would not make it enough."""
+    """Supported with ``enough`` members that are, not supported where even the undecided would not make it enough.
+
+    Undecided, it wants what would settle it the way it leans: of the members that lean so as many as are lacking, those
+    first that want the fewest runs.
+    """
     members = list(decisions)
     needed = enough(len(members))
     sure = sum(one.support is Support.SUPPORTED for one in members)
     open_still = [one for one in members if one.support is Support.UNDECIDED]
     cells = tuple(dict.fromkeys(cell for one in members for cell in one.cells))
     if sure >= needed:
-        return Decision(support=Support.SUPPORTED, cells=cells)
+        return Decision.sure(True, cells)
     if sure + len(open_still) < needed:
-        return Decision(support=Support.NOT_SUPPORTED, cells=cells)
-    return Decision(support=Support.UNDECIDED, cells=cells, wanting=most_wanting(one.wanting for one in open_still))
+        return Decision.sure(False, cells)
+    leans = sum(one.leans for one in members) >= needed
+    lacking = needed - sure if leans else sure + len(open_still) - needed + 1
+    inclined = sorted((one for one in open_still if one.leans is leans), key=lambda one: max(one.wanting.values()))
+    wanting = most_wanting(one.wanting for one in inclined[:lacking])
+    return Decision(support=Support.UNDECIDED, cells=cells, leans=leans, wanting=wanting)
 
 
 def most_wanting(found: Iterable[Mapping[CellKey, float]]) -> dict[CellKey, float]:

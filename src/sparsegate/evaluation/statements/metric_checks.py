@@ -12,7 +12,7 @@ from sparsegate.evaluation.methods import DEFAULT_METHODS
 from sparsegate.evaluation.statements.comparisons import judged, some
 from sparsegate.evaluation.statements.decisions import Decision, Quantity, Term, above, at_most, mean_of, rate
 from sparsegate.evaluation.statements.findings import Findings, Row
-from sparsegate.evaluation.statements.judgements import Judgement, Support
+from sparsegate.evaluation.statements.judgements import Judgement
 
 TOGETHER = 0.9
 """Rates that go together: a rank correlation of more than this."""
@@ -30,8 +30,7 @@ def fnr_is_fpr(findings: Findings) -> Judgement:
         rows = [row for row in findings.rows.values() if row.dataset == dataset and row.selected_mean == row.count]
         if rows:
             most = max(abs(row.fnr_mean - row.fpr_mean) for row in rows)
-            support = Support.SUPPORTED if most < 1e-9 else Support.NOT_SUPPORTED
-            decision = Decision(support=support, cells=tuple(row.cell for row in rows))
+            decision = Decision.sure(most < 1e-9, tuple(row.cell for row in rows))
             places[dataset] = (decision, f"{len(rows)} cases, largest difference {most:.1g}")
     return judged(findings, some(places, "a case with c selected"))
 
