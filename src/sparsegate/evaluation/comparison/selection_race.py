@@ -97,8 +97,10 @@ def compare(
     folder = None if out is None else ResultFolder.open(out)
     with nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress)) as workers:
         race = _Race(grid, by=by, most_runs=most_runs, folder=folder, pool=workers)
+        seconds = (
+            race.release_seconds()
+        )  # first: a release of all scores takes memory, as do workers that have simulated
         gathered = race.run()
-        seconds = race.release_seconds()
     found = ComparisonResults.of(grid, gathered, race.winners(gathered), seconds, by=by, sigmas=race.sigmas)
     if folder is not None:
         write_comparison(folder, found, grid, most_runs=most_runs, scale_to_records=scale_to_records)
