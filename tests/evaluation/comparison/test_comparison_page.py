@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 
 from sparsegate.evaluation import METHODS, compare
-from sparsegate.evaluation.comparison.comparison_page import headlines, write_comparison_page
+from sparsegate.evaluation.comparison.comparison_page import (
+    BEST,
+    CLAIMED,
+    COSTS,
+    TRUE,
+    headlines,
+    write_comparison_page,
+)
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
 from sparsegate.evaluation.comparison.contestants import LEAGUES, PEERS
-from sparsegate.evaluation.comparison.winner_maps import cell_text, legend, letters, winner_map
+from sparsegate.evaluation.comparison.winner_maps import cell_text, legend, letters, method_styles, winner_map
 from sparsegate.evaluation.comparison.winners import CellPlaces
 
 
@@ -62,6 +69,13 @@ def test_the_map_has_the_winner_of_each_cell_with_large_c_on_top(found: Comparis
     assert "wins: EM" in top.says
     assert legend(found, LEAGUES[0])["E"] == "EM"
     assert chart.svg().count("<rect") == 4
+
+
+@pytest.mark.parametrize("figure", [CLAIMED, TRUE, COSTS, BEST])
+def test_no_two_lines_of_a_figure_have_a_colour_and_each_has_one_everywhere(figure: tuple[str, ...]) -> None:
+    drawn = method_styles(figure)
+    assert len({style.light for style in drawn.values()}) == len(figure)
+    assert drawn == {key: style for key, style in method_styles(METHODS).items() if key in figure}
 
 
 def test_a_league_is_told_in_a_sentence(found: ComparisonResults) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
 from sparsegate.evaluation.comparison.contestants import LEAGUES, PEER_RUNS, PEER_WORK, SAME_LAW
-from sparsegate.evaluation.comparison.winner_maps import draw_maps, legend, winner_map
+from sparsegate.evaluation.comparison.winner_maps import draw_maps, legend, method_styles, winner_map
 from sparsegate.evaluation.comparison.winners import FALSE_MAP, tallied
 from sparsegate.evaluation.experiment.results import THRESHOLD, replace_text
 from sparsegate.evaluation.reporting.charts import ChartLine, ChartPoint, LineChart
-from sparsegate.evaluation.reporting.line_styles import LINE_STYLES, styles
+from sparsegate.evaluation.reporting.line_styles import LINE_STYLES
 from sparsegate.evaluation.reporting.page_figures import FigurePanel, PageFigure
 from sparsegate.evaluation.reporting.page_tables import TableCell, number, table
 from sparsegate.evaluation.reporting.report_page import PageSection, render_page
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 CLAIMED = ("alg-3", "alg-4", "alg-5", "alg-6", "svt-s-1:c23", "subset", "em")
 TRUE = ("svt-dpbook-true", "svt-alg1-true", "alg-4-true", "svt-s-1:c23", "svt-exponential", "subset", "em")
-COSTS = ("alg-4", "svt-dpbook", "svt-s-1:c23", "svt-exponential", "subset", "em")
+COSTS = ("alg-4", "svt-s-1:1", "svt-s-1:c23", "svt-exponential", "subset", "em")
 BEST = ("svt-s-1:c23", "svt-exponential", "svt-retr-3d", "one-shot", "subset", "gumbel", "noisy-scores-10", "em")
 
 
@@ -261,7 +261,7 @@ class _View:
         return known.label if known else self._found.titles[key].removesuffix(", as claimed")
 
     def _chart(self, dataset: str, rows: Sequence[Row], methods: Sequence[str], rate: str, against: str) -> LineChart:
-        drawn = styles(key for key in methods if any(row["method"] == key for row in rows))
+        drawn = method_styles(key for key in methods if any(row["method"] == key for row in rows))
         lines = []
         for key, style in drawn.items():
             points = tuple(

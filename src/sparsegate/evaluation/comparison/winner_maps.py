@@ -41,8 +41,20 @@ LETTERS: Mapping[str, str] = MappingProxyType(
 )
 """What a method is called in a cell; * is a row at its true epsilon. Any other is called by its first free letters."""
 
+_DRAWN = (
+    *("subset", "one-shot", "gumbel", "noisy-scores-10", "svt-exponential"),
+    *("alg-4-true", "svt-dpbook-true", "svt-alg1-true", "svt-delta", "alg-3", "alg-5", "alg-6"),
+)
+"""Who takes the free colours in turn: no two of one figure have the same."""
+
 MOST_LETTERS = 2
 """A cell names at most this many that tie, and says how many there are beyond."""
+
+
+def method_styles(keys: Iterable[str]) -> dict[str, LineStyle]:
+    """A style for each method, the same in every figure and map."""
+    wanted = set(keys)
+    return {key: style for key, style in styles([*_DRAWN, *wanted]).items() if key in wanted}
 
 
 def letters(keys: Iterable[str]) -> dict[str, str]:
@@ -94,7 +106,7 @@ def winner_map(found: ComparisonResults, league: League, dataset: str) -> MapCha
         return None
     counts, epsilons = sorted({c for c, _ in cells}, reverse=True), sorted({epsilon for _, epsilon in cells})
     keys = list(dict.fromkeys(found.to_arrow().column("method").to_pylist()))
-    named, drawn = letters(keys), styles(keys)
+    named, drawn = letters(keys), method_styles(keys)
 
     def tile(count: int, epsilon: float) -> MapCell:
         place = cells[count, epsilon]
