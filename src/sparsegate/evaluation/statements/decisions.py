@@ -159,8 +159,12 @@ def mean_of(parts: Sequence[Quantity]) -> Quantity:
 
 def rate(row: Row, metric: str = "ser") -> Quantity:
     """The mean of a row: ``metric`` is ser, fnr or total_ser. A single run has no deviation: its error is infinite."""
-    mean = getattr(row, f"{metric}_mean")
-    return Quantity(value=mean, terms={(row.cell, metric): _term(mean, getattr(row, f"{metric}_std"), row.runs)})
+    return mean_over_runs((row.cell, metric), getattr(row, f"{metric}_mean"), getattr(row, f"{metric}_std"), row.runs)
+
+
+def mean_over_runs(source: Source, mean: float, std: float, runs: int) -> Quantity:
+    """The mean of numbers between 0 and 1, one for each run."""
+    return Quantity(value=mean, terms={source: _term(mean, std, runs)})
 
 
 def variance(row: Row, metric: str = "ser") -> Quantity:

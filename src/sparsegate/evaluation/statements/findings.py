@@ -13,6 +13,7 @@ from sparsegate.evaluation.experiment.further_experiments import FURTHER
 from sparsegate.evaluation.experiment.readings import PaperReading
 from sparsegate.evaluation.experiment.results import read, written
 from sparsegate.evaluation.statements.judgements import CellKey
+from sparsegate.evaluation.statements.use_rows import UseRow, read_uses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,7 @@ class Findings:
     """Rows by cell, the highest scores of each dataset, and the manifest.
 
     ``datasets`` and ``methods`` are the manifest's entries by name and key; methods of further experiments included.
+    ``uses`` are the uses of the Introduction, where they were measured.
     """
 
     rows: dict[CellKey, Row]
@@ -79,6 +81,7 @@ class Findings:
     manifest: dict[str, Any]
     datasets: dict[str, dict[str, Any]]
     methods: dict[str, dict[str, Any]]
+    uses: tuple[UseRow, ...] = ()
 
     @property
     def epsilon(self) -> float:
@@ -168,6 +171,7 @@ def _load(folder: Path, manifest: dict[str, Any]) -> Findings:
         manifest=manifest,
         datasets={entry["name"]: entry for entry in manifest["datasets"]},
         methods={entry["key"]: entry for entry in manifest["methods"]},
+        uses=read_uses(folder, seed=manifest["parameters"]["seed"]),
     )
 
 

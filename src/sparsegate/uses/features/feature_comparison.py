@@ -175,6 +175,7 @@ class FeatureQuality:
     """How well one way did at one epsilon: the shares of the k best, and of their scores' sum, that it found.
 
     ``epsilon`` is what the way was set to; ``true_epsilon`` what it costs: infinity for what is not private.
+    ``recall_std`` is the standard deviation of ``recall`` over the runs.
     """
 
     way: str
@@ -183,6 +184,7 @@ class FeatureQuality:
     recall: float
     kept: float
     runs: int
+    recall_std: float
 
 
 def choose_many(
@@ -237,6 +239,7 @@ def compare_choices(
                     recall=float(found.mean() / at.k),
                     kept=float((chosen @ at.scores).mean() / ranked.sum()) if ranked.sum() else 1.0,
                     runs=at.runs,
+                    recall_std=float(found.std(ddof=1) / at.k) if at.runs > 1 else math.nan,
                 )
             )
     return tuple(rows)

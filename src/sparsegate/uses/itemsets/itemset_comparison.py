@@ -10,10 +10,10 @@ its authors would have written down, and at the one for which it costs what the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +38,7 @@ TRUE: Final = "Lee, Clifton 2014, true epsilon"
 GATE: Final = "sound gate"
 LISTED: Final = "whole, short list"
 OURS: Final = ("items-first", "levels")
+METHOD_NAMES: Final = (PUBLISHED, TRUE, GATE, LISTED, *OURS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,8 @@ class ItemsetRow:
 
     ``epsilon`` is what it says it costs, ``true_epsilon`` what it does. ``precision`` is the share of the selected that
     are right, ``fnr`` that of the right ones that are missed, and ``ser`` how far the mean support of the selected lies
-    below that of the right ones; sets of equal support are as right as each other.
+    below that of the right ones; sets of equal support are as right as each other. ``fnr_std`` is the standard
+    deviation of ``fnr`` over the runs.
     """
 
     method: str
@@ -57,6 +59,7 @@ class ItemsetRow:
     precision: float
     fnr: float
     ser: float
+    fnr_std: float
 
 
 class PublicBaskets:
@@ -107,6 +110,7 @@ def compare_itemsets(
     selection: str = AUTO,
     runs: int = 20,
     seed: int = 1,
+    methods: Collection[str] = METHOD_NAMES,
 ) -> list[ItemsetRow]:
     """A row for each method and each number of sets, all at one epsilon.
 
@@ -119,6 +123,7 @@ def compare_itemsets(
     selection: how each level of ours selects, as in ``frequent_itemsets``.
     runs: how often each method is run.
     seed: of all noise.
+    methods: those of ``METHOD_NAMES`` that are run.
 
     >>> rows = compare_itemsets([["a", "b"]] * 40 + [["a"]] * 30 + [["c"]] * 5, counts=[3], size=2, runs=2)
     >>> [(row.method, row.precision) for row in rows if row.method in OURS]
@@ -136,9 +141,11 @@ def compare_itemsets(
     supports = held.short_list(count=most, smallest=smallest, size=size)
     if most >= supports.size:
         raise ParameterError("counts", f"must be less than the number of sets, {supports.size}", most, "ask for fewer")
+    if unknown := set(methods) - set(METHOD_NAMES):
+        raise ParameterError("methods", f"must be of {', '.join(METHOD_NAMES)}", ", ".join(sorted(unknown)))
     public: dict[str, Any] = {"epsilon": exact, "selection": selection, "runs": runs, "seed": seed}
     cases = [_Case(held=held, supports=supports, asked=replace(asked, count=count), **public) for count in counts]
-    return [row for case in cases for row in case.rows()]
+    return [row for case in cases for row in case.rows(methods)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,27 +160,30 @@ class _Case:
     runs: int
     seed: int
 
-    def rows(self) -> Iterator[ItemsetRow]:
+    def rows(self, methods: Collection[str]) -> Iterator[ItemsetRow]:
         """A row for each method."""
         best = self.supports[: self.asked.count]
         for method, claimed, true, selections in self._selections():
-            rates = np.array([_rates(selected, best) for selected in selections])
+            if method not in methods:
+                continue
+            rates = np.array([_rates(selected, best) for selected in selections()])
             means = dict(zip(("precision", "fnr", "ser"), rates.mean(axis=0).tolist(), strict=True))
+            means["fnr_std"] = float(rates[:, 1].std(ddof=1)) if self.runs > 1 else float("nan")
             costs = {"epsilon": float(claimed), "true_epsilon": float(true)}
             yield ItemsetRow(method=method, count=self.asked.count, runs=self.runs, **costs, **means)
 
-    def _selections(self) -> Iterator[tuple[str, Fraction, Fraction, Iterable[Integers]]]:
-        """Each method, what it claims and costs, and the supports of what each run selected."""
+    def _selections(self) -> Iterator[tuple[str, Fraction, Fraction, Callable[[], Iterable[Integers]]]]:
+        """Each method, what it claims and costs, and what gives the supports that each run selected."""
         row, epsilon = VARIANTS["lee-clifton-2014"], self.epsilon
         flawed = Method(key=row.key, title=row.title, row=row, interactive=True)
         factor = Fraction(tight_epsilon(row, cutoff=self.asked.count, epsilon=1, monotonic=True))
-        yield PUBLISHED, epsilon, epsilon * factor, self._simulated(flawed, epsilon)
-        yield TRUE, epsilon / factor, epsilon, self._simulated(flawed, epsilon / factor)
-        yield GATE, epsilon, epsilon, self._simulated(METHODS["svt-s-1:c23"], epsilon)
-        yield LISTED, epsilon, epsilon, self._simulated(METHODS["subset"], epsilon)
+        yield PUBLISHED, epsilon, epsilon * factor, partial(self._simulated, flawed, epsilon)
+        yield TRUE, epsilon / factor, epsilon, partial(self._simulated, flawed, epsilon / factor)
+        yield GATE, epsilon, epsilon, partial(self._simulated, METHODS["svt-s-1:c23"], epsilon)
+        yield LISTED, epsilon, epsilon, partial(self._simulated, METHODS["subset"], epsilon)
         for method in OURS:
             plan = replace(self.asked, method=method).plan(len(self.held.counts))
-            yield method, epsilon, epsilon, self._ours(plan)
+            yield method, epsilon, epsilon, partial(self._ours, plan)
 
     def _simulated(self, method: Method, claimed: Fraction) -> list[Integers]:
         ladder = Ladder.of(self.supports)
