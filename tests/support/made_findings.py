@@ -10,6 +10,7 @@ from sparsegate.evaluation.statements.findings import Findings, Row
 from sparsegate.evaluation.statements.judgements import Support
 from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
 from sparsegate.evaluation.statements.reference_values import VALUES
+from sparsegate.evaluation.statements.use_rows import CLAIMED, CORRECTED, UseRow
 
 COUNTS = (25, 50, 100, 200)
 KINDS = {"kosarak": "stand-in", "aol": "stand-in", "zipf": "exact"}
@@ -57,12 +58,34 @@ def made_findings() -> Findings:
             for name, kind in KINDS.items()
         },
         methods={key: {"key": key} for key in SER},
+        uses=tuple(
+            use_row(use, mechanism, mean)
+            for use in ("itemsets", "features", "pairs")
+            for mechanism, mean in ((CLAIMED, 0.1), (CORRECTED, 0.5))
+        ),
     )
     for value in VALUES:
         if value.dataset == "zipf":
             same = ("svt-s-1:c23", "svt-retr-0d") if value.method == "svt-s-1:c23" else (value.method,)
             findings = tampered(findings, _at("zipf", same, value.count), ser_mean=value.ser)
     return findings
+
+
+def use_row(use: str, mechanism: str, mean: float, *, epsilon: float = 0.1, runs: int = 400) -> UseRow:
+    """A use of the Introduction with one mechanism."""
+    return UseRow(
+        use=use,
+        data="made",
+        mechanism=mechanism,
+        way="some",
+        claimed_epsilon=epsilon,
+        true_epsilon=9 * epsilon if mechanism == CLAIMED else epsilon,
+        measure="missed",
+        mean=mean,
+        std=0.1,
+        runs=runs,
+        seed=0,
+    )
 
 
 def tampered(findings: Findings, wanted: Callable[[Row], bool], **changes: Any) -> Findings:

@@ -26,6 +26,7 @@ from sparsegate.evaluation.reporting.report import plan_report, write_report
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.paper_statements import check_all
 from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
+from sparsegate.uses.measured_uses import LEAST_RUNS, measure_uses, plan_uses, use_tasks
 
 _T = TypeVar("_T")
 
@@ -57,7 +58,7 @@ def reproduce(
     paper_only: Annotated[
         bool,
         typer.Option(
-            "--paper-only", help="Leave out what the paper lacks: other ε, thresholds and c, and the ablation."
+            "--paper-only", help="Leave out what its figures lack: other ε, thresholds and c, the ablation, the uses."
         ),
     ] = False,
     reading: Annotated[
@@ -102,7 +103,11 @@ def reproduce(
             WorkerPool(os.cpu_count() or 1 if jobs is None else jobs, WorkPlan(show)) as pool,
         ):
             plan_report(pool)
+            uses = [] if paper_only else use_tasks(runs=max(LEAST_RUNS, 4 * runs), seed=seed)
+            plan_uses(pool, uses)
             found = run(**options, pool=pool)
+            if uses:
+                measure_uses(out, pool, uses)
             page = write_report(out, pool)
             checked, verdicts = check_all(load_findings(out)), ReadingVerdicts.load(out)
     except KeyboardInterrupt:

@@ -15,10 +15,12 @@ original at its true epsilon is run at the claim for which it costs epsilon; SCM
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +29,9 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.evaluation.statements.use_rows import MECHANISMS, OURS, UseRow
+from sparsegate.evaluation.experiment.progress import Expected
+from sparsegate.evaluation.experiment.workers import WorkerPool
+from sparsegate.evaluation.statements.use_rows import MECHANISMS, OURS, UseRow, write_uses
 from sparsegate.noise import Seeded
 from sparsegate.uses.features.feature_comparison import compare_choices
 from sparsegate.uses.features.feature_scores import SCORES, contingency
@@ -39,6 +43,8 @@ from sparsegate.uses.structure.tree_comparison import CHOICES, flawed_factor
 
 EPSILONS: Final = (0.1, 0.3, 1.0)
 RUNS: Final = 400
+LEAST_RUNS: Final = 8
+STAGE: Final = "uses"
 MEASURE: Final = "share of the c best that is missed"
 PEOPLE, ITEMS, SETS = 20_000, 200, 25
 ROWS, COLUMNS, TELLING = 2_000, 100, 10
@@ -185,8 +191,9 @@ class UseTask:
 def use_tasks(*, epsilons: Iterable[Number] = EPSILONS, runs: int = RUNS, seed: int = 0) -> list[UseTask]:
     """Every use with every mechanism at every epsilon."""
     shares = [exact_epsilon(epsilon) for epsilon in epsilons]
-    if exact_count(runs, "runs") < 8:
-        raise ParameterError("runs", "must be at least 8, so that the costly ones have a standard deviation", runs)
+    if exact_count(runs, "runs") < LEAST_RUNS:
+        rule = f"must be at least {LEAST_RUNS}, so that the costly ones have a standard deviation"
+        raise ParameterError("runs", rule, runs)
     return [
         UseTask(
             use=use.name,
@@ -224,3 +231,27 @@ def measure_use(task: UseTask) -> UseRow:
         runs=task.runs,
         seed=task.seed,
     )
+
+
+def measure_uses(out: str | Path, pool: WorkerPool, tasks: Sequence[UseTask]) -> tuple[UseRow, ...]:
+    """Work the tasks off, and write their rows into the folder of an experiment."""
+    plan_uses(pool, tasks)
+    found: dict[UseTask, UseRow] = {}
+    with pool.plan.stage(STAGE, total=len(tasks)), closing(pool.each(measure_use, tasks)) as finished:
+        for task, row in finished:
+            found[task] = row
+            pool.plan.advance(_expected(task))
+    rows = tuple(found[task] for task in tasks)
+    write_uses(out, rows)
+    return rows
+
+
+def plan_uses(pool: WorkerPool, tasks: Iterable[UseTask]) -> None:
+    """Let the plan expect the tasks."""
+    pool.plan.expect(STAGE, [_expected(task) for task in tasks], jobs=pool.jobs)
+
+
+def _expected(task: UseTask) -> Expected:
+    """Seconds as measured: a thousandth or half of one for a run, ten times as many for a costly one."""
+    costly = task.mechanism in USES[task.use].costly
+    return Expected(kind=f"{task.use}, {task.mechanism}", seconds=0.02 + task.runs * (0.007 if costly else 0.0005))

@@ -110,7 +110,11 @@ class ClaimGrid:
         ]
         if heads[-1] == ELSEWHERE:
             others = {name: place for name, place in places.items() if name not in self.findings.datasets}
-            marks = "<br>".join(f"{_mark(place)} {escape(name)}" for name, place in others.items())
+            marks = "<br>".join(
+                f'<a class="mark {_kind(place.support)}" href="#uses" title="{escape(place.numbers)}">'
+                f"{_mark(place)}</a> {escape(name)}"
+                for name, place in others.items()
+            )
             cells.append(f'<td data-label="{ELSEWHERE}">{marks}</td>')
         support = one.judgement.support
         return (

@@ -23,6 +23,7 @@ from sparsegate.evaluation.reporting.page_figures import PageFigure
 from sparsegate.evaluation.reporting.reading_table import readings_body
 from sparsegate.evaluation.reporting.report_figures import error_figures, score_figure
 from sparsegate.evaluation.reporting.report_page import PageSection, render_page
+from sparsegate.evaluation.reporting.use_section import use_section
 from sparsegate.evaluation.statements.decisions import FALSE_VERDICT
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
 from sparsegate.evaluation.statements.judgements import Checked, tally
@@ -201,6 +202,7 @@ SECTIONS: tuple[Callable[[Reproduction], PageSection | None], ...] = (
     _ablation,
     _readings,
     _figures,
+    lambda made: use_section(made.findings),
     _values,
     _datasets,
     _methods,

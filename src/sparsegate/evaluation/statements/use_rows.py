@@ -62,6 +62,15 @@ class UseRow:
         return self.std / math.sqrt(self.runs) if self.runs > 1 else math.inf
 
 
+def epsilon_text(epsilon: float) -> str:
+    """An epsilon in three digits; there may be none.
+
+    >>> epsilon_text(4.554), epsilon_text(math.inf)
+    ('4.55', '∞')
+    """
+    return "∞" if math.isinf(epsilon) else f"{epsilon:.3g}"
+
+
 def write_uses(out: str | Path, rows: Sequence[UseRow]) -> None:
     """Write ``uses.csv`` and ``uses.parquet`` into the folder of an experiment."""
     ResultFolder.open(out).write(FILE, table([asdict(row) for row in rows], USE_COLUMNS))

@@ -191,7 +191,13 @@ def _corrected(scores: Scores, count: int, epsilon: Fraction, source: Source, ba
 
 
 def _passed(
-    row: str, scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...], **cutoff: int
+    row: str,
+    scores: Scores,
+    count: int,
+    epsilon: Fraction,
+    source: Source,
+    bars: tuple[int, ...],
+    cutoff: int = 1,
 ) -> tuple[Pair, ...]:
     """The pairs that a gate with the middle threshold lets through, less those that close a cycle."""
     pairs = sorted(scores)
@@ -203,7 +209,7 @@ def _passed(
         sensitivity=SENSITIVITY,
         source=source,
         not_private=True,
-        **cutoff,
+        cutoff=cutoff,
     )
     return largest_forest([pair for pair, answer in zip(pairs, answers, strict=False) if answer.above], count)
 
