@@ -110,9 +110,9 @@ class ClaimGrid:
         ]
         if heads[-1] == ELSEWHERE:
             others = {name: place for name, place in places.items() if name not in self.findings.datasets}
+            uses = {row.use for row in self.findings.uses}
             marks = "<br>".join(
-                f'<a class="mark {_kind(place.support)}" href="#uses" title="{escape(place.numbers)}">'
-                f"{_mark(place)}</a> {escape(name)}"
+                f"{_mark(place)} " + (f'<a href="#uses">{escape(name)}</a>' if name in uses else escape(name))
                 for name, place in others.items()
             )
             cells.append(f'<td data-label="{ELSEWHERE}">{marks}</td>')
