@@ -23,6 +23,9 @@ from sparsegate.evaluation.statements.judgements import CellKey, Support
 from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
 from sparsegate.evaluation.statements.reading_verdicts import READINGS, under
 
+MOST_SELECTIONS = 1_000_000
+"""No case gets more runs for an alternative once c times its runs is so much: at a large c runs are dear."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlternativeReading:
@@ -69,7 +72,9 @@ class AlternativeReading:
                 checked = check_all(self._findings(findings, gathered, ours), open_still)
                 undecided = [one for one in checked if one.judgement.support is Support.UNDECIDED]
                 open_still[:] = [one.statement for one in undecided]
-                return most_wanting(one.judgement.wanting for one in undecided)
+                wanting = most_wanting(one.judgement.wanting for one in undecided)
+                room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanting}
+                return {cell: min(times, room[cell]) for cell, times in wanting.items() if room[cell] > 1}
 
             found = more_runs(found, self.datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
         folder = top.path / READINGS / name

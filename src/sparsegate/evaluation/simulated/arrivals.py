@@ -251,7 +251,8 @@ class _Window:
         if expected.sum() > _CANDIDATES and until.size > 1:
             return self._in_halves(rng, until)
         keys = self._candidates(rng, hazard)
-        run = keys // total
+        runs = np.arange(until.size)
+        run = np.repeat(runs, np.diff(np.searchsorted(keys, runs * total), append=keys.size))
         item = keys - run * total
         rung = buckets.ladder.rungs(item)
         own = (buckets.ladder.values[rung] - self.levels[run]) / self.scale
@@ -281,12 +282,13 @@ class _Window:
         number = rng.poisson(np.where(dense, 0.0, hazard) * sizes)
         np.copyto(number, sizes, where=dense)
         cell = np.repeat(np.arange(number.size), number.ravel())
-        run, bucket = np.divmod(cell, sizes.size)
+        run = np.repeat(np.arange(number.shape[0]), number.sum(axis=1))
+        bucket = cell - run * sizes.size
         member = (rng.random(cell.size) * sizes[bucket]).astype(np.int64)
         in_turn = np.arange(cell.size) - np.repeat(np.cumsum(number) - number.ravel(), number.ravel())
         member = np.where(dense.ravel()[cell], in_turn, member)
         keys = run * total + self.buckets.starts[bucket] + member
-        keys.sort()
+        keys.sort(kind="stable")  # cells are in order already, so that merging is cheap
         distinct: Integers = keys[np.diff(keys, prepend=-1) != 0]
         return distinct
 
