@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparsegate.evaluation import read, run
+from sparsegate.evaluation.experiment import alternatives, experiments
 from sparsegate.evaluation.experiment.readings import ALTERNATIVES
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts, judge_readings, load_reading
@@ -32,7 +33,12 @@ def test_each_has_the_rows_that_it_changes_and_no_others(out: Path) -> None:
     assert {method for _, method in pairs["zipf-total=2e6"]} >= {"em", "svt-s-1:c23", "svt-retr-2d", "svt-retr-0d"}
     assert pairs["raise-unit=scale"] == {(dataset, "svt-retr-2d") for dataset in SMALL["datasets"]}
     again = {"svt-retr-0d", "svt-retr-2d", "svt-s-double-t-retr"}
-    assert pairs["passes=1"] == pairs["passes=100"] == {(d, m) for d in SMALL["datasets"] for m in again}
+    assert (
+        pairs["passes=1"]
+        == pairs["passes=100"]
+        == pairs["passes=100,ser=totals"]
+        == {(d, m) for d in SMALL["datasets"] for m in again}
+    )
     assert pairs["ser=totals"] == set()
     epsilons = {cell[2] for cell in found["zipf-total=2e6"]}
     assert epsilons == {0.05, 0.1, 0.2, 0.4, 0.8}  # those of the further experiments, too
@@ -56,9 +62,7 @@ def test_findings_under_a_reading_have_its_rows_in_the_place_of_ours(out: Path) 
         assert set(other.rows) == set(ours.rows)
         own = {cell for cell in ours.rows if other.rows[cell] != ours.rows[cell]}
         if reading.ser == "totals":
-            assert all(
-                row.ser_mean == row.total_ser_mean == ours.rows[cell].total_ser_mean for cell, row in other.rows.items()
-            )
+            assert all(row.ser_mean == row.total_ser_mean for row in other.rows.values())
         else:
             assert {(c.dataset, c.method, c.epsilon, c.count) for c in own} <= set(
                 rows(out / "readings" / str(reading))
@@ -98,12 +102,23 @@ def test_a_run_under_another_reading_has_no_alternatives_and_forgets_those_that_
     assert list(judge_readings(tmp_path).by_reading) == [str(findings.reading)]
 
 
-def test_a_row_of_ours_that_an_alternative_needs_more_runs_of_stays_what_it_is_under_ours(tmp_path: Path) -> None:
+def test_a_row_of_ours_that_an_alternative_needs_more_runs_of_stays_what_it_is_under_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiments, "more_runs", lambda found, *_, **__: dict(found))  # ours get none
     small = {**SMALL, "datasets": ["zipf"], "methods": ["em", "svt-s-1:c23"], "runs": 20}
     run(**small, further=True, most_runs=40, out=tmp_path)
     ours, totals = rows(tmp_path), rows(tmp_path / "readings" / "ser=totals")
-    once = rows(tmp_path)
-    assert all(row["runs"] <= 40 for row in (*ours.values(), *totals.values()))
-    assert {cell for cell in totals if cell in ours} <= {cell for cell, row in ours.items() if row["runs"] < 40}
-    run(**small, further=True, most_runs=40, out=tmp_path)
-    assert rows(tmp_path) == once
+    assert {row["runs"] for row in ours.values()} == {20}
+    assert {row["runs"] for row in totals.values()} == {40}
+    assert set(totals) >= set(ours)
+
+
+def test_an_alternative_asks_for_no_more_once_there_are_many_selections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alternatives, "MOST_SELECTIONS", 50 * 30)
+    monkeypatch.setattr(experiments, "more_runs", lambda found, *_, **__: dict(found))
+    small = {**SMALL, "datasets": ["zipf"], "methods": ["em", "svt-s-1:c23"], "runs": 20}
+    run(**small, further=True, most_runs=80, out=tmp_path)
+    assert {row["runs"] for row in rows(tmp_path / "readings" / "ser=totals").values() if row["count"] == 50} == {30}

@@ -34,8 +34,8 @@ def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     )
     about = (
         f'<p class="lead">{escape(verdicts.sheet().title)}</p>\n<p class="soft">Nothing in the paper decides between '
-        "these. Our own reading has the first column; each of the others differs from it in one setting, and only the "
-        "cases that this changes were run again. <code>--reading passes=100</code> makes one the reading of the whole "
+        "these. Our own reading has the first column; each of the others has the settings in its heading, and only "
+        "the cases that these change were run again. <code>--reading passes=100</code> makes one that of the whole "
         'report. <a href="readings.csv" download>CSV</a> <a href="readings.parquet" download>Parquet</a></p>\n'
         f"<dl>{questions}</dl>"
     )
