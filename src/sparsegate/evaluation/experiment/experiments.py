@@ -19,8 +19,8 @@ from sparsegate.evaluation.experiment.grids import ExperimentGrid
 from sparsegate.evaluation.experiment.progress import Progress, WorkPlan
 from sparsegate.evaluation.experiment.readings import ALTERNATIVES, OURS, PaperReading
 from sparsegate.evaluation.experiment.results import ExperimentResults, ResultFolder, table
-from sparsegate.evaluation.experiment.rounds import Gathered, more_runs
-from sparsegate.evaluation.experiment.workers import WorkerPool, compute_all
+from sparsegate.evaluation.experiment.rounds import Gathered, expect_later, guessed_batches, more_runs
+from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool, compute_all
 from sparsegate.evaluation.methods import DEFAULT_METHODS, methods_of
 from sparsegate.evaluation.statements.decisions import most_wanting
 from sparsegate.evaluation.statements.findings import load_findings
@@ -114,22 +114,22 @@ def run(
     beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
     if out is None:
         with _shared(pool, jobs, progress) as workers:
-            return ExperimentResults(main.table(_gathered(main, None, workers)))
+            return ExperimentResults(main.table(_gathered(main.cases, chosen, None, workers)))
     top = ResultFolder.open(out)
     forget_readings(top)
     grids = [(main, top), *((grid, ResultFolder.open(top.path / grid.name)) for grid in beside)]
     alternatives = [
         AlternativeReading(reading=other, grids=[main, *beside]) for other in ALTERNATIVES if further and read == OURS
     ]
+    every = [case for grid, _ in grids for case in grid.cases]
     parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
     with _shared(pool, jobs, progress) as workers:
-        for grid, _ in grids:
-            workers.plan.expect(grid.name, [case.expected for case in grid.cases], jobs=workers.jobs)
+        expect_later(workers, guessed_batches(every, most_runs or runs))
         for other in alternatives:
             workers.plan.expect(str(other.reading), [case.expected for case in other.cases], jobs=workers.jobs)
-        found: dict[CellKey, Gathered] = {}
+            expect_later(workers, guessed_batches(other.cases, most_runs or runs), str(other.reading))
+        found = _gathered(every, chosen, top, workers)
         for grid, folder in grids:
-            found |= _gathered(grid, folder, workers)
             grid.write(folder, found, **parameters)
         if most_runs is not None:
 
@@ -153,10 +153,15 @@ def _shared(
     return nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress))
 
 
-def _gathered(grid: ExperimentGrid, folder: ResultFolder | None, workers: WorkerPool) -> dict[CellKey, Gathered]:
-    """The first runs of every case."""
-    records = compute_all(grid.cases, grid.datasets, folder=folder, pool=workers, what=grid.name)
-    return {case.cell: Gathered.first(case, records[case]) for case in grid.cases}
+def _gathered(
+    cases: Sequence[ExperimentCase],
+    datasets: Mapping[str, Dataset],
+    folder: ResultFolder | None,
+    workers: WorkerPool,
+) -> dict[CellKey, Gathered]:
+    """The first runs of every case, of all experiments at once: no process waits for the last of one."""
+    records = compute_all(cases, datasets, folder=folder, pool=workers, what="first runs")
+    return {case.cell: Gathered.first(case, records[case]) for case in cases}
 
 
 def chosen_datasets(

@@ -26,7 +26,7 @@ SHOWN_SCORES = 300
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentGrid:
-    """Every method at every epsilon and c on every dataset; ``name`` is the stage of the run that works it off."""
+    """Every method at every epsilon and c on every dataset; ``name`` is its folder."""
 
     name: str
     datasets: Mapping[str, Dataset]

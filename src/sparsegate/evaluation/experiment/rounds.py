@@ -9,7 +9,7 @@ is not computed again. What two batches of n and m runs say together, of means a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,9 @@ from sparsegate.evaluation.statements.judgements import CellKey
 
 MOST_RUNS = 12_800
 """The most runs of a cell: with 100 to begin with, twice as many in each of seven rounds."""
+
+USUAL_RUNS = 1_000
+"""The mean of what a cell has in the end, under the defaults: for the expected time, before the first round."""
 
 LEAST, MOST = 1.25, 4.0
 """A round multiplies the runs of a cell by what it is expected to need, between these: the expectation is a guess."""
@@ -58,6 +61,10 @@ class Gathered:
         wanted = min(math.ceil(self.runs * min(max(times, LEAST), MOST)), most_runs)
         return replace(self.case, runs=wanted - self.runs, batch=self.batches) if wanted > self.runs else None
 
+    def later_batch(self, batch: ExperimentCase, times: float, most_runs: int) -> ExperimentCase:
+        """What it should need after the next batch, as if it were one; of no runs, if it is nothing."""
+        return replace(batch, runs=max(min(math.ceil(self.runs * times), most_runs) - self.runs - batch.runs, 0))
+
     def with_batch(self, batch: ExperimentCase, record: Record) -> Gathered:
         """What it says with one batch more."""
         return Gathered(
@@ -94,14 +101,29 @@ def more_runs(
     """Add batches to the cells that a ``look`` finds wanting, and look again: ``LOOKS`` times in all."""
     gathered = dict(found)
     for _ in range(LOOKS - 1):
+        wanting = look(gathered)
         batches = {
             cell: batch
-            for cell, times in look(gathered).items()
+            for cell, times in wanting.items()
             if (batch := gathered[cell].next_batch(times, most_runs=most_runs)) is not None
         }
+        later = {cell: gathered[cell].later_batch(batch, wanting[cell], most_runs) for cell, batch in batches.items()}
+        expect_later(pool, [batch for batch in later.values() if batch.runs], what)
         if not batches:
             return gathered
         records = compute_all(list(batches.values()), datasets, folder=folder, pool=pool, what=what)
         gathered |= {cell: gathered[cell].with_batch(batch, records[batch]) for cell, batch in batches.items()}
+    expect_later(pool, [], what)
     look(gathered)
     return gathered
+
+
+def expect_later(pool: WorkerPool, batches: Iterable[ExperimentCase], what: str = "rounds") -> None:
+    """Let the plan expect the rounds that are not the next."""
+    pool.plan.expect(f"{what}, later", [batch.expected for batch in batches], jobs=pool.jobs)
+
+
+def guessed_batches(cases: Iterable[ExperimentCase], most_runs: int) -> list[ExperimentCase]:
+    """What the rounds will probably add to some cases, before anything is known: up to ``USUAL_RUNS`` each."""
+    more = ((case, min(USUAL_RUNS, most_runs) - case.runs) for case in cases)
+    return [replace(case, runs=runs) for case, runs in more if runs > 0]

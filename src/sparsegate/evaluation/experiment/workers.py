@@ -153,7 +153,8 @@ class WorkerPool:
             self._folder = TemporaryDirectory(prefix="sparsegate-")
         content = pickle.dumps(value)
         path = Path(self._folder.name) / hashlib.sha256(content).hexdigest()
-        path.write_bytes(content)
+        if not path.exists():
+            path.write_bytes(content)
         return SharedValue(path=path)
 
     def each(
@@ -203,7 +204,12 @@ def compute_all(
         if folder is not None and case.method.kept and (record := folder.load(key)) is not None:
             records[case] = record
     ladders = {name: pool.share(data.ladder) for name, data in datasets.items()}
-    missing = [(case, ladders[case.dataset]) for case in keys if case not in records]
+    # The dearest first: one that comes last would leave the other processes with nothing to do.
+    missing = sorted(
+        ((case, ladders[case.dataset]) for case in keys if case not in records),
+        key=lambda given: given[0].expected.seconds,
+        reverse=True,
+    )
     pool.plan.expect(what, [case.expected for case, _ in missing], jobs=pool.jobs)
     with (
         pool.plan.stage(what, total=len(keys), resumed=len(records)),
