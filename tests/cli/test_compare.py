@@ -9,6 +9,9 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
+from sparsegate.cli import compare as module
+from sparsegate.uses import measured_uses
+
 SMALL = ("--datasets", "zipf", "--counts", "100", "--epsilon", "0.1", "--no-peers", "--jobs", "1", "--runs", "200")
 
 
@@ -27,6 +30,17 @@ def test_maps_and_sentences_are_printed_and_files_are_written(compare, tmp_path:
         *("manifest.json", "report.html", "figures", "cases"),
     }
     assert all(len(line) <= 100 for line in out.splitlines() if str(tmp_path) not in line)
+
+
+def test_the_uses_are_measured_on_request(compare, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(module, "USE_EPSILONS", (1,))
+    monkeypatch.setattr(module, "USE_RUNS", 8)
+    monkeypatch.setattr(
+        measured_uses, "USES", {name: measured_uses.USES[name] for name in ["feature selection (SCM14)"]}
+    )
+    assert compare("--methods", "em", "--uses")[0] == 0
+    assert len((tmp_path / "out" / "uses.csv").read_text(encoding="utf-8").splitlines()) == 5
+    assert 'id="figure-uses"' in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_mine_is_compared_and_json_is_of_its_schema(compare, tmp_path: Path, monkeypatch) -> None:

@@ -30,7 +30,9 @@ from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
 from sparsegate.evaluation.experiment.workers import WorkerPool
 from sparsegate.evaluation.installed_methods import installed
+from sparsegate.uses.measured_uses import measure_uses, plan_uses, use_tasks
 
+USE_EPSILONS, USE_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1000
 PAGE_WORK = Expected(kind="page", seconds=6.0)
 
 
@@ -49,6 +51,10 @@ def compare(
             help="A method of your own, or the key of one that a package brings; may be repeated.",
         ),
     ] = None,
+    uses: Annotated[
+        bool,
+        typer.Option("--uses", help="Measure itemsets, features and attribute pairs, too."),
+    ] = False,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave out OpenDP and diffprivlib.")] = False,
     datasets: Annotated[str, typer.Option(help="Datasets, by name.")] = ",".join(PUBLISHED),
     data: Annotated[
@@ -104,8 +110,12 @@ def compare(
             shown_progress() as show,
             WorkerPool(os.cpu_count() or 1 if jobs is None else jobs, WorkPlan(show)) as pool,
         ):
+            tasks = use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []
             pool.plan.expect("page", [PAGE_WORK])
+            plan_uses(pool, tasks)
             found = compare_methods(**options, pool=pool)
+            if tasks:
+                measure_uses(out, pool, tasks)
             with pool.plan.stage("page"):
                 page = write_comparison_page(out)
     except KeyboardInterrupt:

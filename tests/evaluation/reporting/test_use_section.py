@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tests.support.made_findings import made_findings, use_row
+from tests.support.made_findings import use_row
 
 from sparsegate.evaluation.reporting.use_section import use_section
 from sparsegate.evaluation.statements.use_rows import CLAIMED, CORRECTED
@@ -18,7 +18,7 @@ def test_each_use_has_a_panel_each_epsilon_a_view_and_each_row_a_line() -> None:
         for epsilon in (0.1, 1.0)
         for mechanism, mean in ((CLAIMED, 0.125), (CORRECTED, 0.625))
     ]
-    section = use_section(replace(made_findings(), uses=tuple(rows)))
+    section = use_section(rows)
     assert section is not None
     assert [section.body.count(text) for text in ("<h4>", "<svg", "<tr>")] == [2, 4, 9]
     assert section.body.count('class="view-') == 2
@@ -29,10 +29,10 @@ def test_each_use_has_a_panel_each_epsilon_a_view_and_each_row_a_line() -> None:
 
 def test_what_has_no_epsilon_says_so() -> None:
     row = replace(use_row("features", CLAIMED, 0.125), true_epsilon=math.inf)
-    section = use_section(replace(made_findings(), uses=(row,)))
+    section = use_section([row])
     assert section is not None
     assert "costs ∞" in section.body
 
 
 def test_without_uses_there_is_no_section() -> None:
-    assert use_section(replace(made_findings(), uses=())) is None
+    assert use_section([]) is None

@@ -19,7 +19,9 @@ from sparsegate.evaluation.reporting.line_styles import LINE_STYLES
 from sparsegate.evaluation.reporting.page_figures import FigurePanel, PageFigure
 from sparsegate.evaluation.reporting.page_tables import TableCell, number, table
 from sparsegate.evaluation.reporting.report_page import PageSection, render_page
+from sparsegate.evaluation.reporting.use_section import use_section
 from sparsegate.evaluation.statements.decisions import MARGIN
+from sparsegate.evaluation.statements.use_rows import UseRow, read_uses
 
 Row = dict[str, Any]
 
@@ -41,12 +43,13 @@ def write_comparison_page(out: str | Path) -> Path:
                 figure.savefig(folder / "figures" / f"winners-{league.key}.{kind}", dpi=150)
     about = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     path = folder / "report.html"
-    replace_text(path, render_comparison(found, about))
+    uses = read_uses(folder, seed=about["parameters"]["seed"])
+    replace_text(path, render_comparison(found, about, uses))
     return path
 
 
-def render_comparison(found: ComparisonResults, about: dict[str, Any]) -> str:
-    """The page as HTML."""
+def render_comparison(found: ComparisonResults, about: dict[str, Any], uses: Sequence[UseRow] = ()) -> str:
+    """The page as HTML, with the uses of the paper's Introduction if they were measured."""
     view = _View(found)
     parts = (
         PageSection(key="maps", title="Who wins where", link="Winners", body=view.maps()),
@@ -54,10 +57,11 @@ def render_comparison(found: ComparisonResults, about: dict[str, Any]) -> str:
         PageSection(key="errors", title="Errors of the best", link="Errors", body=view.errors()),
         PageSection(key="peers", title="Other libraries", link="Peers", body=view.peers()),
         PageSection(key="seconds", title="Seconds of one selection", link="Seconds", body=view.seconds()),
+        use_section(uses),
         PageSection(key="numbers", title="Numbers", body=view.numbers()),
         PageSection(key="run", title="What was run", link="Run", body=_run(about)),
     )
-    sections = [part for part in parts if part.body]
+    sections = [part for part in parts if part and part.body]
     return render_page(title="The leaderboard of private selection", lead=_lead(found, about), sections=sections)
 
 

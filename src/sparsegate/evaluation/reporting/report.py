@@ -202,7 +202,7 @@ SECTIONS: tuple[Callable[[Reproduction], PageSection | None], ...] = (
     _ablation,
     _readings,
     _figures,
-    lambda made: use_section(made.findings),
+    lambda made: use_section(made.findings.uses),
     _values,
     _datasets,
     _methods,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from sparsegate.evaluation.reporting.charts import BarChart, ChartBar
@@ -9,7 +10,6 @@ from sparsegate.evaluation.reporting.line_styles import LINE_STYLES
 from sparsegate.evaluation.reporting.page_figures import FigurePanel, PageFigure
 from sparsegate.evaluation.reporting.page_tables import TableCell, number, table
 from sparsegate.evaluation.reporting.report_page import PageSection
-from sparsegate.evaluation.statements.findings import Findings
 from sparsegate.evaluation.statements.use_rows import CLAIMED, CORRECTED, FILE, OURS, TRUE, UseRow, epsilon_text
 
 _STYLES = {CLAIMED: "svt-s-1:1", TRUE: "svt-s-1:c", CORRECTED: "svt-s-1:c23", OURS: "em"}
@@ -22,32 +22,32 @@ NOTE = (
 )
 
 
-def use_section(findings: Findings) -> PageSection | None:
+def use_section(uses: Sequence[UseRow]) -> PageSection | None:
     """The section, or None where the uses were not measured."""
-    if not findings.uses:
+    if not uses:
         return None
-    body = f"{use_figure(findings).html()}\n{use_table(findings)}"
+    body = f"{use_figure(uses).html()}\n{use_table(uses)}"
     return PageSection(key="uses", title="What the technique is used for", link="Uses", body=body)
 
 
-def use_figure(findings: Findings) -> PageFigure:
+def use_figure(uses: Sequence[UseRow]) -> PageFigure:
     """A panel for each use, a view for each epsilon, a bar for each mechanism."""
     files = {"CSV": f"{FILE}.csv", "Parquet": f"{FILE}.parquet"}
-    epsilons = sorted({row.epsilon for row in findings.uses})
+    epsilons = sorted({row.epsilon for row in uses})
     panels = tuple(
         FigurePanel(
             title=use,
-            charts={f"ε = {epsilon:g}": _chart(findings, use, epsilon) for epsilon in epsilons},
+            charts={f"ε = {epsilon:g}": _chart(uses, use, epsilon) for epsilon in epsilons},
             note=f'<p class="soft">{escape(data)}</p>',
         )
-        for use, data in dict.fromkeys((row.use, row.data) for row in findings.uses)
+        for use, data in dict.fromkeys((row.use, row.data) for row in uses)
     )
     return PageFigure(
         name="uses", title="The uses that the Introduction names", caption=NOTE, panels=panels, files=files
     )
 
 
-def _chart(findings: Findings, use: str, epsilon: float) -> BarChart:
+def _chart(uses: Sequence[UseRow], use: str, epsilon: float) -> BarChart:
     bars = tuple(
         ChartBar(
             label=row.mechanism,
@@ -56,7 +56,7 @@ def _chart(findings: Findings, use: str, epsilon: float) -> BarChart:
             style=LINE_STYLES[_STYLES[row.mechanism]],
             error=row.error,
         )
-        for row in findings.uses
+        for row in uses
         if (row.use, row.epsilon) == (use, epsilon)
     )
     return BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars, high=1.0)
@@ -66,7 +66,7 @@ def _cost(row: UseRow) -> str:
     return f", costs {epsilon_text(row.true_epsilon)}" if row.mechanism == CLAIMED else ""
 
 
-def use_table(findings: Findings) -> str:
+def use_table(uses: Sequence[UseRow]) -> str:
     """All rows."""
     rows = [
         [
@@ -79,7 +79,7 @@ def use_table(findings: Findings) -> str:
             number(row.error, ".3f"),
             number(row.runs, ""),
         ]
-        for row in findings.uses
+        for row in uses
     ]
     heads = ["Use", "Mechanism", "Way", "#Claimed ε", "#True ε", "#Missed", "#± error", "#Runs"]
     return table(heads, rows, identity="uses-table", names=2, tall=True)
