@@ -64,7 +64,7 @@ def test_what_was_judged_elsewhere_has_a_column_and_no_link() -> None:
 def test_a_use_leads_to_the_section_of_the_uses() -> None:
     findings = made_findings()
     page = ClaimGrid.of(findings, [claim(findings, Support.SUPPORTED, "em", place="pairs")]).html()
-    assert '<a href="#uses">pairs</a>' in page
+    assert re.search(r'href="#uses"[^>]*><span[^>]*>✓</span></a> pairs', page)
 
 
 def test_every_statement_with_rows_has_a_figure() -> None:

@@ -35,6 +35,13 @@ def badge(support: Support) -> str:
     return f'<span class="verdict {kind_of(support)}">{MARKS[support]} {support.value}</span>'
 
 
+def mark(support: Support, numbers: str, to: str = "") -> str:
+    """A verdict as one sign, with its numbers under the pointer; where it leads ``to``, it is a link."""
+    tag, link = ("a", f' href="#{escape(to)}"') if to else ("span", "")
+    sign = f'<span role="img" aria-label="{support.value}">{MARKS[support]}</span>'
+    return f'<{tag} class="mark {kind_of(support)}"{link} title="{escape(numbers)}">{sign}</{tag}>'
+
+
 def row_name(dataset: str, method: str) -> str:
     """What a link to the rows of a method leads to."""
     return "_".join(f"rows-{dataset}-{method}".split())
@@ -112,7 +119,7 @@ class ClaimGrid:
             others = {name: place for name, place in places.items() if name not in self.findings.datasets}
             uses = {row.use for row in self.findings.uses}
             marks = "<br>".join(
-                f"{_mark(place)} " + (f'<a href="#uses">{escape(name)}</a>' if name in uses else escape(name))
+                f"{mark(place.support, place.numbers, 'uses' if name in uses else '')} {escape(name)}"
                 for name, place in others.items()
             )
             cells.append(f'<td data-label="{ELSEWHERE}">{marks}</td>')
@@ -126,10 +133,9 @@ class ClaimGrid:
         if place is None:
             return f'<td class="empty" data-label="{escape(head)}"></td>'
         figure = self.figure(one, place)
-        to_panel = f' href="#{escape(panel_name(figure, dataset))}"' if figure else ""
-        mark = f'<a class="mark {kind_of(place.support)}"{to_panel} title="{escape(place.numbers)}">{_mark(place)}</a>'
+        shown = mark(place.support, place.numbers, panel_name(figure, dataset) if figure else "")
         name = escape(_cell_name(one, dataset))
-        return f'<td id="{name}" data-label="{escape(head)}">{mark} {self._rows(place)}</td>'
+        return f'<td id="{name}" data-label="{escape(head)}">{shown} {self._rows(place)}</td>'
 
     def _rows(self, place: PlaceJudgement) -> str:
         """A link to the first of the rows; where scripts run, the table then shows these rows and no others."""
@@ -155,10 +161,6 @@ def kind_of(support: Support) -> str:
 
 def _cell_name(one: Checked, dataset: str) -> str:
     return "_".join(f"cell-{one.statement.key}-{dataset}".split())
-
-
-def _mark(place: PlaceJudgement) -> str:
-    return f'<span role="img" aria-label="{place.support.value}">{MARKS[place.support]}</span>'
 
 
 def _claim(one: Checked, findings: Findings) -> str:

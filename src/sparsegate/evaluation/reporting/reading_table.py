@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 
 from sparsegate.evaluation.experiment.readings import SWITCHES
-from sparsegate.evaluation.reporting.claim_grid import badge
+from sparsegate.evaluation.reporting.claim_grid import mark
 from sparsegate.evaluation.reporting.page_tables import TableCell, table
 from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
 
@@ -17,10 +17,12 @@ def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     ours, *others = verdicts.by_reading
     rows = [
         [
-            TableCell(text=f'<a href="#claim-{escape(key)}">{escape(claims.get(key, key))}</a>', markup=True),
+            TableCell(
+                text=f'<a href="#claim-{escape(key)}">{escape(claims.get(key, key))}</a>', markup=True, kind="long"
+            ),
             *(
                 TableCell(
-                    text=f'<span title="{escape(found[key].numbers)}">{badge(found[key].support)}</span>',
+                    text=mark(found[key].support, found[key].numbers),
                     markup=True,
                     kind="" if name == ours or key not in verdicts.changes(name) else "changed",
                 )
@@ -39,4 +41,4 @@ def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
         'report. <a href="readings.csv" download>CSV</a> <a href="readings.parquet" download>Parquet</a></p>\n'
         f"<dl>{questions}</dl>"
     )
-    return f"{about}\n{table(['Claim', ours, *others], rows, identity='readings-table')}"
+    return f"{about}\n{table(['Claim', ours, *others], rows, identity='readings-table', tall=True)}"
