@@ -31,7 +31,7 @@ COMPARED = (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED)
 class ReadingVerdicts:
     """What the results say under each reading, by its name, of each statement, by its key; ours is the first reading.
 
-    It has the paper's statements, and those of its printed numbers that can be compared under some reading.
+    It has the paper's statements, and its printed numbers, that can be judged under some reading.
     """
 
     by_reading: Mapping[str, Mapping[str, Judgement]]
@@ -97,7 +97,7 @@ def forget_readings(folder: ResultFolder) -> None:
 
 def judge_readings(out: str | Path) -> ReadingVerdicts:
     """The verdicts of a folder under our reading, and under every alternative that was run there."""
-    findings = load_findings(out)
+    findings = replace(load_findings(out), uses=())  # which no reading changes
     read_as = {str(findings.reading): findings}
     for reading in ALTERNATIVES if findings.reading == OURS else ():
         if (other := load_reading(out, findings, reading)) is not None:
