@@ -12,7 +12,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Dataset, Ladder, run
 from sparsegate.evaluation.experiment import workers
 from sparsegate.evaluation.experiment.results import ResultFolder
-from sparsegate.evaluation.experiment.rounds import Gathered, merged, more_runs
+from sparsegate.evaluation.experiment.rounds import USUAL_RUNS, Gathered, guessed_batches, merged, more_runs
 from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool
 from sparsegate.evaluation.simulated.ranked import Errors
 from sparsegate.evaluation.statements.decisions import LOOKS
@@ -97,3 +97,14 @@ def test_an_experiment_goes_on_until_its_verdicts_are_decided(tmp_path: Path, mo
 def test_what_cannot_be_is_refused(tmp_path: Path, options: dict[str, object], rule: str) -> None:
     with pytest.raises(ParameterError, match=rule):
         run(**{**GRID, "out": tmp_path, **options})
+
+
+def test_what_comes_after_the_next_round_is_expected_too() -> None:
+    case = ExperimentCase(dataset="zipf", method=METHODS["em"], epsilon=Fraction(1, 10), count=25, runs=100, seed=0)
+    gathered = Gathered(case=case, runs=100, batches=1, record={})
+    batch = gathered.next_batch(10.0, most_runs=800)
+    assert batch is not None
+    assert (batch.runs, gathered.later_batch(batch, 10.0, 800).runs) == (300, 400)
+    assert gathered.later_batch(batch, 3.0, 800).runs == 0
+    assert [guess.runs for guess in guessed_batches([case], 12_800)] == [USUAL_RUNS - 100]
+    assert guessed_batches([case], 100) == []
