@@ -33,9 +33,9 @@ DELTA = 1e-6
 TOUCHED = 10
 """How many scores one person touches at most, in the league that relies on it."""
 
-PEER_RUNS = 3
-PEER_WORK = 500_000
-"""The peers see every score and take up to minutes for a run: they get three, where items times c are at most this."""
+PEER_RUNS = 2
+PEER_WORK = 450_000
+"""The peers see every score and take up to minutes for a run: they get two, where items times c are at most this."""
 
 ITEM_WORK = 20_000_000
 """A method of your own sees every score, too: in all of its runs of a case it is shown this many, in four at least."""
@@ -86,7 +86,7 @@ LEAGUES = (
 
 
 def takes_part(league: League, method: AnyMethod, *, count: int, epsilon: float) -> bool:
-    """Whether the method can win in this league. Peers cannot: three runs decide nothing."""
+    """Whether the method can win in this league. Peers cannot: two runs decide nothing."""
     return not is_peer(method) and league.admits(method) and true_epsilon(method, count, epsilon) <= epsilon * _TRUE
 
 

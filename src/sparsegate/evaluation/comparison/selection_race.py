@@ -29,7 +29,7 @@ from sparsegate.evaluation.statements.judgements import CellKey
 
 DEFAULT_COUNTS = (10, 25, 50, 100, 200, 400)
 DEFAULT_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0)
-DEFAULT_RUNS, MOST_RUNS = 100, 6_400
+DEFAULT_RUNS, MOST_RUNS = 100, 3_200
 MEASURES = ("fnr", "total_ser")
 """What winners may be sought by. Not by SER: fewer than c items, all high, have a negative one."""
 
