@@ -47,6 +47,14 @@ def test_runs_without_any_deviation_say_little_until_there_are_many() -> None:
     assert place(1600).winners == ("a", "b")
 
 
+def test_a_rival_that_may_be_better_leaves_a_place_open_unless_it_cannot() -> None:
+    sure = MeanError(mean=0.05, std=0.0, runs=10**6)
+    vague = MeanError(mean=0.05, std=0.3, runs=400)
+    assert "sure" in standing({"sure": sure, "vague": vague}, sigmas=6).undecided
+    least, vague = MeanError(mean=0.0, std=0.0, runs=10**6), MeanError(mean=0.0, std=0.3, runs=400)
+    assert standing({"least": least, "vague": vague}, sigmas=6).winners == ("least",)  # nobody is below 0
+
+
 def test_an_open_pair_says_how_many_times_its_runs_would_decide() -> None:
     one, other = (MeanError(mean=mean, std=0.1, runs=400) for mean in (0.0, 0.06))
     ((pair, times),) = standing({"a": one, "b": other}, sigmas=6).unsure.items()

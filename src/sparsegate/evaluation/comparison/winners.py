@@ -16,7 +16,7 @@ the chance of a false decision. ``sigmas`` bounds that chance over all pairs, ce
 
 Means are taken as normal. They are not where something rare decides, so the standard error of a mean of n runs, each
 between 0 and 1, is sqrt(s^2/n + (z/(2n))^2), z = sigmas: without any deviation the interval reaches z^2/(2n), about
-ln(1/alpha)/n, what n runs without an event say of its probability.
+ln(1/alpha)/n, what n runs without an event say of its probability. No error is below 0, so no interval is.
 """
 
 from __future__ import annotations
@@ -97,11 +97,14 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
         for rival in order:
             gap = measured[key].mean - measured[rival].mean
             reach = sigmas * math.hypot(errors[key], errors[rival])
+            # No error is below 0: so far the true mean of the rival can be below its own, and no further.
+            above = math.hypot(sigmas * errors[key], min(sigmas * errors[rival], measured[rival].mean))
             if rival != key and gap - reach > margin:
                 behind.append(key)
                 break
-            if rival != key and gap + reach > margin:
-                open_pairs[key, rival] = (reach / max(abs(gap - margin), 1e-9)) ** 2
+            if rival != key and gap + above > margin:
+                needed = reach if gap > margin else above
+                open_pairs[key, rival] = (needed / max(abs(gap - margin), 1e-9)) ** 2
         else:
             (undecided if open_pairs else winners).append(key)
             unsure |= open_pairs
