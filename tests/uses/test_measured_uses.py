@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.support.made_findings import made_findings
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.experiment.progress import Progress, WorkPlan
 from sparsegate.evaluation.experiment.workers import WorkerPool
+from sparsegate.evaluation.statements.judgements import Support
+from sparsegate.evaluation.statements.use_checks import less_accurate
 from sparsegate.evaluation.statements.use_rows import (
     CLAIMED,
     CORRECTED,
@@ -95,3 +99,11 @@ def test_the_same_seed_gives_the_same_row_and_another_seed_another() -> None:
     first, again = (measure_use(task) for task in [use_tasks(runs=40, seed=1)[2]] * 2)
     assert first == again
     assert measure_use(use_tasks(runs=40, seed=2)[2]).mean != first.mean
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(10))
+def test_the_statement_on_the_uses_has_one_verdict_whatever_the_seed(seed: int) -> None:
+    tasks = use_tasks(epsilons=[Fraction(1, 10)], seed=seed)
+    measured = tuple(measure_use(task) for task in tasks if task.mechanism in (CLAIMED, CORRECTED))
+    assert less_accurate(replace(made_findings(), uses=measured)).support is Support.SUPPORTED
