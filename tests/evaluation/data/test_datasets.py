@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,10 @@ FIMI = "1 2 3\n1 2\n1\n4 1\n"  # 4 records; items in 4, 2, 1 and 1 of them
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A FIMI file, and a Kosarak whose published numbers are those of the file."""
+    """A FIMI file, and a Kosarak whose published numbers and checksum are those of the file."""
     _publish(monkeypatch, records=4, items=4)
+    digest = hashlib.sha256(FIMI.encode()).hexdigest()
+    monkeypatch.setattr(known_files, "CHECKSUMS", {"kosarak": (f"sha256:{digest}", "here")})
     path = tmp_path / "tiny.dat"
     path.write_text(FIMI, encoding="utf-8")
     return path
@@ -28,7 +31,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def part(monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts of the FIMI file are known to be of a part of Kosarak."""
     fingerprint = known_files.counts_fingerprint(Ladder.of([4, 2, 1, 1]))
-    monkeypatch.setattr(known_files, "PARTS", {"kosarak": {fingerprint: "its first half"}})
+    monkeypatch.setattr(known_files, "PARTS", {"kosarak": {fingerprint: 4}})
 
 
 def _publish(monkeypatch: pytest.MonkeyPatch, *, records: int, items: int, occurrences: int | None = None) -> None:
@@ -79,7 +82,7 @@ def test_a_law_uses_three_numbers(name: str) -> None:
     assert (law.shift == 0) != np.isinf(law.cutoff)
 
 
-def test_a_file_with_the_published_numbers_is_the_data(tiny: Path) -> None:
+def test_a_file_with_the_public_checksum_is_the_data(tiny: Path) -> None:
     data = load("kosarak", tiny)
     assert (data.kind, data.stand_in, data.title) == ("real", False, "Kosarak")
     assert data.ladder.highest(4).tolist() == [4, 2, 1, 1]
@@ -101,7 +104,7 @@ def test_a_shorter_file_is_scaled_unrounded_and_padded(monkeypatch: pytest.Monke
     assert data.ladder.highest(7).tolist() == [5, 2.5, 1.25, 1.25, 1, 1, 1]
     assert (data.kind, data.stand_in, data.title, data.records) == ("scaled", False, "Kosarak (scaled)", 5)
     assert (
-        "SCALED from the 4 records of tiny.dat (its first half): counts times 1.25, not rounded, and 3 items"
+        "SCALED from the 4 records of tiny.dat (its first 4 records): counts times 1.25, not rounded, and 3 items"
         in data.description
     )
 
@@ -161,14 +164,38 @@ def test_a_file_that_is_not_known_is_called_unverified(monkeypatch: pytest.Monke
     assert "(not known to be a part of it)" in data.description
 
 
-def test_occurrences_verify_a_file_and_a_wrong_sum_refuses_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_wrong_sum_of_counts_refuses_a_file_and_the_right_one_verifies_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("item,count\na,4\nb,2\nc,1\nd,1\n", encoding="utf-8")
     _publish(monkeypatch, records=4, items=4, occurrences=8)
-    assert load("kosarak", path).kind == "real"
+    assert load("kosarak", path).kind == "unverified file"
     _publish(monkeypatch, records=4, items=4, occurrences=9)
     with pytest.raises(ParameterError, match=r"8 occurrences \(expected 9\)"):
         load("kosarak", path)
+
+
+@pytest.mark.parametrize(("public", "why"), [(True, "not the public checksum"), (False, "no checksum of it is public")])
+def test_a_made_file_with_all_the_published_numbers_is_not_the_data(
+    monkeypatch: pytest.MonkeyPatch, tiny: Path, public: bool, why: str
+) -> None:
+    _publish(monkeypatch, records=4, items=4, occurrences=8)
+    tiny.write_text("1 2 3\n1 4\n1 2\n1\n", encoding="utf-8")
+    if not public:
+        monkeypatch.setattr(known_files, "CHECKSUMS", {})
+    data = load("kosarak", tiny)
+    assert (data.kind, data.title) == ("unverified file", "Kosarak (unverified file)")
+    assert why in data.description
+
+
+@pytest.mark.usefixtures("part")
+def test_records_that_are_claimed_make_no_file_the_data(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> None:
+    _publish(monkeypatch, records=9, items=4)
+    monkeypatch.setattr(known_files, "CHECKSUMS", {})
+    assert load("kosarak", tiny, records=9).kind == "unverified file"
+    assert load("kosarak", tiny, scale_to_records=True).kind == "scaled"
+    assert load("kosarak", tiny, records=8, scale_to_records=True).kind == "unverified file"  # counts of 4, not of 8
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -203,7 +230,10 @@ def test_a_file_is_a_dataset_of_its_own(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "a=b"}, r"^dataset must have a name of letters"),
+        ({"name": "a=b"}, r"^dataset must have a name of at most 64 letters"),
+        ({"name": ".."}, r"^dataset must have a name of at most 64 letters"),
+        ({"name": "<script>"}, r"^dataset must have a name of at most 64 letters"),
+        ({"name": "x" * 65}, r"^dataset must have a name of at most 64 letters"),
         ({"records": 3}, r"^records must be at least 4, which tiny.dat has, got 3"),
         ({"name": "zipf"}, r"^data must not be given for zipf"),
     ],

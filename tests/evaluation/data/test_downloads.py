@@ -56,6 +56,19 @@ def test_a_member_of_an_archive_is_unpacked(address, tmp_path: Path) -> None:
     assert path.name == "data.dat"
 
 
+def test_what_is_no_archive_or_has_not_the_file_is_one_line_and_is_not_kept(address, tmp_path: Path) -> None:
+    source = tmp_path / "cup.zip"
+    address(f"http://here{source}", b"", member="assoc/data.dat")
+    source.write_bytes(b"<html>moved</html>")
+    with pytest.raises(SparsegateError, match=r"^could not download .*cup.zip \(BadZipFile\)"):
+        fetch("kosarak", folder=tmp_path / "cache")
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("assoc/other.dat", "1")
+    with pytest.raises(SparsegateError, match=r"^could not find assoc/data.dat in what was downloaded"):
+        fetch("kosarak", folder=tmp_path / "cache")
+    assert not (tmp_path / "cache" / "cup.zip").exists()
+
+
 def test_a_file_with_other_numbers_is_not_kept(address, tmp_path: Path) -> None:
     source = tmp_path / "kosarak.dat"
     source.write_bytes(b"1 2\n1\n")

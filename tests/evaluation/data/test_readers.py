@@ -36,6 +36,8 @@ def table_file(folder: Path, columns: dict[str, list[object]]) -> Path:
         FIMI.rstrip("\n"),
         FIMI.replace("\n", " \n"),
         FIMI.replace("\n", "\r\n"),
+        FIMI.replace("\n", "\r"),
+        "\N{ZERO WIDTH NO-BREAK SPACE}" + FIMI,
         FIMI.replace(" ", ","),
         "\n" + FIMI.replace("\n", "\n\n"),
         "1 2 3 3 3\n1\n2 1 99 2\n",
@@ -89,6 +91,12 @@ def test_counts_are_taken_as_they_are_from_parquet(tmp_path: Path) -> None:
         ("item,count\na,1.5\n", "whole numbers of at least 1"),
         ("item,count\na,many\n", "whole numbers of at least 1"),
         ("item,count\na,1\na,2\n", "each item once"),
+        (f"item,count\na,{2**53 + 1}\n", "of 2\\^53 at most"),
+        ("item,count,count\na,1,2\n", "each of its columns once"),
+        ("item,count\na,1\n".encode("utf-16"), "not in UTF-16"),
+        (FIMI.encode("utf-16"), "not in UTF-16"),
+        ("caf\u00e9,count\na,1\n".encode("latin-1"), "readable as a table"),
+        (",\n , \n", "hold numbers; there is none"),
         ("item,count\na,1,7\n", "readable as a table"),
         (b"PAR1 and then nothing of the kind", "readable as a table"),
         (gzip.compress(FIMI.encode(), mtime=0)[:-9], "not a whole gzip file"),
@@ -102,6 +110,17 @@ def test_a_bad_file_is_refused_with_a_reason(tmp_path: Path, content: str | byte
 def test_empty_cells_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="no empty cells; 1 were found"):
         read_counts(table_file(tmp_path, {"record": [1, None], "item": [1, 2]}))
+
+
+@pytest.mark.parametrize("beside", [{"count": [1, 2]}, {"user": [1, 2]}])
+def test_lists_in_cells_are_refused(tmp_path: Path, beside: dict[str, list[object]]) -> None:
+    with pytest.raises(ParameterError, match="one value in a cell of the column item"):
+        read_counts(table_file(tmp_path, {"item": [[1], [2]], **beside}))
+
+
+def test_a_count_that_only_an_unsigned_number_holds_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="of 2\\^53 at most"):
+        read_counts(table_file(tmp_path, {"item": [1, 2], "count": pa.array([1, 2**64 - 1], pa.uint64())}))
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:

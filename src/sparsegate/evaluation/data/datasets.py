@@ -26,8 +26,8 @@ import numpy as np
 from sparsegate.budget import exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.count_laws import LAWS
-from sparsegate.evaluation.data.known_files import counts_fingerprint, other_file, part_of
-from sparsegate.evaluation.data.readers import ItemCounts, read_counts
+from sparsegate.evaluation.data.known_files import counts_fingerprint, has_checksum, other_file, part_of
+from sparsegate.evaluation.data.readers import ItemCounts, counts_in, unpacked
 from sparsegate.evaluation.simulated.ranked import Ladder
 
 UNVERIFIED, OWN = "unverified file", "own file"
@@ -35,7 +35,7 @@ UNVERIFIED, OWN = "unverified file", "own file"
 NAMED_KINDS = ("stand-in", "scaled", "rescaled", UNVERIFIED, OWN)
 """Kinds of datasets that are not what the paper names so: whatever is said of one says its kind."""
 
-_NAME = re.compile(r"[\w.-]+")
+_NAME = re.compile(r"\w[\w.-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,8 @@ def load(
     Under the name of a dataset of the paper, the file must have the published number of records and items. With
     ``scale_to_records`` it may be shorter: its counts are multiplied by published / own number of records, not rounded,
     and items of count 1 are added up to the published number of items. A file that is not known to be the published
-    one, or a part of it, is of the kind "unverified file". Under any other name it is a dataset of its own.
+    one (by its checksum), or a part of it, is of the kind "unverified file". Under any other name it is a dataset of
+    its own.
 
     ``records`` is how many records there are; a table of counts does not tell it.
 
@@ -145,7 +146,8 @@ def load(
         return zipf() if named(name).name == "zipf" else _stand_in(named(name))
     if name == "zipf":
         raise ParameterError("data", "must not be given for zipf, which is made", str(file), "leave it out")
-    counted, path = read_counts(file), Path(file)
+    content, path = unpacked(file), Path(file)
+    counted = counts_in(content, path)
     told = counted.records is not None
     counted = _with_records(counted, records, path)
     if name not in PUBLISHED:
@@ -169,10 +171,12 @@ def load(
         )
     if got:
         return _scaled(published, counted, path)
-    verified = told or published.occurrences is not None
-    return published.made(
-        "real" if verified else UNVERIFIED, f"{published.source}; read from {path.name}", Ladder.of(counted.counts)
-    )
+    kind, why = {
+        True: ("real", ""),
+        False: (UNVERIFIED, ", which has the published numbers and not the public checksum"),
+        None: (UNVERIFIED, ", which has the published numbers; no checksum of it is public"),
+    }[has_checksum(name, content)]
+    return published.made(kind, f"{published.source}; read from {path.name}{why}", Ladder.of(counted.counts))
 
 
 def _with_records(counted: ItemCounts, records: int | None, path: Path) -> ItemCounts:
@@ -187,7 +191,8 @@ def _with_records(counted: ItemCounts, records: int | None, path: Path) -> ItemC
 
 def _own(name: str, counted: ItemCounts, path: Path) -> Dataset:
     if not _NAME.fullmatch(name):
-        raise ParameterError("dataset", "must have a name of letters, digits, dots, hyphens and underscores", name)
+        rule = "must have a name of at most 64 letters, digits, dots, hyphens and underscores"
+        raise ParameterError("dataset", rule, name)
     if counted.records is None:
         raise ParameterError(
             "records",

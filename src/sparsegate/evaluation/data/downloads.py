@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from sparsegate.errors import ParameterError, SparsegateError, load_extra
 from sparsegate.evaluation.data import known_files
@@ -68,14 +69,19 @@ def _retrieve(pooch: Any, url: str, member: str | None, folder: Path) -> Path:
         found = pooch.retrieve(
             url, known_hash=None, fname=_file_name(url), path=folder, processor=processor, progressbar=False
         )
-    except (OSError, ValueError) as error:  # requests' errors are OSErrors
+    except (OSError, ValueError, BadZipFile) as error:  # requests' errors are OSErrors
+        (folder / _file_name(url)).unlink(missing_ok=True)  # half of it, or not what its name says
         raise SparsegateError(
             f"could not download {url} ({type(error).__name__}); where there is a network, download it and pass the "
             "file with --data"
         ) from None
     if not member:
         return Path(found)
-    return next(Path(file) for file in found if file.endswith(Path(member).name))
+    files = [Path(file) for file in found if file.endswith(Path(member).name)]
+    if not files:
+        (folder / _file_name(url)).unlink(missing_ok=True)
+        raise SparsegateError(f"could not find {member} in what was downloaded from {url}")
+    return files[0]
 
 
 def _file_name(url: str) -> str:

@@ -1,8 +1,8 @@
 """What is publicly known of the files of datasets, so that one file does not pass for another.
 
-A file is *verified* by its numbers of records, items and occurrences, where they are public; a download also by the
-public checksum. A part of a file is known by the fingerprint of its counts, which depends neither on the form of the
-file nor on the names of the items. Everything else is an *unverified file*, and is called so wherever it is named.
+A file is *verified* by its public checksum: numbers of records, items and occurrences are easily made up. A part of a
+file is known by its number of records and the fingerprint of its counts, which depends neither on the form of the file
+nor on the names of the items. Everything else is an *unverified file*, and is called so wherever it is named.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ CHECKSUMS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """Public checksums of the unpacked files, and who made each public."""
 
-PARTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+PARTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
-        "kosarak": {"9dfcbfcaa6c4bfed16af3bfd0244b15d1e8356fabef32d36a23060b52239db1e": "its first 100,000 records"},
-        "bms-pos": {"f3f5ea8f78a458d2e2f88a12b3cbfb7d1608486891e447e38a67e15ffb5b3935": "its first 100,000 records"},
+        "kosarak": {"9dfcbfcaa6c4bfed16af3bfd0244b15d1e8356fabef32d36a23060b52239db1e": 100_000},
+        "bms-pos": {"f3f5ea8f78a458d2e2f88a12b3cbfb7d1608486891e447e38a67e15ffb5b3935": 100_000},
     }
 )
-"""Parts of datasets by the fingerprint of their counts."""
+"""How many of its first records a part of a dataset has, by the fingerprint of its counts."""
 
 OTHERS: Mapping[tuple[int, int], str] = MappingProxyType(
     {
@@ -68,7 +68,11 @@ def counts_fingerprint(ladder: Ladder) -> str:
 
 
 def has_checksum(name: str, content: bytes) -> bool | None:
-    """Whether the unpacked file has the public checksum of this dataset; None where none is public."""
+    """Whether the unpacked file has the public checksum of this dataset; None where none is public.
+
+    >>> has_checksum("kosarak", b"1 2 3"), has_checksum("aol", b"1 2 3")
+    (False, None)
+    """
     if name not in CHECKSUMS:
         return None
     algorithm, _, digest = CHECKSUMS[name][0].partition(":")
@@ -77,7 +81,8 @@ def has_checksum(name: str, content: bytes) -> bool | None:
 
 def part_of(name: str, counted: ItemCounts) -> str | None:
     """Which part of the dataset these counts are, if it is known."""
-    return PARTS.get(name, {}).get(counts_fingerprint(Ladder.of(counted.counts)))
+    first = PARTS.get(name, {}).get(counts_fingerprint(Ladder.of(counted.counts)))
+    return f"its first {first:,} records" if first is not None and first == counted.records else None
 
 
 def other_file(title: str, counted: ItemCounts) -> str | None:

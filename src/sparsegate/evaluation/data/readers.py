@@ -28,6 +28,8 @@ from sparsegate.evaluation.simulated.ranked import Integers
 _RECORD_COLUMNS = ("record", "transaction", "user")
 _DIGIT, _NEWLINE, _OTHER = 1, 2, 3
 _LONGEST = 18  # digits that always fit int64
+_MOST = 2**53  # counts become floats, which have every whole number up to here
+_MARK, _WIDE = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")  # what texts in UTF-8 and UTF-16 may begin with
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,9 +45,16 @@ def read_counts(path: str | Path, *, item: str = "item", user: str | None = None
 
     ``item`` and ``user`` are the names of the columns of a table, if they are not those above.
     """
-    data = unpacked(path)
+    return counts_in(unpacked(path), path, item=item, user=user)
+
+
+def counts_in(content: bytes, path: str | Path, *, item: str = "item", user: str | None = None) -> ItemCounts:
+    """The same of what was read from a file already."""
+    data = content.removeprefix(_MARK)
     if not data.strip():
         raise ParameterError("data", "must name a file that is not empty", str(path))
+    if data[:2] in _WIDE:
+        raise ParameterError("data", "must be a text in UTF-8, not in UTF-16", str(path), "save it as UTF-8")
     if data[:4] == b"PAR1":
         return _from_table(_parse(path, "pyarrow.parquet", "read_table", data), path, item, user)
     first_line = data.lstrip().split(b"\n", 1)[0]
@@ -68,18 +77,27 @@ def _parse(path: str | Path, module: str, function: str, data: bytes) -> Any:
     reader = load_extra(module, extra="evaluation")
     invalid = load_extra("pyarrow", extra="evaluation").ArrowException
     try:
-        return getattr(reader, function)(io.BytesIO(data))
-    except (invalid, OSError) as error:
+        table = getattr(reader, function)(io.BytesIO(data))
+        names = table.column_names
+    except (invalid, OSError, UnicodeDecodeError) as error:
         raise ParameterError("data", f"must be readable as a table; {error}".splitlines()[0], str(path)) from None
+    if len(set(names)) < len(names):
+        raise ParameterError("data", "must name each of its columns once", str(path))
+    return table
 
 
 def _from_table(table: Any, path: str | Path, item: str, user: str | None) -> ItemCounts:
     names = set(table.column_names)
     item = item if item in names else "item"
+    arrow = load_extra("pyarrow", extra="evaluation")
+    for name in names & {item, user, *_RECORD_COLUMNS}:
+        if arrow.types.is_nested(table.schema.field(name).type):
+            raise ParameterError("data", f"must have one value in a cell of the column {name}", str(path))
     if len(table) and {item, "count"} <= names:
         counts = table.column("count").to_numpy()
-        if counts.dtype.kind not in "iu" or counts.min() < 1:
-            raise ParameterError("data", "must have whole numbers of at least 1 in the column count", str(path))
+        if counts.dtype.kind not in "iu" or counts.min() < 1 or counts.max() > _MOST:
+            rule = "must have whole numbers of at least 1, and of 2^53 at most, in the column count"
+            raise ParameterError("data", rule, str(path))
         if table.column(item).null_count or len(table.column(item).unique()) != len(table):
             raise ParameterError("data", "must name each item once beside its count", str(path))
         return ItemCounts(counts=counts.astype(np.int64), records=None)
@@ -102,8 +120,10 @@ def _codes(column: Any) -> Integers:
 
 
 def _from_numbers(data: bytes, path: str | Path) -> ItemCounts:
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     kinds = np.full(256, _OTHER, dtype=np.uint8)
-    kinds[list(b" \t\r,")] = 0
+    kinds[list(b" \t,")] = 0
     kinds[list(b"0123456789")] = _DIGIT
     kinds[ord("\n")] = _NEWLINE
     kind = kinds[np.frombuffer(data, dtype=np.uint8)]
@@ -118,6 +138,8 @@ def _from_numbers(data: bytes, path: str | Path) -> ItemCounts:
             "see sparsegate.evaluation.data.readers",
         )
     starts, ends = _edges(kind == _DIGIT)
+    if not starts.size:
+        raise ParameterError("data", "must hold numbers; there is none", str(path))
     if int((ends - starts).max()) > _LONGEST:
         raise ParameterError("data", f"must hold numbers of at most {_LONGEST} digits", str(path))
     numbers = np.fromstring(data.replace(b",", b" ").decode("ascii"), dtype=np.int64, sep=" ")
