@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 
 import pytest
+from tests.support.screen import Screen
 
 from sparsegate.cli.busy import busy
-
-
-class Screen(io.StringIO):
-    """What was written to a terminal, or to something that is none."""
-
-    def __init__(self, *, terminal: bool) -> None:
-        super().__init__()
-        self.terminal = terminal
-
-    def isatty(self) -> bool:
-        return self.terminal
 
 
 @pytest.fixture(autouse=True)

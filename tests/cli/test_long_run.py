@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
 import sys
 import time
 
 import pytest
+from tests.support.screen import Screen
 
 from sparsegate.cli import long_run
 from sparsegate.cli.long_run import shown_progress
 from sparsegate.evaluation import Progress
-
-
-class Screen(io.StringIO):
-    """What was written to a terminal, or to something that is none."""
-
-    def __init__(self, *, terminal: bool) -> None:
-        super().__init__()
-        self.terminal = terminal
-
-    def isatty(self) -> bool:
-        return self.terminal
 
 
 def told(what: str = "main", *, done: int = 3, left: float = 75.2) -> Progress:

@@ -38,13 +38,24 @@ def test_results_are_written_where_they_are_asked_for(reproduce, tmp_path: Path)
 
 
 def test_the_options_reach_the_experiment(reproduce, tmp_path: Path) -> None:
-    reproduce(*SMALL[:2], "--counts", "25, 50", "--epsilon", "0.1,0.5", "--methods", "em", "--runs", "2", "--seed", "9")
+    asked = {
+        "--counts": "25, 50",
+        "--epsilon": "0.1,0.5",
+        "--methods": "em",
+        "--runs": "2",
+        "--most-runs": "4",
+        "--seed": "9",
+        "--reading": "ser=totals",
+    }
+    reproduce(*SMALL[:2], "--paper-only", *(word for pair in asked.items() for word in pair))
     assert manifest(tmp_path)["parameters"] == {
         "counts": [25, 50],
         "epsilon": [0.1, 0.5],
         "runs": 2,
+        "most_runs": 4,
         "seed": 9,
         "scale_to_records": False,
+        "reading": "ser=totals",
     }
 
 

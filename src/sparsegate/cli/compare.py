@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from sparsegate.cli.evaluation_options import (
+    ALL_DATASETS,
+    Counts,
+    Data,
+    Datasets,
+    Epsilons,
+    FirstRuns,
+    Jobs,
+    Out,
+    Records,
+    ScaleToRecords,
+    Seed,
+    data_files,
+    data_records,
+    joined,
+    listed,
+    workers,
+)
 from sparsegate.cli.imported import imported
-from sparsegate.cli.long_run import shown_progress
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain
-from sparsegate.cli.reproduce import data_files, data_records, listed
 from sparsegate.evaluation.comparison.comparison_page import headlines, write_comparison_page
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults
 from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES
@@ -26,19 +41,18 @@ from sparsegate.evaluation.comparison.selection_race import (
 )
 from sparsegate.evaluation.comparison.selection_race import compare as compare_methods
 from sparsegate.evaluation.comparison.winner_maps import legend, winner_map
-from sparsegate.evaluation.data.datasets import PUBLISHED
-from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
-from sparsegate.evaluation.experiment.workers import WorkerPool
+from sparsegate.evaluation.experiment.progress import Expected
 from sparsegate.evaluation.installed_methods import installed
 from sparsegate.uses.measured_uses import measure_uses, plan_uses, use_tasks
 
+_COUNTS, _EPSILONS = joined(DEFAULT_COUNTS), joined(DEFAULT_EPSILONS)
 USE_EPSILONS, USE_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1000
 PAGE_WORK = Expected(kind="page", seconds=6.0)
 
 
 def compare(
-    counts: Annotated[str, typer.Option(help="Values of c, with commas between.")] = ",".join(map(str, DEFAULT_COUNTS)),
-    epsilon: Annotated[str, typer.Option(help="One epsilon or more.")] = ",".join(map(str, DEFAULT_EPSILONS)),
+    counts: Counts = _COUNTS,
+    epsilon: Epsilons = _EPSILONS,
     methods: Annotated[
         str | None,
         typer.Option(show_default="all", help="Methods, by key: see `sparsegate methods`."),
@@ -56,32 +70,16 @@ def compare(
         typer.Option("--uses", help="Measure itemsets, features and attribute pairs, too."),
     ] = False,
     no_peers: Annotated[bool, typer.Option("--no-peers", help="Leave out OpenDP and diffprivlib.")] = False,
-    datasets: Annotated[str, typer.Option(help="Datasets, by name.")] = ",".join(PUBLISHED),
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=FILE",
-            show_default=False,
-            help="The real data for a dataset, or one of your own under a new name; may be repeated.",
-        ),
-    ] = None,
-    records: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]N", show_default=False, help="How many records a file of counts is of; may be repeated."
-        ),
-    ] = None,
-    scale_to_records: Annotated[
-        bool, typer.Option("--scale-to-records", help="Accept shorter files, and scale their counts.")
-    ] = False,
+    datasets: Datasets = ALL_DATASETS,
+    data: Data = None,
+    records: Records = None,
+    scale_to_records: ScaleToRecords = False,
     by: Annotated[str, typer.Option(help=f"The error that decides: {' or '.join(MEASURES)}.")] = MEASURES[0],
-    runs: Annotated[int, typer.Option(help="Runs of each cell at first.")] = DEFAULT_RUNS,
+    runs: FirstRuns = DEFAULT_RUNS,
     most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
-    jobs: Annotated[int | None, typer.Option(show_default="one a CPU", help="Processes.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for results and report; finished cells are kept there.")] = Path(
-        "comparison"
-    ),
+    jobs: Jobs = None,
+    seed: Seed = 0,
+    out: Out = Path("comparison"),
     as_json: AsJson = False,
 ) -> None:
     """Compare ways to select the c highest scores (oracle thresholds: not private): who wins where.
@@ -105,21 +103,15 @@ def compare(
         "seed": seed,
         "out": out,
     }
-    try:
-        with (
-            shown_progress() as show,
-            WorkerPool(os.cpu_count() or 1 if jobs is None else jobs, WorkPlan(show)) as pool,
-        ):
-            tasks = use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []
-            pool.plan.expect("page", [PAGE_WORK])
-            plan_uses(pool, tasks)
-            found = compare_methods(**options, pool=pool)
-            if tasks:
-                measure_uses(out, pool, tasks)
-            with pool.plan.stage("page"):
-                page = write_comparison_page(out)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
+    with workers(jobs, out) as pool:
+        tasks = use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []
+        pool.plan.expect("page", [PAGE_WORK])
+        plan_uses(pool, tasks)
+        found = compare_methods(**options, pool=pool)
+        if tasks:
+            measure_uses(out, pool, tasks)
+        with pool.plan.stage("page"):
+            page = write_comparison_page(out)
     if as_json:
         print_json({**found.to_dict(), "report": str(page)})
         return

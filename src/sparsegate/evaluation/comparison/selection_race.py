@@ -11,14 +11,14 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.budget import Number, exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, WonCell, write_comparison
 from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES, contestants, run_limit, takes_part
 from sparsegate.evaluation.comparison.releases import TimedRelease, release_options, time_release
 from sparsegate.evaluation.comparison.winners import MeanError, sigmas, standing
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset
-from sparsegate.evaluation.experiment.experiments import chosen_datasets, distinct
+from sparsegate.evaluation.experiment.experiments import chosen_datasets
 from sparsegate.evaluation.experiment.grids import ExperimentGrid
 from sparsegate.evaluation.experiment.progress import Expected, Progress, WorkPlan
 from sparsegate.evaluation.experiment.results import ResultFolder, stable_hash, table
@@ -74,32 +74,26 @@ def compare(
     (('em',), ('svt-dpbook',))
     """
     chosen = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
-    shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
     runs, most_runs = exact_count(runs, "runs"), exact_count(most_runs, "most_runs")
     if by not in MEASURES:
         raise ParameterError("by", f"must be one of {', '.join(MEASURES)}", by)
     if runs < 2 or most_runs < runs:
         raise ParameterError("runs", "must be at least 2, and most_runs at least that", (runs, most_runs))
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError("seed", "must be a whole number of at least 0", seed)
-    grid = ExperimentGrid(
+    grid = ExperimentGrid.checked(
         name="first runs",
         datasets=chosen,
-        methods=distinct(contestants(methods, mine, peers=peers), "methods"),
-        epsilons=distinct([exact_epsilon(share) for share in shares], "epsilon"),
-        counts=distinct([exact_count(count, "counts") for count in counts], "counts"),
+        methods=contestants(methods, mine, peers=peers),
+        epsilon=epsilon,
+        counts=counts,
         runs=runs,
         seed=seed,
     )
-    for dataset in chosen.values():
-        dataset.ladder.check_count(max(grid.counts))
     table([])  # if PyArrow is missing, say so before the work
     folder = None if out is None else ResultFolder.open(out)
     with nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress)) as workers:
         race = _Race(grid, by=by, most_runs=most_runs, folder=folder, pool=workers)
-        seconds = (
-            race.release_seconds()
-        )  # first: a release of all scores takes memory, as do workers that have simulated
+        # Releases first: one of all scores takes memory, and so do workers that have simulated.
+        seconds = race.release_seconds()
         gathered = race.run()
     found = ComparisonResults.of(grid, gathered, race.winners(gathered), seconds, by=by, sigmas=race.sigmas)
     if folder is not None:

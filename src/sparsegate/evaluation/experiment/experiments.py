@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypeVar
 
-from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.budget import Number, exact_count
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import PUBLISHED, Dataset, load
 from sparsegate.evaluation.experiment.alternatives import AlternativeReading
 from sparsegate.evaluation.experiment.further_experiments import FURTHER
-from sparsegate.evaluation.experiment.grids import ExperimentGrid
+from sparsegate.evaluation.experiment.grids import ExperimentGrid, distinct
 from sparsegate.evaluation.experiment.progress import Progress, WorkPlan
 from sparsegate.evaluation.experiment.readings import ALTERNATIVES, OURS, PaperReading
 from sparsegate.evaluation.experiment.results import ExperimentResults, ResultFolder, table
@@ -30,7 +29,6 @@ from sparsegate.evaluation.statements.reading_verdicts import forget_readings, j
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
 DEFAULT_EPSILONS = (0.1,)
-_T = TypeVar("_T")
 
 
 def run(
@@ -86,31 +84,23 @@ def run(
     read = reading if isinstance(reading, PaperReading) else PaperReading.parse(reading)
     loaded = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
     chosen = {name: read.dataset(dataset) for name, dataset in loaded.items()}
-    selectors = [read.method(method) for method in distinct(methods_of(methods), "methods")]
-    shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
-    epsilons = distinct([exact_epsilon(share) for share in shares], "epsilon")
-    wanted = distinct([exact_count(c, "counts") for c in counts], "counts")
-    runs, jobs = exact_count(runs, "runs"), exact_count(jobs, "jobs")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError("seed", "must be a whole number of at least 0", seed)
+    jobs = exact_count(jobs, "jobs")
+    main = ExperimentGrid.checked(
+        name="main",
+        datasets=chosen,
+        methods=[read.method(method) for method in methods_of(methods)],
+        epsilon=epsilon,
+        counts=counts,
+        runs=runs,
+        seed=seed,
+        reading=read,
+    )
     if most_runs is not None and exact_count(most_runs, "most_runs") < runs:
         raise ParameterError("most_runs", f"must be at least runs, {runs}", most_runs)
     for name, asked in (("further", further), ("most_runs", most_runs)):
         if asked and out is None:
             raise ParameterError(name, "needs a folder to write to", next_step="pass out=")
-    for dataset in chosen.values():
-        dataset.ladder.check_count(max(wanted))
     table([])  # if PyArrow is missing, say so before the work
-    main = ExperimentGrid(
-        name="main",
-        datasets=chosen,
-        methods=selectors,
-        epsilons=epsilons,
-        counts=wanted,
-        runs=runs,
-        seed=seed,
-        reading=read,
-    )
     beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
     if out is None:
         with _shared(pool, jobs, progress) as workers:
@@ -183,10 +173,3 @@ def chosen_datasets(
         or load(name, files.get(name), records=records.get(name), scale_to_records=scale_to_records)
         for name in names
     }
-
-
-def distinct(values: list[_T], parameter: str) -> list[_T]:
-    """The values without repetitions, in their order; there must be some."""
-    if not values:
-        raise ParameterError(parameter, "must not be empty", next_step="leave it out for the paper's")
-    return list(dict.fromkeys(values))

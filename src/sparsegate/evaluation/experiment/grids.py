@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.errors import ParameterError
 from sparsegate.evaluation.data.datasets import Dataset
 from sparsegate.evaluation.experiment.further_experiments import FurtherExperiment
 from sparsegate.evaluation.experiment.readings import OURS, PaperReading
@@ -19,6 +21,8 @@ from sparsegate.evaluation.statements.judgements import CellKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_T = TypeVar("_T")
 
 SHOWN_SCORES = 300
 """How many of the highest scores are kept for the picture of the datasets."""
@@ -36,6 +40,37 @@ class ExperimentGrid:
     runs: int
     seed: int
     reading: PaperReading = OURS
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        name: str,
+        datasets: Mapping[str, Dataset],
+        methods: Sequence[AnyMethod],
+        epsilon: Number | Iterable[Number],
+        counts: Iterable[int],
+        runs: int,
+        seed: int,
+        reading: PaperReading = OURS,
+    ) -> Self:
+        """The grid of what somebody asks for: bad values are refused, and what is asked for twice is there once."""
+        shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise ParameterError("seed", "must be a whole number of at least 0", seed)
+        grid = cls(
+            name=name,
+            datasets=datasets,
+            methods=distinct(methods, "methods"),
+            epsilons=distinct([exact_epsilon(share) for share in shares], "epsilon"),
+            counts=distinct([exact_count(count, "counts") for count in counts], "counts"),
+            runs=exact_count(runs, "runs"),
+            seed=seed,
+            reading=reading,
+        )
+        for dataset in datasets.values():
+            dataset.ladder.check_count(max(grid.counts))
+        return grid
 
     @property
     def cases(self) -> list[ExperimentCase]:
@@ -112,3 +147,10 @@ def write_experiment(
     folder.write("results", table(rows))
     folder.write("scores", table(scores, SCORE_COLUMNS))
     replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+
+
+def distinct(values: Sequence[_T], parameter: str) -> list[_T]:
+    """The values without repetitions, in their order; there must be some."""
+    if not values:
+        raise ParameterError(parameter, "must not be empty", next_step="leave it out for the paper's")
+    return list(dict.fromkeys(values))
