@@ -9,12 +9,15 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
+from sparsegate.cli import evaluation_options, long_run
 from sparsegate.cli import reproduce as module
 from sparsegate.evaluation import Progress, read
 from sparsegate.evaluation.experiment.progress import WorkPlan
 from sparsegate.evaluation.statements.judgements import Checked, Judgement, PaperStatement, Support
 
-SMALL = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", "--runs", "3", "--jobs", "1")
+RUNS = ("--runs", "3", "--most-runs", "3", "--jobs", "1")
+FEW = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", *RUNS)
+SMALL = (*FEW, "--paper-only")
 
 
 @pytest.fixture
@@ -22,6 +25,7 @@ def reproduce(command, monkeypatch, tmp_path):
     """Run `sparsegate reproduce` with ``--out`` in a folder of the test, and no report."""
     monkeypatch.setattr(module, "write_report", lambda out, pool: out / "report.html")
     monkeypatch.setattr(module, "use_tasks", lambda **given: [])  # as of an empty table of uses
+    monkeypatch.setattr(long_run, "LINE_SECONDS", 600.0)  # a slow machine writes no line either
     return lambda *arguments: command("reproduce", *arguments, "--out", tmp_path / "out")
 
 
@@ -46,6 +50,7 @@ def test_the_options_reach_the_experiment(reproduce, tmp_path: Path) -> None:
         "--most-runs": "4",
         "--seed": "9",
         "--reading": "ser=totals",
+        "--jobs": "1",
     }
     reproduce(*SMALL[:2], "--paper-only", *(word for pair in asked.items() for word in pair))
     assert manifest(tmp_path)["parameters"] == {
@@ -72,10 +77,7 @@ def test_a_file_is_used_and_scaled(reproduce, tmp_path: Path) -> None:
         "2",
         "--methods",
         "em",
-        "--runs",
-        "2",
-        "--jobs",
-        "1",
+        *RUNS,
     )
     assert code == 0
     assert manifest(tmp_path)["datasets"][0]["kind"] == "unverified file"
@@ -86,7 +88,7 @@ def test_a_file_under_a_new_name_is_one_more_dataset(reproduce, tmp_path: Path) 
     transactions.write_text("1 2 3\n1\n" * 50, encoding="utf-8")
     counts.write_text("item,count\na,9\nb,5\nc,1\n", encoding="utf-8")
     files = ("--data", f"baskets={transactions}", "--data", f"visits={counts}", "--records", "visits=12")
-    code, _, _ = reproduce(*SMALL[:2], *files, "--counts", "2", "--methods", "em", "--runs", "2", "--jobs", "1")
+    code, _, _ = reproduce(*SMALL[:2], *files, "--counts", "2", "--methods", "em", *RUNS, "--paper-only")
     assert code == 0
     assert [(data["name"], data["kind"], data["records"]) for data in manifest(tmp_path)["datasets"]] == [
         ("zipf", "exact", 1_000_000),
@@ -111,12 +113,13 @@ def test_files_and_records_that_make_no_sense_are_refused(reproduce, arguments, 
 
 
 def test_json_is_one_object_of_the_published_schema(reproduce, tmp_path: Path) -> None:
-    code, out, _ = reproduce(*SMALL, "--json")
+    code, out, _ = reproduce(*FEW, "--json")
     found = json.loads(out)
     schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
     jsonschema_rs.validator_for(schema).validate(found)
     assert (code, found["rows"]) == (0, 2)
     assert found["files"]["results"] == str(tmp_path / "out" / "results.csv")
+    assert "passes=100" in found["readings"]
     assert sum(found["tally"]["statement"].values()) == sum(one["kind"] == "statement" for one in found["statements"])
 
 
@@ -152,7 +155,7 @@ def test_ctrl_c_exits_130_keeps_the_cases_and_says_how_to_go_on(
         if progress.done == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "WorkPlan", lambda _: WorkPlan(interrupt))
+    monkeypatch.setattr(evaluation_options, "WorkPlan", lambda _: WorkPlan(interrupt))
     code, out, err = reproduce(*SMALL)
     assert (code, out) == (130, "")
     assert err == f"sparsegate: interrupted; {tmp_path / 'out'} keeps what is finished: the same command goes on\n"
