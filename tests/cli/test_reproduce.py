@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,7 @@ from sparsegate.cli import evaluation_options, long_run
 from sparsegate.cli import reproduce as module
 from sparsegate.evaluation import Progress, read
 from sparsegate.evaluation.experiment.progress import WorkPlan
+from sparsegate.evaluation.experiment.results import ResultFolder
 from sparsegate.evaluation.statements.judgements import Checked, Judgement, PaperStatement, Support
 
 RUNS = ("--runs", "3", "--most-runs", "3", "--jobs", "1")
@@ -146,6 +148,19 @@ def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[st
     code, out, err = reproduce(*arguments)
     assert (code, out) == (2, "")
     assert f"sparsegate: {message}" in err
+
+
+def test_a_full_disk_is_one_line_that_says_how_to_go_on(
+    reproduce, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ResultFolder, "save", full)
+    code, out, err = reproduce(*SMALL)
+    assert (code, out) == (2, "")
+    said = f"could not read or write (No space left on device); {tmp_path / 'out'} keeps what is finished"
+    assert err == f"sparsegate: {said}: the same command goes on\n"
 
 
 def test_ctrl_c_exits_130_keeps_the_cases_and_says_how_to_go_on(

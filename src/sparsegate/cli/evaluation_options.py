@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from sparsegate.cli.long_run import shown_progress
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.progress import WorkPlan
 from sparsegate.evaluation.experiment.workers import WorkerPool
@@ -58,7 +58,8 @@ Out = Annotated[Path, typer.Option(help="Folder for results and report; finished
 
 @contextmanager
 def workers(jobs: int | None, out: Path) -> Iterator[WorkerPool]:
-    """The processes of a long run, and its progress; Ctrl-C says how to go on."""
+    """The processes of a long run, and its progress; Ctrl-C, and a disk that is full, say how to go on."""
+    kept = f"{out} keeps what is finished: the same command goes on"
     try:
         with (
             shown_progress() as show,
@@ -66,7 +67,9 @@ def workers(jobs: int | None, out: Path) -> Iterator[WorkerPool]:
         ):
             yield pool
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished: the same command goes on") from None
+        raise KeyboardInterrupt(f"interrupted; {kept}") from None
+    except OSError as error:
+        raise SparsegateError(f"could not read or write ({error.strerror or error}); {kept}") from error
 
 
 def listed(text: str, option: str, kind: Callable[[str], _T]) -> list[_T]:

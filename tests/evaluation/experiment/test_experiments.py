@@ -160,10 +160,11 @@ def test_a_changed_parameter_finds_no_stale_cell(tmp_path: Path, change: dict[st
     assert steps[-1].resumed == 0
 
 
-def test_a_cell_that_cannot_be_read_is_computed_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"ser_mean": 0.5, "seconds": 1}'])
+def test_a_cell_that_cannot_be_read_is_computed_again(tmp_path: Path, text: str) -> None:
     first = run(**GRID, out=tmp_path)
     for case in (tmp_path / "cases").iterdir():
-        case.write_text("{", encoding="utf-8")
+        case.write_text(text, encoding="utf-8")
     assert numbers(run(**GRID, out=tmp_path)) == numbers(first)
 
 

@@ -90,14 +90,19 @@ def compare(
     )
     table([])  # if PyArrow is missing, say so before the work
     folder = None if out is None else ResultFolder.open(out)
-    with nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress)) as workers:
+    with (
+        folder.held() if folder else nullcontext(),
+        nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress)) as workers,
+    ):
+        if folder is not None:
+            folder.forget()
         race = _Race(grid, by=by, most_runs=most_runs, folder=folder, pool=workers)
         # Releases first: one of all scores takes memory, and so do workers that have simulated.
         seconds = race.release_seconds()
         gathered = race.run()
-    found = ComparisonResults.of(grid, gathered, race.winners(gathered), seconds, by=by, sigmas=race.sigmas)
-    if folder is not None:
-        write_comparison(folder, found, grid, most_runs=most_runs, scale_to_records=scale_to_records)
+        found = ComparisonResults.of(grid, gathered, race.winners(gathered), seconds, by=by, sigmas=race.sigmas)
+        if folder is not None:
+            write_comparison(folder, found, grid, most_runs=most_runs, scale_to_records=scale_to_records)
     return found
 
 

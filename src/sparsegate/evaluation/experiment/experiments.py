@@ -25,7 +25,7 @@ from sparsegate.evaluation.statements.decisions import most_wanting
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.judgements import CellKey
 from sparsegate.evaluation.statements.paper_statements import check_all
-from sparsegate.evaluation.statements.reading_verdicts import forget_readings, judge_readings
+from sparsegate.evaluation.statements.reading_verdicts import READINGS, judge_readings
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
 DEFAULT_EPSILONS = (0.1,)
@@ -106,14 +106,15 @@ def run(
         with _shared(pool, jobs, progress) as workers:
             return ExperimentResults(main.table(_gathered(main.cases, chosen, None, workers)))
     top = ResultFolder.open(out)
-    forget_readings(top)
+    below = [experiment.name for experiment in FURTHER] + [f"{READINGS}/{other}" for other in ALTERNATIVES]
     grids = [(main, top), *((grid, ResultFolder.open(top.path / grid.name)) for grid in beside)]
     alternatives = [
         AlternativeReading(reading=other, grids=[main, *beside]) for other in ALTERNATIVES if further and read == OURS
     ]
     every = [case for grid, _ in grids for case in grid.cases]
     parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
-    with _shared(pool, jobs, progress) as workers:
+    with top.held(), _shared(pool, jobs, progress) as workers:
+        top.forget(*below)
         expect_later(workers, guessed_batches(every, most_runs or runs))
         for other in alternatives:
             workers.plan.expect(str(other.reading), [case.expected for case in other.cases], jobs=workers.jobs)
@@ -132,8 +133,8 @@ def run(
         ours = load_findings(top.path)
         for other in alternatives:
             other.work_off(found, ours, top=top, pool=workers, most_runs=most_runs, parameters=parameters)
-    if alternatives:
-        judge_readings(top.path).write(top)
+        if alternatives:
+            judge_readings(top.path).write(top)
     return ExperimentResults(main.table(found))
 
 

@@ -7,12 +7,14 @@ runs and seed; so a changed parameter never finds a stale case.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -45,10 +47,16 @@ COLUMNS: Mapping[str, str] = {
 }
 """The columns of the results, with their PyArrow types: a row for each case."""
 
+RATES = frozenset((*_RATES, *_MORE_RATES))
+"""What the numbers of a finished case are called."""
+
 SCORE_COLUMNS: Mapping[str, str] = {**_TABLE, "rank": "int64", "score": "float64"}
 """The columns of the table of highest scores, for the picture of the datasets."""
 
 THRESHOLD = "oracle: the mean of the c-th and the (c+1)-th true score, which is not private"
+
+WRITTEN = ("results", "scores", "uses", "readings", "winners")
+"""The tables that a run, or a comparison, may leave in its folder."""
 
 _LIBRARIES = ("sparsegate", "numpy", "pyarrow")
 
@@ -118,6 +126,36 @@ class ResultFolder:
                 "out", "must be a folder that can be written", str(folder), str(error.strerror)
             ) from None
         return cls(path=path)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else runs into the folder meanwhile: rows of one run and verdicts of another would be mixed."""
+        place = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                os.close(place)
+                step = "wait for it, or choose another folder"
+                raise ParameterError("out", "must not be in use by another run", str(self.path), step) from None
+            # Some network file systems have no locks: there it is as it was.
+        try:
+            yield
+        finally:
+            os.close(place)
+
+    def forget(self, *below: str) -> None:
+        """Remove what an earlier run wrote here and in the folders below, but for its finished cases.
+
+        Beside new results it would pass for theirs. What has no manifest of ours is not ours to remove.
+        """
+        for folder in (*(self.path / name for name in below), self.path):
+            manifest = folder / "manifest.json"
+            if not manifest.is_file() or '"threshold"' not in manifest.read_text(encoding="utf-8"):
+                continue
+            tables = (f"{name}.{kind}" for name in WRITTEN for kind in ("csv", "parquet"))
+            for name in ("report.html", "results.json", *tables, "manifest.json"):
+                (folder / name).unlink(missing_ok=True)
 
     def load(self, key: str) -> Record | None:
         """The numbers of a finished case, or None."""

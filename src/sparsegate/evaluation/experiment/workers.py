@@ -31,7 +31,7 @@ from sparsegate.errors import ParameterError, SparsegateError
 from sparsegate.evaluation.data.datasets import Dataset
 from sparsegate.evaluation.experiment.main_module import GUARD, end_second_start, main_kept_from_workers, needs_main
 from sparsegate.evaluation.experiment.progress import Expected, WorkPlan
-from sparsegate.evaluation.experiment.results import Record, ResultFolder, stable_hash
+from sparsegate.evaluation.experiment.results import RATES, Record, ResultFolder, stable_hash
 from sparsegate.evaluation.methods import AnyMethod
 from sparsegate.evaluation.simulated.ranked import Ladder
 from sparsegate.evaluation.simulated.simulation import simulated_errors
@@ -201,7 +201,8 @@ def compute_all(
     keys = {case: case.key(fingerprints[case.dataset]) for case in cases}
     records = {}
     for case, key in keys.items():
-        if folder is not None and case.method.kept and (record := folder.load(key)) is not None:
+        record = folder.load(key) if folder is not None and case.method.kept else None
+        if record is not None and record.keys() >= RATES:
             records[case] = record
     ladders = {name: pool.share(data.ladder) for name, data in datasets.items()}
     # The dearest first: one that comes last would leave the other processes with nothing to do.

@@ -89,12 +89,6 @@ class ReadingVerdicts:
         return cls(by_reading=found)
 
 
-def forget_readings(folder: ResultFolder) -> None:
-    """Remove the table of an earlier run, whose results are gone."""
-    for kind in ("csv", "parquet"):
-        (folder.path / f"{READINGS}.{kind}").unlink(missing_ok=True)
-
-
 def judge_readings(out: str | Path) -> ReadingVerdicts:
     """The verdicts of a folder under our reading, and under every alternative that was run there."""
     findings = replace(load_findings(out), uses=())  # which no reading changes
