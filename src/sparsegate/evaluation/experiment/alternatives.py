@@ -1,7 +1,8 @@
 """Every alternative reading, run beside ours: the cases that it changes, and more runs until its verdicts are decided.
 
 What an alternative needs more runs of may be a row that it does not change. Such a row goes on from the runs that it
-has under ours, and belongs to the alternative from then on: our own rows stay what they are.
+has under ours, and belongs to the alternative from then on: our own rows stay what they are. Two alternatives may share
+a case, and the later one goes on from the runs that the earlier one made.
 """
 
 from __future__ import annotations
@@ -56,15 +57,22 @@ class AlternativeReading:
         ours: Mapping[CellKey, Gathered],
         findings: Findings,
         *,
+        known: dict[str, Gathered],
         top: ResultFolder,
         pool: WorkerPool,
         most_runs: int | None,
         parameters: Mapping[str, object],
     ) -> None:
-        """Run it, and write its folder; ``findings`` are ours, and ``top`` keeps the finished cases of all."""
+        """Run it, and write its folder; ``findings`` are ours, and ``top`` keeps the finished cases of all.
+
+        ``known`` has, by its key, what the alternatives before it made of each case, and then also what this one did.
+        """
         name = str(self.reading)
-        records = compute_all(self.cases, self.datasets, folder=top, pool=pool, what=name)
-        found = {**ours, **{case.cell: Gathered.first(case, records[case]) for case in self.cases}}
+        keys = {case: case.key(self.datasets[case.dataset].fingerprint) for case in self.cases}
+        new = [case for case, key in keys.items() if key not in known]
+        records = compute_all(new, self.datasets, folder=top, pool=pool, what=name)
+        known |= {keys[case]: Gathered.first(case, records[case]) for case in new}
+        found = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
         if most_runs is not None:
             open_still = [statement for statement in STATEMENTS if statement.kind != "self-check"]
 
@@ -77,6 +85,7 @@ class AlternativeReading:
                 return {cell: min(times, room[cell]) for cell, times in wanting.items() if room[cell] > 1}
 
             found = more_runs(found, self.datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
+            known |= {key: found[case.cell] for case, key in keys.items()}
         folder = top.path / READINGS / name
         folder.mkdir(parents=True, exist_ok=True)
         write_experiment(

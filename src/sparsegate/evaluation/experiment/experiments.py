@@ -131,8 +131,9 @@ def run(
 
             found = more_runs(found, chosen, look, folder=top, pool=workers, most_runs=most_runs)
         ours = load_findings(top.path)
+        known: dict[str, Gathered] = {}
         for other in alternatives:
-            other.work_off(found, ours, top=top, pool=workers, most_runs=most_runs, parameters=parameters)
+            other.work_off(found, ours, known=known, top=top, pool=workers, most_runs=most_runs, parameters=parameters)
         if alternatives:
             judge_readings(top.path).write(top)
     return ExperimentResults(main.table(found))

@@ -144,7 +144,7 @@ SWITCHES: Mapping[str, ReadingSwitch] = {
             name="passes",
             field="passes",
             question="How often SVT-ReTr goes through the items. Until c are selected, says Sec. 5; no program can.",
-            settings={"unlimited": MOST_PASSES, "100": 100, "1": 1},
+            settings={"unlimited": MOST_PASSES, "100": 100},
             parse=_passes,
             rule=f" or a whole number up to {MOST_PASSES:,}",
         ),

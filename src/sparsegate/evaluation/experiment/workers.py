@@ -38,7 +38,7 @@ from sparsegate.evaluation.simulated.simulation import simulated_errors
 from sparsegate.evaluation.statements.judgements import CellKey
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
 
-SIMULATOR = 2
+SIMULATOR = 3
 """Counts the changes of the simulator that change its numbers for a given seed."""
 
 DIED = (

@@ -55,8 +55,11 @@ from sparsegate.mechanisms.subset import Subsets
 from sparsegate.noise import Seeded
 
 _NEVER = 2.0  # no probability: the next call of a bucket that is used up
-PEAK_BYTES = 100_000_000
-"""The most that a batch of runs allocates. A single run may need more, if two million items compete in earnest."""
+PEAK_BYTES = 30_000_000
+"""The most that a batch of runs allocates: what fits near a processor is faster than more.
+
+A single run may need more, if two million items compete in earnest.
+"""
 
 _BYTES = 190  # for each selection and bucket of a run, at the peak: 42 to 170 measured over methods, datasets and c
 
