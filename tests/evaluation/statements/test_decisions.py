@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 from tests.support.made_findings import made_findings
 
+from sparsegate.evaluation.experiment.rounds import LEAST, MOST, MOST_RUNS
 from sparsegate.evaluation.statements import decisions
 from sparsegate.evaluation.statements.decisions import (
+    CHOSEN,
     COMPARISONS,
     FALSE_VERDICT,
     LOOKS,
@@ -36,6 +38,8 @@ from sparsegate.evaluation.statements.paper_statements import check_all
 YES, NO, OPEN = Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED
 A, B = (CellKey("zipf", method, 0.1, 25) for method in ("em", "svt-s-1:1"))
 ROW = next(iter(made_findings().rows.values()))
+ONE_LOOK = math.erfc(SIGMAS / math.sqrt(2)) / 2
+PATHS = 2000
 
 
 def quantity(value: float, deviation: float, cell: CellKey = A, **unseen: float) -> Quantity:
@@ -60,7 +64,36 @@ def test_a_verdict_is_where_the_whole_interval_is(value: float, support: Support
 
 
 def test_the_chance_of_any_wrong_verdict_is_what_is_stated() -> None:
-    assert math.erfc(SIGMAS / math.sqrt(2)) / 2 * LOOKS * COMPARISONS == pytest.approx(FALSE_VERDICT, rel=1e-6)
+    in_all = ONE_LOOK * CHOSEN * LOOKS * COMPARISONS
+    assert in_all == pytest.approx(FALSE_VERDICT, rel=1e-6)
+
+
+def wrong_looks(*, fixed: bool) -> float:
+    """How often a mean that is exactly the margin is found above it, in units of a single look that goes wrong.
+
+    Normal runs of deviation 1. Each path has a drift, so that it often goes wrong, and counts by its likelihood ratio.
+    """
+    rng = np.random.default_rng(1)
+    drifts = SIGMAS / np.sqrt(100 * 2.0 ** np.arange(8))
+    wrong = 0.0
+    for path in range(PATHS):
+        drift, runs, total = drifts[path % drifts.size], 0, 0.0
+        wanted = 100
+        for _ in range(LOOKS):
+            total += rng.normal(drift * (wanted - runs), math.sqrt(wanted - runs))
+            runs = wanted
+            found = above(quantity(total / runs, 1 / math.sqrt(runs)), 0.0)
+            times = 2.0 if fixed else found.wanting.get(A, 1.0)
+            wanted = min(math.ceil(runs * min(max(times, LEAST), MOST)), MOST_RUNS)
+            if found.support is not OPEN or wanted == runs:
+                break
+        if found.support is YES:
+            wrong += 1 / float(np.mean(np.exp(drifts * total - drifts**2 * runs / 2)))
+    return wrong / PATHS / ONE_LOOK
+
+
+def test_looks_at_as_many_runs_as_the_last_one_asked_for_go_wrong_more_often_and_no_more_than_stated() -> None:
+    assert wrong_looks(fixed=True) < LOOKS < 1.2 * LOOKS < wrong_looks(fixed=False) < CHOSEN * LOOKS
 
 
 def test_the_default_report_has_no_more_comparisons_than_are_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +138,7 @@ def test_a_single_run_decides_nothing() -> None:
 @pytest.mark.parametrize(("sigmas", "wrong"), [(SIGMAS, False), (0.8 * SIGMAS, True)])
 def test_the_interval_of_coins_misses_no_more_often_than_stated(sigmas: float, wrong: bool) -> None:
     """Exactly: for each bias, the probability of the numbers of heads whose interval misses it. The twin: 20 % off."""
-    allowed, worst = FALSE_VERDICT / (LOOKS * COMPARISONS), 0.0
+    allowed, worst = ONE_LOOK, 0.0
     for runs in (100, 400, 1600):
         heads = np.arange(runs + 1)
         shares = heads / runs
@@ -134,7 +167,7 @@ def test_the_interval_of_the_difference_of_two_coins_misses_no_more_often_than_s
     ends = np.array([[(one - other).highest for other in others] for one in coins])
     for bias, against in itertools.product((0.01, 0.1, 0.5, 0.9), repeat=2):
         mass = np.outer(*(stats.binom.pmf(heads, runs, p) for p in (bias, against)))
-        assert mass[ends < bias - against].sum() <= FALSE_VERDICT / (LOOKS * COMPARISONS)
+        assert mass[ends < bias - against].sum() <= ONE_LOOK
 
 
 def test_the_variance_of_runs_is_within_its_error() -> None:

@@ -167,9 +167,9 @@ class _Race:
         for won in self.winners(found):
             for pair, times in won.standing.unsure.items():
                 cells = [CellKey(won.dataset, method, won.epsilon, won.count) for method in pair]
-                errors = [self._measured(found[cell]).error(self.sigmas) for cell in cells]
-                for cell, error in zip(cells, errors, strict=True):
-                    if error >= max(errors) / 2 and found[cell].runs < self._limits[cell]:
+                lengths = [sum(self._measured(found[cell]).term(self.sigmas)) for cell in cells]
+                for cell, length in zip(cells, lengths, strict=True):
+                    if length >= max(lengths) / 2 and found[cell].runs < self._limits[cell]:
                         wanted[cell] = max(times, wanted.get(cell, 0.0))
         return wanted
 

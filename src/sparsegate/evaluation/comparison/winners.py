@@ -4,8 +4,8 @@ Let m_i be the true mean error of method i at one dataset, c and epsilon. The *w
 
     W = { i : m_i <= min_j m_j + MARGIN },
 
-one winner, or several that tie: a difference of MARGIN or less is none. Of each pair the difference of means has a
-standard error, and an interval of ``sigmas`` of them to each side:
+one winner, or several that tie: a difference of MARGIN or less is none. Of each pair the difference of means has an
+interval, that of ``decisions`` with ``sigmas`` as z:
 
     i is behind      if some j is more than MARGIN better, the whole interval says so;
     i is a winner    if no j is: the whole interval of each difference says so;
@@ -14,9 +14,7 @@ standard error, and an interval of ``sigmas`` of them to each side:
 W is a function of the true means, so another seed gives the same winners, but for cells that end undecided, and but for
 the chance of a false decision. ``sigmas`` bounds that chance over all pairs, cells, and looks at them, by FALSE_MAP.
 
-Means are taken as normal. They are not where something rare decides, so the standard error of a mean of n runs, each
-between 0 and 1, is sqrt(s^2/n + (z/(2n))^2), z = sigmas: without any deviation the interval reaches z^2/(2n), about
-ln(1/alpha)/n, what n runs without an event say of its probability. No error is below 0, so no interval is.
+No error is below 0: so the difference to a rival is no more than the upper end of one's own interval, either.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from sparsegate.evaluation.statements.decisions import MARGIN
+from sparsegate.evaluation.statements.decisions import CHOSEN, MARGIN, Term, mean_term, reach, times_needed
 
 FALSE_MAP = 1e-3
 """The chance that any cell of any map shows somebody who does not belong there, or leaves out somebody who does."""
@@ -40,11 +38,9 @@ class MeanError:
     std: float
     runs: int
 
-    def error(self, sigmas: float) -> float:
-        """The standard error, never less than rare events allow; a single run says nothing."""
-        if self.runs < 2:
-            return math.inf
-        return math.hypot(self.std / math.sqrt(self.runs), sigmas / (2 * self.runs))
+    def term(self, sigmas: float) -> Term:
+        """What its interval is made of."""
+        return mean_term(self.mean, self.std, self.runs, sigmas)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +68,9 @@ def sigmas(*, cells: int, contestants: int, looks: int) -> float:
     """Half the length of an interval, in standard errors: FALSE_MAP is shared by all ordered pairs and all looks.
 
     >>> round(sigmas(cells=120, contestants=27, looks=8), 2)
-    6.03
+    6.05
     """
-    comparisons = max(1, cells * contestants * (contestants - 1) * looks)
+    comparisons = max(1, cells * contestants * (contestants - 1) * looks * CHOSEN)
     return -NormalDist().inv_cdf(FALSE_MAP / comparisons)
 
 
@@ -87,7 +83,8 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
     (('best', 'close'), ('far',))
     """
     order = sorted(measured, key=lambda key: (measured[key].mean, key))
-    errors = {key: measured[key].error(sigmas) for key in order}
+    terms = {key: measured[key].term(sigmas) for key in order}
+    alone = {key: reach([term.deviation], [term.up], sigmas) for key, term in terms.items()}
     winners: list[str] = []
     behind: list[str] = []
     undecided: list[str] = []
@@ -95,16 +92,14 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
     for key in order:
         open_pairs: dict[tuple[str, str], float] = {}
         for rival in order:
-            gap = measured[key].mean - measured[rival].mean
-            reach = sigmas * math.hypot(errors[key], errors[rival])
-            # No error is below 0: so far the true mean of the rival can be below its own, and no further.
-            above = math.hypot(sigmas * errors[key], min(sigmas * errors[rival], measured[rival].mean))
-            if rival != key and gap - reach > margin:
+            gap, own, other = measured[key].mean - measured[rival].mean, terms[key], terms[rival]
+            deviations, higher, lower = (own.deviation, other.deviation), (own.up, other.down), (own.down, other.up)
+            if rival != key and gap - reach(deviations, lower, sigmas) > margin:
                 behind.append(key)
                 break
-            if rival != key and gap + above > margin:
-                needed = reach if gap > margin else above
-                open_pairs[key, rival] = (needed / max(abs(gap - margin), 1e-9)) ** 2
+            if rival != key and min(gap + reach(deviations, higher, sigmas), measured[key].mean + alone[key]) > margin:
+                unseen = lower if gap > margin else higher
+                open_pairs[key, rival] = times_needed(abs(gap - margin), deviations, unseen, sigmas)
         else:
             (undecided if open_pairs else winners).append(key)
             unsure |= open_pairs
