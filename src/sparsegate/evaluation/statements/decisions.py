@@ -8,7 +8,7 @@ decide if the value stayed what it is.
 altogether, on one of at most ``LOOKS`` looks (rounds of more and more runs). How many runs a look has depends on what
 was seen before, and that makes it ``CHOSEN`` times as likely, at most. At ``SIGMAS`` one look goes wrong, of a normal
 mean, with probability ``FALSE_VERDICT`` / (``CHOSEN`` ``LOOKS`` ``COMPARISONS``). So the chance that a report of no
-more than ``COMPARISONS`` comparisons has any wrong verdict is at most ``FALSE_VERDICT``, under one reading of the paper.
+more than ``COMPARISONS`` comparisons has any wrong verdict is at most ``FALSE_VERDICT``, under a reading of the paper.
 
 Means are not normal where something rare decides. So the interval of the mean x of n runs, each between 0 and 1 and of
 standard deviation s, reaches upwards and downwards by
