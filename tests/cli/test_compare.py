@@ -24,7 +24,7 @@ def test_maps_and_sentences_are_printed_and_files_are_written(compare, tmp_path:
     code, out, _ = compare("--methods", "em,svt-dpbook,alg-4")
     assert code == 0
     assert "Zipf: who wins, ε" in out
-    assert "ε: of 1 cells EM wins 1, 0 ties, 0 undecided" in out
+    assert "ε: of 1 cells EM wins 1; 0 ties; 0 undecided" in out
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("results.csv", "results.parquet", "results.json", "winners.csv", "winners.parquet"),
         *("manifest.json", "report.html", "figures", "cases"),

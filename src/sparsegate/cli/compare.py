@@ -29,9 +29,10 @@ from sparsegate.cli.evaluation_options import (
 from sparsegate.cli.imported import imported
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain
-from sparsegate.evaluation.comparison.comparison_page import headlines, write_comparison_page
+from sparsegate.evaluation.comparison.comparison_page import write_comparison_page
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults
 from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES
+from sparsegate.evaluation.comparison.headlines import headlines
 from sparsegate.evaluation.comparison.selection_race import (
     DEFAULT_COUNTS,
     DEFAULT_EPSILONS,

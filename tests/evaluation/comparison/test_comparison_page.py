@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from sparsegate.evaluation import METHODS, compare
-from sparsegate.evaluation.comparison.comparison_page import (
-    BEST,
-    CLAIMED,
-    COSTS,
-    TRUE,
-    headlines,
-    write_comparison_page,
-)
+from sparsegate.evaluation.comparison.comparison_page import BEST, CLAIMED, COSTS, TRUE, write_comparison_page
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
 from sparsegate.evaluation.comparison.contestants import LEAGUES, PEERS
-from sparsegate.evaluation.comparison.winner_maps import cell_text, legend, letters, method_styles, winner_map
+from sparsegate.evaluation.comparison.headlines import headlines
+from sparsegate.evaluation.comparison.winner_maps import (
+    cell_text,
+    legend,
+    letters,
+    method_styles,
+    shown_in,
+    winner_map,
+)
 from sparsegate.evaluation.comparison.winners import CellPlaces
 
 
@@ -57,6 +58,7 @@ def test_no_two_methods_have_the_same_letters() -> None:
 def test_a_cell_names_its_winners_and_who_may_be_one(winners: str, undecided: str, text: str) -> None:
     place = CellPlaces(winners=tuple(winners), behind=(), undecided=tuple(undecided), unsure={}, best=0.0)
     assert cell_text(place, {key: key.upper() for key in "abcd"}) == text
+    assert [key.upper() for key in shown_in(place)] == re.findall("[A-D]", text)
 
 
 def test_the_map_has_the_winner_of_each_cell_with_large_c_on_top(found: ComparisonResults) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
-from sparsegate.evaluation.comparison.contestants import LEAGUES, PEER_RUNS, PEER_WORK, SAME_LAW
+from sparsegate.evaluation.comparison.contestants import LEAGUES, PEER_RUNS, PEER_WORK, SAME_LAW, League
+from sparsegate.evaluation.comparison.headlines import headlines
 from sparsegate.evaluation.comparison.winner_maps import draw_maps, legend, method_styles, winner_map
-from sparsegate.evaluation.comparison.winners import FALSE_MAP, tallied
+from sparsegate.evaluation.comparison.winners import FALSE_MAP
 from sparsegate.evaluation.experiment.results import THRESHOLD, replace_text
 from sparsegate.evaluation.reporting.charts import ChartLine, ChartPoint, LineChart
 from sparsegate.evaluation.reporting.line_styles import LINE_STYLES
@@ -76,26 +77,6 @@ def _lead(found: ComparisonResults, about: dict[str, Any]) -> str:
     )
 
 
-def headlines(found: ComparisonResults, most: int = 3) -> dict[str, str]:
-    """Of each league, who wins how many cells alone; and how many are ties, or undecided."""
-    told = {}
-    for league in LEAGUES:
-        cells = [cell.standing for cell in found.league(league.key)]
-        if not cells:
-            continue
-        alone = {key: count for key, (count, _) in tallied(cells).items() if count}
-        names = [f"{found.titles[key]} wins {count}" for key, count in list(alone.items())[:most]]
-        rest = sum(list(alone.values())[most:])
-        ties = sum(one.decided and len(one.winners) > 1 for one in cells)
-        more = [
-            *([f"others {rest}"] if rest else []),
-            f"{ties} ties",
-            f"{sum(not one.decided for one in cells)} undecided",
-        ]
-        told[league.title] = f"of {len(cells)} cells " + ", ".join([*names, *more])
-    return told
-
-
 class _View:
     """The parts of one page."""
 
@@ -121,27 +102,26 @@ class _View:
             )
             for dataset in self._datasets
         ]
-        notes = "".join(
-            f'<p class="soft">{escape(league.title)}: '
-            + ", ".join(
-                f"<b>{escape(letter)}</b> {escape(title)}" for letter, title in legend(self._found, league).items()
-            )
-            + "</p>"
-            for league in leagues
-        )
+        notes = "".join(self._letters(league) for league in leagues)
         caption = (
             f"A letter is a method that is at most {MARGIN:g} behind the best in {self._found.by.upper()}; the small "
             "number is the lowest error. A cell with one winner has a colour; ? is undecided. The chance that any cell "
             f"is wrong is at most {FALSE_MAP:g}."
         )
-        files = {
-            f"{kind.upper()} {league.key}": f"figures/winners-{league.key}.{kind}"
-            for league in leagues[:1]
-            for kind in ("svg", "png")
-        } | {"CSV": "winners.csv", "Parquet": "winners.parquet"}
+        files = {"CSV": "winners.csv", "Parquet": "winners.parquet"}
         return PageFigure(
             name="winners", title="Winners", caption=caption, panels=tuple(panels), files=files, note=notes
         ).html()
+
+    def _letters(self, league: League) -> str:
+        """The letters of a league's maps, and the maps as files."""
+        named = ", ".join(
+            f"<b>{escape(letter)}</b> {escape(title)}" for letter, title in legend(self._found, league).items()
+        )
+        links = " ".join(
+            f'<a href="figures/winners-{league.key}.{kind}" download>{kind.upper()}</a>' for kind in ("svg", "png")
+        )
+        return f'<p class="soft">{escape(league.title)}: {named}. {links}</p>'
 
     def true_epsilon(self) -> str:
         """Rows as claimed, the same at equal true epsilon, and the error against what is really spent."""

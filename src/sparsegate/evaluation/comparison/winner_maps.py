@@ -73,6 +73,13 @@ def letters(keys: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def shown_in(place: CellPlaces) -> list[str]:
+    """Those whose letters a cell shows."""
+    if len(place.winners) > MOST_LETTERS:
+        return []
+    return [*place.winners, *(place.undecided if len(place.undecided) <= MOST_LETTERS else ())]
+
+
 def cell_text(place: CellPlaces, named: Mapping[str, str]) -> str:
     """The winners' letters; more than a few are "n tie"; a ? is for those who may belong there.
 
@@ -135,9 +142,7 @@ def _colour(place: CellPlaces, drawn: Mapping[str, LineStyle]) -> LineStyle | No
 def legend(found: ComparisonResults, league: League) -> dict[str, str]:
     """The letters that a league's maps use, with the titles of their methods."""
     keys = list(dict.fromkeys(found.to_arrow().column("method").to_pylist()))
-    places = [cell.standing for cell in found.league(league.key)]
-    named = [part for place in places for part in (place.winners, place.undecided) if len(part) <= MOST_LETTERS]
-    shown = {key for part in named for key in part}
+    shown = {key for cell in found.league(league.key) for key in shown_in(cell.standing)}
     return {letter: found.titles[key] for key, letter in letters(keys).items() if key in shown}
 
 

@@ -122,7 +122,7 @@ class ClaimGrid:
                 f"{mark(place.support, place.numbers, 'uses' if name in uses else '')} {escape(name)}"
                 for name, place in others.items()
             )
-            cells.append(f'<td data-label="{ELSEWHERE}">{marks}</td>')
+            cells.append(f'<td data-label="{ELSEWHERE}">{marks}</td>' if others else _nothing(ELSEWHERE))
         support = one.judgement.support
         return (
             f'<tr id="claim-{escape(one.statement.key)}"><th scope="row" class="edge-{kind_of(support)}">'
@@ -131,7 +131,7 @@ class ClaimGrid:
 
     def _cell(self, one: Checked, dataset: str, place: PlaceJudgement | None, head: str) -> str:
         if place is None:
-            return f'<td class="empty" data-label="{escape(head)}"></td>'
+            return _nothing(head)
         figure = self.figure(one, place)
         shown = mark(place.support, place.numbers, panel_name(figure, dataset) if figure else "")
         name = escape(_cell_name(one, dataset))
@@ -146,6 +146,10 @@ class ClaimGrid:
         target = row_name(found[0].dataset, found[0].method)
         shown = f"{self.findings.place(found[0].dataset).split()[0]} {methods}"
         return f'<a class="rows" href="#{escape(target)}" data-rows="{escape(shown)}">rows</a>'
+
+
+def _nothing(head: str) -> str:
+    return f'<td class="empty" data-label="{escape(head)}"></td>'
 
 
 def _heading(text: str) -> str:

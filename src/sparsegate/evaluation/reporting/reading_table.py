@@ -14,7 +14,7 @@ from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
 def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     """Statements and readings as a table, those that depend on the reading first; ``claims`` are the words of each."""
     disputed = verdicts.disputed
-    ours, *others = verdicts.by_reading
+    ours = next(iter(verdicts.by_reading))
     rows = [
         [
             TableCell(
@@ -41,4 +41,5 @@ def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
         'report. <a href="readings.csv" download>CSV</a> <a href="readings.parquet" download>Parquet</a></p>\n'
         f"<dl>{questions}</dl>"
     )
-    return f"{about}\n{table(['Claim', ours, *others], rows, identity='readings-table', tall=True)}"
+    heads = ["Claim", *(name.replace(",", ", ") for name in verdicts.by_reading)]
+    return f"{about}\n{table(heads, rows, identity='readings-table', tall=True)}"

@@ -101,7 +101,7 @@ def judge_readings(out: str | Path) -> ReadingVerdicts:
         one.statement.key
         for found in checked.values()
         for one in found
-        if one.statement.kind == "statement" or (one.statement.kind == "printed" and one.judgement.support in COMPARED)
+        if one.statement.kind != "self-check" and one.judgement.support in COMPARED
     }
     return ReadingVerdicts(
         by_reading={
