@@ -175,7 +175,7 @@ def test_the_variance_of_runs_is_within_its_error() -> None:
     rng = np.random.default_rng(6)
     drawn = (rng.random((2000, 500)) < 0.1).astype(float)
     errors = [
-        variance(replace(ROW, ser_mean=mean, ser_std=std, runs=500)).error
+        variance(replace(ROW, total_ser_mean=mean, total_ser_std=std, runs=500)).error
         for mean, std in zip(drawn.mean(axis=1), drawn.std(axis=1, ddof=1), strict=True)
     ]
     true_error = float(drawn.var(axis=1, ddof=1).std())

@@ -72,7 +72,7 @@ def test_results_as_the_paper_tells_them_support_each_of_its_statements(found: F
             lambda row: row.method == "svt-s-1:c" and row.count == 25,
             {"ser_mean": 0.0, "fnr_mean": 0.0},
         ),
-        ("1:c-deviates", lambda row: row.method == "svt-s-1:c", {"ser_std": 0.04}),
+        ("1:c-deviates", lambda row: row.method == "svt-s-1:c", {"total_ser_std": 0.04}),
         ("em-best", lambda row: row.method == "em" and row.count == 200, {"ser_mean": 0.42}),
         ("em-clearly-better", lambda row: row.method == "em" and row.count in (50, 200), {"ser_mean": 0.23}),
         ("retraversal-alone", lambda row: row.method == "svt-retr-0d" and row.count == 25, {"ser_mean": 0.05}),
@@ -102,6 +102,17 @@ def test_a_tampered_result_turns_the_judgement(
 ) -> None:
     after = tampered(found, wanted, **changes)
     assert (verdict_on(found, key), verdict_on(after, key)) == (Support.SUPPORTED, Support.NOT_SUPPORTED)
+
+
+def test_a_few_runs_far_below_0_are_no_larger_deviation(found: Findings) -> None:
+    after = tampered(found, lambda row: row.method == "svt-s-1:c", ser_std=5.0, total_ser_std=0.04)
+    assert verdict_on(after, "1:c-deviates") is Support.NOT_SUPPORTED
+
+
+def test_runs_that_were_all_the_same_are_not_taken_for_certain_where_ranks_are(found: Findings) -> None:
+    after = tampered(found, lambda row: True, ser_std=0.0, fnr_std=0.0, runs=10)
+    assert verdict_on(after, "fnr-with-ser") is Support.UNDECIDED
+    assert verdict_on(tampered(after, lambda row: True, runs=1000), "fnr-with-ser") is Support.SUPPORTED
 
 
 def test_the_same_results_of_four_runs_decide_nothing_but_an_identity(found: Findings) -> None:

@@ -191,8 +191,8 @@ def mean_over_runs(source: Source, mean: float, std: float, runs: int) -> Quanti
     return Quantity(value=mean, terms={source: mean_term(mean, std, runs)})
 
 
-def variance(row: Row, metric: str = "ser") -> Quantity:
-    """The variance of a row's runs.
+def variance(row: Row, metric: str = "total_ser") -> Quantity:
+    """The variance of a row's runs, of a metric between 0 and 1: total SER or FNR, and not SER, which may be below 0.
 
     A run is at most 1 from the mean, so E(x-m)^4 <= E(x-m)^2: the squares deviate by at most s, as the runs do. What
     was not seen can only be farther off.

@@ -68,7 +68,8 @@ STATEMENTS = (
     PaperStatement(
         key="1:c-deviates",
         claim="1:c has a significantly larger standard deviation than 1:c^(2/3).",
-        rule="pooled over c its standard deviation of SER is more than 1.2 times as large, on every dataset",
+        rule="pooled over c its standard deviation of total SER, which is SER where c were selected, is more than 1.2 "
+        "times as large, on every dataset",
         check=checks.deviates,
         where=INTERACTIVE,
     ),
