@@ -1,30 +1,7 @@
-"""When items are selected, as the rings of clocks; and the first c rings among millions, in time that depends on c.
+"""The first c rings among millions of clocks, in time that depends on c: who is selected, and when.
 
-**Clocks.** Every item carries a clock E, exponential of mean one, and rings when the *hazard* H(z, h) of its score has
-grown to E, where h is the time and
-
-    z = (score - level) / scale
-
-is all that the law knows of the item. Clocks have no memory, so what did not ring by h starts afresh there.
-
-*Traversal in random order.* With level the noisy threshold T + rho and scale the scale of nu, one comparison
-is positive with probability
-
-    p(z) = exp(z) / 2  for z < 0,        1 - exp(-z) / 2  for z >= 0.
-
-Let time h = k + f say that k passes are over and a share f of the next one. In a pass an item's place is uniform,
-so it is selected before time h unless k comparisons failed and the last one came later or failed, too:
-
-    exp(-H(z, h)) = (1 - p)**k (1 - p f).
-
-A pass number is thus geometric, and one pass (h <= 1) is plain SVT. Whether passes keep their order or shuffle anew
-makes no difference: noise is fresh in every pass, and independent of the order.
-
-*Exponential mechanism, peeled.* With scale 1 / a, a the factor of a score in its log-weight, H(z, h) = exp(z) h:
-the first c rings are c peeled rounds. The level is free.
-
-**The first c rings**, for every method whose noise is drawn once a run. Exact in law: nothing is approximated but real
-numbers by floats. Three ideas:
+For every method whose noise is drawn once a run; ``clock_laws`` says when a clock rings. Exact in law: nothing is
+approximated but real numbers by floats. Three ideas:
 
 *Horizon.* Fix a time h by which somewhat more than c rings are expected (from the scores alone, so it tells
 nothing of the draws), draw who rings by then, and keep the c earliest. A run that is short of c goes on from h, where
@@ -43,10 +20,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
+from sparsegate.evaluation.simulated.clock_laws import ClockLaw
 from sparsegate.evaluation.simulated.ranked import Floats, Integers, Ladder
 
 NOBODY = -1
@@ -58,69 +35,6 @@ _DENSE = 0.5  # hazard from which all items of a bucket are candidates
 _SLACK = 4.0  # rings expected beyond c, in standard deviations: hardly a run falls short
 _STEPS, _NUDGE = 3, 1.01  # Newton steps towards the horizon, and the factor that measures a slope
 _CANDIDATES = 1 << 20  # at a time: more than a batch of runs ever has, unless scores fit no bucket
-STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings at once, or never
-_LEAST = 1e-300  # keeps a probability that underflows from dividing by zero: such an item never rings
-
-
-class ClockLaw(Protocol):
-    """How a clock's hazard grows with time; all arguments broadcast."""
-
-    def rate(self, z: Floats) -> Floats:
-        """A bound on the growth of the probability to ring: 1 - exp(-H(z, h)) <= h times it."""
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """H(z, h)."""
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """The time h at which the hazard is reached."""
-
-
-class TraversalLaw:
-    """Comparisons with Laplace noise in random order, pass after pass."""
-
-    def rate(self, z: Floats) -> Floats:
-        """-log(1 - p): the hazard of a whole pass."""
-        below: Floats = -np.log1p(-0.5 * np.exp(np.minimum(z, 0.0)))
-        return below + np.maximum(z, 0.0)
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """-k log(1 - p) - log(1 - p f)."""
-        passes = np.floor(time)
-        result: Floats = passes * self.rate(z) - np.log1p(-positive(z) * (time - passes))
-        return result
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """k + f, from the whole passes in the hazard and the rest of it."""
-        rate = np.maximum(self.rate(z), _LEAST)
-        passes = np.floor(hazard / rate)
-        rest = np.maximum(hazard - passes * rate, 0.0)
-        result: Floats = passes + np.minimum(-np.expm1(-rest) / np.maximum(positive(z), _LEAST), 1.0)
-        return result
-
-
-class ExponentialLaw:
-    """The exponential mechanism, peeled."""
-
-    def rate(self, z: Floats) -> Floats:
-        """exp(z)."""
-        result: Floats = np.exp(np.clip(z, -STEEPEST, STEEPEST))
-        return result
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """exp(z) h; an infinite hazard is as good as a large one."""
-        with np.errstate(over="ignore"):
-            return self.rate(z) * time
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """The hazard over exp(z)."""
-        return hazard / self.rate(z)
-
-
-def positive(z: Floats) -> Floats:
-    """P[nu >= -z] for Laplace noise nu of scale one."""
-    tail = 0.5 * np.exp(-np.abs(z))
-    result: Floats = np.where(z < 0, tail, 1 - tail)
-    return result
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from sparsegate.evaluation.simulated.arrivals import STEEPEST, ExponentialLaw, TraversalLaw
+from sparsegate.evaluation.simulated.clock_laws import STEEPEST, ExponentialLaw, TraversalLaw
 from sparsegate.evaluation.simulated.ranked import Floats
 
 _LEAST = 1e-300  # a time before every ring

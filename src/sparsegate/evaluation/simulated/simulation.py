@@ -37,14 +37,8 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import Number, exact_count
 from sparsegate.evaluation.methods import AnyMethod, Method, NoiseScales, method
-from sparsegate.evaluation.simulated.arrivals import (
-    NOBODY,
-    ExponentialLaw,
-    ScoreBuckets,
-    TraversalLaw,
-    first_rings,
-    positive,
-)
+from sparsegate.evaluation.simulated.arrivals import NOBODY, ScoreBuckets, first_rings
+from sparsegate.evaluation.simulated.clock_laws import ExponentialLaw, TraversalLaw, positive
 from sparsegate.evaluation.simulated.noisy_laws import LaplaceLaw, NoiselessPassLaw, OneSidedLaw, OneSidedPassLaw
 from sparsegate.evaluation.simulated.ranked import Errors, Integers, Ladder, Rankable, measure
 from sparsegate.evaluation.simulated.supplied_runs import simulate_supplied

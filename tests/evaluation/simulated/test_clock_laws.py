@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sparsegate.evaluation.simulated.arrivals import ClockLaw, ExponentialLaw, TraversalLaw, positive
+from sparsegate.evaluation.simulated.clock_laws import ClockLaw, ExponentialLaw, TraversalLaw, positive
 
 LAWS = [TraversalLaw(), ExponentialLaw()]
 Z = np.linspace(-30, 30, 121)
