@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from sparsegate.evaluation import run
 from sparsegate.evaluation.experiment.rounds import MOST_RUNS
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.judgements import Support
-from sparsegate.evaluation.statements.paper_statements import check_all
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
 
 REFUTED = {
     "accurate-at-25",
@@ -25,6 +26,14 @@ REFUTED = {
     "c-140106",
 }
 """What the results on Zipf and the stand-ins do not support; the uses of the Introduction are run by the command."""
+
+
+def test_the_page_on_reproduction_has_these_verdicts() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[^|]*) \| ((?:not )?supported)[ ;|]", page, re.MULTILINE)
+    said = {key: verdict for named, verdict in rows for key in re.findall("`([^`]+)`", named)}
+    stated = {one.key for one in STATEMENTS if one.kind == "statement"} - {"uses-less-accurate"}
+    assert said == {key: "not supported" if key in REFUTED else "supported" for key in stated}
 
 
 @pytest.mark.soak
