@@ -18,10 +18,9 @@ from sparsegate.evaluation.experiment.results import ResultFolder
 from sparsegate.evaluation.experiment.rounds import Gathered, more_runs
 from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool, compute_all
 from sparsegate.evaluation.methods import AnyMethod
-from sparsegate.evaluation.statements.decisions import most_wanting
 from sparsegate.evaluation.statements.findings import Findings, Row
-from sparsegate.evaluation.statements.judgements import CellKey, Support
-from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
+from sparsegate.evaluation.statements.judgements import CellKey
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, wanting
 from sparsegate.evaluation.statements.reading_verdicts import READINGS, under
 
 MOST_SELECTIONS = 1_000_000
@@ -77,12 +76,9 @@ class AlternativeReading:
             open_still = [statement for statement in STATEMENTS if statement.kind != "self-check"]
 
             def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
-                checked = check_all(self._findings(findings, gathered, ours), open_still)
-                undecided = [one for one in checked if one.judgement.support is Support.UNDECIDED]
-                open_still[:] = [one.statement for one in undecided]
-                wanting = most_wanting(one.judgement.wanting for one in undecided)
-                room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanting}
-                return {cell: min(times, room[cell]) for cell, times in wanting.items() if room[cell] > 1}
+                wanted = wanting(self._findings(findings, gathered, ours), open_still)
+                room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
+                return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
 
             found = more_runs(found, self.datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
             known |= {key: found[case.cell] for case, key in keys.items()}

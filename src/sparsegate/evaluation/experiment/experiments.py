@@ -21,10 +21,9 @@ from sparsegate.evaluation.experiment.results import ExperimentResults, ResultFo
 from sparsegate.evaluation.experiment.rounds import Gathered, expect_later, guessed_batches, more_runs
 from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool, compute_all
 from sparsegate.evaluation.methods import DEFAULT_METHODS, methods_of
-from sparsegate.evaluation.statements.decisions import most_wanting
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.judgements import CellKey
-from sparsegate.evaluation.statements.paper_statements import check_all
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, wanting
 from sparsegate.evaluation.statements.reading_verdicts import READINGS, judge_readings
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
@@ -123,11 +122,12 @@ def run(
         for grid, folder in grids:
             grid.write(folder, found, **parameters)
         if most_runs is not None:
+            open_still = list(STATEMENTS)
 
             def look(found: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
                 for grid, folder in grids:
                     grid.write(folder, found, **parameters)
-                return most_wanting(one.judgement.wanting for one in check_all(load_findings(top.path)))
+                return wanting(load_findings(top.path), open_still)
 
             found = more_runs(found, chosen, look, folder=top, pool=workers, most_runs=most_runs)
         ours = load_findings(top.path)

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from sparsegate.evaluation.statements import checks, further_checks, metric_checks, use_checks
 from sparsegate.evaluation.statements.checks import SVT_S
 from sparsegate.evaluation.statements.comparisons import Missing
+from sparsegate.evaluation.statements.decisions import most_wanting
 from sparsegate.evaluation.statements.findings import Findings
 from sparsegate.evaluation.statements.further_checks import RAISES
-from sparsegate.evaluation.statements.judgements import Checked, Judgement, PaperStatement, Support
+from sparsegate.evaluation.statements.judgements import CellKey, Checked, Judgement, PaperStatement, Support
 from sparsegate.evaluation.statements.reference_values import VALUES
 
 INTERACTIVE, NON_INTERACTIVE = "Sec. 6, interactive setting", "Sec. 6, non-interactive setting"
@@ -239,3 +240,10 @@ def check_all(findings: Findings, statements: Iterable[PaperStatement] = STATEME
             judgement = Judgement(support=Support.NOT_RUN, numbers=str(missing))
         found.append(Checked(statement=statement, judgement=judgement))
     return found
+
+
+def wanting(findings: Findings, open_still: list[PaperStatement]) -> dict[CellKey, float]:
+    """What the statements that are ``open_still`` want more runs of; those that are decided leave the list."""
+    undecided = [one for one in check_all(findings, open_still) if one.judgement.support is Support.UNDECIDED]
+    open_still[:] = [one.statement for one in undecided]
+    return most_wanting(one.judgement.wanting for one in undecided)
