@@ -11,7 +11,7 @@ import pytest
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Dataset, Ladder, run
 from sparsegate.evaluation.experiment import workers
-from sparsegate.evaluation.experiment.results import ResultFolder
+from sparsegate.evaluation.experiment.results import ExperimentResults, ResultFolder
 from sparsegate.evaluation.experiment.rounds import USUAL_RUNS, Gathered, guessed_batches, merged, more_runs
 from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool
 from sparsegate.evaluation.simulated.ranked import Errors
@@ -74,6 +74,10 @@ def test_only_what_is_wanting_gets_more_runs_and_never_more_than_the_most(tmp_pa
     assert len(looks) == LOOKS
 
 
+def numbers(found: ExperimentResults) -> list[dict[str, object]]:
+    return found.to_arrow().drop_columns(["seconds"]).to_pylist()
+
+
 def test_an_experiment_goes_on_until_its_verdicts_are_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def em_best(out: Path) -> Support:
         return {one.statement.key: one.judgement.support for one in check_all(load_findings(out))}["em-best"]
@@ -83,12 +87,15 @@ def test_an_experiment_goes_on_until_its_verdicts_are_decided(tmp_path: Path, mo
     decided = run(**GRID, out=tmp_path / "many", most_runs=6400)
     assert em_best(tmp_path / "many") is Support.SUPPORTED
     assert max(decided["runs"]) > 50
-    # The same seed gives the same numbers, by several processes, and again without computing anything.
-    shared = run(**GRID, out=tmp_path / "shared", most_runs=6400, jobs=2)
     monkeypatch.setattr(workers.ExperimentCase, "compute", lambda *_: pytest.fail("computed again"))
-    again = run(**GRID, out=tmp_path / "many", most_runs=6400)
-    tables = [found.to_arrow().drop_columns(["seconds"]).to_pylist() for found in (decided, shared, again)]
-    assert tables[0] == tables[1] == tables[2]
+    assert numbers(run(**GRID, out=tmp_path / "many", most_runs=6400)) == numbers(decided)
+
+
+@pytest.mark.soak
+def test_rounds_give_the_same_numbers_whatever_the_jobs(tmp_path: Path) -> None:
+    alone, shared = (run(**GRID, out=tmp_path / str(jobs), most_runs=6400, jobs=jobs) for jobs in (1, 2))
+    assert max(alone["runs"]) > 50
+    assert numbers(alone) == numbers(shared)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome
     return outcomes(simulate(short(key), ladder, count=COUNT, epsilon=budget(key), runs=runs, rng=seed), ladder)
 
 
-@pytest.mark.turns(5)
+@pytest.mark.turns(8)
 @pytest.mark.parametrize("key", LAWS)
 def test_selections_have_the_law_of_the_per_item_runner_and_a_fifth_less_noise_gives_another(key: str) -> None:
     real = real_runs(short(key), LADDER, count=COUNT, epsilon=budget(key), runs=REAL_RUNS, seed=7)
