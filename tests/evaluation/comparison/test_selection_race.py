@@ -10,7 +10,9 @@ import pytest
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import METHODS, Dataset, Ladder, compare
 from sparsegate.evaluation.comparison import selection_race
+from sparsegate.evaluation.comparison.comparison_page import write_comparison_page
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
+from sparsegate.evaluation.comparison.headlines import headlines
 from sparsegate.evaluation.comparison.releases import TimedRelease, release_options, time_release
 from sparsegate.evaluation.experiment.workers import ExperimentCase
 
@@ -66,6 +68,23 @@ def test_mine_has_a_column_and_a_place(found) -> None:
     assert abs(ours["fnr_mean"] - theirs["fnr_mean"]) < 5 * math.hypot(ours["fnr_error"], theirs["fnr_error"])
     places = [cell.standing for cell in results.league("pure") if (cell.epsilon, cell.count) == (0.1, 20)]
     assert "mine" in {*places[0].winners, *places[0].behind, *places[0].undecided}
+
+
+def no_noise(scores, count, epsilon, rng):
+    return scores.argsort()[-count:]
+
+
+def test_who_adds_no_noise_wins_and_the_page_says_that_nobody_checked(tmp_path: Path) -> None:
+    results = compare(**SMALL | {"counts": [20], "epsilon": [0.1]}, mine=[no_noise], most_runs=200, out=tmp_path)
+    (cell,) = results.league("pure")
+    assert cell.standing.winners == ("no_noise",)
+    assert [row["true_epsilon"] for row in results if row["method"] == "no_noise"] == [None]
+    assert results.unchecked == read_comparison(tmp_path).unchecked == ["no_noise"]
+    said = "no_noise; whether that is private was not checked, see sg.audit"
+    assert headlines(results)["taken at their word"] == said
+    page = write_comparison_page(tmp_path).read_text(encoding="utf-8")
+    assert f"taken at their word: {said}." in page
+    assert ">not checked</td>" in page
 
 
 def test_seconds_are_those_of_a_release_or_of_its_own_run(found) -> None:

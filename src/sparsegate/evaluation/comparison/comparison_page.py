@@ -250,8 +250,8 @@ class _View:
         for key, style in drawn.items():
             points = tuple(
                 ChartPoint(x=row[against], y=row[f"{rate}_mean"], error=row[f"{rate}_error"])
-                for row in sorted(rows, key=lambda row: float(row[against]))
-                if row["method"] == key and math.isfinite(row[against])
+                for row in sorted((row for row in rows if row["method"] == key), key=lambda row: float(row[against]))
+                if math.isfinite(row[against])
             )
             if points:
                 lines.append(ChartLine(style=style, label=self._label(key), points=points))
@@ -270,7 +270,9 @@ def _rate(row: Row, rate: str) -> TableCell:
     return TableCell(text=f"{mean:.3f} ± {error:.3f}", value=float(mean))
 
 
-def _true(epsilon: float) -> TableCell:
+def _true(epsilon: float | None) -> TableCell:
+    if epsilon is None:
+        return TableCell(text="not checked", value=math.inf)
     return number(epsilon, ".4g") if math.isfinite(epsilon) else TableCell(text="no ε", value=math.inf)
 
 

@@ -47,6 +47,7 @@ COLUMNS: Mapping[str, str] = {
 }
 """The columns of the results, with their PyArrow types. An ``error`` is a standard error.
 
+``true_epsilon`` is empty for a method that is not ours: what it costs is what it says, and nobody has checked it.
 ``precision`` is the share of the selected that belong to the top c; ``seconds`` are those of one selection among all
 scores, empty where nobody can release what the method selects.
 """
@@ -148,6 +149,13 @@ class ComparisonResults(Tabular):
             ],
         }
 
+    @property
+    def unchecked(self) -> list[str]:
+        """The methods that take part and are not ours: that they are private is their word alone."""
+        supplied = {row["method"] for row in self if row["true_epsilon"] is None}
+        placed = [key for cell in self.winners for key in (*cell.standing.winners, *cell.standing.undecided)]
+        return [key for key in dict.fromkeys(placed) if key in supplied]
+
     def league(self, key: str) -> list[WonCell]:
         """The cells of one league."""
         return [cell for cell in self.winners if cell.league == key]
@@ -175,17 +183,18 @@ class ComparisonResults(Tabular):
 
 def _row(found: Gathered, stand_in: bool, release: float | None) -> dict[str, Any]:
     case, method, record = found.case, found.case.method, found.record
+    supplied = isinstance(method, SuppliedMethod)
     row = {
         "dataset": case.dataset,
         "stand_in": stand_in,
         "method": method.key,
         "epsilon": float(case.epsilon),
-        "true_epsilon": true_epsilon(method, case.count, float(case.epsilon)),
+        "true_epsilon": None if supplied else true_epsilon(method, case.count, float(case.epsilon)),
         "delta": float(method.delta),
         "count": case.count,
         "runs": found.runs,
         "selected_mean": record["selected_mean"],
-        "seconds": record["seconds"] / found.runs if isinstance(method, SuppliedMethod) else release,
+        "seconds": record["seconds"] / found.runs if supplied else release,
     }
     for rate in _RATES:
         source = "fpr" if rate == "precision" else rate

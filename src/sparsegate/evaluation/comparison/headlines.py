@@ -1,4 +1,4 @@
-"""The first sentences of a comparison: who wins how often in each league."""
+"""The first sentences of a comparison: who wins how often in each league, and whose word was taken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_NAMED = 3
 
 
 def headlines(found: ComparisonResults) -> dict[str, str]:
-    """Of each league, who wins how many cells alone; and how many are ties, or undecided."""
+    """Of each league, who wins how many cells alone; how many are ties, or undecided; and whom nobody has checked."""
     told = {}
     for league in LEAGUES:
         cells = [cell.standing for cell in found.league(league.key)]
@@ -26,4 +26,7 @@ def headlines(found: ComparisonResults) -> dict[str, str]:
             f"{sum(not one.decided for one in cells)} undecided",
         ]
         told[league.title] = f"of {len(cells)} cells " + "; ".join(parts)
+    if found.unchecked:
+        names = ", ".join(found.titles[key] for key in found.unchecked)
+        told["taken at their word"] = f"{names}; whether that is private was not checked, see sg.audit"
     return told
