@@ -21,6 +21,7 @@ from sparsegate.evaluation.comparison.winner_maps import (
     winner_map,
 )
 from sparsegate.evaluation.comparison.winners import CellPlaces
+from sparsegate.evaluation.reporting.map_chart import MapCell, MapChart
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,13 @@ def test_the_map_has_the_winner_of_each_cell_with_large_c_on_top(found: Comparis
     assert "wins: EM" in top.says
     assert legend(found, LEAGUES[0])["E"] == "EM"
     assert chart.svg().count("<rect") == 4
+
+
+@pytest.mark.parametrize(("sure", "kind"), [(True, "tile"), (False, "tile open")])
+def test_a_sure_winner_that_others_may_tie_with_is_pale(sure: bool, kind: str) -> None:
+    cell = MapCell(text="E", style=method_styles(["em"])["em"], sure=sure)
+    chart = MapChart(title="", columns=["1"], rows=["10"], cells=[[cell]], x_label="ε", y_label="c")
+    assert f'<g class="{kind}"' in chart.svg()
 
 
 @pytest.mark.parametrize("figure", [CLAIMED, TRUE, COSTS, BEST])

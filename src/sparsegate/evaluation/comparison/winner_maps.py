@@ -122,6 +122,7 @@ def winner_map(found: ComparisonResults, league: League, dataset: str) -> MapCha
             note=f"{place.best:.2f}",
             says=_says(place, found.titles, f"c = {count}, ε = {epsilon:g}"),
             style=_colour(place, drawn),
+            sure=place.decided,
         )
 
     return MapChart(
@@ -135,8 +136,8 @@ def winner_map(found: ComparisonResults, league: League, dataset: str) -> MapCha
 
 
 def _colour(place: CellPlaces, drawn: Mapping[str, LineStyle]) -> LineStyle | None:
-    """Only who wins alone has a colour."""
-    return drawn[place.winners[0]] if place.decided and len(place.winners) == 1 else None
+    """The one sure winner has a colour; those that tie have none."""
+    return drawn[place.winners[0]] if len(place.winners) == 1 else None
 
 
 def legend(found: ComparisonResults, league: League) -> dict[str, str]:
@@ -158,7 +159,7 @@ def draw_maps(found: ComparisonResults, league: League) -> Figure:
         for row, tiles in enumerate(chart.cells):
             for column, tile in enumerate(tiles):
                 face = tile.style.light if tile.style else "#ffffff"
-                axes.add_patch(_box(column, row, face))
+                axes.add_patch(_box(column, row, face, 0.3 if tile.sure else 0.12))
                 axes.text(column, row - 0.08, tile.text, ha="center", va="center", fontsize=9, fontweight="bold")
                 axes.text(column, row + 0.3, tile.note, ha="center", va="center", fontsize=6)
         axes.set_xticks(range(len(chart.columns)), labels=chart.columns)
@@ -173,10 +174,12 @@ def draw_maps(found: ComparisonResults, league: League) -> Figure:
     return figure  # type: ignore[no-any-return]
 
 
-def _box(column: int, row: int, face: str) -> object:
+def _box(column: int, row: int, face: str, strength: float) -> object:
     from matplotlib.patches import Rectangle
 
-    return Rectangle((column - 0.47, row - 0.46), 0.94, 0.92, facecolor=(face, 0.3), edgecolor="#6b7280", linewidth=0.6)
+    return Rectangle(
+        (column - 0.47, row - 0.46), 0.94, 0.92, facecolor=(face, strength), edgecolor="#6b7280", linewidth=0.6
+    )
 
 
 def _wrapped(text: str, width: int) -> str:

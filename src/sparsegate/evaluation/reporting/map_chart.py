@@ -14,12 +14,16 @@ WIDTH, LEFT, BOTTOM, HEIGHT = 360.0, 40.0, 34.0, 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class MapCell:
-    """A cell: ``text`` large and ``note`` small in it, ``says`` where the pointer is; no colour without a ``style``."""
+    """A cell: ``text`` large and ``note`` small in it, ``says`` where the pointer is; no colour without a ``style``.
+
+    Where more may belong in it, it is not ``sure``, and its colour is pale.
+    """
 
     text: str
     note: str = ""
     says: str = ""
     style: LineStyle | None = None
+    sure: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +62,7 @@ def _below(text: str, middle: float, down: float, kind: str = "") -> str:
 
 def _cell(cell: MapCell, left: float, top: float, wide: float) -> str:
     colours = f' style="--light:{cell.style.light};--dark:{cell.style.dark}"' if cell.style else ""
-    kind = "tile" if cell.style else "tile plain"
+    kind = "tile" + ("" if cell.style else " plain") + ("" if cell.sure else " open")
     middle = left + wide / 2
     note = f'<text class="note" x="{middle:.1f}" y="{top + 24:.1f}">{escape(cell.note)}</text>' if cell.note else ""
     return (
