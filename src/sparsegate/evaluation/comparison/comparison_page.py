@@ -105,8 +105,8 @@ class _View:
         notes = "".join(self._letters(league) for league in leagues)
         caption = (
             f"A letter is a method that is at most {MARGIN:g} behind the best in {self._found.by.upper()}; the small "
-            "number is the lowest error. A cell with one sure winner has a colour, a pale one where others may tie with "
-            f"it (?). The chance that any cell is wrong is at most {FALSE_MAP:g}."
+            "number is the lowest error. A cell with one sure winner has a colour, a pale one where others may tie "
+            f"with it (?). The chance that any cell is wrong is at most {FALSE_MAP:g}."
         )
         files = {"CSV": "winners.csv", "Parquet": "winners.parquet"}
         return PageFigure(

@@ -63,7 +63,7 @@ class Gathered:
 
     def later_batch(self, batch: ExperimentCase, times: float, most_runs: int) -> ExperimentCase:
         """What it should need after the next batch, as if it were one; of no runs, if it is nothing."""
-        return replace(batch, runs=max(min(math.ceil(self.runs * times), most_runs) - self.runs - batch.runs, 0))
+        return replace(batch, runs=max(math.ceil(min(self.runs * times, most_runs)) - self.runs - batch.runs, 0))
 
     def with_batch(self, batch: ExperimentCase, record: Record) -> Gathered:
         """What it says with one batch more."""
