@@ -25,3 +25,8 @@ def test_text_is_escaped_unless_it_is_markup() -> None:
     assert "&lt;b&gt;" in TableCell(text="<b>").html("")
     assert "<b>" in TableCell(text="<b>", markup=True).html("")
     assert "&quot;&gt;" in TableCell(text="x").html('">')
+
+
+def test_what_rounds_to_zero_has_no_sign() -> None:
+    assert [number(value, ".3f").text for value in (-0.0001, -0.1)] == ["0.000", "-0.100"]
+    assert number(3, "d").text == "3"

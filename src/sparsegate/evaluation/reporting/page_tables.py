@@ -57,8 +57,8 @@ class TableCell:
 
 
 def number(value: float, form: str) -> TableCell:
-    """A number in this format."""
-    return TableCell(text=f"{value:{form}}", value=float(value))
+    """A number in this format; one that rounds to zero has no sign."""
+    return TableCell(text=f"{value:{'z' if form.endswith('f') else ''}{form}}", value=float(value))
 
 
 def table(

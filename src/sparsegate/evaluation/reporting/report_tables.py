@@ -80,7 +80,13 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
     heads += ["#Total SER", "#Selected", "#Runs"]
     seen: set[tuple[str, str]] = set()
     lines = []
-    for row in sorted(findings.rows.values(), key=lambda row: row.epsilon != findings.epsilon):
+    datasets, methods = list(findings.datasets), sorted(findings.methods)
+
+    def place(row: Row) -> tuple[object, ...]:
+        order = datasets.index(row.dataset), methods.index(row.method)
+        return row.epsilon != findings.epsilon, *order, row.epsilon, row.count
+
+    for row in sorted(findings.rows.values(), key=place):
         first = (row.dataset, row.method) not in seen
         seen.add((row.dataset, row.method))
         rates = (row.ser_mean, row.ser_error, row.ser_std, row.fnr_mean, row.fnr_error, row.fpr_mean)
