@@ -11,8 +11,8 @@ from tests.support.made_findings import made_findings, supports, tampered, verdi
 from sparsegate.evaluation import DEFAULT_METHODS, run
 from sparsegate.evaluation.statements.findings import Findings, Row, load_findings
 from sparsegate.evaluation.statements.further_checks import RAISES
-from sparsegate.evaluation.statements.judgements import Support
-from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
+from sparsegate.evaluation.statements.judgements import Judgement, PaperStatement, Support
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, OpenStatements, check_all
 from sparsegate.evaluation.statements.reference_values import VALUES
 
 PAPER = [one.key for one in STATEMENTS if one.kind == "statement"]
@@ -213,3 +213,24 @@ def test_it_is_said_at_which_c_one_method_is_ahead(found: Findings) -> None:
 def test_it_is_said_how_much_of_a_distance_each_change_removes(found: Findings) -> None:
     numbers = {one.statement.key: one.judgement.numbers for one in check_all(found)}["dpbook-threshold-noise"]
     assert "kosarak (stand-in): ρ of Alg. 1 80%, ρ drawn once 20%, ν halved 16%" in numbers
+
+
+def test_a_look_checks_what_is_open_and_at_last_all_once_more(found: Findings) -> None:
+    asked: list[str] = []
+
+    def says(key: str, *supports: Support) -> PaperStatement:
+        turns = iter(supports)
+
+        def check(_: Findings) -> Judgement:
+            asked.append(key)
+            return Judgement(support=next(turns), numbers="")
+
+        return replace(STATEMENTS[0], key=key, check=check)
+
+    moved = says("moved", Support.SUPPORTED, Support.UNDECIDED, Support.SUPPORTED, Support.SUPPORTED)
+    late = says("late", Support.UNDECIDED, Support.SUPPORTED, Support.SUPPORTED, Support.SUPPORTED)
+    open_still = OpenStatements(statements=(moved, late), undecided=(moved, late))
+    for _ in range(3):
+        open_still.wanting(found)
+    # The second look finds nothing open and asks all again: what is then undecided is the third look's.
+    assert asked == ["moved", "late", "late", "moved", "late", "moved", "moved", "late"]

@@ -20,7 +20,7 @@ from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool,
 from sparsegate.evaluation.methods import AnyMethod
 from sparsegate.evaluation.statements.findings import Findings, Row
 from sparsegate.evaluation.statements.judgements import CellKey
-from sparsegate.evaluation.statements.paper_statements import STATEMENTS, wanting
+from sparsegate.evaluation.statements.paper_statements import STATEMENTS, OpenStatements
 from sparsegate.evaluation.statements.reading_verdicts import READINGS, under
 
 MOST_SELECTIONS = 1_000_000
@@ -73,10 +73,11 @@ class AlternativeReading:
         known |= {keys[case]: Gathered.first(case, records[case]) for case in new}
         found = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
         if most_runs is not None:
-            open_still = [statement for statement in STATEMENTS if statement.kind != "self-check"]
+            paper = [statement for statement in STATEMENTS if statement.kind != "self-check"]
+            open_still = OpenStatements(statements=paper, undecided=paper)
 
             def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
-                wanted = wanting(self._findings(findings, gathered, ours), open_still)
+                wanted = open_still.wanting(self._findings(findings, gathered, ours))
                 room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
                 return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
 

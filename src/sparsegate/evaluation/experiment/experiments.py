@@ -23,7 +23,7 @@ from sparsegate.evaluation.experiment.workers import ExperimentCase, WorkerPool,
 from sparsegate.evaluation.methods import DEFAULT_METHODS, methods_of
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.judgements import CellKey
-from sparsegate.evaluation.statements.paper_statements import STATEMENTS, wanting
+from sparsegate.evaluation.statements.paper_statements import OpenStatements
 from sparsegate.evaluation.statements.reading_verdicts import READINGS, judge_readings
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
@@ -122,12 +122,12 @@ def run(
         for grid, folder in grids:
             grid.write(folder, found, **parameters)
         if most_runs is not None:
-            open_still = list(STATEMENTS)
+            open_still = OpenStatements()
 
             def look(found: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
                 for grid, folder in grids:
                     grid.write(folder, found, **parameters)
-                return wanting(load_findings(top.path), open_still)
+                return open_still.wanting(load_findings(top.path))
 
             found = more_runs(found, chosen, look, folder=top, pool=workers, most_runs=most_runs)
         ours = load_findings(top.path)

@@ -6,7 +6,8 @@ decided by the rule of ``decisions``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from sparsegate.evaluation.statements import checks, further_checks, metric_checks, use_checks
 from sparsegate.evaluation.statements.checks import SVT_S
@@ -242,8 +243,22 @@ def check_all(findings: Findings, statements: Iterable[PaperStatement] = STATEME
     return found
 
 
-def wanting(findings: Findings, open_still: list[PaperStatement]) -> dict[CellKey, float]:
-    """What the statements that are ``open_still`` want more runs of; those that are decided leave the list."""
-    undecided = [one for one in check_all(findings, open_still) if one.judgement.support is Support.UNDECIDED]
-    open_still[:] = [one.statement for one in undecided]
-    return most_wanting(one.judgement.wanting for one in undecided)
+@dataclass(kw_only=True)
+class OpenStatements:
+    """Statements that are run for until all are decided. A look checks those alone that the last one left undecided.
+
+    When none of them is left, all are checked again: runs that were made for one may have moved another.
+    """
+
+    statements: Sequence[PaperStatement] = STATEMENTS
+    undecided: Sequence[PaperStatement] = STATEMENTS
+
+    def wanting(self, findings: Findings) -> dict[CellKey, float]:
+        """What they want more runs of."""
+        found = _undecided(findings, self.undecided) or _undecided(findings, self.statements)
+        self.undecided = [one.statement for one in found] or self.statements
+        return most_wanting(one.judgement.wanting for one in found)
+
+
+def _undecided(findings: Findings, statements: Iterable[PaperStatement]) -> list[Checked]:
+    return [one for one in check_all(findings, statements) if one.judgement.support is Support.UNDECIDED]
