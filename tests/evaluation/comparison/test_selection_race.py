@@ -87,6 +87,14 @@ def test_who_adds_no_noise_wins_and_the_page_says_that_nobody_checked(tmp_path: 
     assert ">not checked</td>" in page
 
 
+def test_dataframes_have_the_cases(found) -> None:
+    results, _ = found
+    frame = results.to_pandas()
+    assert list(frame.columns) == results.table.column_names == results.to_polars().columns
+    wide = frame[frame["epsilon"] == 1].pivot(index="method", columns="count", values="fnr_mean")
+    assert wide.loc["em", 20] == rows(results, "em")[1, 20]["fnr_mean"]
+
+
 def test_seconds_are_those_of_a_release_or_of_its_own_run(found) -> None:
     results, _ = found
     assert all(row["seconds"] is None for row in rows(results, "alg-4").values())

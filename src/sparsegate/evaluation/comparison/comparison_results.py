@@ -132,6 +132,9 @@ class ComparisonResults(Tabular):
         """The PyArrow table."""
         return self.table
 
+    def _columns(self) -> dict[str, list[Any]]:
+        return dict(self.table.to_pydict())  # dataframes have the cases; the sheet only counts winners
+
     def to_dict(self) -> dict[str, Any]:
         """The results as JSON takes them, by the schema "sparsegate/comparison/1": see docs/json.md."""
         return {
