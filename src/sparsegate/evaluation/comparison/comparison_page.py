@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults, read_comparison
-from sparsegate.evaluation.comparison.contestants import LEAGUES, PEER_RUNS, PEER_WORK, SAME_LAW, League
+from sparsegate.evaluation.comparison.contestants import LEAGUES, NEAREST, PEER_RUNS, PEER_WORK, League
 from sparsegate.evaluation.comparison.headlines import headlines
 from sparsegate.evaluation.comparison.winner_maps import draw_maps, legend, method_styles, winner_map
 from sparsegate.evaluation.comparison.winners import FALSE_MAP
@@ -149,11 +149,11 @@ class _View:
         return self._figure("errors", "The best of each kind", "Mean, and two standard errors.", views)
 
     def peers(self) -> str:
-        """Each row of a peer beside that of the method of ours with the same law."""
+        """Each row of a peer beside that of the method of ours that is nearest to it."""
         rows = {(row["dataset"], row["method"], row["epsilon"], row["count"]): row for row in self._rows}
         lines = []
         for row in self._rows:
-            ours = rows.get((row["dataset"], SAME_LAW.get(row["method"], ""), row["epsilon"], row["count"]))
+            ours = rows.get((row["dataset"], NEAREST.get(row["method"], ""), row["epsilon"], row["count"]))
             if ours is not None:
                 titles = self._found.titles
                 lines.append(
@@ -173,9 +173,20 @@ class _View:
             return ""
         says = (
             f"<p>They see every score of every item, and take up to minutes for a run: they get {PEER_RUNS} runs where "
-            f"items times c are at most {PEER_WORK:,}, and no part in the maps. OpenDP's noise takes no seed.</p>"
+            f"items times c are at most {PEER_WORK:,}, and no part in the maps. diffprivlib's has the "
+            "law of EM; OpenDP's draws the noise of one-shot anew for each of the c places, and takes no seed.</p>"
         )
-        heads = ("Dataset", "Library", "#ε", "#c", "#FNR", "Same law", "#FNR of ours", "#seconds", "#seconds of ours")
+        heads = (
+            "Dataset",
+            "Library",
+            "#ε",
+            "#c",
+            "#FNR",
+            "Nearest",
+            "#FNR of ours",
+            "#seconds",
+            "#seconds of ours",
+        )
         return says + table(heads, lines, tall=True, names=2)
 
     def seconds(self) -> str:

@@ -135,8 +135,12 @@ class DiffprivlibTopK:
 PEERS: Mapping[str, object] = MappingProxyType({"opendp": OpenDPTopK(), "diffprivlib": DiffprivlibTopK()})
 """Other libraries' ways to select, by the name of the library."""
 
-SAME_LAW = MappingProxyType({"opendp": "one-shot", "diffprivlib": "em"})
-"""The method of ours that has the law of a peer: what is measured of the two must agree."""
+NEAREST = MappingProxyType({"opendp": "one-shot", "diffprivlib": "em"})
+"""The method of ours that is nearest to a peer.
+
+diffprivlib's has the law of EM. OpenDP's has the noise of one-shot, but draws it anew for each of the c places: of the
+scores 3, 2, 1, 0 at c = epsilon = 2 it finds the top two in 73 % of all runs, one-shot in 75 %.
+"""
 
 
 def installed_peers() -> list[SuppliedMethod]:
