@@ -28,6 +28,11 @@ def test_what_did_not_hold_is_named_and_what_is_open_too() -> None:
     ]
 
 
+def test_a_statement_that_was_not_run_is_named_and_a_number_of_other_data_is_not() -> None:
+    found = [checked("c-400", Support.NOT_RUN), checked("value-kosarak", Support.NOT_RUN, "printed")]
+    assert verdict_lines(found)[1:] == ["not run: c-400"]
+
+
 def test_only_a_self_check_says_that_the_program_is_wrong() -> None:
     assert not failed_self_checks([checked("statement", Support.NOT_SUPPORTED)])
     assert not failed_self_checks([checked("own", Support.UNDECIDED, "self-check")])

@@ -16,9 +16,17 @@ NAMED = (Support.NOT_SUPPORTED, Support.UNDECIDED, Support.NOT_RUN)
 
 def verdict_lines(checked: Sequence[Checked]) -> list[str]:
     """The tally, and a line for each of ``NAMED`` that there is."""
-    named = {support: [one.statement.key for one in checked if one.judgement.support is support] for support in NAMED}
+    named = {
+        support: [one.statement.key for one in checked if one.judgement.support is support and _worth_a_name(one)]
+        for support in NAMED
+    }
     lines = [f"{support.value}: {', '.join(keys)}" for support, keys in named.items() if keys]
     return [f"{tally(checked)}.", *lines]
+
+
+def _worth_a_name(one: Checked) -> bool:
+    """A number that needs other data than were given is no news."""
+    return one.statement.kind == "statement" or one.judgement.support is not Support.NOT_RUN
 
 
 def reading_lines(verdicts: ReadingVerdicts | None) -> list[str]:

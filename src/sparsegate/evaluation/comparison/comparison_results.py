@@ -177,10 +177,6 @@ class ComparisonResults(Tabular):
             numbers=frozenset({"alone", "tied"}),
         )
 
-    def _columns(self) -> dict[str, list[Any]]:
-        """A frame has the cases, as ``table`` does; a notebook shows who wins."""
-        return self.table.to_pydict()  # type: ignore[no-any-return]
-
     def plot(self) -> Figure:
         """Who wins where: a map of c and epsilon for each dataset."""
         from sparsegate.evaluation.comparison.winner_maps import draw_maps

@@ -18,11 +18,12 @@ def headlines(found: ComparisonResults) -> dict[str, str]:
         if not cells:
             continue
         alone = [(key, count) for key, (count, _) in tallied(cells).items() if count]
+        ties = sum(one.decided and len(one.winners) > 1 for one in cells)
         rest = sum(count for _, count in alone[MOST_NAMED:])
         parts = [
             *(f"{found.titles[key]} wins {count}" for key, count in alone[:MOST_NAMED]),
             *([f"others {rest}"] if rest else []),
-            f"{sum(one.decided and len(one.winners) > 1 for one in cells)} ties",
+            f"{ties} {'tie' if ties == 1 else 'ties'}",
             f"{sum(not one.decided for one in cells)} undecided",
         ]
         told[league.title] = f"of {len(cells)} cells " + "; ".join(parts)
