@@ -48,7 +48,7 @@ CHOSEN = 2
 A test computes it for a mean that is exactly the margin: 14 times as often as a single look, not 8 times.
 """
 
-COMPARISONS = 10_000
+COMPARISONS = 6_000
 """Comparisons of a report, at most, under one reading of the paper; the default report has some 5,000."""
 
 SIGMAS = NormalDist().inv_cdf(1 - FALSE_VERDICT / (CHOSEN * LOOKS * COMPARISONS))

@@ -67,8 +67,10 @@ def _rank_correlation(rows: Sequence[Row]) -> Quantity:
     products = (centred[:, 0] * centred[:, 1]).sum(axis=-1)
     found = products / np.sqrt((centred**2).sum(axis=-1).prod(axis=-1))
     error = math.sqrt(float(np.mean((found[1:] - found[0]) ** 2))) if min(row.runs for row in rows) > 1 else math.inf
-    share = Term(error / math.sqrt(len(rows)))
-    return Quantity(value=float(found[0]), terms={(row.cell, "rank"): share for row in rows})
+    weights = np.hypot(*errors) + 1e-12  # a row has its share by how far its means move
+    shares = (weights / np.linalg.norm(weights)).tolist()
+    terms = {(row.cell, "rank"): Term(error * share) for row, share in zip(rows, shares, strict=True)}
+    return Quantity(value=float(found[0]), terms=terms)
 
 
 def epsilon_over_c(findings: Findings) -> Judgement:
