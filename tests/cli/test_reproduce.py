@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -148,6 +149,12 @@ def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[st
     code, out, err = reproduce(*arguments)
     assert (code, out) == (2, "")
     assert f"sparsegate: {message}" in err
+
+
+def test_what_the_report_needs_is_asked_for_before_the_work(reproduce, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert reproduce(*SMALL) == (2, "", "sparsegate: this needs matplotlib; run: pip install 'sparsegate[plots]'\n")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_full_disk_is_one_line_that_says_how_to_go_on(

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from sparsegate.cli.long_run import shown_progress
-from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.errors import ParameterError, SparsegateError, load_extra
 from sparsegate.evaluation.data.datasets import PUBLISHED
 from sparsegate.evaluation.experiment.progress import WorkPlan
 from sparsegate.evaluation.experiment.workers import WorkerPool
@@ -59,6 +59,7 @@ Out = Annotated[Path, typer.Option(help="Folder for results and report; finished
 @contextmanager
 def workers(jobs: int | None, out: Path) -> Iterator[WorkerPool]:
     """The processes of a long run, and its progress; Ctrl-C, and a disk that is full, say how to go on."""
+    load_extra("matplotlib.figure", extra="plots")  # the report comes last: what it needs is asked for before the work
     kept = f"{out} keeps what is finished: the same command goes on"
     try:
         with (

@@ -36,7 +36,8 @@ def grid(*headings: str, right: Collection[str] = (), unbroken: Collection[str] 
     """An empty table without lines; numbers belong ``right``, and what is ``unbroken`` stays on its line."""
     table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)
     for heading in headings:
-        table.add_column(heading, justify="right" if heading in right else "left", no_wrap=heading in unbroken)
+        side: Any = "right" if heading in right else "left"
+        table.add_column(heading, justify=side, no_wrap=heading in unbroken, overflow="fold")  # no name is cut
     return table
 
 

@@ -174,6 +174,18 @@ def test_stand_ins_are_announced_only_where_there_are_some(page: str, tmp_path: 
     assert "(stand-in)" not in alone
 
 
+def test_a_single_run_has_no_error_that_anybody_knows(tmp_path: Path) -> None:
+    run(datasets=["zipf"], counts=[25], methods=["em"], runs=1, out=tmp_path)
+    numbers = (
+        render_report(load_findings(tmp_path), tmp_path).partition('id="numbers-table"')[2].partition("</table>")[0]
+    )
+    assert re.findall(r'data-label="(± error|deviation)"[^>]*>([^<]*)<', numbers) == [
+        ("± error", "-"),
+        ("deviation", "-"),
+        ("± error", "-"),
+    ]
+
+
 def test_the_example_of_the_page_on_reproduction_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="the example shows the results in pandas")
     monkeypatch.chdir(tmp_path)

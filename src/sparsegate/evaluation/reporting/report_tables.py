@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -89,14 +90,20 @@ def number_table(findings: Findings, grid: ClaimGrid) -> str:
     for row in sorted(findings.rows.values(), key=place):
         first = (row.dataset, row.method) not in seen
         seen.add((row.dataset, row.method))
-        rates = (row.ser_mean, row.ser_error, row.ser_std, row.fnr_mean, row.fnr_error, row.fpr_mean)
+        # A single run has no deviation, and so no error that anybody knows.
+        known, nobody = row.runs > 1, math.nan
+        ser_error, fnr_error = (row.ser_error, row.fnr_error) if known else (nobody, nobody)
+        rates = (row.ser_mean, ser_error, row.ser_std, row.fnr_mean, fnr_error, row.fpr_mean)
         lines.append(
             [
                 _place(row, grid),
                 TableCell(text=row.method, identity=row_name(row.dataset, row.method) if first else ""),
                 number(row.epsilon, "g"),
                 number(row.count, ""),
-                *(number(value, ".3f") for value in (*rates, row.total_ser_mean)),
+                *(
+                    TableCell(text="-") if math.isnan(value) else number(value, ".3f")
+                    for value in (*rates, row.total_ser_mean)
+                ),
                 number(row.selected_mean, ".1f"),
                 number(row.runs, ""),
             ]
