@@ -23,7 +23,7 @@ from sparsegate.evaluation.statements.judgements import CellKey
 from sparsegate.evaluation.statements.paper_statements import STATEMENTS, OpenStatements
 from sparsegate.evaluation.statements.reading_verdicts import READINGS, under
 
-MOST_SELECTIONS = 1_000_000
+MOST_SELECTIONS = 800_000
 """No case gets more runs for an alternative once c times its runs is so much: at a large c runs are dear."""
 
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from statistics import NormalDist, fmean
 from typing import NamedTuple
 
@@ -186,6 +187,7 @@ def rate(row: Row, metric: str = "ser") -> Quantity:
     return mean_over_runs((row.cell, metric), getattr(row, f"{metric}_mean"), getattr(row, f"{metric}_std"), row.runs)
 
 
+@lru_cache(maxsize=1 << 16)  # a row is compared with many
 def mean_over_runs(source: Source, mean: float, std: float, runs: int) -> Quantity:
     """The mean of numbers between 0 and 1, one for each run."""
     return Quantity(value=mean, terms={source: mean_term(mean, std, runs)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ class Row:
         """A line of the results, on a dataset of this kind."""
         return cls(kind=kind, **{field.name: entry[field.name] for field in fields(cls) if field.name != "kind"})
 
-    @property
+    @cached_property
     def cell(self) -> CellKey:
         """Which row it is."""
         return CellKey(self.dataset, self.method, self.epsilon, self.count)
