@@ -7,6 +7,7 @@ import json
 import pickle
 import traceback
 from fractions import Fraction
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -199,8 +200,9 @@ def pauses(monkeypatch):
     async def later(seconds):
         slept.append(seconds)
 
-    monkeypatch.setattr("sparsegate.service.client.client.time.sleep", slept.append)
-    monkeypatch.setattr("sparsegate.service.client.async_client.anyio.sleep", later)
+    # The module's own name, not the module: a service that still runs in a thread here goes on sleeping.
+    monkeypatch.setattr("sparsegate.service.client.client.time", SimpleNamespace(sleep=slept.append))
+    monkeypatch.setattr("sparsegate.service.client.async_client.anyio", SimpleNamespace(sleep=later))
     return slept
 
 

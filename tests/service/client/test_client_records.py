@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from fractions import Fraction
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -185,7 +186,8 @@ def test_a_client_that_was_told_how_long_to_wait_does_that():
 
 
 def test_an_answer_that_took_too_long_is_asked_for_under_its_key(monkeypatch):
-    monkeypatch.setattr("sparsegate.service.client.async_client.anyio.sleep", lambda seconds: asyncio.sleep(0))
+    at_once = SimpleNamespace(sleep=lambda seconds: asyncio.sleep(0))
+    monkeypatch.setattr("sparsegate.service.client.async_client.anyio", at_once)
     server = Slow(lost=2)
 
     async def talk():
