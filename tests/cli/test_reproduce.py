@@ -17,6 +17,7 @@ from sparsegate.evaluation import Progress, read
 from sparsegate.evaluation.experiment.progress import WorkPlan
 from sparsegate.evaluation.experiment.results import ResultFolder
 from sparsegate.evaluation.statements.judgements import Checked, Judgement, PaperStatement, Support
+from sparsegate.uses import measured_uses
 
 RUNS = ("--runs", "3", "--most-runs", "3", "--jobs", "1")
 FEW = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", *RUNS)
@@ -27,7 +28,7 @@ SMALL = (*FEW, "--paper-only")
 def reproduce(command, monkeypatch, tmp_path):
     """Run `sparsegate reproduce` with ``--out`` in a folder of the test, and no report."""
     monkeypatch.setattr(module, "write_report", lambda out, pool: out / "report.html")
-    monkeypatch.setattr(module, "use_tasks", lambda **given: [])  # as of an empty table of uses
+    monkeypatch.setattr(measured_uses, "use_tasks", lambda **given: [])  # as of an empty table of uses
     monkeypatch.setattr(long_run, "LINE_SECONDS", 600.0)  # a slow machine writes no line either
     return lambda *arguments: command("reproduce", *arguments, "--out", tmp_path / "out")
 

@@ -44,7 +44,6 @@ from sparsegate.evaluation.comparison.selection_race import compare as compare_m
 from sparsegate.evaluation.comparison.winner_maps import legend, winner_map
 from sparsegate.evaluation.experiment.progress import Expected
 from sparsegate.evaluation.installed_methods import installed
-from sparsegate.uses.measured_uses import measure_uses, plan_uses, use_tasks
 
 _COUNTS, _EPSILONS = joined(DEFAULT_COUNTS), joined(DEFAULT_EPSILONS)
 USE_EPSILONS, USE_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1000
@@ -104,13 +103,15 @@ def compare(
         "seed": seed,
         "out": out,
     }
+    from sparsegate.uses import measured_uses  # it loads what dataframes need, and --help does not
+
     with workers(jobs, out) as pool:
-        tasks = use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []
+        tasks = measured_uses.use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []
         pool.plan.expect("page", [PAGE_WORK])
-        plan_uses(pool, tasks)
+        measured_uses.plan_uses(pool, tasks)
         found = compare_methods(**options, pool=pool)
         if tasks:
-            measure_uses(out, pool, tasks)
+            measured_uses.measure_uses(out, pool, tasks)
         with pool.plan.stage("page"):
             page = write_comparison_page(out)
     if as_json:

@@ -37,7 +37,6 @@ from sparsegate.evaluation.reporting.report import plan_report, write_report
 from sparsegate.evaluation.statements.findings import load_findings
 from sparsegate.evaluation.statements.paper_statements import check_all
 from sparsegate.evaluation.statements.reading_verdicts import ReadingVerdicts
-from sparsegate.uses.measured_uses import LEAST_RUNS, measure_uses, plan_uses, use_tasks
 
 _COUNTS, _EPSILONS, _METHODS = joined(DEFAULT_COUNTS), joined(DEFAULT_EPSILONS), joined(DEFAULT_METHODS)
 
@@ -93,13 +92,15 @@ def reproduce(
         "further": not paper_only,
         "reading": reading or [],
     }
+    from sparsegate.uses import measured_uses  # it loads what dataframes need, and --help does not
+
     with workers(jobs, out) as pool:
         plan_report(pool)
-        uses = [] if paper_only else use_tasks(runs=max(LEAST_RUNS, 4 * runs), seed=seed)
-        plan_uses(pool, uses)
+        uses = [] if paper_only else measured_uses.use_tasks(runs=max(measured_uses.LEAST_RUNS, 4 * runs), seed=seed)
+        measured_uses.plan_uses(pool, uses)
         found = run(**options, pool=pool)
         if uses:
-            measure_uses(out, pool, uses)
+            measured_uses.measure_uses(out, pool, uses)
         page = write_report(out, pool)
         checked, verdicts = check_all(load_findings(out)), ReadingVerdicts.load(out)
     names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
