@@ -153,8 +153,8 @@ def test_chunks_grow_for_quick_mechanisms_and_stay_small_for_slow_ones() -> None
             for _ in range(6):
                 box.draw(np.zeros(1), min(box.chunk(1 << 20), 16))
             chunks.append(box.chunk(1 << 20))
-    assert chunks[0] == 1 << 16
     assert 10 <= chunks[1] < 256
+    assert chunks[0] > 4 * chunks[1]  # 65,536 of an idle machine, a tenth of that of a busy one
 
 
 def test_what_cannot_be_called_is_refused() -> None:
