@@ -1,4 +1,4 @@
-"""The table and the picture of docs/audit.md: what the auditor certifies for every row, and for other libraries.
+"""The table and the picture of docs/how-to/audit.md: what the auditor certifies for every row, and for other libraries.
 
     python examples/audit_table.py               the rows: a Markdown table, and docs/pictures/audit.png
     python examples/audit_table.py --peers       opendp and diffprivlib (installed by `make bench`): a Markdown table

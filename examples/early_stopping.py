@@ -1,4 +1,4 @@
-"""When to stop training, asked of a private validation set: docs/pictures/tuning.png, and the table of docs/tuning.md.
+"""When to stop training, asked of a private validation set: the picture and the table of docs/how-to/tuning.md.
 
     python examples/early_stopping.py [FILE.png]
 

@@ -1,4 +1,4 @@
-"""Selective gradients (Shokri, Shmatikov 2015) at 101,770 coordinates: the table of docs/when_not.md, and its picture.
+"""Selective gradients (Shokri, Shmatikov 2015), 101,770 coordinates: table and picture of docs/explanation/when_not.md.
 
     python examples/selective_gradients.py [FILE.png]
 

@@ -1,4 +1,4 @@
-"""Where a gate is the wrong tool, and what the right one gives on the same data: the first table of docs/when_not.md.
+"""Where a gate is the wrong tool, and what the right one gives: the first table of docs/explanation/when_not.md.
 
     python examples/when_not.py
 

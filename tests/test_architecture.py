@@ -202,7 +202,7 @@ def test_a_heavy_import_is_caught() -> None:
 
 
 def test_the_documented_names_are_the_public_names() -> None:
-    documented = documented_names((ROOT / "docs" / "api.md").read_text(encoding="utf-8"))
+    documented = documented_names((ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8"))
     assert sorted(documented) == sorted(sparsegate.__all__)
 
 

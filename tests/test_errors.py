@@ -44,7 +44,7 @@ def documented_errors(page: str) -> list[str]:
 
 def test_the_page_of_errors_has_every_error_with_its_meaning_and_the_next_step() -> None:
     sources = (file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
-    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     assert sorted(documented_errors(page)) == sorted(error_classes(sources))
 
 

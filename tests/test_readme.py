@@ -87,4 +87,4 @@ def test_the_page_of_the_package_links_to_no_file() -> None:
     for change in hooks["fancy-pypi-readme"]["substitutions"]:
         page = re.sub(change["pattern"], change["replacement"], page)
     assert [link for link in links(page) if not link.startswith("https://")] == []
-    assert "`docs/top.md`" in page
+    assert "`docs/how-to/top.md`" in page

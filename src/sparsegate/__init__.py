@@ -1,6 +1,6 @@
 """The Sparse Vector Technique: ask which private answers are above a threshold, and pay only for those.
 
-The public names are listed, with a line each, in docs/api.md.
+The public names are listed, with a line each, in docs/reference/api.md.
 """
 
 from importlib import import_module

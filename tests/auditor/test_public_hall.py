@@ -117,7 +117,7 @@ def test_the_entries_are_well_formed() -> None:
 
 def test_the_page_shows_the_stored_results_and_nothing_else() -> None:
     results = audit_public.stored()
-    page = (audit_public.ROOT / "docs" / "hall.md").read_text(encoding="utf-8")
+    page = (audit_public.ROOT / "docs" / "explanation" / "hall.md").read_text(encoding="utf-8")
     assert audit_public.table(results) in page
     assert {made["key"]: made["version"] for made in results} == {entry.key: entry.version for entry in ENTRIES}
     for made in results:

@@ -54,7 +54,7 @@ def unknown_options(words: list[str]) -> list[str]:
     return [option for option in given if option not in {*known, "-h", "--help"}]
 
 
-@pytest.mark.parametrize("page", [README, *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.stem)
 def test_every_option_that_a_page_tells_of_exists(page: Path) -> None:
     commands = told_commands(page.read_text(encoding="utf-8"))
     assert [(" ".join(words), wrong) for words in commands if (wrong := unknown_options(words))] == []
@@ -71,7 +71,7 @@ def test_the_blocks_of_a_page_on_a_use_run_in_their_order(page: str, tmp_path: P
         pytest.importorskip(needed)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    text = (DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8")
     for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         if MINUTES_LONG not in block:
             exec(block, names)
@@ -86,7 +86,7 @@ def test_the_commands_of_the_pages_on_uses_run(command: Command, folder: Path) -
     (folder / "products.csv").write_text("product\ntea\nmilk\njam\noats\nrye\negg\nham\n")
     (folder / "sales.csv").write_text("product,customer\n" + "".join(f"tea,{who}\nmilk,{who}\n" for who in range(90)))
     for page, begins in {"holdout": ["holdout", "score"], "itemsets": ["itemsets", "sales.csv"]}.items():
-        commands = told_commands((DOCS / f"{page}.md").read_text(encoding="utf-8"))
+        commands = told_commands((DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8"))
         (words,) = (words for words in commands if words[1:3] == begins and "--epsilon" in words)
         code, out, err = command(*words[1:])
         assert (code, err) == (0, ""), words
@@ -100,7 +100,7 @@ def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: P
     duckdb.sql(orders).write_csv("orders.csv")
     duckdb.sql("SELECT 'p' || range AS product FROM range(20)").write_csv("products.csv")
     (folder / "countries.csv").write_text("code\nDE\nFR\n")
-    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / "top.md").read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / "how-to" / "top.md").read_text(encoding="utf-8"), re.DOTALL)
     commands = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     assert len(commands) >= 9
     for line in commands:
@@ -110,7 +110,7 @@ def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: P
         assert out
     assert Ledger("visits.ledger").statement().remaining.epsilon == 2 + Fraction(1, 4)
     names = {"visits": duckdb.read_parquet("visits.parquet"), "pages": [f"/page/{number}" for number in range(90)]}
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "top.md").read_text(encoding="utf-8"), re.DOTALL):
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / "how-to/top.md").read_text(encoding="utf-8"), re.DOTALL):
         exec(block, names)
     assert len(names["top"]) == 50
     assert Ledger("visits.ledger").statement().remaining.epsilon == 1 + Fraction(3, 4)
@@ -118,7 +118,7 @@ def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: P
 
 def test_the_page_of_the_ledger_runs_in_its_order(command: Command, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (DOCS / "ledger.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "ledger.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for language, block in re.findall(r"```(python|sh)\n(.*?)```", page, re.DOTALL):
         if language == "python":
@@ -131,7 +131,7 @@ def test_the_page_of_the_ledger_runs_in_its_order(command: Command, tmp_path: Pa
 
 
 def test_the_margins_on_the_page_are_those_of_the_gates() -> None:
-    page = (DOCS / "threshold.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "threshold.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| cutoff (\d+) \| (\d+) \| (\d+) \| (\d+) \|", page, re.MULTILINE)
     assert len(rows) == 4
     for cutoff, *margins in rows:
@@ -143,7 +143,7 @@ def test_the_margins_on_the_page_are_those_of_the_gates() -> None:
 
 
 def test_the_shortfalls_on_the_page_follow_its_formula() -> None:
-    page = (DOCS / "threshold.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "threshold.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
     assert len(rows) == 3
     for candidates, shortfall in rows:

@@ -133,4 +133,4 @@ def test_a_window_costs_what_it_takes_and_is_as_long_as_a_date_when_it_is_compar
     ],
 )
 def test_the_page_has_the_costs_that_are_charged(row: str) -> None:
-    assert row in (Path(__file__).parents[2] / "docs" / "conditions.md").read_text(encoding="utf-8")
+    assert row in (Path(__file__).parents[2] / "docs" / "reference" / "conditions.md").read_text(encoding="utf-8")

@@ -175,7 +175,7 @@ def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> N
 
 
 def test_the_page_on_results_runs_and_names_every_schema() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(block, names)

@@ -18,7 +18,7 @@ from sparsegate.evaluation import run
 from sparsegate.evaluation.installed_methods import GROUP, installed
 from sparsegate.evaluation.methods import method, methods_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "methods.md").read_text(encoding="utf-8")
 SELECTS = "def first(scores, count, epsilon, rng):\n    return range(count)\n"
 
 

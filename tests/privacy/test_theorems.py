@@ -27,7 +27,7 @@ KEYS = list(CLAIMS)
 def documents() -> dict[str, str]:
     """The pages that quote the checks, with every run of white space as one blank."""
     return {
-        name: " ".join((ROOT / "docs" / name).read_text(encoding="utf-8").split())
+        name: " ".join((ROOT / "docs" / "explanation" / name).read_text(encoding="utf-8").split())
         for name in ("errata.md", "theory.md")
     }
 

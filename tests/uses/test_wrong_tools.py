@@ -1,4 +1,4 @@
-"""The examples of docs/when_not.md: the law and the loss of PrivTree, exactly, and the clipping of gradients."""
+"""What docs/explanation/when_not.md shows: the law and the loss of PrivTree, exactly, and the clipping of gradients."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_the_gaussian_noise_is_that_of_its_epsilon_and_delta() -> None:
 
 def test_the_numbers_of_the_page_that_are_computed_are_those_of_the_code() -> None:
     module = runpy.run_path(str(ROOT / "examples" / "when_not.py"))
-    page = (ROOT / "docs" / "when_not.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation" / "when_not.md").read_text(encoding="utf-8")
     for case in ("every_answer", "one_bin_each", "mostly_above", "half_above"):
         cells = module[case]()
         (row,) = (line for line in page.splitlines() if line.startswith(f"| {cells[0]} |"))

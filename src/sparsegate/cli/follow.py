@@ -49,7 +49,7 @@ Lateness = Annotated[str | None, _option("--lateness", "How long a window waits 
 PerUser = Annotated[int | None, _option("--windows-per-user", "A person counts in this many windows, the earliest.")]
 Fires = Annotated[str | None, _option("--fires", "above: the threshold or more. below: or less.", metavar="SIDE")]
 TwoSided = Annotated[bool | None, _option("--two-sided", "Close when both answers were given --cutoff times.")]
-HowTo = Annotated[str | None, _option("--method", "auto, gate or counts: docs/alerts.md.")]
+HowTo = Annotated[str | None, _option("--method", "auto, gate or counts: docs/how-to/alerts.md.")]
 Name = Annotated[str | None, _option("--name", "Of this alert, on the ledger and in the metrics.")]
 State = Annotated[str | None, _option("--state", "A secret file, to go on after a restart.", metavar="FILE")]
 Metrics = Annotated[str | None, _option("--metrics", "Numbers for Prometheus.", metavar="PORT|FILE")]

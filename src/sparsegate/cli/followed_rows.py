@@ -119,7 +119,7 @@ class FollowedLines:
 
 
 class RowTest:
-    """A condition on the cells of rows, as text, in the language of docs/conditions.md."""
+    """A condition on the cells of rows, as text, in the language of docs/reference/conditions.md."""
 
     def __init__(self, where: str) -> None:
         import duckdb

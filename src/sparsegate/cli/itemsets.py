@@ -62,7 +62,7 @@ def itemsets(
     user: User = None,
     domain: Annotated[
         str | None,
-        typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC list of items; see docs/threshold.md."),
+        typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC items; see docs/how-to/threshold.md."),
     ] = None,
     delta: Annotated[float, typer.Option(help="For --domain observed: such as 1e-6.")] = 0.0,
     answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the sets' noisy counts.")] = 0.0,

@@ -12,7 +12,7 @@ LEGEND = """
 sees  one item after the other (a gate), or all of them at once
 
 A method of your own is anything with select(scores, count, epsilon, rng), and a
-package may bring some: docs/methods.md has a template."""
+package may bring some: docs/how-to/methods.md has a template."""
 
 
 def methods(as_json: AsJsonArray = False) -> None:

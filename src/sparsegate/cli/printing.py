@@ -70,7 +70,7 @@ def write_sheet(sheet: Sheet, form: str, constant: Mapping[str, object] | None =
 
 
 def print_json(data: Any, *, schema: str = "", indent: int | None = 2) -> None:
-    """Print as JSON, by a schema of docs/json.md: of a list, each entry names it."""
+    """Print as JSON, by a schema of docs/reference/json.md: of a list, each entry names it."""
     shown = plain(data)
     if schema:
         name = {"schema": f"sparsegate/{schema}/1"}

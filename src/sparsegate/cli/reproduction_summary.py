@@ -49,7 +49,7 @@ def summary_record(
     files: Mapping[str, Path],
     verdicts: ReadingVerdicts | None = None,
 ) -> dict[str, Any]:
-    """The same for programs: the schema "sparsegate/reproduction/1" of docs/json.md."""
+    """The same for programs: the schema "sparsegate/reproduction/1" of docs/reference/json.md."""
     counts = {
         kind: {support.value: number for support, number in found.items()}
         for kind, found in tally(checked).counts.items()

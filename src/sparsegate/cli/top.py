@@ -73,7 +73,7 @@ def top(
     unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
     domain: Annotated[
         str | None,
-        typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC list of candidates; see docs/threshold.md."),
+        typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC candidates; see docs/how-to/threshold.md."),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="The privacy loss of the selection.")] = None,
     delta: Annotated[

@@ -86,8 +86,8 @@ def watch(
     """Which conditions hold for more users than a threshold? Pays for the first --cutoff that do, and then closes.
 
     A condition is about the columns of a row, such as "country = 'DE' AND page = '/pay'"; it is compared by the number
-    of distinct users with a matching row. An ABOVE says about how many, at no cost. See docs/conditions.md. With
-    --follow it is the people in each window of a stream that are compared: see docs/alerts.md.
+    of distinct users with a matching row. An ABOVE says about how many, at no cost. See docs/reference/conditions.md.
+    With --follow it is the people in each window of a stream that are compared: see docs/how-to/alerts.md.
     """
     streamed = following.Following(
         time=time,

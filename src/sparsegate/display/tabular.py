@@ -33,7 +33,7 @@ class Tabular:
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON takes it, by the schema that it names; see docs/json.md."""
+        """The result as JSON takes it, by the schema that it names; see docs/reference/json.md."""
 
     @abstractmethod
     def plot(self) -> Figure:

@@ -9,7 +9,7 @@ closed after c ABOVE; s = 2, or 1 where one person moves all answers one way; De
     h(g, g') = g**alpha g'**(1-alpha) / (1 - (1-g)**alpha (1-g')**(1-alpha)),
     g = Pr[nu >= x],   g' = Pr[nu >= x + s Delta].
 
-*Proof*, line by line in docs/theory.md. Given rho each question is a coin: g on D, and between g' and g on the
+*Proof*, line by line in docs/explanation/theory.md. Given rho each question is a coin: g on D, and from g' to g on the
 neighbour where rho is Delta higher (monotonic queries that fall: where it is the same). h falls in its second argument,
 so (P/Q)**alpha kappa**(-number of ABOVE) is a supermartingale under the neighbour's law Q; there are at most c ABOVE;
 and rho, had it been released, would have added its own divergence. (ln h / (alpha - 1) is the divergence of the waiting
@@ -18,8 +18,8 @@ times for an ABOVE of two coins that are tossed again and again.) With q = exp(-
     exp((alpha-1) D_alpha(rho, rho + Delta))
         = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
 
-*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0 (docs/theory.md). With R = g/g', h = f(g, R) grows in g, which
-falls in x, and in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of many x, and
+*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0 (docs/explanation/theory.md). With R = g/g', h = f(g, R) grows
+in g, which falls in x, and in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of many x, and
 is h where the cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice of alpha is
 a matter of floats, and each alpha is valid.
 

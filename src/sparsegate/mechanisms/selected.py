@@ -58,7 +58,7 @@ class Selection(ChosenTable):
         return "item" if self.indices is None else "index"
 
     def to_dict(self) -> dict[str, Any]:
-        """The selection as JSON takes it, by the schema "sparsegate/selection/1": see docs/json.md."""
+        """The selection as JSON takes it, by the schema "sparsegate/selection/1": see docs/reference/json.md."""
         ordered = METHODS[self.method].ordered
         return {
             "schema": "sparsegate/selection/1",

@@ -52,7 +52,7 @@ class GroupedTopItems(Mapping[Hashable, TopItems], Tabular):
         return composed([first.dp_event(accountant)] * (self.record.groups_per_user or 1))
 
     def to_dict(self) -> dict[str, Any]:
-        """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/json.md."""
+        """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/reference/json.md."""
         return self.published()
 
     def published(self) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class TopItems(TopTable):
         return composed([selected, pure_event(answers, accountant)]) if answers else selected
 
     def to_dict(self) -> dict[str, Any]:
-        """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/json.md."""
+        """The release as JSON takes it, by the schema "sparsegate/top/1": see docs/reference/json.md."""
         return self.published()
 
     def published(self) -> dict[str, Any]:

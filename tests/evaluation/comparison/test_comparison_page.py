@@ -109,7 +109,7 @@ def test_the_page_stands_alone_and_says_what_has_no_epsilon(folder: Path) -> Non
 
 def test_the_example_of_the_page_on_comparisons_runs() -> None:
     pytest.importorskip("pandas", reason="the example shows the results in pandas")
-    page = (Path(__file__).parents[3] / "docs" / "compare.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
     scope: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(code, scope)

@@ -189,7 +189,7 @@ def test_a_single_run_has_no_error_that_anybody_knows(tmp_path: Path) -> None:
 def test_the_example_of_the_page_on_reproduction_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="the example shows the results in pandas")
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "reproduce.md").read_text(encoding="utf-8")
     scope: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(code, scope)

@@ -29,7 +29,7 @@ REFUTED = {
 
 
 def test_the_page_on_reproduction_has_these_verdicts() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "reproduce.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`[^|]*) \| ((?:not )?supported)[ ;|]", page, re.MULTILINE)
     said = {key: verdict for named, verdict in rows for key in re.findall("`([^`]+)`", named)}
     stated = {one.key for one in STATEMENTS if one.kind == "statement"} - {"uses-less-accurate"}

@@ -100,7 +100,7 @@ def test_every_answer_is_one_that_the_description_allows(
 
 
 def test_every_problem_is_in_the_docs_and_is_raised_as_they_say() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "errors.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| \d{3} \| `([a-z-]+)` \| .* \| `(\w+)` \|$", page, re.MULTILINE))
     sorts = {sort.type: sort for sort in vars(problems).values() if isinstance(sort, problems.Sort)}
     assert told.keys() == sorts.keys()

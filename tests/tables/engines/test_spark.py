@@ -13,7 +13,7 @@ from sparsegate.ledger.ledger import Ledger
 
 duckdb = pytest.importorskip("duckdb")
 
-PAGE = Path(__file__).parents[3] / "docs" / "cluster.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "cluster.md"
 
 
 def job(folder: Path) -> str:

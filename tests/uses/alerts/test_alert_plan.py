@@ -71,7 +71,7 @@ def test_the_second_coupling_holds_on_a_laplace_gate_and_adds_nothing() -> None:
 
 
 def test_the_margins_on_the_page_are_those_of_the_gates() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "alerts.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| (\d+) \| ([\d.]+), up to w = (\d+) \|", page, re.MULTILINE)
     assert len(rows) == 6
     for cutoff, margin, _, margin_all, crossing in rows:

@@ -126,7 +126,7 @@ def test_one_attribute_is_refused() -> None:
 
 
 def test_the_page_runs_and_says_what_its_tree_is() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "structure.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "structure.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)

@@ -136,7 +136,7 @@ class ComparisonResults(Tabular):
         return dict(self.table.to_pydict())  # dataframes have the cases; the sheet only counts winners
 
     def to_dict(self) -> dict[str, Any]:
-        """The results as JSON takes them, by the schema "sparsegate/comparison/1": see docs/json.md."""
+        """The results as JSON takes them, by the schema "sparsegate/comparison/1": see docs/reference/json.md."""
         return {
             "schema": "sparsegate/comparison/1",
             "by": self.by,

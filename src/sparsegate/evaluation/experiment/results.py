@@ -88,7 +88,7 @@ class ExperimentResults(Tabular):
         return self.table.__arrow_c_stream__(requested_schema)
 
     def to_dict(self) -> dict[str, Any]:
-        """The results as JSON takes them, by the schema "sparsegate/evaluation/1": see docs/json.md."""
+        """The results as JSON takes them, by the schema "sparsegate/evaluation/1": see docs/reference/json.md."""
         items = [{**plain(row), "epsilon": amount_text(row["epsilon"])} for row in self]
         return {"schema": "sparsegate/evaluation/1", "items": items}
 

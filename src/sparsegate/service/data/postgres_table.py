@@ -13,7 +13,7 @@ see through, and combined by arithmetic; the rows of each person are put togethe
 
 No filter, no index, no short circuit, no parallel worker. The work is not constant all the same, as it is in the copy
 (``constant_work``): cells that are stored out of line, pages that are or are not in a cache, dead rows, how wide a hash
-table is, and whatever else the server does. D hides it from those who ask; docs/service.md says what is left.
+table is, and whatever else the server does. D hides it from those who ask; docs/how-to/service.md says what is left.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class TopRow(BaseModel):
 
 
 class Top(BaseModel):
-    """The chosen items in the order selected, or as a set: the schema of `sparsegate top --json`, see docs/json.md."""
+    """The chosen items in the order selected, or as a set: as `sparsegate top --json`, see docs/reference/json.md."""
 
     model_config = example(
         schema="sparsegate/top/1",

@@ -31,7 +31,7 @@ class OnlineAnswer(Single):
     note: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON takes it, by the schema "sparsegate/online/1": see docs/json.md."""
+        """The answer as JSON takes it, by the schema "sparsegate/online/1": see docs/reference/json.md."""
         return {"schema": "sparsegate/online/1", **{name: plain(self[name]) for name in self.keys()}}
 
     def sheet(self) -> Sheet:

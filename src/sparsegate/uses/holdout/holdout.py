@@ -40,7 +40,7 @@ class Holdout(Uncopied):
     **Theorem** (validity). If the holdout's records, as many as ``size``, were drawn independently from a population,
     and all that was learned of them came through here, then none of the functions that were asked about has its mean on
     the holdout further from its mean in the population than ``generalisation`` says. (One that is chosen after the last
-    answer is a question more.) Proof and limits: ``generalisation``; docs/holdout.md has numbers.
+    answer is a question more.) Proof and limits: ``generalisation``; docs/how-to/holdout.md has numbers.
 
     This is Thresholdout (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015) with two changes: the threshold noise is
     drawn once and not after each ABOVE, and the noise is one-sided, so that more answers can be paid for.

@@ -32,7 +32,7 @@ class HoldoutScore(Single):
         return self.value
 
     def to_dict(self) -> dict[str, Any]:
-        """The score as JSON takes it, by the schema "sparsegate/holdout/1": see docs/json.md."""
+        """The score as JSON takes it, by the schema "sparsegate/holdout/1": see docs/reference/json.md."""
         return {"schema": "sparsegate/holdout/1", **{name: plain(self[name]) for name in self.keys()}}
 
     def sheet(self) -> Sheet:

@@ -124,7 +124,7 @@ class SetQuestion:
         return LevelPlan(method=method, everything=pools[method] == items, **public)
 
     def _pool(self, method: str) -> int:
-        """How many items are selected first: what is asked for, or the rule that docs/itemsets.md measures.
+        """How many items are selected first: what is asked for, or the rule that docs/how-to/itemsets.md measures.
 
         At least as many as have ``count`` sets.
         """
