@@ -19,9 +19,9 @@ times for an ABOVE of two coins that are tossed again and again.) With q = exp(-
         = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
 
 *Evaluation.* kappa is reached for 1 - s Delta <= x <= 0 (docs/explanation/theory.md). With R = g/g', h = f(g, R) grows
-in g, which falls in x, and in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of many x, and
-is h where the cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice of alpha is
-a matter of floats, and each alpha is valid.
+in g, which falls in x, and in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of
+many x, and is h where the cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice
+of alpha is a matter of floats, and each alpha is valid.
 
 The conversion to (epsilon, delta) is that of Canonne, Kamath, Steinke (2020, Prop. 12). Numbers released with an ABOVE
 (its gap, a fresh answer) are more than a coin: nothing here is for them. Exponential noise gains nothing: its

@@ -17,7 +17,8 @@ This is one-shot selection (``mechanisms.one_shot``, `one_shot_is_private` in pr
 sets of a fixed size) with trees in place of sets; the proof uses nothing of trees but the exchange, so it holds for the
 bases of any matroid. Choosing the edges one after the other, by the exponential mechanism at epsilon/(d - 1) each
 (Zhang et al. 2017), or by permute-and-flip, has noise of the same scale, drawn again for every edge:
-docs/how-to/structure.md has what that costs. A *set* of the d - 1 best pairs is no good: it has cycles, and does not say which pair to drop.
+docs/how-to/structure.md has what that costs. A *set* of the d - 1 best pairs is no good: it has cycles, and does not
+say which pair to drop.
 Two attributes have one tree, which tells nothing and costs nothing.
 
 **Theorem (a forest from a gate).** ``SparseVector`` with cutoff d - 1 and sensitivity Delta, asked about pairs in an
