@@ -3,7 +3,7 @@
     python examples/audit_public.py --install                    every entry, each package in an environment of its own
     python examples/audit_public.py --install --package nvflare  one package
     python examples/audit_public.py --install --store            store the results, and draw the picture
-    python examples/audit_public.py --markdown                   the table of docs/explanation/hall.md, from what is stored
+    python examples/audit_public.py --markdown                   the table of docs/explanation/hall.md, as stored
 
 Environments are made in a cache folder (``--cache``); nothing is installed into the one that runs this. Each entry is
 audited at 99 % confidence, with seeds 1, 2 and 3 of the search; the bound that counts is the least of the three.
