@@ -12,10 +12,10 @@ REPRODUCE_ARGS ?=
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak mutants proofs lint format bench demo reproduce clean
+.PHONY: help setup test soak mutants proofs lint format docs docs-serve bench demo reproduce clean
 
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # An editable install: only a change of pyproject.toml calls for another one.
 # Spark is large, and runs nowhere but where Java is.
@@ -52,6 +52,14 @@ lint: $(SETUP) ## ruff check, ruff format --check, mypy strict
 format: $(SETUP) ## let ruff rewrite the files
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# A broken link, an unresolved reference or a public name without its words fails. The theme's advertisement is not shown.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
+docs: $(SETUP) ## build the site into build/site
+	$(MKDOCS) build --strict --quiet
+
+docs-serve: $(SETUP) ## show the site on port 8000, built anew at each change
+	$(MKDOCS) serve
 
 bench: $(BENCH) ## measure against the peers; one JSON line per figure
 	$(BIN)/python -m benchmarks

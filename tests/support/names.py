@@ -51,11 +51,13 @@ CROSS_MODULE = {
 }
 
 
-def modules(root: Path = ROOT) -> list[PurePosixPath]:
-    """Every module of the package, relative to it, without the `__init__` files."""
-    package = root / "src" / "sparsegate"
-    found = (PurePosixPath(file.relative_to(package).as_posix()) for file in package.rglob("*.py"))
-    return sorted(path for path in found if path.name != "__init__.py")
+def modules(root: Path = ROOT) -> dict[PurePosixPath, Path]:
+    """Every module by its room: of the package relative to it, and of `pages/`; without those that Python names."""
+    found = {
+        file.relative_to(root / "src" / "sparsegate"): file for file in (root / "src" / "sparsegate").rglob("*.py")
+    }
+    found |= {file.relative_to(root): file for file in (root / "pages").rglob("*.py")}
+    return {PurePosixPath(path): file for path, file in sorted(found.items()) if not path.name.startswith("__")}
 
 
 def repeated_files(paths: Iterable[PurePosixPath]) -> list[str]:
@@ -95,7 +97,7 @@ def tests_without_module(tests: Iterable[PurePosixPath], paths: Iterable[PurePos
 def offences(root: Path = ROOT) -> list[str]:
     """Everything above, about this tree."""
     paths = modules(root)
-    sources = {path: (root / "src" / "sparsegate" / path).read_text(encoding="utf-8") for path in paths}
+    sources = {path: file.read_text(encoding="utf-8") for path, file in paths.items()}
     tests = sorted(PurePosixPath(file.relative_to(root).as_posix()) for file in (root / "tests").rglob("test_*.py"))
     return [
         *repeated_files(paths),

@@ -1,0 +1,50 @@
+"""What MkDocs is told beyond `mkdocs.yml`: generated pages, files from outside docs/, links that work on the site."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+from pages import elsewhere
+from pages.generated import GENERATED
+
+
+def anchor(heading: str, separator: str) -> str:
+    """The anchor of a heading as code hosts make it, so that one link works in the repository and on the site."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", separator)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Anchors as on code hosts."""
+    config.mdx_configs["toc"] = {**config.mdx_configs.get("toc", {}), "slugify": anchor}
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made now, the project's own pages, and the files that pages link to."""
+    for path, make in GENERATED.items():
+        files.append(File.generated(config, path, content=make()))
+    for file, path in elsewhere.PROJECT.items():
+        files.append(File.generated(config, path, abs_src_path=str(elsewhere.ROOT / file)))
+    linked = set().union(
+        *(elsewhere.copied_files(page.src_uri, page.content_string) for page in files.documentation_pages())
+    )
+    for file in sorted(linked):
+        files.append(
+            File.generated(
+                config,
+                elsewhere.on_site(file),
+                abs_src_path=str(elsewhere.ROOT / file),
+                inclusion=InclusionLevel.NOT_IN_NAV,
+            )
+        )
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Links that are written for the repository, as they must be on the site."""
+    return elsewhere.site_links(page.file.src_uri, markdown)
