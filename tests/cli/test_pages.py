@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Command
 
-from sparsegate.cli.app import COMMANDS, Commands
 from sparsegate.ledger.account import rounded_down
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.mechanisms.sparse_vector import SparseVector
@@ -20,7 +19,6 @@ from sparsegate.mechanisms.sparse_vector import SparseVector
 duckdb = pytest.importorskip("duckdb")
 
 DOCS = Path(__file__).parents[2] / "docs"
-README = DOCS.parent / "README.md"
 
 SAID = {
     "holdout": ["\n17\n", "of 10 answers paid for, open>"],
@@ -40,29 +38,6 @@ def told_commands(page: str) -> list[list[str]]:
     joined = page.replace("\\\n", " ")
     lines = re.findall(r"^ *(sparsegate [a-z].*)$", joined, re.MULTILINE)
     return [shlex.split(line, comments=True) for line in [*lines, *re.findall(r"`(sparsegate [a-z][^`]*)`", joined)]]
-
-
-def unknown_options(words: list[str]) -> list[str]:
-    """The options of a command that it does not have."""
-    if words[1] not in COMMANDS:
-        return [words[1]]
-    command: Any = Commands().get_command(None, words[1])
-    if (below := getattr(command, "commands", {})) and words[2:] and words[2] in below:
-        command = below[words[2]]
-    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
-    given = [word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)]
-    return [option for option in given if option not in {*known, "-h", "--help"}]
-
-
-@pytest.mark.parametrize("page", [README, *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.stem)
-def test_every_option_that_a_page_tells_of_exists(page: Path) -> None:
-    commands = told_commands(page.read_text(encoding="utf-8"))
-    assert [(" ".join(words), wrong) for words in commands if (wrong := unknown_options(words))] == []
-
-
-def test_an_option_that_does_not_exist_is_found() -> None:
-    page = "    sparsegate top a.csv -c 5 \\\n --epsilom 1\n`sparsegate holdout score -t 1 --names x` `sparsegate topp`"
-    assert [unknown_options(words) for words in told_commands(page)] == [["--epsilom"], ["--names"], ["topp"]]
 
 
 @pytest.mark.parametrize("page", SAID)

@@ -1,0 +1,63 @@
+"""What a page shows is compared with what its blocks print."""
+
+from __future__ import annotations
+
+import pytest
+from pages.blocks import steps
+from pages.outputs import agree, rewritten
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ([], []),
+        ([], ["", ""]),
+        (["a   "], ["a"]),
+        (["..."], []),
+        (["a", "...", "c"], ["a", "c"]),
+        (["a", "...", "c"], ["a", "b", "b", "c"]),
+    ],
+)
+def test_lines_that_agree(shown: list[str], printed: list[str]) -> None:
+    assert agree(shown, printed)
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        (["a"], []),
+        ([], ["a"]),
+        (["a"], [" a"]),
+        (["a", "...", "c"], ["a", "b"]),
+        (["1"], ["2"]),
+        (["a.c"], ["abc"]),
+        (["a ..."], ["a b"]),
+    ],
+)
+def test_lines_that_do_not(shown: list[str], printed: list[str]) -> None:
+    assert not agree(shown, printed)
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("about 1,024.5 people", "about -7 people", True),
+        ("| 12 | 3 |", "|  1 |  333 |", True),
+        ("----- -----", "------- ---", True),
+        ("1e-06", "0.5", True),
+        ("/home 12", "/pay 12", False),
+        ("12 people", "people", False),
+        ("1 2", "1", False),
+    ],
+)
+def test_numbers_of_a_noisy_output_may_be_others(shown: str, printed: str, same: bool) -> None:
+    assert agree([shown], [printed], noisy=True) is same
+
+
+def test_the_outputs_of_a_page_are_replaced_in_place() -> None:
+    page = "- x\n  ```sh\n  ls\n  ```\n  ```text\n  old\n  old\n  ```\nwords\n```console\n$ a\n$ b\nold\n```\nend\n"
+    new = (("a", "", "b  "), ("said",), ())
+    given = [(step.expected, lines) for step, lines in zip(steps(page), new, strict=True) if step.expected]
+    assert rewritten(page, given) == (
+        "- x\n  ```sh\n  ls\n  ```\n  ```text\n  a\n\n  b\n  ```\nwords\n```console\n$ a\nsaid\n$ b\n```\nend\n"
+    )

@@ -1,0 +1,159 @@
+"""Every block of every page runs as written, in order, from a new folder, and prints what the page says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pages.blocks import ROOT, pages, steps
+from pages.needs import NEVER
+from pages.page_run import MOST_SECONDS, Report, run_page
+from tests.pages.test_blocks import NOT_YET
+
+TEXTS = {page: page.read_text(encoding="utf-8") for page in pages()}
+
+RUN = sorted(
+    (page for page, text in TEXTS.items() if steps(text) and NOT_YET not in text),
+    key=lambda page: -len(steps(TEXTS[page])),
+)
+"""The pages with something to run; those with most of it first, so that no long one is left at the end."""
+
+NEVER_RUN = {
+    ("deploy/README.md", "python3 -m venv /opt/sparsegate && /opt/sparsegate/bin/pip i"),
+    ("deploy/README.md", 'as="systemd-run --pipe --wait -p DynamicUser=yes -p User=spa'),
+    ("deploy/README.md", "mkdir -m 0700 secrets"),
+}
+"""The page, and how the first line begins, of each block that no test runs."""
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def check(page: Path, *, minutes: bool) -> None:
+    """What a page shows is what happens. Where a part of it cannot run here, the test is skipped after that."""
+    report = run_page(page, minutes=minutes)
+    assert report.wrong == (), "\n\n".join(report.wrong)
+    missing = {why for step, why in report.skipped if not {"minutes", *NEVER} & {*step.needs}}
+    if missing:
+        pytest.skip(f"the rest ran: {'; '.join(sorted(missing))}")
+
+
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_the_blocks_of_a_page_run_in_their_order(page: Path) -> None:
+    check(page, minutes=False)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "page", [page for page in RUN if any("minutes" in step.needs for step in steps(TEXTS[page]))], ids=name
+)
+def test_the_long_blocks_of_a_page_run_too(page: Path) -> None:
+    check(page, minutes=True)
+
+
+def test_the_blocks_that_no_test_runs_are_known() -> None:
+    found = {
+        (name(page), step.code.partition("\n")[0][:60])
+        for page, text in TEXTS.items()
+        for step in steps(text)
+        if {*step.needs} & NEVER
+    }
+    assert found == NEVER_RUN
+
+
+def ran(tmp_path: Path, text: str) -> Report:
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return run_page(page)
+
+
+WRONG = {
+    "an exception": ("```python\n1/0\n```\n", "page.md:2: ended with 1:"),
+    "a command that fails": ("```sh\nfalse\ntrue\n```\n", "page.md:2: ended with 1:"),
+    "a part of a pipe that fails": ("```sh\nfalse | cat\n```\n", "page.md:2: ended with 1:"),
+    "a variable that is not set": ("```sh\necho $nothing\n```\n", "page.md:2: ended with"),
+    "another output": ("```python\nprint(1)\n```\n```text\n2\n```\n", "page.md:2: printed\n1"),
+    "another output of a shell": ("\n```sh\necho 1\n```\n```text\n2\n```\n", "page.md:3: printed\n1"),
+    "another output of a console": ("```console\n$ echo 1\n1\n$ echo 2\n1\n```\n", "page.md:4: printed\n2"),
+    "an output that is not shown": ("```console\n$ echo 1\n```\n", "page.md:2: printed\n1"),
+    "a quiet failure": ("```console\n$ false\n```\n", "page.md:2: ended with 1"),
+    "a process that stays": ("```sh\nsleep 60 &\n```\n", "page.md: a process that"),
+    "a picture of another size": (
+        "![x](../pictures/loss.png)\n```python\nopen('loss.png', 'wb').write(bytes(24))\n```\n",
+        "page.md: loss.png is 0 by 0 pixels",
+    ),
+    "a picture that is not kept": ("![x](pictures/no.png)\n```sh\ntouch no.png\n```\n", "page.md: no.png is not in"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_with_a_page_is_found(case: str, tmp_path: Path) -> None:
+    text, said = WRONG[case]
+    (wrong,) = ran(tmp_path, text).wrong
+    assert wrong.startswith(said)
+
+
+def test_a_block_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MOST_SECONDS, False, 0.2)
+    (wrong,) = ran(tmp_path, "```sh\nsleep 60\n```\n```sh\ntouch later\n```\n").wrong
+    assert wrong.startswith("page.md:2: ended with -9")
+
+
+def test_python_and_the_shell_share_a_folder_and_keep_what_they_know(tmp_path: Path) -> None:
+    text = """
+```csv title="a/b.csv"
+x
+7
+```
+```python
+import pathlib
+known = pathlib.Path("a/b.csv").read_text().split()
+```
+```sh
+told=$(tail -n 1 a/b.csv)
+sleep 60 & echo $told > told
+```
+```python
+print(known[1] == pathlib.Path("told").read_text().strip(), __name__, pathlib.Path.cwd().name)
+```
+```text
+True __main__ page
+```
+```sh
+kill %1; echo "$told" && echo complaint >&2
+```
+```text
+7
+```
+```console
+$ ls nowhere
+ls: cannot access 'nowhere': No such file or directory
+$ echo $told
+7
+```
+"""
+    report = ran(tmp_path, text)
+    assert report.wrong == (), "\n".join(report.wrong)
+    assert len(report.ran) == 6
+
+
+def test_a_page_leaves_nothing_to_the_next(tmp_path: Path) -> None:
+    assert ran(tmp_path, "```sh\nexport SEEN=1 && touch here\n```\n```python\nseen = 1\n```\n").wrong == ()
+    assert ran(tmp_path, "```sh\necho ${SEEN:-0}; ls\n```\n```text\n0\n```\n").wrong == ()
+    assert "NameError" in ran(tmp_path, "```python\nseen\n```\n").wrong[0]
+    assert "SEEN" not in os.environ
+
+
+def test_a_traceback_names_the_line_of_the_page(tmp_path: Path) -> None:
+    (wrong,) = ran(tmp_path, "# A page\n\n```python\nx = 1\nraise OSError(x)\n```\n").wrong
+    assert 'page.md", line 5' in wrong
+
+
+def test_what_is_not_here_is_skipped_and_a_new_need_is_refused(tmp_path: Path) -> None:
+    report = ran(tmp_path, "<!-- needs: docker -->\n```sh\nexit 1\n```\n")
+    assert ([why for _, why in report.skipped], report.wrong) == (["starts containers"], ())
+    with pytest.raises(ValueError, match="needs: 'dokcer' is not one of docker, root"):
+        ran(tmp_path, "<!-- needs: dokcer -->\n```sh\nexit 1\n```\n")
