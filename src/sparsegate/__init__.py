@@ -61,6 +61,12 @@ if TYPE_CHECKING:
     from sparsegate.uses.structure.tree_model import DependencyTree
 
 __version__ = "0.1.0"
+"""The version of this library.
+
+>>> import sparsegate as sg
+>>> len(sg.__version__.split("."))
+3
+"""
 
 __all__ = [
     "ABOVE",

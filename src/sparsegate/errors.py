@@ -34,11 +34,27 @@ _ABSENT: Final = object()
 
 
 class SparsegateError(Exception):
-    """Anything this library refuses to do; catch it to catch every error below."""
+    """Anything this library refuses to do; catch it to catch every error below.
+
+    >>> import sparsegate as sg
+    >>> try:
+    ...     sg.laplace(4021, epsilon=-1, sensitivity=1)
+    ... except sg.SparsegateError as error:
+    ...     print(type(error).__name__)
+    ParameterError
+    """
 
 
 class SparsegateWarning(UserWarning):
-    """What was asked looks like a mistake, told from public values alone: a warning never depends on private data."""
+    """What was asked looks like a mistake, told from public values alone: a warning never depends on private data.
+
+    >>> import warnings, sparsegate as sg
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", sg.SparsegateWarning)  # refused instead, before anything is charged
+    ...     sg.improved(by=0.01, size=100, epsilon=0.1, cutoff=3)
+    Traceback (most recent call last):
+    sparsegate.errors.SparsegateWarning: an answer is right with 95 % only 1.42 or more from the bar, which is ...
+    """
 
 
 class ParameterError(SparsegateError, ValueError):
@@ -74,6 +90,16 @@ class ConditionError(ParameterError):
     """A condition that is refused before any data is touched; ``text[start:end]`` is the place.
 
     The message holds the caller's own words and names of columns, and never anything of the data.
+
+    >>> import sparsegate as sg
+    >>> asked = {"item": "page", "user": "visitor", "count": 1, "epsilon": 1, "domain": ["/pay"]}
+    >>> try:
+    ...     sg.top_items({"visitor": [1, 2], "page": ["/home", "/pay"]}, where="pgae = '/pay'", **asked)
+    ... except sg.ConditionError as error:
+    ...     print(error, error.start, error.near, sep="\\n")
+    where must name a declared column (character 1), got 'pgae'; near it: page
+    0
+    ('page',)
     """
 
     start: int
@@ -98,23 +124,69 @@ class ConditionError(ParameterError):
 
 
 class GateClosed(SparsegateError):
-    """The gate answers no more: it reached its cutoff, was closed, or belongs to another process."""
+    """The gate answers no more: it reached its cutoff, was closed, or belongs to another process.
+
+    >>> import sparsegate as sg
+    >>> gate = sg.SparseVector(threshold=1000, cutoff=1, epsilon=0.5, sensitivity=1, monotonic=True)
+    >>> gate.close()
+    >>> gate.ask(4021)
+    Traceback (most recent call last):
+    sparsegate.errors.GateClosed: this gate is closed: it was closed by hand; make a new gate to ask on, which ...
+    """
 
 
 class BudgetExceeded(SparsegateError):
-    """The question would cost more epsilon than is left; nothing was spent."""
+    """The question would cost more epsilon than is left; nothing was spent.
+
+    >>> import tempfile, sparsegate as sg
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = sg.Ledger.create(f"{folder.name}/visits.ledger", dataset="visits", budget=1)
+    >>> sg.laplace(4021, epsilon=2, sensitivity=1, ledger=ledger)
+    Traceback (most recent call last):
+    sparsegate.errors.BudgetExceeded: epsilon 2 is more than the ledger of 'visits' has left: of a budget of ...
+    >>> ledger.close()
+    >>> folder.cleanup()
+    """
 
 
 class TableError(SparsegateError):
-    """The table lacks what a private count needs: a column, a type, a bound on each person's share."""
+    """The table lacks what a private count needs: a column, a type, a bound on each person's share.
+
+    >>> import sparsegate as sg
+    >>> visits = {"visitor": [1, 2], "page": ["/home", "/pay"]}
+    >>> sg.top_items(visits, item="site", user="visitor", count=1, epsilon=1, domain=["/pay"])
+    Traceback (most recent call last):
+    sparsegate.errors.TableError: the table has no column 'site'; did you mean 'visitor'?
+    """
 
 
 class LedgerError(SparsegateError):
-    """The record of spent epsilon cannot be read, trusted or written, so nothing may be spent against it."""
+    """The record of spent epsilon cannot be read, trusted or written, so nothing may be spent against it.
+
+    >>> import pathlib, tempfile, sparsegate as sg
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "visits.ledger")
+    >>> _ = file.write_text("visits: 0.5 spent")
+    >>> sg.Ledger(file)
+    Traceback (most recent call last):
+    sparsegate.errors.LedgerError: the ledger ...visits.ledger is not a ledger: another kind of ...
+    >>> folder.cleanup()
+    """
 
 
 class ServiceError(SparsegateError):
-    """A service cannot be reached, or refuses: the ``status`` of HTTP, 0 where no answer came, and the ``type``."""
+    """A service cannot be reached, or refuses: the ``status`` of HTTP, 0 where no answer came, and the ``type``.
+
+    >>> import sparsegate as sg
+    >>> with sg.connect("http://127.0.0.1:9", "sg_" + "x" * 43, retries=0) as service:
+    ...     try:
+    ...         service.budget()  # no service listens there
+    ...     except sg.ServiceError as error:
+    ...         print(error, error.status, error.type, sep="\\n")
+    the service cannot be reached; check the URL, and that it runs
+    0
+    unreachable
+    """
 
     status: int
     type: str

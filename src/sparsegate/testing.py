@@ -15,7 +15,12 @@ from sparsegate.auditor import Verdict, audit
 
 _SECONDS: Final = 10.0
 CONFIDENCE: Final = 1 - 1e-6
-"""A test that fails by chance teaches people to ignore it: a sound mechanism fails once in a million runs at most."""
+"""A test that fails by chance teaches people to ignore it: a sound mechanism fails once in a million runs at most.
+
+>>> from sparsegate.testing import CONFIDENCE
+>>> round(1 / (1 - CONFIDENCE))
+1000000
+"""
 
 
 def assert_private(

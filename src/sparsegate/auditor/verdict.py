@@ -40,6 +40,16 @@ class Verdict(Single):
     ``delta_lower``: nor is any with the claimed epsilon and a smaller delta. ``violates``: so the claim is false.
     ``samples``: outcomes drawn in all, for the search and for the proof. A verdict that does not violate is no proof of
     privacy: it says what was not found.
+
+    >>> import numpy as np, sparsegate as sg
+    >>> noise = np.random.default_rng(1)
+    >>> def half_the_noise(answers, n):
+    ...     return answers[0] + noise.laplace(scale=0.5, size=n)
+    >>> verdict = sg.audit(half_the_noise, epsilon=1, queries=1, samples=100_000, seed=1)
+    >>> verdict.violates, round(verdict.epsilon_lower, 2), verdict.confidence
+    (True, 1.22, 0.99)
+    >>> verdict.witness.answers, verdict.witness.neighbour, verdict.witness.event
+    ((2,), (1,), 'x with x > 1.89968')
     """
 
     mechanism: str

@@ -48,6 +48,14 @@ class Method:
     ``allocation`` overrides the row's split of epsilon; ``threshold_factor`` is by how much the threshold is off;
     ``raise_by`` raises it by this many standard deviations of nu; ``passes`` is how often the items are gone through
     at most. ``interactive`` methods see one item after the other, the others all of them at once.
+
+    >>> import sparsegate as sg
+    >>> row = sg.VARIANTS["standard"]
+    >>> mine = sg.evaluation.Method(key="mine", title="SVT 1:9", row=row, allocation=9, interactive=True)
+    >>> mine.noise(count=25, epsilon=0.1)
+    NoiseScales(threshold=100.0, query=277.77777777777777)
+    >>> mine.true_epsilon(count=25, epsilon=0.1)
+    0.1
     """
 
     key: str
@@ -262,7 +270,12 @@ AnyMethod: TypeAlias = Method | SuppliedMethod
 """A method of ours, or one of your own."""
 
 METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method in _ROWS})
-"""Every method by its key."""
+"""Every method by its key.
+
+>>> from sparsegate import evaluation
+>>> evaluation.METHODS["svt-retr-5d"].title
+'SVT-ReTr 5D'
+"""
 
 ON_REQUEST = (
     *("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic"),
@@ -271,7 +284,12 @@ ON_REQUEST = (
     *("alg-3", "alg-4", "alg-5", "alg-6", "svt-dpbook-true", "svt-alg1-true", "alg-4-true"),
 )
 DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
-"""The methods of the paper's two comparisons."""
+"""The methods of the paper's two comparisons.
+
+>>> from sparsegate import evaluation
+>>> "em" in evaluation.DEFAULT_METHODS, "svt-alg1" in evaluation.DEFAULT_METHODS
+(True, False)
+"""
 
 
 def method(given: object) -> AnyMethod:

@@ -25,6 +25,14 @@ class Outcomes:
 
     ``values[i, j]`` is the number that a positive carried (0 elsewhere), ``gaps[i, j]`` by how much it was above, which
     its number was made from; None where the row releases no such thing.
+
+    >>> import sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> out = sg.run_many("roth-2011", [0, 500], runs=3, threshold=100, epsilon=1, **seeded)
+    >>> out.above.tolist(), out.asked.tolist(), out.gaps
+    ([[False, True], [False, True], [False, True]], [2, 2, 2], None)
+    >>> out.values.tolist()
+    [[0, 497], [0, 501], [0, 498]]
     """
 
     above: NDArray[np.bool_]

@@ -45,6 +45,13 @@ class GatePreview(Tabular):
     An answer that is ``margin`` from the threshold is on the right side with ``confidence``; with ``margin_all`` as
     many at once as ``answers`` says. ``standard_error`` is that of the estimate of an ABOVE, None where it carries
     none. ``by_epsilon`` and ``by_cutoff`` are the margins of the same gate with another epsilon or cutoff.
+
+    >>> import sparsegate as sg
+    >>> seen = sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
+    >>> seen.margin, seen.margin_all, seen.cost
+    (92, 272, Fraction(1, 2))
+    >>> [(float(epsilon), margin) for epsilon, margin in seen.by_epsilon if epsilon >= 1]
+    [(1.0, 46), (1.5, 31), (2.5, 19), (3.5, 14), (5.0, 10)]
     """
 
     threshold: float | None = None

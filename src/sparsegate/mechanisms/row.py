@@ -15,34 +15,65 @@ UNKNOWN = "not known"
 
 
 class Compared(enum.Enum):
-    """What is held against the noisy threshold T + rho; e is a public estimate of the answer q."""
+    """What is held against the noisy threshold T + rho; e is a public estimate of the answer q.
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.compared is not sg.Compared.ANSWER]
+    ['hardt-rothblum-2010', 'hardt-rothblum-2010-indicator', 'hardt-rothblum-2010-repaired']
+    """
 
     ANSWER = "q + nu"
+    """The answer, as in all rows but those of Hardt and Rothblum."""
     ERROR_NOISE_INSIDE = "|e - q + nu|"
+    """How far the noisy answer is from a public estimate: the absolute value is taken last."""
     ERROR_NOISE_OUTSIDE = "|e - q| + nu"
+    """How far the answer is from a public estimate, with noise: the absolute value is taken first."""
 
 
 class Released(enum.Enum):
-    """What a positive hands out besides ABOVE, and besides the gap of a row that releases it."""
+    """What a positive hands out besides ABOVE, and besides the gap of a row that releases it.
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.released is sg.Released.NOISY_ANSWER]
+    ['roth-2011', 'hardt-rothblum-2010']
+    """
 
     NOTHING = "nothing"
+    """ABOVE alone."""
     NOISY_ANSWER = "q + nu, the noisy answer that was compared"
+    """The noisy value that passed the threshold; its noise was not drawn to be released."""
     FRESH_ANSWER = "q + fresh noise, if the budget has an answers share"
+    """The answer with noise of its own, paid for by the share ``answers`` of the budget."""
 
 
 class Noise(enum.Enum):
-    """The law of rho and nu. On the lattice: discrete Laplace, and geometric with Pr[X >= k] = e**(-k/scale)."""
+    """The law of rho and nu. On the lattice: discrete Laplace, and geometric with Pr[X >= k] = e**(-k/scale).
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.noise is sg.Noise.EXPONENTIAL]
+    ['liu-2024', 'exponential-gap']
+    """
 
     LAPLACE = "two-sided Laplace"
+    """Two-sided, symmetric about 0."""
     EXPONENTIAL = "one-sided exponential, rho and nu both >= 0"
+    """One-sided: never negative."""
 
 
 class Closes(enum.Enum):
-    """When a row answers no more."""
+    """When a row answers no more.
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.closes is sg.Closes.NEVER]
+    ['stoddard-2014', 'chen-2015', 'gptt']
+    """
 
     NEVER = "never"
+    """It answers for ever, which no finite epsilon pays for."""
     ABOVE = "after c positives"
+    """After the c-th ABOVE, as in the paper."""
     RARER = "when it has given both answers c times"
+    """When both answers were given c times: so the rarer one is what it is charged for."""
 
 
 @dataclass(frozen=True, kw_only=True)

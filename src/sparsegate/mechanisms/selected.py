@@ -38,6 +38,18 @@ class Selection(ChosenTable):
     that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
     within ``error_bar`` of the true score, however the scores lie, and the probability with which all of them lie
     within ``error_bar_all`` (``mechanisms.noisy_scores``).
+
+    >>> import sparsegate as sg
+    >>> pages = {"/home": 9120, "/pay": 4021, "/help": 15, "/jobs": 640}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> asked = {"count": 2, "sensitivity": 1, "monotonic": True, "touched": 1}  # each visit is of one page
+    >>> top = sg.select_top(pages, epsilon=1, **asked, **seeded)
+    >>> top.items, top.estimates.tolist(), top.error_bar, top.method
+    (('/home', '/pay'), [9120, 4021], 3, 'noisy-scores')
+    >>> for item, estimate in top:
+    ...     print(item, estimate)
+    /home 9120
+    /pay 4021
     """
 
     method: str

@@ -288,7 +288,15 @@ _ROWS = (
 )
 
 VARIANTS: Mapping[str, Variant] = MappingProxyType({row.key: row for row in _ROWS})
-"""Every row by its key."""
+"""Every published algorithm, sound and flawed, as a row of data by its key.
+
+>>> import sparsegate as sg
+>>> row = sg.VARIANTS["chen-2015"]
+>>> row.algorithm, row.private, row.flaw
+('Alg. 6', False, '...')
+>>> [key for key, row in sg.VARIANTS.items() if row.private is False][:3]
+['roth-2011', 'lee-clifton-2014', 'stoddard-2014']
+"""
 
 
 def variant(row: Variant | str) -> Variant:

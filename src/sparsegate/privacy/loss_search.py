@@ -36,7 +36,13 @@ _SMALL = 1e-280  # sums below this have lost digits to underflow: they are taken
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The largest loss met, and where; a number in the outcome is what that positive released."""
+    """The largest loss met, and where; a number in the outcome is what that positive released.
+
+    >>> import sparsegate as sg
+    >>> found = sg.privacy.search("stoddard-2014", queries=2, epsilon=1, restarts=2)
+    >>> found.loss, found.outcome, found.answers, found.neighbour
+    (inf, (False, True), (1.0, 2.0), (2.0, 2.0))
+    """
 
     answers: tuple[float, ...]
     neighbour: tuple[float, ...]

@@ -39,6 +39,15 @@ class WorstCase:
     """Neighbours and an outcome with their exact loss; ``tight`` is the supremum over all neighbours and outcomes.
 
     ``loss(row, w.answers, w.neighbour, w.outcome, threshold=w.threshold, estimates=w.estimates, ...)`` is ``w.loss``.
+
+    >>> import sparsegate as sg
+    >>> options = {"cutoff": 1, "epsilon": 1}
+    >>> w = sg.privacy.worst_case("standard", **options)
+    >>> w.outcome, round(w.loss, 3), w.tight
+    ((False, False, False, True), 1.0, 1.0)
+    >>> again = sg.privacy.loss("standard", w.answers, w.neighbour, w.outcome, threshold=w.threshold, **options)
+    >>> again == w.loss
+    True
     """
 
     answers: tuple[float, ...]

@@ -25,6 +25,18 @@ class GroupedTopItems(Mapping[Hashable, TopItems], Tabular):
     ``record.epsilon`` and ``record.delta`` are the cost of all groups together; the record of one of the releases says
     what that one cost, a ``record.groups_per_user``-th: see ``tables.groups``. ``to_pandas``, ``to_polars``,
     ``to_arrow`` and ``to_dict`` convert all groups, with a column for the group; ``plot`` draws them.
+
+    >>> import sparsegate as sg
+    >>> columns = ("country", "visitor", "page")
+    >>> rows = [("DE", i, "/home") for i in range(50)] + [("FR", i, "/pay") for i in range(50, 90)]
+    >>> visits = dict(zip(columns, zip(*rows)))
+    >>> asked = {"item": "page", "user": "visitor", "per": "country", "groups": ["DE", "FR"]}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> top = sg.top_items(visits, count=1, epsilon=2, domain=["/home", "/pay"], **asked, **seeded)
+    >>> list(top), top["FR"].items
+    (['DE', 'FR'], ('/pay',))
+    >>> [(group, item) for group, place, item, estimate in top.rows]
+    [('DE', '/home'), ('FR', '/pay')]
     """
 
     groups: Mapping[Hashable, TopItems]

@@ -53,6 +53,13 @@ class TopPreview(Tabular):
 
     ``verdict`` says why the release is hopeless for the number of people given, and is None where it is not. ``ladder``
     are the counts of the stand-in.
+
+    >>> import sparsegate as sg
+    >>> seen = sg.preview(count=10, epsilon=0.5, domain=5000)
+    >>> seen.chosen.method, seen.chosen.within
+    ('subset', 284)
+    >>> print(seen.statement)
+    With 95 % confidence each of the 10 items has at most 284 fewer people than the item that is truly number ...
     """
 
     question: Question

@@ -106,6 +106,16 @@ class TopItems(TopTable):
     came with the selection ``mechanisms.noisy_scores``). Where users were cut to some of their items
     (``record.counted``), the exact count is of what is left of them: how much was cut away is private, and in no error
     bar.
+
+    >>> import sparsegate as sg
+    >>> visits = {"visitor": [*range(50), *range(30)], "page": ["/home"] * 50 + ["/pay"] * 30}
+    >>> asked = {"item": "page", "user": "visitor", "domain": ["/home", "/pay", "/jobs"], "answers_epsilon": 1}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> top = sg.top_items(visits, count=2, epsilon=2, **asked, **seeded)
+    >>> top.items, top.estimates, top.error_bar
+    (('/home', '/pay'), (51, 27), 6)
+    >>> top.record.epsilon, top.record.method, top.record.unit
+    (Fraction(3, 1), 'subset', 'user')
     """
 
     items: tuple[Hashable, ...]

@@ -113,6 +113,18 @@ class Improvement(Uncopied):
     - n is not counted: ``size`` is a number you choose. No length is refused but one that changes between calls. How
       long a call takes does tell roughly how many records there are.
     - Training data are not protected by this; only the records behind the values are.
+
+    >>> import numpy as np, sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(7), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> better = sg.improved(by=0.05, size=1000, epsilon=1, cutoff=3, patience=2, **seeded)
+    >>> for right in (500, 700, 702, 701, 900):  # of the 1000 records, how many a model has right
+    ...     if better.finished:
+    ...         break
+    ...     answer = better(np.arange(1000) < right)
+    >>> better.best, better.seen, better.improvements
+    (1, 4, 1)
+    >>> float(better.spent), round(better.margin(), 3)
+    (0.48830263618165104, 0.014)
     """
 
     _uncopied = "this can be neither copied nor pickled: it holds a gate; make a new one"

@@ -76,12 +76,25 @@ _ROWS = (
 )
 
 PUBLISHED: Mapping[str, Published] = MappingProxyType({row.name: row for row in _ROWS})
-"""The datasets of the paper by name."""
+"""The datasets of the paper by name.
+
+>>> from sparsegate import evaluation
+>>> {name: row.items for name, row in evaluation.PUBLISHED.items()}
+{'bms-pos': 1657, 'kosarak': 41270, 'aol': 2290685, 'zipf': 10000}
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """Scores to select from. ``kind`` is "exact", "real" or of ``NAMED_KINDS``; ``description`` says it in words."""
+    """Scores to select from. ``kind`` is "exact", "real" or of ``NAMED_KINDS``; ``description`` says it in words.
+
+    >>> from sparsegate import evaluation
+    >>> zipf = evaluation.load("zipf")
+    >>> zipf.title, zipf.kind, zipf.items, zipf.records
+    ('Zipf', 'exact', 10000, 1000000)
+    >>> evaluation.load("kosarak").title
+    'Kosarak (stand-in)'
+    """
 
     name: str
     title: str

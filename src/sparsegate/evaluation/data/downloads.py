@@ -18,6 +18,13 @@ def fetch(name: str, *, folder: str | Path | None = None) -> Path:
     ``folder`` replaces the user's cache. The file must have the public checksum where there is one, and the published
     numbers of records and items; one that fails is removed. ``how_checked`` says it in words. Nothing uses a fetched
     file by itself: pass its path where you want it used.
+
+    >>> from sparsegate import evaluation
+    >>> [name for name, row in evaluation.PUBLISHED.items() if row.url]  # what can be fetched
+    ['bms-pos', 'kosarak']
+    >>> evaluation.fetch("aol")
+    Traceback (most recent call last):
+    sparsegate.errors.ParameterError: dataset must be one of bms-pos, kosarak to be fetched; aol has no public ...
     """
     published = named(name)
     if published.url is None:

@@ -34,7 +34,18 @@ _MARK, _WIDE = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")  # what texts in UTF-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ItemCounts:
-    """How often each item occurs, in no particular order; the number of records, or None if the file does not tell."""
+    """How often each item occurs, in no particular order; the number of records, or None if the file does not tell.
+
+    >>> import pathlib, tempfile
+    >>> from sparsegate import evaluation
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "clicks.csv")
+    >>> _ = file.write_text("user,item\\nann,tea\\nbob,tea\\nbob,jam\\n")
+    >>> found = evaluation.read_counts(file)
+    >>> sorted(found.counts.tolist()), found.records
+    ([1, 2], 2)
+    >>> folder.cleanup()
+    """
 
     counts: Integers
     records: int | None
@@ -44,6 +55,16 @@ def read_counts(path: str | Path, *, item: str = "item", user: str | None = None
     """Read a file in any of the forms above; what it is shows from its bytes, not its name.
 
     ``item`` and ``user`` are the names of the columns of a table, if they are not those above.
+
+    >>> import pathlib, tempfile
+    >>> from sparsegate import evaluation
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = pathlib.Path(folder.name, "baskets.dat")
+    >>> _ = file.write_text("1 2 3\\n1 2\\n1\\n")  # a record a line, as in the FIMI repository
+    >>> found = evaluation.read_counts(file)
+    >>> found.counts.tolist(), found.records
+    ([3, 2, 1], 3)
+    >>> folder.cleanup()
     """
     return counts_in(unpacked(path), path, item=item, user=user)
 

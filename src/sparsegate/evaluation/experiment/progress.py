@@ -33,6 +33,12 @@ class Progress:
 
     ``done`` of ``total`` cases are finished, of which ``resumed`` were there already. ``elapsed`` are the seconds since
     the first case began, 0 before.
+
+    >>> from sparsegate import evaluation
+    >>> seen = []
+    >>> _ = evaluation.run(datasets=["zipf"], counts=[25], methods=["em"], runs=5, progress=seen.append)
+    >>> seen[-1].what, seen[-1].done, seen[-1].total
+    ('first runs', 1, 1)
     """
 
     what: str

@@ -193,7 +193,18 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] = COLUMN
 
 
 def read(folder: str | Path, name: str = "results") -> ExperimentResults:
-    """Read ``results`` or ``scores`` back from a folder that ``run`` wrote."""
+    """Read ``results`` or ``scores`` back from a folder that ``run`` wrote.
+
+    >>> import tempfile
+    >>> from sparsegate import evaluation
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = evaluation.run(datasets=["zipf"], counts=[25], methods=["em"], runs=5, out=folder.name)
+    >>> evaluation.read(folder.name)["method"]
+    ['em']
+    >>> evaluation.read(folder.name, "scores")[0]
+    {'dataset': 'zipf', 'stand_in': False, 'rank': 1, 'score': 102170.02976185846}
+    >>> folder.cleanup()
+    """
     file = written(Path(folder), f"{name}.parquet")
     return ExperimentResults(load_extra("pyarrow.parquet", extra="evaluation").read_table(file))
 

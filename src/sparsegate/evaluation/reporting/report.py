@@ -61,6 +61,15 @@ def write_report(out: str | Path, pool: WorkerPool | None = None) -> Path:
     """Write ``report.html``, and the figures in ``figures``, into the folder of an experiment; return its path.
 
     The processes of the pool share the work, and its plan is told.
+
+    >>> import tempfile
+    >>> from sparsegate import evaluation
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = evaluation.run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=5, out=folder.name)
+    >>> page = evaluation.write_report(folder.name)
+    >>> page.name, sorted(file.suffix for file in page.parent.glob("figures/*"))
+    ('report.html', ['.png', '.svg'])
+    >>> folder.cleanup()
     """
     folder, workers = Path(out), pool or WorkerPool()
     findings = load_findings(folder)

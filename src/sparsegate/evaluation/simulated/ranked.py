@@ -110,7 +110,15 @@ class Ladder:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Errors:
-    """One number for each run: the rates above, and |S|."""
+    """One number for each run: the rates above, and |S|.
+
+    >>> from sparsegate import evaluation
+    >>> scores = [90, 80, 30, 20, 10]
+    >>> chosen = evaluation.simulate("em", scores, count=2, epsilon=0.1, runs=100, rng=1)
+    >>> errors = evaluation.measure(scores, chosen, count=2)
+    >>> errors.fnr.size, round(errors.summary()["fnr_mean"], 3)
+    (100, 0.07)
+    """
 
     ser: Floats
     fnr: Floats

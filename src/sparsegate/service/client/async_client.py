@@ -44,7 +44,17 @@ from sparsegate.service.client.remote import (
 def connect_async(
     url: str, token: str, *, timeout: float | None = None, retries: int = RETRIES, insecure: bool = False
 ) -> AsyncClient:
-    """The same as ``connect``, for ``async with`` and ``await``."""
+    """The same as ``connect``, for ``async with`` and ``await``.
+
+    >>> import asyncio, sparsegate as sg
+    >>> async def left(url, token):
+    ...     async with sg.connect_async(url, token, retries=0) as service:
+    ...         statement = await service.budget()
+    ...         return statement.remaining
+    >>> asyncio.run(left("http://127.0.0.1:9", "sg_" + "x" * 43))  # no service listens there
+    Traceback (most recent call last):
+    sparsegate.errors.ServiceError: the service cannot be reached; check the URL, and that it runs
+    """
     return AsyncClient(
         httpx.AsyncClient(**settings(url, token, timeout, insecure)),
         retries=checked_retries(retries),

@@ -60,6 +60,28 @@ def connect(
 
     Plain http is refused unless the service is on this machine: the token would travel in the clear. ``insecure=True``
     says that the way there is safe all the same.
+
+    >>> import pathlib, subprocess, sys, tempfile, sparsegate as sg
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> table = pathlib.Path(folder.name, "visits.csv")
+    >>> _ = table.write_text("visitor,country\\n" + "".join(f"{i},{'DE' if i % 4 else 'FR'}\\n" for i in range(8000)))
+    >>> sparsegate = [sys.executable, "-c", "from sparsegate.cli import main; main()"]  # the command of that name
+    >>> serve = ["serve", str(table), "--user", "visitor", "--new-ledger", "--budget", "2", "--port", "0"]
+    >>> pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    >>> server = subprocess.Popen([*sparsegate, *serve], text=True, **pipes)
+    >>> said = {}
+    >>> while "serving" not in said:
+    ...     word, text = server.stdout.readline().split()[:2]
+    ...     said[word] = text
+    >>> with sg.connect(said["serving"], said["token"]) as service:
+    ...     gate = service.open_gate(threshold=1000, cutoff=2, epsilon=0.5)
+    ...     print(bool(gate.ask("country = 'DE'")), bool(gate.ask("country = 'IT'")))
+    ...     print(service.budget().remaining)
+    True False
+    epsilon 1.5
+    >>> server.terminate()
+    >>> _ = server.communicate()
+    >>> folder.cleanup()
     """
     return Client(
         httpx.Client(**settings(url, token, timeout, insecure)),

@@ -22,6 +22,18 @@ class OnlineAnswer(Single):
     False where the checks were used up and the public histogram answered alone. ``margin``: how far from the truth it
     lies at most, with a probability of 0.95 over the noise of this question; None for an unchecked answer. ``note``:
     what to know about everybody it counts, None where there is nothing; it is a function of public numbers.
+
+    >>> import sparsegate as sg
+    >>> people = {"country": ["DE"] * 6000 + ["FR"] * 3000}
+    >>> asked = {"unit": "row", "epsilon": 1, "tolerance": 500, "cutoff": 10, "population": 9000}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> online = sg.OnlineAnswers(people, {"country": ["DE", "FR"]}, **asked, **seeded)
+    >>> answer = online.ask({"country": "DE"})
+    >>> answer.paid, round(answer.estimate, 1), round(answer.margin, 1)
+    (True, 6016.4, 89.9)
+    >>> again = online.ask({"country": "DE"})  # answered from what is known by now
+    >>> again.paid, again.checked
+    (False, True)
     """
 
     estimate: float

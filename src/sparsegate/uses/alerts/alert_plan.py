@@ -57,6 +57,13 @@ class AlertPlan:
     ``margin`` is that of the method, ``gate_margin`` and ``counts_margin`` those of both; None: it cannot be used.
     ``margin_all`` is that at which all windows are right at once, with 95 %; None where nobody said how many there are.
     ``quiet_cost`` is what windows cost that never fire, however many.
+
+    >>> import sparsegate as sg
+    >>> plan = sg.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan
+    >>> plan.method, plan.margin, plan.gate_margin
+    ('counts', 15, 43)
+    >>> print(plan.sentence)
+    a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
     """
 
     method: Literal["gate", "counts"]

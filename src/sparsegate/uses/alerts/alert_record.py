@@ -41,6 +41,15 @@ class AlertAnswer:
 
     ``estimate`` is the noisy count, with the ``standard_error`` of its noise: of a gate where it fired, if at all, and
     of noisy counts always.
+
+    >>> import sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> alert = sg.Alert(threshold=100, cutoff=2, epsilon=1, **seeded)
+    >>> quiet, busy = alert.ask(0, 12), alert.ask(1, 900)  # the number of a window, and its people
+    >>> bool(quiet), bool(busy)
+    (False, True)
+    >>> busy.window, busy.estimate, round(busy.standard_error, 1)
+    (1, 906, 4.1)
     """
 
     window: int

@@ -21,6 +21,16 @@ class HoldoutScore(Single):
     ``paid``: it is a fresh noisy mean of the holdout, and used up one of the paid answers; else it is the training mean
     itself, which the holdout agrees with. ``margin``: how far from the mean of the holdout it lies at most, with a
     probability of 0.95 over the noise of this question. ``remaining``: how many paid answers are left after it.
+
+    >>> import numpy as np, sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> holdout = sg.Holdout(size=10_000, threshold=0.04, cutoff=20, epsilon=1, **seeded)
+    >>> right = np.arange(10_000) % 10 < 8  # a model that is right on 80 % of the holdout
+    >>> score = holdout.score(0.99, right)  # and on 99 % of its training records
+    >>> score.paid, round(score.value, 2), round(score.margin, 2), score.remaining
+    (True, 0.8, 0.02, 19)
+    >>> sorted(score.to_dict())
+    ['margin', 'paid', 'remaining', 'schema', 'value']
     """
 
     value: float

@@ -58,6 +58,16 @@ class FrequentItemsets(TopTable):
     ``estimates`` are the noisy supports, in their order; None where none were paid for. Each lies within ``error_bar``
     of the exact one with probability ``confidence``, before it was cut at zero, and all of them together within
     ``error_bar_all``.
+
+    >>> import sparsegate as sg
+    >>> baskets = {"shopper": [i for i in range(400) for _ in "ab"], "article": ["bread", "salt"] * 400}
+    >>> asked = {"item": "article", "user": "shopper", "domain": ["bread", "salt", "tea"], "size": 2}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> found = sg.frequent_itemsets(baskets, count=3, epsilon=2, answers_epsilon=1, **asked, **seeded)
+    >>> found.items, found.sizes, found.estimates
+    ((('bread',), ('salt',), ('bread', 'salt')), (1, 1, 2), (402, 396, 395))
+    >>> float(found.record.epsilon), [float(share) for share in found.record.shares]
+    (3.0, [0.0, 2.0])
     """
 
     items: tuple[tuple[Any, ...], ...]

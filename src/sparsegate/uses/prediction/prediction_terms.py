@@ -65,6 +65,11 @@ class PredictionTerms:
 
     ``epsilon`` and ``delta``: the loss of everything that comes out. ``token_epsilon``: e, that of one paid token.
     ``temperature``: what paid tokens are drawn at, where 1 is the mean clipped logits as they are.
+
+    >>> import sparsegate as sg
+    >>> terms = sg.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
+    >>> terms.epsilon, terms.token_epsilon, terms.temperature, round(terms.margin(), 3)
+    (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
     """
 
     batches: int

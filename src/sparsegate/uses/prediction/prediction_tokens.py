@@ -20,6 +20,14 @@ from sparsegate.uses.prediction.prediction_reading import LEVELS, WHOLE, Opinion
 class Prediction:
     """One token. ``paid``: it was drawn from the private answers, and used up one of the cutoff. ``checked``: the gate
     compared them with the public model; False where it was closed and the public model went on alone.
+
+    >>> import sparsegate as sg
+    >>> private = [lambda text: [0, 0, 9]] * 400  # what 400 batches of records say the next token is
+    >>> public = lambda text: [0, 3, 0]
+    >>> asked = {"vocabulary": 3, "threshold": 0.5, "cutoff": 5, "epsilon": 2, "clip": 5}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> sg.PrivatePredictor(private, public, **asked, **seeded).predict((0, 1))
+    Prediction(token=2, paid=True, checked=True)
     """
 
     token: int

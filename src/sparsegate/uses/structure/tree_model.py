@@ -37,6 +37,17 @@ class DependencyTree(Tabular):
     ``columns`` are the categories of each attribute, ``edges`` pairs (parent, child), parents before their children.
     ``roots`` has the shares of the categories of each attribute without a parent, ``conditionals`` for each child a
     table: a row for each category of its parent, which sums to one. ``rows`` is about how many people there are.
+
+    >>> import sparsegate as sg
+    >>> rows = {"rain": [0, 1] * 2000, "wet": [0, 1, 0, 1, 0, 1, 0, 0] * 500}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> tree = sg.dependency_tree(rows, {"rain": [0, 1], "wet": [0, 1]}, epsilon=2, unit="row", **seeded)
+    >>> tree.edges, tree.table("rain", "wet").round(2).tolist()
+    ((('rain', 'wet'),), [[0.5, 0.0], [0.12, 0.38]])
+    >>> {name: cells.tolist() for name, cells in tree.sample(4, rng=1).items()}
+    {'rain': [1, 1, 0, 1], 'wet': [1, 1, 0, 1]}
+    >>> sg.DependencyTree.from_dict(tree.to_dict()).edges == tree.edges
+    True
     """
 
     columns: Mapping[str, tuple[Label, ...]]
