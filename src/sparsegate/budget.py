@@ -95,7 +95,8 @@ class Budget:
     A threshold share of zero means no threshold noise at all. Only a gate that is planned for a fixed number of
     questions (``queries=n``) may use that, because then every BELOW costs as much as an ABOVE.
 
-    >>> Budget(threshold=0.1, queries=0.4, answers=0.5).total
+    >>> import sparsegate as sg
+    >>> sg.Budget(threshold=0.1, queries=0.4, answers=0.5).total
     Fraction(1, 1)
     """
 
@@ -130,7 +131,8 @@ class Budget:
         "optimal" is 1:(2c)**(2/3), monotonic 1:c**(2/3): it minimises the variance 2(Delta/eps1)**2 + 2(2c
         Delta/eps2)**2 of the comparison (the paper, Sec. 4.2). Any positive number r stands for 1:r.
 
-        >>> Budget.allocate(1, cutoff=25, allocation="1:3")
+        >>> import sparsegate as sg
+        >>> sg.Budget.allocate(1, cutoff=25, allocation="1:3")
         Budget(threshold=0.25, queries=0.75, answers=0)
         """
         total, share = exact_epsilon(epsilon), exact_epsilon(answers, "answers", zero=True)

@@ -64,7 +64,8 @@ class ParameterError(SparsegateError, ValueError):
     shown by `repr` and cut to 80 characters; leave it out when it could be private data, because messages end
     up in logs. `next_step` says what to pass instead.
 
-    >>> raise ParameterError("epsilon", "must be a positive number", -1, "pass e.g. epsilon=0.5")
+    >>> import sparsegate as sg
+    >>> raise sg.ParameterError("epsilon", "must be a positive number", -1, "pass e.g. epsilon=0.5")
     Traceback (most recent call last):
     sparsegate.errors.ParameterError: epsilon must be a positive number, got -1; pass e.g. epsilon=0.5
     """

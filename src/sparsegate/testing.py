@@ -40,12 +40,13 @@ def assert_private(
     exactly. Passing proves nothing: it says that the auditor found no violation with this budget.
 
     >>> import numpy as np
+    >>> from sparsegate.testing import assert_private
     >>> noise = np.random.default_rng(1)
     >>> def leaky(answers, n):
     ...     return answers[0] + noise.laplace(scale=0.5, size=n)
     >>> assert_private(leaky, epsilon=1, queries=1, samples=100_000, seed=1)
     Traceback (most recent call last):
-    AssertionError: sparsegate.testing.leaky is NOT private at ε = 1: ...
+    AssertionError: ...leaky is NOT private at ε = 1: ...
     """
     __tracebackhide__ = True
     if samples is None and budget_seconds is None:

@@ -100,12 +100,12 @@ def audit(
     seed: of the search and the sample sizes, on which the theorem averages. The mechanism draws its own noise.
     progress: show a bar on stderr.
 
+    >>> import numpy as np, sparsegate as sg
     >>> noise = np.random.default_rng(1)
-    >>> verdict = audit(lambda answers: answers[0] + noise.laplace(), epsilon=0.5, queries=1, samples=20_000, seed=1)
+    >>> verdict = sg.audit(lambda answers: answers[0] + noise.laplace(), epsilon=0.5, queries=1, samples=20_000, seed=1)
     >>> verdict.violates, 0.5 < verdict.epsilon_lower <= 1
     (True, True)
-    >>> import sparsegate as sg
-    >>> print(audit(sg.VARIANTS["stoddard-2014"], epsilon=1.0, queries=2, samples=20_000, seed=1).violates)
+    >>> print(sg.audit(sg.VARIANTS["stoddard-2014"], epsilon=1.0, queries=2, samples=20_000, seed=1).violates)
     True
     """
     _check(epsilon, delta, confidence, call_timeout, seed)

@@ -145,7 +145,8 @@ class Method:
     def true_epsilon(self, *, count: int, epsilon: Number) -> float:
         """The smallest epsilon, at the method's delta, for which it is private at this c: infinite where there is none.
 
-        >>> [METHODS[key].true_epsilon(count=25, epsilon=0.1) for key in ("alg-4", "alg-4-true")]
+        >>> import sparsegate as sg
+        >>> [sg.evaluation.METHODS[key].true_epsilon(count=25, epsilon=0.1) for key in ("alg-4", "alg-4-true")]
         [1.9, 0.1]
         """
         asked = exact_epsilon(epsilon)

@@ -42,9 +42,10 @@ _KEY = re.compile(r"[A-Za-z0-9][\w.:+-]*")
 class SuppliedMethod:
     """A way to select c items that is not ours: ``source`` is the function or object that selects.
 
+    >>> import sparsegate as sg
     >>> def highest(scores, count, epsilon, rng):
     ...     return (scores + rng.gumbel(0, count / epsilon, scores.size)).argsort()[-count:]
-    >>> SuppliedMethod.of(highest, title="Highest")
+    >>> sg.evaluation.SuppliedMethod.of(highest, title="Highest")
     SuppliedMethod(key='highest', title='Highest', version=None, interactive=False, delta=0)
     """
 
@@ -99,7 +100,8 @@ class SuppliedMethod:
     def at_delta(self, delta: Number) -> SuppliedMethod:
         """The same at a delta, under a key of its own.
 
-        >>> SuppliedMethod.of(lambda scores, count, epsilon, rng, delta: [0], key="mine").at_delta(1e-6)
+        >>> import sparsegate as sg
+        >>> sg.evaluation.SuppliedMethod.of(lambda scores, count, epsilon, rng, delta: [0], key="mine").at_delta(1e-6)
         SuppliedMethod(key='mine-delta-1e-06', title='mine, δ = 1e-06', version=None, interactive=False, delta=1e-06)
         """
         text = f"{float(delta):g}"

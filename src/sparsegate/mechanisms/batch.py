@@ -57,7 +57,7 @@ def run_many(
     Each run costs the row's whole epsilon: on private data the losses of the runs add.
 
     >>> import sparsegate as sg
-    >>> out = run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)
+    >>> out = sg.run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)
     >>> out.asked.tolist()
     [1, 1, 2, 2]
     """

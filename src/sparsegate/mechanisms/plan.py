@@ -87,9 +87,10 @@ def plan(
     ``answers`` is the epsilon that numeric answers get: their noise has scale cutoff/answers. ``noise`` "auto" takes
     the law of less variance.
 
-    >>> plan(cutoff=10, epsilon=1, queries=8).scales
+    >>> import sparsegate as sg
+    >>> sg.privacy.plan(cutoff=10, epsilon=1, queries=8).scales
     Scales(threshold=None, query=Fraction(8, 1), answer=None)
-    >>> [plan(cutoff=10, epsilon=1, queries=n, noise="auto").row.key for n in (8, 80)]
+    >>> [sg.privacy.plan(cutoff=10, epsilon=1, queries=n, noise="auto").row.key for n in (8, 80)]
     ['ding-2019', 'exponential-gap']
     """
     if noise not in (names := get_args(NoiseName)):

@@ -80,7 +80,9 @@ class Closes(enum.Enum):
 class Scale:
     """A noise scale: factor * Delta / share, times the cutoff c where ``per_cutoff``. Factor 0 means no noise.
 
-    >>> Scale(factor=2, per_cutoff=True).formula("ε₂"), Scale(factor=Fraction(1, 2)).formula("ε₁")
+    >>> from fractions import Fraction
+    >>> import sparsegate as sg
+    >>> sg.Scale(factor=2, per_cutoff=True).formula("ε₂"), sg.Scale(factor=Fraction(1, 2)).formula("ε₁")
     ('2cΔ/ε₂', '1/2 Δ/ε₁')
     """
 

@@ -198,9 +198,10 @@ def select_top(
     ledger: an open ``sparsegate.Ledger``: charged before anything is drawn, and it keeps what was selected.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
-    >>> from sparsegate.noise import Seeded
+    >>> import sparsegate as sg
     >>> visits = {"/home": 912, "/docs": 850, "/blog": 31, "/jobs": 12}
-    >>> select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, source=Seeded(1), not_private=True)
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> sg.select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, **seeded)
     Selection(method='subset', budget=Budget(threshold=0, queries=0.5, answers=0), delta=Fraction(0, 1),
         indices=None, items=('/docs', '/home'), estimates=None, error_bar=None, error_bar_all=None,
         confidence=0.95)

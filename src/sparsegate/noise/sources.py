@@ -152,7 +152,8 @@ def self_test() -> None:
 class Secure(Source):
     """AES-256-CTR keyed by the operating system; a new key after fork.
 
-    >>> Secure()
+    >>> import sparsegate as sg
+    >>> sg.Secure()
     Secure()
     """
 
@@ -166,6 +167,7 @@ class Secure(Source):
         return os.urandom(_KEY), os.urandom(_NONCE)
 
     def stream(self) -> Secure:
+        """Another source, under a key of its own."""
         return Secure()
 
     def __repr__(self) -> str:
@@ -175,9 +177,10 @@ class Secure(Source):
 class Seeded(Source):
     """A repeatable source for tests and simulations. Whoever knows the seed knows the noise.
 
-    >>> Seeded(7)
+    >>> import sparsegate as sg
+    >>> sg.Seeded(7)
     Seeded(7: NOT PRIVATE)
-    >>> Seeded(7).word() == Seeded(7).word()
+    >>> sg.Seeded(7).word() == sg.Seeded(7).word()
     True
     """
 
@@ -199,6 +202,7 @@ class Seeded(Source):
         pass  # repeatability is the point of a seed: the child goes on where the parent was
 
     def stream(self) -> Seeded:
+        """Another source: which one depends on the seed, and on how many were made before it."""
         with self._guard():
             self._children += 1
             child = self._children

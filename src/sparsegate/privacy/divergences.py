@@ -52,10 +52,13 @@ def renyi(
     D_alpha(A(D')||A(D)). Without: a number that no pair passes, for at most ``queries`` questions (None: any number),
     math.inf where nothing is known. The other parameters are those of ``log_probability``.
 
-    >>> round(renyi("lyu-2017", 2, [0, 0], [1, -1], epsilon=1), 4)
+    >>> import sparsegate as sg
+    >>> round(sg.privacy.renyi("lyu-2017", 2, [0, 0], [1, -1], epsilon=1), 4)
     0.0487
-    >>> round(renyi("standard", 8, epsilon=1, cutoff=100, monotonic=True), 4), renyi("chen-2015", 8, epsilon=1)
-    (0.0756, inf)
+    >>> round(sg.privacy.renyi("standard", 8, epsilon=1, cutoff=100, monotonic=True), 4)
+    0.0756
+    >>> sg.privacy.renyi("chen-2015", 8, epsilon=1)
+    inf
     """
     try:
         order = exact_epsilon(alpha, "alpha")
@@ -88,7 +91,8 @@ def delta(
     It is the sum over outcomes of what Pr[A(D) = a] has beyond e^at Pr[A(D') = a], for the worse order of the two.
     The other parameters are those of ``loss``.
 
-    >>> [round(delta("lyu-2017", at, [9] * 4 + [0], [10] * 4 + [-1], epsilon=1), 5) for at in (0, 0.5, 1)]
+    >>> import sparsegate as sg
+    >>> [round(sg.privacy.delta("lyu-2017", at, [9] * 4 + [0], [10] * 4 + [-1], epsilon=1), 5) for at in (0, 0.5, 1)]
     [0.01481, 3e-05, 0.0]
     """
     factor = float(exact_epsilon(at, "at", zero=True))

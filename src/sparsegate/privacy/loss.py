@@ -35,7 +35,8 @@ def loss(
     ``answers`` are those on D, ``neighbour`` those on D'. They may differ by at most the sensitivity in each place,
     and in one direction only where ``monotonic``. The other parameters are those of ``log_probability``.
 
-    >>> round(loss("lyu-2017", [40] * 4 + [0], [41] * 4 + [-1], [False] * 4 + [True], epsilon=1), 4)
+    >>> import sparsegate as sg
+    >>> round(sg.privacy.loss("lyu-2017", [40] * 4 + [0], [41] * 4 + [-1], [False] * 4 + [True], epsilon=1), 4)
     1.0
     """
     model = build(row, threshold=threshold, **options)

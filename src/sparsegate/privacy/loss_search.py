@@ -88,7 +88,8 @@ def search(
 
     ``thresholds`` are those that a query may be asked with. The other parameters are those of ``log_probability``.
 
-    >>> found = search("lee-clifton-2014", queries=3, epsilon=0.1, restarts=2)
+    >>> import sparsegate as sg
+    >>> found = sg.privacy.search("lee-clifton-2014", queries=3, epsilon=0.1, restarts=2)
     >>> round(found.loss, 4), found.outcome
     (0.175, (False, False, True))
     """

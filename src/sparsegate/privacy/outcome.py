@@ -59,7 +59,8 @@ def log_probability(
     ``budget``; ``noise`` "continuous", as in the paper, or "lattice", as in a run; ``granularity`` the lattice
     step.
 
-    >>> round(log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
+    >>> import math, sparsegate as sg
+    >>> round(sg.privacy.log_probability("lyu-2017", [0], [False], epsilon=1), 6) == round(-math.log(2), 6)
     True
     """
     model = build(row, threshold=threshold, **options)

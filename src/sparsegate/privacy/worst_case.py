@@ -71,7 +71,8 @@ def worst_case(
     Where the tight loss is infinite, the witness's loss exceeds ``at_least`` (default: twice what the same noise would
     cost in a gate that stops, eps1 + 2c Delta/scale(nu)). The other parameters are those of ``log_probability``.
 
-    >>> witness = worst_case("lee-clifton-2014", cutoff=3, epsilon=0.1)
+    >>> import sparsegate as sg
+    >>> witness = sg.privacy.worst_case("lee-clifton-2014", cutoff=3, epsilon=0.1)
     >>> round(witness.loss, 4), witness.tight
     (0.475, 0.475)
     """

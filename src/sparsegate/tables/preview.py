@@ -58,10 +58,11 @@ def preview(
     like: PUBLIC data that look like yours, for a simulation: see ``evaluation.data.stand_ins``. Never the private data.
     confidence: 0.95 unless given.
 
-    >>> found = preview(count=50, epsilon=0.5, domain=40_000)
+    >>> import sparsegate as sg
+    >>> found = sg.preview(count=50, epsilon=0.5, domain=40_000)
     >>> found.chosen.method, found.chosen.within
     ('subset', 1526)
-    >>> preview(count=50, within=100, domain=40_000, touched=1).chosen.needed
+    >>> sg.preview(count=50, within=100, domain=40_000, touched=1).chosen.needed
     Fraction(7, 40)
     """
     if epsilon is None and within is None:

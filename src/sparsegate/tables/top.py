@@ -130,11 +130,10 @@ def top_items(
         keeps the release with its record.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
-    >>> import pandas
-    >>> from sparsegate.noise import Seeded
+    >>> import pandas, sparsegate as sg
     >>> visits = pandas.DataFrame({"page": ["/home"] * 40 + ["/docs"] * 30, "visitor": [*range(40), *range(30)]})
-    >>> top = top_items(visits, item="page", user="visitor", count=2, epsilon=2, answers_epsilon=1,
-    ...                 domain=["/home", "/docs", "/blog"], source=Seeded(1), not_private=True)
+    >>> top = sg.top_items(visits, item="page", user="visitor", count=2, epsilon=2, answers_epsilon=1,
+    ...                    domain=["/home", "/docs", "/blog"], source=sg.Seeded(1), not_private=True)
     >>> top.items, top.estimates, top.error_bar
     (('/home', '/docs'), (37, 31), 6)
     """

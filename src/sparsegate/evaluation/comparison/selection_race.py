@@ -69,7 +69,9 @@ def compare(
     by: the error that decides who wins: "fnr", or "total_ser".
     runs: how often each case is run at first. most_runs: how often at most, until winners are known.
 
-    >>> found = compare(datasets=["zipf"], counts=[10], epsilon=0.1, methods=["em", "svt-dpbook"], peers=False)
+    >>> import sparsegate as sg
+    >>> methods = ["em", "svt-dpbook"]
+    >>> found = sg.evaluation.compare(datasets=["zipf"], counts=[10], epsilon=0.1, methods=methods, peers=False)
     >>> found.winners[0].standing.winners, found.winners[0].standing.behind
     (('em',), ('svt-dpbook',))
     """

@@ -150,9 +150,10 @@ def load(
 
     ``records`` is how many records there are; a table of counts does not tell it.
 
-    >>> load("zipf").description
+    >>> import sparsegate as sg
+    >>> sg.evaluation.load("zipf").description
     '10,000 scores proportional to 1/i that sum to 1,000,000'
-    >>> load("kosarak").stand_in
+    >>> sg.evaluation.load("kosarak").stand_in
     True
     """
     if file is None:

@@ -76,7 +76,8 @@ def run(
     progress: called after every case, with the seconds that are expected to be left.
     pool: processes, and their plan, that are shared with other work: they take the place of jobs and progress.
 
-    >>> found = run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
+    >>> import sparsegate as sg
+    >>> found = sg.evaluation.run(datasets=["zipf"], counts=[25], methods=["em", "svt-dpbook"], runs=20)
     >>> [round(rate, 1) for rate in found["ser_mean"]]
     [0.0, 0.8]
     """

@@ -40,7 +40,8 @@ class Ladder:
     ``starts[g]`` is how many items stand above rung g, so item j of the ladder, counted from 0 at the top, is on
     the last rung with starts <= j.
 
-    >>> Ladder.of([7, 3, 7, 7]).values.tolist()
+    >>> import sparsegate as sg
+    >>> sg.evaluation.Ladder.of([7, 3, 7, 7]).values.tolist()
     [7.0, 3.0]
     """
 
@@ -98,7 +99,8 @@ class Ladder:
         An oracle: it is computed from the scores themselves, so whatever uses it is not private. The paper's
         evaluation uses it, and so does every simulation here.
 
-        >>> Ladder.of([10, 8, 5, 1]).oracle_threshold(2)
+        >>> import sparsegate as sg
+        >>> sg.evaluation.Ladder.of([10, 8, 5, 1]).oracle_threshold(2)
         6.5
         """
         count = self.check_count(count)
@@ -145,7 +147,8 @@ class Errors:
 def measure(scores: Rankable, rungs: Integers, *, count: int) -> Errors:
     """The errors of selections of ``count`` items, given as ``simulate`` returns them.
 
-    >>> errors = measure([9, 5, 5, 1], np.array([[0, 1], [1, 2], [2, -1]]), count=2)
+    >>> import numpy as np, sparsegate as sg
+    >>> errors = sg.evaluation.measure([9, 5, 5, 1], np.array([[0, 1], [1, 2], [2, -1]]), count=2)
     >>> errors.fnr.tolist(), errors.fpr.tolist(), errors.selected.tolist()
     ([0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [2.0, 2.0, 1.0])
     """

@@ -80,8 +80,9 @@ def simulate(
     runs: how many, at least 1.
     rng: a numpy generator, or a seed for one.
 
+    >>> import sparsegate as sg
     >>> scores = [900, 800, 700] + [10] * 1000
-    >>> simulate("em", scores, count=3, epsilon=1, runs=2, rng=1).tolist()
+    >>> sg.evaluation.simulate("em", scores, count=3, epsilon=1, runs=2, rng=1).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
     ladder = Ladder.of(scores)

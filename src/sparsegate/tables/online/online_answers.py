@@ -98,11 +98,10 @@ class OnlineAnswers(Uncopied):
     refund: ``close`` gives back what the answers did not cost; False: what was charged stays spent.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
-    >>> import pandas
-    >>> from sparsegate.noise import Seeded
+    >>> import pandas, sparsegate as sg
     >>> people = pandas.DataFrame({"country": ["DE"] * 6000 + ["FR"] * 3000, "smokes": [0, 0, 1] * 3000})
-    >>> online = OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
-    ...                        tolerance=500, cutoff=10, population=9000, source=Seeded(1), not_private=True)
+    >>> online = sg.OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
+    ...                           tolerance=500, cutoff=10, population=9000, source=sg.Seeded(1), not_private=True)
     >>> online.ask({"country": "DE"})
     OnlineAnswer(estimate=6016.384765625, paid=True, checked=True, margin=89.873046875, note=None)
     >>> online.ask({"country": ["DE", "FR"], "smokes": 1}).paid, online

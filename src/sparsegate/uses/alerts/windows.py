@@ -69,9 +69,10 @@ class TimeWindows:
     lateness : how long after its end a window waits for late rows; 0 unless given.
     until : where the last window ends; the windows that end by then are all there are. None: they go on.
 
-    >>> windows = TimeWindows(width="5m", start="2026-03-01T00:00", until="2026-03-02")
-    >>> windows.count, windows.index(read_moment("2026-03-01T09:07:12Z")), windows.label(109)
-    (288, 109, '2026-03-01T09:05:00+00:00')
+    >>> import sparsegate as sg
+    >>> windows = sg.TimeWindows(width="5m", start="2026-03-01T00:00", until="2026-03-02")
+    >>> windows.count, windows.label(109)
+    (288, '2026-03-01T09:05:00+00:00')
     """
 
     width: int

@@ -78,9 +78,10 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
     After ``fit``: ``selected_`` (their numbers), ``selection_`` (a ``Selection``, or None where nothing was charged),
     ``record_`` (what was done and charged, as JSON takes it), and what scikit-learn gives every selector.
 
-    >>> import sparsegate as sg
+    >>> import numpy as np, sparsegate as sg
     >>> rows = np.random.default_rng(1).integers(0, 2, size=(500, 6))
-    >>> chosen = SelectKBestPrivate(k=1, epsilon=1, classes=[0, 1], categories=2, source=sg.Seeded(1), not_private=True)
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> chosen = sg.SelectKBestPrivate(k=1, epsilon=1, classes=[0, 1], categories=2, **seeded)
     >>> chosen.fit(rows, rows[:, 3]).selected_.tolist()
     [3]
     """

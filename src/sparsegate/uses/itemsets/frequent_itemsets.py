@@ -80,13 +80,12 @@ def frequent_itemsets(
     ledger: an open ``sparsegate.Ledger``: charged once, when items are counted and nothing is drawn yet.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
-    >>> import pandas
-    >>> from sparsegate.noise import Seeded
+    >>> import pandas, sparsegate as sg
     >>> bought = {"tea": range(60), "milk": range(50), "jam": range(100, 120)}
     >>> rows = pandas.DataFrame([(what, who) for what, people in bought.items() for who in people])
-    >>> found = frequent_itemsets(rows.set_axis(["product", "customer"], axis=1), item="product", user="customer",
-    ...                           count=3, size=2, epsilon=2, answers_epsilon=1, domain=["jam", "milk", "tea", "rye"],
-    ...                           source=Seeded(1), not_private=True)
+    >>> found = sg.frequent_itemsets(rows.set_axis(["product", "customer"], axis=1), item="product", user="customer",
+    ...                              domain=["jam", "milk", "tea", "rye"], size=2, count=3, epsilon=2,
+    ...                              answers_epsilon=1, source=sg.Seeded(1), not_private=True)
     >>> found.items, found.estimates, found.error_bar
     ((('tea',), ('milk',), ('milk', 'tea')), (56, 52, 45), 9)
     """

@@ -183,7 +183,8 @@ class PrivatePredictor(Uncopied):
     def batches(people: Iterable[str | int], count: int) -> list[list[int]]:
         """The numbers of the rows of each of ``count`` batches, by a hash of whose row it is.
 
-        >>> PrivatePredictor.batches(["ann", "bob", "ann", "cem"], 3)
+        >>> import sparsegate as sg
+        >>> sg.PrivatePredictor.batches(["ann", "bob", "ann", "cem"], 3)
         [[0, 2], [1], [3]]
         """
         return batches_of(people, count)
