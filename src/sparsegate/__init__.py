@@ -18,9 +18,9 @@ from sparsegate.errors import (
     SparsegateWarning,
     TableError,
 )
+from sparsegate.mechanisms.answer import ABOVE, BELOW, Answer
 from sparsegate.mechanisms.batch import Outcomes, run_many
 from sparsegate.mechanisms.bounds import tight_epsilon
-from sparsegate.mechanisms.gate import ABOVE, BELOW, Answer
 from sparsegate.mechanisms.gate_preview import GatePreview
 from sparsegate.mechanisms.laplace import laplace
 from sparsegate.mechanisms.running import gate, run

@@ -32,7 +32,7 @@ from sparsegate.cli.options import (
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.ledger.account import exact_text
-from sparsegate.mechanisms.gate import Answer
+from sparsegate.mechanisms.answer import Answer
 from sparsegate.mechanisms.sparse_vector import SparseVector, gate_calibration
 from sparsegate.tables.text_files import TextForm
 

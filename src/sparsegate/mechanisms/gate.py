@@ -9,7 +9,6 @@ stands in a local variable.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.budget import Spender, charge
 from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.mechanisms.answer import ABOVE, BELOW, Answer
 from sparsegate.mechanisms.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.mechanisms.gap import Estimator
 from sparsegate.mechanisms.lattice import LIMIT
@@ -28,50 +28,6 @@ from sparsegate.noise.lineage import MARK, birthmark
 from sparsegate.noise.uncopied import Uncopied
 
 _CHUNK = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """ABOVE or BELOW, and the noisy value where the mechanism releases one. True in a condition where above.
-
-    Equal to every answer on the same side: ``gate.ask(q) == sg.ABOVE`` whatever the estimate. ``standard_error`` is
-    that of the noise in the estimate, a public number (``mechanisms.gap`` says what it does not cover).
-
-    >>> import sparsegate as sg
-    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> gate = sg.SparseVector(threshold=1000, cutoff=2, epsilon=1, sensitivity=1, monotonic=True, **seeded)
-    >>> gate.ask(12)
-    Answer(above=False, estimate=None, standard_error=None)
-    >>> answer = gate.ask(4021)
-    >>> bool(answer), answer == sg.ABOVE, answer.estimate, round(answer.standard_error, 1)
-    (True, True, 4021, 4.1)
-    """
-
-    above: bool
-    estimate: int | float | None = field(default=None, compare=False)
-    standard_error: float | None = field(default=None, compare=False)
-
-    def __bool__(self) -> bool:
-        return self.above
-
-
-ABOVE = Answer(True)
-"""The answer "above the threshold": equal to every ABOVE, whatever its estimate; true in a condition.
-
->>> import sparsegate as sg
->>> gate = sg.SparseVector(threshold=1000, cutoff=1, epsilon=1, sensitivity=1, monotonic=True)
->>> gate.ask(4021) == sg.ABOVE
-True
-"""
-
-BELOW = Answer(False)
-"""The answer "below the threshold": false in a condition, and free.
-
->>> import sparsegate as sg
->>> gate = sg.SparseVector(threshold=1000, cutoff=1, epsilon=1, sensitivity=1, monotonic=True)
->>> gate.ask(12) == sg.BELOW, gate.remaining
-(True, 1)
-"""
 
 
 class Gate(Uncopied):

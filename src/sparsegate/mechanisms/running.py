@@ -9,9 +9,10 @@ import numpy as np
 
 from sparsegate.budget import Number, Spender
 from sparsegate.errors import ParameterError
+from sparsegate.mechanisms.answer import Answer
 from sparsegate.mechanisms.batch import run_many
 from sparsegate.mechanisms.calibration import calibrate
-from sparsegate.mechanisms.gate import Answer, Gate
+from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.setting import Options, RunOptions, Split, only
 from sparsegate.mechanisms.variants import Compared, Variant
 from sparsegate.noise import Source

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.gate import Answer
+from sparsegate.mechanisms.answer import Answer
 from sparsegate.mechanisms.variants import Closes, Compared, Released, Variant
 from sparsegate.privacy.laws import Floats
 from sparsegate.privacy.model import Comparisons, Model, ModelOptions, build

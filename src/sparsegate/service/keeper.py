@@ -39,7 +39,7 @@ from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, Parameter
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.ledger.rows import now
-from sparsegate.mechanisms.gate import Answer
+from sparsegate.mechanisms.answer import Answer
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.service.activity import PAGE, Activity, activity

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sparsegate.budget import Budget, Number, Spender, exact_count
 from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
-from sparsegate.mechanisms.gate import Answer
+from sparsegate.mechanisms.answer import Answer
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Source

@@ -17,7 +17,7 @@ from tests.support.threads import at_once
 
 from sparsegate.budget import Budget
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, TableError
-from sparsegate.mechanisms.gate import BELOW, Answer
+from sparsegate.mechanisms.answer import BELOW, Answer
 from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.variants import Scales
 from sparsegate.noise import Seeded

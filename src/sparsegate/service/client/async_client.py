@@ -11,7 +11,7 @@ import httpx
 from sparsegate.budget import Number
 from sparsegate.errors import SparsegateError
 from sparsegate.ledger.account import Statement
-from sparsegate.mechanisms.gate import Answer
+from sparsegate.mechanisms.answer import Answer
 from sparsegate.service.client import records
 from sparsegate.service.client.calls import (
     Call,

@@ -13,7 +13,7 @@ import httpx
 from sparsegate.budget import Number
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.ledger.account import Statement
-from sparsegate.mechanisms.gate import BELOW, Answer
+from sparsegate.mechanisms.answer import BELOW, Answer
 from sparsegate.service.client.calls import (
     TIMEOUT,
     Call,
