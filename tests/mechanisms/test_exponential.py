@@ -108,7 +108,7 @@ def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch
     everything_through_intervals(monkeypatch)
     monkeypatch.setattr(clocks, "ROUNDING", 0.9)  # and hardly a lane is known to be out
     rate = Fraction(2, 3)
-    assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=2000), law_at(rate, 2)) > FALSE_ALARM
+    assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=600), law_at(rate, 2)) > FALSE_ALARM
 
 
 def test_a_large_group_wins_by_its_weight() -> None:
