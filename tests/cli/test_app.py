@@ -10,7 +10,7 @@ import pytest
 
 import sparsegate
 from sparsegate import cli
-from sparsegate.cli.app import COMMANDS, Commands
+from sparsegate.cli.app import COMMANDS
 
 SLOW = {"sqlalchemy", "duckdb", "scipy", "matplotlib", "sklearn", "pyarrow", "pandas", "narwhals", "fastapi", "httpx"}
 
@@ -60,6 +60,7 @@ def test_the_version_and_the_help_load_nothing_slow(argument: str) -> None:
 def test_a_sub_command_loads_itself_and_no_other() -> None:
     ours = {f"sparsegate.cli.{name}" for name in COMMANDS}
     assert loaded_by("--version") & ours == set()
+    assert loaded_by("--help") & ours == set()
     assert loaded_by("variants") & ours == {"sparsegate.cli.variants"}
 
 
@@ -74,12 +75,3 @@ def test_an_unknown_sub_command_is_refused_in_words(command) -> None:
     code, out, err = command("vairants")
     assert (code, out) == (2, "")
     assert "No such command 'vairants'" in err
-
-
-def test_every_option_of_top_is_in_a_group_of_its_help() -> None:
-    command = Commands().get_command(None, "top")
-    groups = {option.name: option.rich_help_panel for option in command.params if option.param_type_name == "option"}
-    assert None not in groups.values()
-    assert {groups[name] for name in ("count", "epsilon", "clip", "sql", "preview", "plot")} == {
-        *("What is asked", "Privacy", "Groups and sums", "Input", "Before you pay", "Output")
-    }

@@ -11,7 +11,6 @@ import pytest
 from tests.support.certificates import write_certificate
 from tests.support.served_process import spawned
 
-from sparsegate.cli.serve_options import PANELS
 from sparsegate.service.web.server import tls_context
 
 
@@ -112,11 +111,8 @@ def test_a_certificate_that_cannot_be_served_is_refused_at_the_start(command, vi
     assert tls_context(cert, key).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_every_option_has_its_place_in_the_help(command):
+def test_the_help_does_not_repeat_the_name_in_the_environment_of_each_option(command):
     code, out, _ = command("serve", "--help")
     assert code == 0
-    shown = re.findall(r"^│ +--([a-z-]+)", out, re.MULTILINE)
-    named = [name.replace("_", "-") for names in PANELS.values() for name in names]
-    assert len(shown) > 20
-    assert {*shown} - {*named} == {"help"}
-    assert "env var: SPARSEGATE_SERVE_PORT" not in out
+    assert "SPARSEGATE_SERVE_PORT=8460" in out
+    assert out.count("SPARSEGATE") == 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -11,27 +12,52 @@ from typer.core import TyperGroup
 from sparsegate import __version__
 from sparsegate.cli.wording import speak
 
-COMMANDS = (
-    "variants",
-    "loss",
-    "audit",
-    "theorems",
-    "reproduce",
-    "compare",
-    "datasets",
-    "methods",
-    "top",
-    "itemsets",
-    "watch",
-    "holdout",
-    "ledger",
-    "serve",
-    "token",
-)
+if TYPE_CHECKING:
+    from sparsegate.cli.described import DescribedCommand
+
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Publish": {
+        "top": "The items that most people have, from files or a database.",
+        "itemsets": "The sets of items that most people have together.",
+    },
+    "Ask one by one": {
+        "watch": "Which conditions hold for more people than a threshold.",
+        "serve": "Answer such questions over HTTP, from data that stays here.",
+        "token": "Who may ask a service, and who may open gates.",
+        "holdout": "Score models on a holdout that can be used again.",
+    },
+    "Account": {
+        "ledger": "What was spent on a dataset, and what is left.",
+    },
+    "Compare and reproduce": {
+        "variants": "The published algorithms: how they differ, which are private.",
+        "loss": "What one of them really leaks, exactly.",
+        "theorems": "Every claim of the paper and beyond, measured.",
+        "reproduce": "The paper's evaluation, from data to report.",
+        "compare": "Ways to select the highest scores: who wins where.",
+        "methods": "What `reproduce` and `compare` can run.",
+        "datasets": "What they run on.",
+    },
+    "Review": {
+        "audit": "Prove what somebody's code leaks, or find nothing.",
+    },
+}
+"""The sub-commands, and a line about each: a list of them loads none."""
+
+COMMANDS: Final = {name: line for group in GROUPS.values() for name, line in group.items()}
 """Each is a module here that holds a function, or a typer application, of its own name."""
 
 # Typer's own tracebacks print local variables, which may be private data.
-_OPTIONS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False}
+_OPTIONS: dict[str, Any] = {"pretty_exceptions_enable": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """A word that a shell may complete to, in the form that typer reads."""
+
+    value: str
+    help: str | None = None
+    type: str = "plain"
 
 
 class Commands(TyperGroup):
@@ -48,13 +74,54 @@ class Commands(TyperGroup):
         module = import_module(f"sparsegate.cli.{cmd_name}")
         found = getattr(module, cmd_name)
         if not isinstance(found, typer.Typer):
-            alone = typer.Typer(**_OPTIONS)
+            alone = typer.Typer(add_completion=False, **_OPTIONS)
             alone.command(cmd_name, cls=getattr(module, "COMMAND", None))(found)
             found = alone
         command = typer.main.get_command(found)
         command.name = cmd_name
         speak(command)
+        _explain(command)
         return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print what `--help` prints."""
+        _print_help(self, ctx, GROUPS)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What a shell offers: the sub-commands, of which none is loaded, and the options."""
+        params: list[Any] = self.get_params(ctx) if incomplete else []
+        options = {name: one.help for one in params for name in one.opts}
+        found = {**COMMANDS, **options}
+        return [Offered(value=name, help=found[name]) for name in found if name.startswith(incomplete)]
+
+
+def described(words: str) -> DescribedCommand:
+    """Say all about the command of these words, such as "ledger show"; "" is `sparsegate` itself."""
+    from sparsegate.cli.described import describe
+
+    command: Any = typer.main.get_command(app)
+    if not words:
+        return describe(command, "", GROUPS)
+    first, *rest = words.split()
+    command = command.get_command(None, first)
+    for word in rest:
+        command = command.commands[word]
+    return describe(command, words)
+
+
+def _explain(command: Any) -> None:
+    """Give a command, and each of its sub-commands, our `--help`."""
+    for part in getattr(command, "commands", {}).values():
+        _explain(part)
+    command.format_help = lambda ctx, formatter: _print_help(command, ctx)
+
+
+def _print_help(command: Any, ctx: Any, below: Any = None) -> None:
+    from sparsegate.cli.described import describe
+    from sparsegate.cli.help_page import print_help
+
+    words = ctx.command_path.partition(" ")[2]
+    print_help(describe(command, words, below))
 
 
 app = typer.Typer(

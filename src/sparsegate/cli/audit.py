@@ -35,11 +35,15 @@ def audit(
     ] = None,
     epsilon: Claimed = 1.0,
     delta: Annotated[float, typer.Option(help="The delta it claims.")] = 0.0,
-    queries: Annotated[str, typer.Option(help="Ask at most this many questions; 2:10, from 2 to 10.")] = "10",
+    queries: Annotated[
+        str, typer.Option(metavar="N|LEAST:MOST", help="Ask at most this many questions; 2:10, from 2 to 10.")
+    ] = "10",
     seconds: Annotated[float | None, typer.Option(help="Time for each mechanism; 60 unless given.")] = None,
     samples: Annotated[int | None, typer.Option(help="Runs in all, instead of a time.")] = None,
     confidence: Annotated[float, typer.Option(help="Of the bound, and so of a violation.")] = 0.99,
-    sensitivity: Annotated[str, typer.Option(help="How far one person moves an answer; 1.0: floats.")] = "1",
+    sensitivity: Annotated[
+        str, typer.Option(metavar="NUMBER", help="How far one person moves an answer; 1.0: floats.")
+    ] = "1",
     monotonic: Monotonic = False,
     centre: Annotated[float, typer.Option(help="Where to lay out answers: the mechanism's threshold.")] = 0.0,
     batch: Annotated[

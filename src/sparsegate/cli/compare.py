@@ -55,7 +55,7 @@ def compare(
     epsilon: Epsilons = _EPSILONS,
     methods: Annotated[
         str | None,
-        typer.Option(show_default="all", help="Methods, by key: see `sparsegate methods`."),
+        typer.Option(metavar="LIST", show_default="all", help="Methods, by key: see `sparsegate methods`."),
     ] = None,
     mine: Annotated[
         list[str] | None,
@@ -74,7 +74,9 @@ def compare(
     data: Data = None,
     records: Records = None,
     scale_to_records: ScaleToRecords = False,
-    by: Annotated[str, typer.Option(help=f"The error that decides: {' or '.join(MEASURES)}.")] = MEASURES[0],
+    by: Annotated[
+        str, typer.Option(metavar="WORD", help=f"The error that decides: {' or '.join(MEASURES)}.")
+    ] = MEASURES[0],
     runs: FirstRuns = DEFAULT_RUNS,
     most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, until it is known who wins.")] = MOST_RUNS,
     jobs: Jobs = None,

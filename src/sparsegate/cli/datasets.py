@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sparsegate.cli.completion import one_of
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.evaluation.data.datasets import PUBLISHED, load
@@ -17,6 +18,8 @@ LEGEND = """
 A stand-in is a law of three numbers with the published number of items; results
 on it are not comparable with published ones. To use the real data:
 sparsegate reproduce --data kosarak=FILE"""
+
+_FETCHED = [name for name, row in PUBLISHED.items() if row.url]
 
 datasets = typer.Typer(
     add_completion=False, invoke_without_command=True, help="The datasets of the evaluation: list them, or fetch one."
@@ -49,9 +52,17 @@ def listing(context: typer.Context, as_json: AsJsonArray = False) -> None:
 
 @datasets.command()
 def fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="A dataset that has an address.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", show_default=False, autocompletion=one_of(_FETCHED), help="A dataset that has an address."
+        ),
+    ],
     folder: Annotated[
-        Path | None, typer.Option("--folder", show_default=False, help="Where to put it; your cache unless given.")
+        Path | None,
+        typer.Option(
+            "--folder", metavar="FOLDER", show_default=False, help="Where to put it; your cache unless given."
+        ),
     ] = None,
 ) -> None:
     """Download a dataset, check it, and print its path."""

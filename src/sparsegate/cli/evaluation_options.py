@@ -30,9 +30,9 @@ def joined(values: Iterable[object]) -> str:
 
 ALL_DATASETS = joined(PUBLISHED)
 
-Counts = Annotated[str, typer.Option(help="Values of c, with commas between.")]
-Epsilons = Annotated[str, typer.Option("--epsilon", help="One epsilon or more.")]
-Datasets = Annotated[str, typer.Option(help="Datasets, by name: see `sparsegate datasets`.")]
+Counts = Annotated[str, typer.Option(metavar="LIST", help="Values of c, with commas between.")]
+Epsilons = Annotated[str, typer.Option("--epsilon", metavar="LIST", help="One epsilon or more, with commas between.")]
+Datasets = Annotated[str, typer.Option(metavar="LIST", help="Datasets, by name: see `sparsegate datasets`.")]
 Data = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,7 +53,9 @@ ScaleToRecords = Annotated[
 FirstRuns = Annotated[int, typer.Option("--runs", help="Runs of each cell, to begin with.")]
 Jobs = Annotated[int | None, typer.Option(show_default="one a CPU", help="Processes.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
-Out = Annotated[Path, typer.Option(help="Folder for results and report; finished cells are kept there.")]
+Out = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Folder for results and report; finished cells are kept there.")
+]
 
 
 @contextmanager

@@ -31,26 +31,31 @@ from sparsegate.uses.alerts.alert_record import AlertAnswer, StateFile
 from sparsegate.uses.alerts.alerts import Alert
 from sparsegate.uses.alerts.windows import SECOND, TimeWindows
 
-_PANEL: Final = "With --follow"
 _LOOK: Final = 1.0  # seconds between two looks at a file
 _STEP: Final = 0.2  # between two looks at whether somebody wants to stop
 
 
 def _option(flag: str, help: str, **more: Any) -> Any:
-    return typer.Option(flag, help=help, rich_help_panel=_PANEL, show_default=False, **more)
+    return typer.Option(flag, help=help, show_default=False, **more)
 
 
 Follow = Annotated[bool, _option("--follow", "Watch the people in each window of a stream, as rows come.")]
 Time = Annotated[str | None, _option("--time", "When a row happened: ISO 8601, or seconds; UTC.", metavar="COLUMN")]
-Width = Annotated[str | None, _option("--window", "How long a window is: 30s, 5m, 1h, 1d.")]
-Start = Annotated[str | None, _option("--from", "Where the first window begins; else the one that runs.")]
-Until = Annotated[str | None, _option("--until", "Where the last window ends; else there is none.")]
-Lateness = Annotated[str | None, _option("--lateness", "How long a window waits for late rows: 1m.")]
+Width = Annotated[str | None, _option("--window", "How long a window is: 30s, 5m, 1h, 1d.", metavar="DURATION")]
+Start = Annotated[
+    str | None, _option("--from", "Where the first window begins; else the one that runs.", metavar="TIME")
+]
+Until = Annotated[str | None, _option("--until", "Where the last window ends; else there is none.", metavar="TIME")]
+Lateness = Annotated[
+    str | None, _option("--lateness", "How long a window waits for late rows: 1m.", metavar="DURATION")
+]
 PerUser = Annotated[int | None, _option("--windows-per-user", "A person counts in this many windows, the earliest.")]
-Fires = Annotated[str | None, _option("--fires", "above: the threshold or more. below: or less.", metavar="SIDE")]
+Fires = Annotated[
+    str | None, _option("--fires", "above: the threshold or more. below: or less.", metavar="above|below")
+]
 TwoSided = Annotated[bool | None, _option("--two-sided", "Close when both answers were given --cutoff times.")]
-HowTo = Annotated[str | None, _option("--method", "auto, gate or counts: docs/how-to/alerts.md.")]
-Name = Annotated[str | None, _option("--name", "Of this alert, on the ledger and in the metrics.")]
+HowTo = Annotated[str | None, _option("--method", "How it is done: docs/how-to/alerts.md.", metavar="auto|gate|counts")]
+Name = Annotated[str | None, _option("--name", "Of this alert, on the ledger and in the metrics.", metavar="NAME")]
 State = Annotated[str | None, _option("--state", "A secret file, to go on after a restart.", metavar="FILE")]
 Metrics = Annotated[str | None, _option("--metrics", "Numbers for Prometheus.", metavar="PORT|FILE")]
 Hook = Annotated[str | None, _option("--webhook", "POST what fires.", metavar="URL", envvar="SPARSEGATE_WEBHOOK")]

@@ -7,10 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from sparsegate.cli.completion import one_of
 from sparsegate.errors import ParameterError
-
-PRINTED: Final = "Output"
-"""The heading of such options in --help."""
 
 INPUT, OUTPUT = "how the files are written", "how the result is printed"
 
@@ -28,15 +26,18 @@ WORDS: Final = {
 OF_RESULTS: Final = tuple(word for word, about in WORDS.items() if about == OUTPUT)
 
 
-def _option(help: str) -> Any:
-    return typer.Option("--format", metavar="WORD", help=help, rich_help_panel=PRINTED)
+def _option(help: str, words: Sequence[str]) -> Any:
+    return typer.Option("--format", metavar="WORD", help=help, autocompletion=one_of(words))
 
 
 Formats = Annotated[
     list[str] | None,
-    _option(f"How to print the result: {', '.join(OF_RESULTS)}; also, of files that hold baskets: fimi, baskets."),
+    _option(
+        f"How to print the result: {', '.join(OF_RESULTS)}; also, of files that hold baskets: fimi, baskets.",
+        tuple(WORDS),
+    ),
 ]
-ResultFormats = Annotated[list[str] | None, _option(f"How to print the result: {', '.join(OF_RESULTS)}.")]
+ResultFormats = Annotated[list[str] | None, _option(f"How to print the result: {', '.join(OF_RESULTS)}.", OF_RESULTS)]
 
 
 def chosen_formats(

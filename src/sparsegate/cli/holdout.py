@@ -96,7 +96,9 @@ def serve(
     budget: LedgerBudget = None,
     dataset: Dataset = None,
     name: Name = "leaderboard",
-    host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; this machine alone unless told otherwise.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8461,
     allowed_host: AllowedHost = None,
     tls_cert: TlsCert = None,
@@ -105,8 +107,7 @@ def serve(
 ) -> None:
     """A leaderboard: teams post predictions over HTTP and get their score; the labels stay here.
 
-    sparsegate holdout serve labels.csv --label y -t 0.04 -c 50 --epsilon 1 --ledger board.ledger --budget 1 --dataset
-    labels, and for each team `sparsegate token add TEAM --ledger board.ledger`.
+    Each team needs a token: `sparsegate token add TEAM --ledger board.ledger`.
     """
     from sparsegate.errors import load_extra
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from sparsegate.cli.busy import busy
-from sparsegate.cli.formats import INPUT, OUTPUT, PRINTED, Formats, chosen_formats
+from sparsegate.cli.formats import INPUT, OUTPUT, Formats, chosen_formats
 from sparsegate.cli.options import (
     Dataset,
     Encoding,
@@ -21,33 +20,12 @@ from sparsegate.cli.options import (
     Sql,
     Table,
     User,
-    in_panels,
     read_domain,
 )
 from sparsegate.cli.printed_top import draw_bars, drawable, print_top
 from sparsegate.cli.printing import ready_to_print
 from sparsegate.display.published_top import PrintedTop
 from sparsegate.errors import ParameterError
-
-PANELS = {
-    "What is asked": ("count", "size", "smallest", "item", "user", "domain", "where"),
-    "Privacy": (
-        *("epsilon", "delta", "answers_epsilon", "method", "pool", "selection"),
-        *("ledger", "budget", "budget_delta", "dataset"),
-    ),
-}
-"""The groups of `--help`; options that other commands have too bring their own."""
-
-
-class ItemsetsCommand(TyperCommand):
-    """A command with its options in groups."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        in_panels(self.params, PANELS)
-
-
-COMMAND = ItemsetsCommand
 
 
 def itemsets(
@@ -67,10 +45,12 @@ def itemsets(
     delta: Annotated[float, typer.Option(help="For --domain observed: such as 1e-6.")] = 0.0,
     answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the sets' noisy counts.")] = 0.0,
     method: Annotated[
-        str, typer.Option(help="whole, items-first or levels; auto: the first that can be counted.")
+        str, typer.Option(metavar="WORD", help="whole, items-first or levels; auto: the first that can be counted.")
     ] = "auto",
     pool: Annotated[int | None, typer.Option(help="How many items are selected first; 4 times the root of -c.")] = None,
-    selection: Annotated[str, typer.Option(help="How a level selects: subset, one-shot or exponential.")] = "auto",
+    selection: Annotated[
+        str, typer.Option(metavar="WORD", help="How a level selects: subset, one-shot or exponential.")
+    ] = "auto",
     where: Annotated[
         str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
     ] = None,
@@ -83,17 +63,14 @@ def itemsets(
     budget_delta: LedgerDelta = None,
     dataset: Dataset = None,
     formats: Formats = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.", rich_help_panel=PRINTED)] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.", rich_help_panel=PRINTED)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.")] = False,
     plot: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.", rich_help_panel=PRINTED),
+        typer.Option(metavar="FILE", help="Draw the noisy counts with error bars."),
     ] = None,
 ) -> None:
-    """The --count sets of up to --size items that most people have, without exposing a person.
-
-    sparsegate itemsets sales.csv --item product --user customer -c 50 --size 3 --epsilon 1 --domain products.csv
-    """
+    """The --count sets of up to --size items that most people have, without exposing a person."""
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.text_files import TextForm
     from sparsegate.uses.itemsets.frequent_itemsets import frequent_itemsets

@@ -192,7 +192,7 @@ def compact(
 def raise_budget(
     file: File,
     budget: Annotated[float, typer.Option(help="The new epsilon in all, larger than the present one.")],
-    why: Annotated[str, typer.Option(help="The reason, which stays on record.")],
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, which stays on record.")],
     budget_delta: Annotated[float | None, typer.Option(help="The new delta in all; as it is unless given.")] = None,
 ) -> None:
     """Raise the budget, on record. A budget is never lowered."""

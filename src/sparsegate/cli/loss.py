@@ -7,29 +7,38 @@ from typing import Annotated, Any
 
 import typer
 
+from sparsegate.cli.completion import one_of
 from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
 from sparsegate.cli.printing import facts, print_json, print_table
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.variants import variant
+from sparsegate.mechanisms.variants import VARIANTS, variant
 
 WORDS = {"b": False, "below": False, "a": True, "above": True}
 
 
 def loss(
-    row: Annotated[str, typer.Argument(metavar="ROW", help="A key of `sparsegate variants`.")],
+    row: Annotated[
+        str, typer.Argument(metavar="ROW", autocompletion=one_of(VARIANTS), help="A key of `sparsegate variants`.")
+    ],
     cutoff: Annotated[int, typer.Option("--cutoff", "-c", help="Positives before it stops.")] = 1,
     epsilon: Claimed = 1.0,
     monotonic: Monotonic = False,
     queries: Annotated[int | None, typer.Option(help="At most this many questions in all.")] = None,
-    answers: Annotated[str | None, typer.Option(help="Answers on one dataset: 0,0,1.")] = None,
-    neighbour: Annotated[str | None, typer.Option(help="Answers on its neighbour: 1,1,0.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="What was said: below,above (or B,A; numbers, gaps).")] = None,
-    threshold: Annotated[str, typer.Option(help="One threshold, or one for each answer.")] = "0",
-    estimates: Annotated[str | None, typer.Option(help="Public estimates, for rows that compare errors.")] = None,
+    answers: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Answers on one dataset: 0,0,1.")] = None,
+    neighbour: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Answers on its neighbour: 1,1,0.")] = None,
+    outcome: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="What was said: below,above (or B,A; numbers, gaps).")
+    ] = None,
+    threshold: Annotated[str, typer.Option(metavar="NUMBERS", help="One threshold, or one for each answer.")] = "0",
+    estimates: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Public estimates, for rows that compare errors.")
+    ] = None,
     lattice: Annotated[bool, typer.Option("--lattice", help="Discrete noise, as in a run, not the paper's.")] = False,
-    plot: Annotated[str | None, typer.Option(help="Draw the loss of all rows against questions here.")] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the loss of all rows against questions here.")
+    ] = None,
     as_json: AsJson = False,
     formats: ResultFormats = None,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,6 @@ AsJsonArray = Annotated[bool, typer.Option("--json", help="Print a JSON array, w
 Monotonic = Annotated[bool, typer.Option("--monotonic", help="One person moves all answers one way.")]
 Claimed = Annotated[float, typer.Option("--epsilon", help="The epsilon it claims.")]
 
-INPUT = "Input"
 _FILES = typer.Argument(
     metavar="FILE...|-", help="Parquet, CSV, JSON, baskets, a database; - standard input.", show_default=False
 )
@@ -35,31 +34,25 @@ Format = Annotated[
         "--format",
         metavar="fimi|baskets",
         help="Each line is a basket of items.",
-        rich_help_panel=INPUT,
         show_default=False,
     ),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="Between columns or items: , or \\t.", rich_help_panel=INPUT, show_default=False),
+    typer.Option(metavar="TEXT", help="Between columns or items: , or \\t.", show_default=False),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of text that is not UTF-8: latin-1.", rich_help_panel=INPUT, show_default=False),
+    typer.Option(metavar="NAME", help="Of text that is not UTF-8: latin-1.", show_default=False),
 ]
 User = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="Whose rows belong together.")]
 Table = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The table to read of a database.", show_default=False, rich_help_panel=INPUT),
+    typer.Option(metavar="NAME", help="The table to read of a database.", show_default=False),
 ]
 Sql = Annotated[
     str | None,
-    typer.Option(
-        metavar="QUERY",
-        help="Read this SELECT instead; files are the table `data`.",
-        show_default=False,
-        rich_help_panel=INPUT,
-    ),
+    typer.Option(metavar="QUERY", help="Read this SELECT instead; files are the table `data`.", show_default=False),
 ]
 LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge this ledger before anything is drawn.")
@@ -74,14 +67,6 @@ NoRefund = Annotated[
 Dataset = Annotated[
     str | None, typer.Option("--dataset", metavar="NAME", help="The dataset that the ledger is for; checked.")
 ]
-
-
-def in_panels(parameters: Iterable[Any], panels: Mapping[str, Iterable[str]]) -> None:
-    """Show each of these parameters of a command in its panel of `--help`."""
-    found = {name: panel for panel, names in panels.items() for name in names}
-    for parameter in parameters:
-        if parameter.name in found:
-            parameter.rich_help_panel = found[parameter.name]
 
 
 @dataclass(kw_only=True)

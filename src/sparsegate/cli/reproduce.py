@@ -46,7 +46,7 @@ def reproduce(
     most_runs: Annotated[int, typer.Option(help="Runs of a cell at most, where a verdict needs more.")] = MOST_RUNS,
     counts: Counts = _COUNTS,
     epsilon: Epsilons = _EPSILONS,
-    methods: Annotated[str, typer.Option(help="Methods, by key: see `sparsegate methods`.")] = _METHODS,
+    methods: Annotated[str, typer.Option(metavar="LIST", help="Methods, by key: see `sparsegate methods`.")] = _METHODS,
     datasets: Datasets = ALL_DATASETS,
     data: Data = None,
     records: Records = None,

@@ -42,7 +42,9 @@ def serve(
         ),
     ],
     user: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose rows belong together.")] = None,
-    unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="row", help="Protect rows, not people; instead of --user.")
+    ] = None,
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="What may be asked about; all but --user unless given.")
     ] = None,
@@ -69,7 +71,9 @@ def serve(
         bool, typer.Option("--close-gates", help="Close open gates that other data or another key opened, for good.")
     ] = False,
     no_refund: NoRefund = False,
-    host: Annotated[str, typer.Option(help="Where to listen; this machine alone unless told otherwise.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; this machine alone unless told otherwise.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
     allowed_host: AllowedHost = None,
     tls_cert: TlsCert = None,
@@ -92,8 +96,6 @@ def serve(
     ] = 3,
 ) -> None:
     """Answer "above" or "below" over HTTP, from a ledger that no crash can cheat.
-
-    sparsegate serve visits.parquet --user visitor --new-ledger --budget 2.0
 
     Options can come from the environment too (SPARSEGATE_SERVE_PORT=8460), or from a file (--config).
     """

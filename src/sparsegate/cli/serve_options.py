@@ -17,34 +17,18 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from sparsegate.cli.options import in_panels
 from sparsegate.errors import ParameterError
 
 PREFIX: Final = "SPARSEGATE_SERVE"
-PANELS: Final = {
-    "Data": ("user", "unit", "columns", "max_cell", "table", "sql", "format", "separator", "encoding"),
-    "Ledger": (
-        *("ledger", "new_ledger", "budget", "budget_delta", "dataset", "key", "new_key", "no_refund", "token_file"),
-        "close_gates",
-    ),
-    "Answers": ("delay", "headroom", "most_asks"),
-    "Network": (
-        *("host", "port", "allowed_host", "tls_cert", "tls_key", "max_connections", "max_connections_of_one"),
-        "metrics_port",
-    ),
-    "Running it": ("config", "log_format"),
-}
-"""The groups of `--help`."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
 
 
 class ServeCommand(TyperCommand):
-    """A command with its options in groups, from a file and from the environment too."""
+    """A command with its options from a file and from the environment too."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options["context_settings"] = {**(options.get("context_settings") or {}), "auto_envvar_prefix": PREFIX}
         super().__init__(*args, **options)
-        in_panels(self.params, PANELS)
         for parameter in self.params:
             parameter.show_envvar = False  # type: ignore[attr-defined]
 

@@ -13,6 +13,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from sparsegate.cli.completion import one_of
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import facts, grid, print_json, print_plain
 from sparsegate.errors import ParameterError
@@ -35,7 +36,13 @@ _STYLES = {
 
 def theorems(
     key: Annotated[
-        str | None, typer.Argument(metavar="KEY", show_default=False, help="Measure this one, and say all about it.")
+        str | None,
+        typer.Argument(
+            metavar="KEY",
+            show_default=False,
+            autocompletion=one_of(CLAIMS),
+            help="Measure this one, and say all about it.",
+        ),
     ] = None,
     as_json: AsJsonArray = False,
 ) -> None:

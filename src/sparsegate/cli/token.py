@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import sparsegate as sg
+from sparsegate.cli.completion import one_of
 from sparsegate.cli.printing import grid, print_json, print_plain
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import exact_text
@@ -34,7 +35,14 @@ TokenFile = Annotated[
 def add(
     name: Name,
     ledger: Place,
-    role: Annotated[str, typer.Option(help="analyst asks; owner opens gates and sees the budget too.")] = "analyst",
+    role: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            autocompletion=one_of(("analyst", "owner")),
+            help="analyst asks; owner opens gates and sees the budget too.",
+        ),
+    ] = "analyst",
     expires: Annotated[
         str | None, typer.Option(metavar="30d|12h|DATE", help="It lets nobody in from then on (0:00 UTC of a date).")
     ] = None,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from sparsegate.cli.busy import busy
-from sparsegate.cli.formats import INPUT, OUTPUT, PRINTED, Formats, chosen_formats
+from sparsegate.cli.completion import one_of
+from sparsegate.cli.formats import INPUT, OUTPUT, Formats, chosen_formats
 from sparsegate.cli.options import (
     Dataset,
     Encoding,
@@ -24,7 +24,6 @@ from sparsegate.cli.options import (
     Sql,
     Table,
     User,
-    in_panels,
     read_domain,
     read_number,
 )
@@ -32,33 +31,9 @@ from sparsegate.cli.printed_top import draw_bars, drawable, print_top
 from sparsegate.cli.printing import ready_to_print
 from sparsegate.display.published_top import PrintedTop
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.selection_methods import AUTO, describe_methods
+from sparsegate.mechanisms.selection_methods import AUTO, METHODS, describe_methods
 
-PANELS = {
-    "What is asked": (
-        *("count", "above", "item", "user", "unit", "domain", "where", "ordered"),
-        *("itemset_size", "max_items"),
-    ),
-    "Privacy": (
-        *("epsilon", "delta", "answers_epsilon", "method", "threshold", "max_items_per_user", "dbar"),
-        *("ledger", "budget", "budget_delta", "dataset"),
-    ),
-    "Groups and sums": ("value", "clip", "granularity", "per", "groups", "groups_per_user"),
-    "Before you pay": ("preview", "within", "like", "people"),
-}
-"""The groups of `--help`; options that other commands have too bring their own."""
 CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
-
-
-class TopCommand(TyperCommand):
-    """A command with its options in groups."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        in_panels(self.params, PANELS)
-
-
-COMMAND = TopCommand
 
 
 def top(
@@ -70,7 +45,9 @@ def top(
     ] = None,
     item: Annotated[str | None, typer.Option(metavar="COLUMN", help="What to rank; not needed for baskets.")] = None,
     user: User = None,
-    unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people; instead of --user.')] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="row", help="Protect rows, not people; instead of --user.")
+    ] = None,
     domain: Annotated[
         str | None,
         typer.Option(metavar="FILE[:COLUMN]|N|observed", help="The PUBLIC candidates; see docs/how-to/threshold.md."),
@@ -80,7 +57,9 @@ def top(
         float, typer.Option(help="Needed for --domain observed; elsewhere it may buy less noise. Such as 1e-6.")
     ] = 0.0,
     answers_epsilon: Annotated[float, typer.Option(help="Spend this much more on the items' noisy counts.")] = 0.0,
-    method: Annotated[str, typer.Option(help=describe_methods())] = AUTO,
+    method: Annotated[
+        str, typer.Option(metavar="WORD", autocompletion=one_of((AUTO, *METHODS)), help=describe_methods())
+    ] = AUTO,
     ordered: Annotated[
         bool, typer.Option("--ordered", help="Ask for an order, best first, and not for a set.")
     ] = False,
@@ -149,18 +128,16 @@ def top(
         typer.Option(metavar="N", help="How many people there are, PUBLIC: refuse the hopeless."),
     ] = None,
     formats: Formats = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.", rich_help_panel=PRINTED)] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.", rich_help_panel=PRINTED)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Same as --format csv.")] = False,
     plot: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw the noisy counts with error bars.", rich_help_panel=PRINTED),
+        typer.Option(metavar="FILE", help="Draw the noisy counts with error bars."),
     ] = None,
 ) -> None:
     """The --count items that most users touched, or all that about --above users did, without exposing a user.
 
     Counts, and their error bars, are of at most --max-items-per-user items of each user, where that is given.
-
-    sparsegate top visits.parquet --item page --user visitor -c 50 --epsilon 0.5 --domain pages.csv
     """
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.groups import check_groups

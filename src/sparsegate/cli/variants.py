@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from sparsegate.cli.completion import one_of
 from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import facts, grid, print_json, print_table
@@ -32,7 +33,10 @@ stops    after c positives, or after c of both answers
 
 def variants(
     key: Annotated[
-        str | None, typer.Argument(metavar="KEY", show_default=False, help="Say all about this one.")
+        str | None,
+        typer.Argument(
+            metavar="KEY", show_default=False, autocompletion=one_of(VARIANTS), help="Say all about this one."
+        ),
     ] = None,
     as_json: AsJsonArray = False,
     formats: ResultFormats = None,

@@ -56,7 +56,7 @@ def watch(
         str | None, typer.Option(metavar="FILE|-", help="Conditions, one a line; - answers them as they come.")
     ] = None,
     user: User = None,
-    unit: Annotated[str | None, typer.Option(help='"row": protect rows, not people, and count rows.')] = None,
+    unit: Annotated[str | None, typer.Option(metavar="row", help="Protect rows, not people, and count rows.")] = None,
     table: Table = None,
     sql: Sql = None,
     format: Format = None,

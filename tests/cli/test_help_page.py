@@ -1,0 +1,65 @@
+"""`--help` on a terminal of 80 columns: how it is called, what it does, an example, options in their groups."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from sparsegate.cli.app import described
+from sparsegate.cli.examples import EXAMPLES
+from sparsegate.cli.help_page import MOST_COLUMNS, help_lines
+
+
+@pytest.mark.parametrize("words", EXAMPLES)
+def test_no_line_is_longer_than_the_screen_or_ends_in_blanks(words: str) -> None:
+    command = described(words)
+    lines = [line.plain for line in help_lines(command, 80)]
+    assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
+    at = [lines.index(heading) for heading in ("Example", *command.below, *command.panels)]
+    assert at == sorted(at)
+    assert lines[0].startswith(f"Usage: {command.name}")
+
+
+REVOKE = """\
+Usage: sparsegate token revoke NAME --ledger FILE|URL
+
+Stop a token, also in a service that runs, within seconds.
+
+Example
+  sparsegate token revoke ada --ledger visits.ledger
+
+Arguments
+  NAME  Whose token it is.
+
+Ledger
+  --ledger FILE|URL  The ledger of the service: a file, or postgresql://...
+                     [required]
+"""
+
+
+def test_the_help_is_printed(command) -> None:
+    code, out, err = command("token", "revoke", "--help")
+    assert (code, out.rstrip("\n"), err) == (0, REVOKE.rstrip("\n"), "")
+
+
+@pytest.mark.parametrize("arguments", [(), ("ledger",), ("token",)])
+def test_a_command_that_needs_another_prints_its_help(command, arguments: tuple[str, ...]) -> None:
+    code, out, err = command(*arguments)
+    assert (code, err) == (2, "")
+    assert out.startswith(f"Usage: {' '.join(('sparsegate', *arguments))}")
+
+
+def test_a_note_is_not_broken_and_a_long_name_has_a_line_of_its_own() -> None:
+    lines = [line.plain for line in help_lines(described("top"), 80)]
+    assert "      --domain FILE[:COLUMN]|N|observed" in lines
+    assert any(line.strip() == "together. [default: 1]" for line in lines)
+    assert not any("\N{NO-BREAK SPACE}" in line for line in lines)
+
+
+def test_lines_are_no_longer_than_can_be_read(monkeypatch, command) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    assert Console().width == 300
+    _, out, _ = command("top", "--help")
+    assert 80 < max(map(len, out.splitlines())) <= 300
+    monkeypatch.undo()
+    assert max(len(line.plain) for line in help_lines(described("top"), MOST_COLUMNS)) <= MOST_COLUMNS
