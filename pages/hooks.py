@@ -46,5 +46,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links that are written for the repository, as they must be on the site."""
+    """Links that are written for the repository, as they must be on the site; what the theme is told of a page."""
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]
+    if page.file.src_uri.startswith("project/"):
+        # Theorems and changes name everything: whoever searches wants the page that explains it.
+        page.meta["search"] = {"boost": 0.2}
     return elsewhere.site_links(page.file.src_uri, markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """A picture that stands alone leads to itself: on a small screen its words are too small to read."""
+    return re.sub(r'<p>(<img [^>]*src="([^"]+)"[^>]*>)</p>', r'<p><a href="\2">\1</a></p>', html)

@@ -1,0 +1,66 @@
+"""The built site in a browser: small screens, search, keyboard, colours, and no host but its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.browsing import PHONE, browsing, needs_browser, tab
+
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with browsing() as launched:
+        yield launched
+
+
+@pytest.mark.parametrize("scripts", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_no_page_scrolls_sideways_on_a_phone(browser: Any, site: Path, address: str, scripts: bool) -> None:
+    """And no page raises an error or asks another host (`tab` looks). 404.html stands at the root of its host."""
+    wide = {}
+    with tab(browser, address, **PHONE, java_script_enabled=scripts) as page:
+        for file in sorted({*site.rglob("*.html")} - {site / "404.html"}):
+            name = file.relative_to(site).as_posix()
+            page.goto(address + name)
+            width = page.evaluate("document.documentElement.scrollWidth")
+            if width > 390:
+                wide[name] = width
+    assert wide == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("select_top", "select_top"), ("--max-items-per-user", "max-items-per-user"), ("sg.Ledger", "Ledger")],
+)
+def test_search_finds_names(browser: Any, address: str, words: str, found: str) -> None:
+    with tab(browser, address) as page:
+        page.keyboard.press("/")
+        page.keyboard.type(words)
+        page.locator(".md-search-result__item:nth-child(-n+3)", has_text=found).first.wait_for()
+
+
+def test_the_keyboard_leads_past_the_navigation_and_shows_where_it_is(browser: Any, address: str) -> None:
+    with tab(browser, address) as page:
+        page.goto(address + "how-to/top.html")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.matches('.md-skip')")
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('article') !== null")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_are_those_of_the_system_until_the_reader_chooses(browser: Any, address: str, scheme: str) -> None:
+    brightness = "parseInt(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]) > 128"
+    with tab(browser, address, color_scheme=scheme) as page:
+        assert page.evaluate(brightness) is (scheme == "light")
+        for _ in range(1 if scheme == "dark" else 2):
+            page.locator("label.md-header__button:not([hidden])[for^=__palette]").click()
+        assert page.evaluate(brightness) is (scheme != "light")
+        page.reload()
+        assert page.evaluate(brightness) is (scheme != "light")
