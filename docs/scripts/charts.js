@@ -1,7 +1,7 @@
 // Charts as SVG text: a frame with two axes, and what is drawn into it. Colours are variables of figures.css.
 "use strict";
 (() => {
-  const LETTER = 6.4; // about the width of one at 12 px
+  const LETTER = 7; // about the width of one at 12 px
   const round = (x) => String(Math.round(x * 100) / 100);
   const escape = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
   const colour = (name) => `var(--figure-${name})`;
@@ -25,7 +25,7 @@
   }
 
   function rectangle(x, y, width, height, { fill, opacity = 1, stroke = null }) {
-    const edge = stroke ? ` stroke="${colour(stroke)}" stroke-width="2"` : "";
+    const edge = stroke ? ` stroke="${colour(stroke)}" stroke-width="3"` : "";
     return `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" fill="${colour(fill)}" fill-opacity="${round(opacity)}"${edge}/>`;
   }
 

@@ -60,7 +60,7 @@
   const shifted = {
     title: "What a transcript costs for each shift t of the threshold noise, in three parts",
     controls: [
-      { name: "below", label: "m, how many BELOW", min: 0, max: 30, step: 1, value: 12 },
+      { name: "below", label: "m, how many BELOW", min: 0, max: 30, step: 1, value: 6 },
       { name: "above", label: "k, how many ABOVE", min: 0, max: 30, step: 1, value: 2 },
       cutoff(2),
       { ...split, value: 0.33 },
@@ -79,7 +79,8 @@
     draw(state, width) {
       const v = shifted.values(state);
       const key = legend([["ρ itself: ε₁|t|", "faint", "area"], ["the BELOWs", "one", "area"], ["the ABOVEs", "two", "area"]], width);
-      const top = Math.max(1.2, Math.min(2.6 * v.least, Math.max(v.whole[0], v.least) * 1.15) || 1.2);
+      const most = Math.max(...[-1.5, 0, 1.5].map((t) => shifted.at(state, t).total));
+      const top = Math.max(1.2, Math.min(6 * v.least, 1.05 * most));
       const box = { left: 0, top: key.height, width, height: 260 };
       const one = frame(box, { x: [-1.5, 1.5], y: [0, top], xName: "t, the shift of ρ between D and D′", yName: "cost", xTicks: [-1.5, -1, -0.5, 0, 0.5, 1, 1.5] });
       const at = span(-1.5, 1.5, 120).map((t) => [t, shifted.at(state, t)]);
@@ -88,7 +89,7 @@
       one.band(at.map(([t, c]) => [t, c.rho + c.below]), at.map(([t, c]) => [t, c.total]), { fill: "two", opacity: 0.45 });
       one.line(at.map(([t, c]) => [t, c.total]), { stroke: "ink" });
       one.level(v.least, { stroke: "three", dash: "7 4" });
-      one.note(-1.48, v.least - 0.02 * top, `L = ${shown(v.least)}`, { fill: "three", weight: 600 });
+      one.note(-1.48, v.least + 0.02 * top, `L = ${shown(v.least)}`, { weight: 600 });
       one.upright(state.shift, { stroke: "ink", width: 1, dash: "2 3" });
       one.point(state.shift, v.chosen.total, "ink");
       return picture(shifted.title, width, key.height + 260, [...key.parts, ...one.parts]);
@@ -178,7 +179,7 @@
         ];
       });
       const height = 26 + Object.keys(rows).length * step + 8;
-      parts.push(path([[X(state.epsilon), 18], [X(state.epsilon), height - 6]], { stroke: "ink", width: 1.5, dash: "4 3" }));
+      parts.unshift(path([[X(state.epsilon), 18], [X(state.epsilon), height - 6]], { stroke: "ink", width: 1.5, dash: "4 3" }));
       parts.push(words(X(state.epsilon), 13, `claimed: ε = ${state.epsilon}`, { anchor: "middle", weight: 600 }));
       return picture(bars.title, width, height, parts);
     },
@@ -269,18 +270,19 @@
       const [left, side, tall] = [34, (width - 44) / columns, 26];
       const [X, Y] = [(m) => left + m * side, (k) => 8 + (lines - 1 - k) * tall];
       const parts = [];
+      const costs = [];
       for (let m = 0; m < columns; m += 1) {
         for (let k = 0; k < lines; k += 1) {
           if (!reachable(row, state.cutoff, m, k)) continue;
           const cost = meter.cost(state, m, k);
           parts.push(rectangle(X(m) + 1, Y(k) + 1, side - 2, tall - 2, { fill: "two", opacity: 0.06 + 0.6 * cost }));
-          if (side > 26) parts.push(words(X(m) + side / 2, Y(k) + 17, cost.toFixed(2).replace(/^0/, ""), { anchor: "middle", size: 11 }));
+          if (side > 26) costs.push(words(X(m) + side / 2, Y(k) + 17, cost.toFixed(2).replace(/^0/, ""), { anchor: "middle", size: 11 }));
         }
       }
       let [m, k] = [0, 0];
       const way = [[m, k], ...[...state.answers].map((letter) => (letter === "B" ? [m += 1, k] : [m, k += 1]))];
-      parts.push(path(way.map(([a, b]) => [X(a) + side / 2, Y(b) + tall / 2]), { stroke: "one", width: 3, opacity: 0.7 }));
-      parts.push(`<rect x="${X(v.m) + 1}" y="${Y(v.k) + 1}" width="${side - 2}" height="${tall - 2}" fill="none" stroke="var(--figure-one)" stroke-width="3"/>`);
+      parts.push(path(way.map(([a, b]) => [X(a) + side / 2, Y(b) + tall / 2]), { stroke: "one", width: 9, opacity: 0.4 }));
+      parts.push(rectangle(X(v.m) + 1, Y(v.k) + 1, side - 2, tall - 2, { fill: "one", opacity: 0, stroke: "one" }), ...costs);
       const every = columns > 24 ? 5 : 1;
       for (let a = 0; a < columns; a += every) parts.push(words(X(a) + side / 2, Y(-1) + 13, a, { anchor: "middle", size: 11 }));
       for (let b = 0; b < lines; b += 1) parts.push(words(left - 6, Y(b) + 17, b, { anchor: "end", size: 11 }));

@@ -57,7 +57,7 @@
     for (const control of figure.controls) {
       if (control.kind === "hidden") continue;
       if (control.kind === "button") {
-        const button = element("button", { type: "button", className: "md-button", textContent: control.label });
+        const button = element("button", { type: "button", textContent: control.label });
         button.addEventListener("click", () => { state = control.press(state); draw(); });
         buttons.append(button);
         continue;
