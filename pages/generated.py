@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pages.figures import rows_script
+from pages.svt_figures import rows_script
 
 GENERATED: dict[str, Callable[[], str]] = {"scripts/rows.js": rows_script}

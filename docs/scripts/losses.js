@@ -1,5 +1,5 @@
 // The tight privacy loss of every row, in closed form: what src/sparsegate/mechanisms/bounds.py has, without numeric
-// answers and in floats. Its docstring has the proofs; tests/pages/test_figures.py compares the numbers.
+// answers and in floats. Its docstring has the proofs; tests/pages/test_svt_figures.py compares the numbers.
 "use strict";
 (() => {
   const MOVES = { any: [1, -1], up: [1, 0], down: [0, -1] };

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from markdown import markdown
 from pages.elsewhere import ROOT
-from pages.figures import PICTURES, load_scripts, rows_script, still_pictures
+from pages.svt_figures import PICTURES, load_scripts, rows_script, still_pictures
 from tests.support.browsing import PHONE, browsing, needs_browser
 
 import sparsegate as sg
@@ -205,7 +205,7 @@ def test_the_still_pictures_are_what_the_scripts_draw(scripts: Any) -> None:
     assert {f"svt_{name}.svg" for name in SHOWN} == set(drawn), "the page shows every figure, and no other"
     for name, text in drawn.items():
         assert ElementTree.fromstring(text).get("aria-label")
-        assert (PICTURES / name).read_text("utf-8") == text, f"run python -m pages.figures: {name} is another one"
+        assert (PICTURES / name).read_text("utf-8") == text, f"run python -m pages.svt_figures: {name} is another one"
 
 
 def opened(browser: Any, **options: Any) -> tuple[Any, list[str]]:

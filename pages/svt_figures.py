@@ -1,6 +1,6 @@
 """The figures of docs/explanation/svt_in_pictures.md: the table of rows for their scripts, and their still pictures.
 
-The scripts of docs/scripts/ draw a figure as text, from the state of its controls. `python -m pages.figures` lets a
+The scripts of docs/scripts/ draw a figure as text, from the state of its controls. `python -m pages.svt_figures` lets a
 browser draw each of them once, as it stands before anybody moves a control, into docs/pictures/svt_NAME.svg: that is
 what a code host shows, and the site where scripts are off.
 """
