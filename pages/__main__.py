@@ -26,9 +26,9 @@ def chosen(words: list[str]) -> list[Path]:
 
 
 def put_in(page: Path, report: Report) -> None:
-    """Put the outputs that changed, and the pictures that were made, into the docs."""
+    """Put what was printed, and the pictures that were made, into the docs."""
     text = page.read_text(encoding="utf-8")
-    page.write_text(rewritten(text, report.changed), encoding="utf-8")
+    page.write_text(rewritten(text, report.printed), encoding="utf-8")
     for name, data in report.pictures.items():
         (ROOT / "docs" / "pictures" / name).write_bytes(data)
 
@@ -46,10 +46,12 @@ def main() -> int:
         name = page.relative_to(ROOT)
         sys.stdout.write(f"{name}: {len(report.ran)} run, {len(report.skipped)} skipped, {report.seconds:.1f} s\n")
         sys.stdout.write("".join(f"  line {step.line}: {why}\n" for step, why in report.skipped))
-        sys.stdout.write("".join(f"{wrong}\n" for wrong in report.wrong))
-        bad += bool(report.wrong)
         if given.what == "write":
             put_in(page, report)
+            sys.stdout.write(f"  {len(report.printed)} outputs and {len(report.pictures)} pictures written\n")
+        wrong = report.failures if given.what == "write" else report.wrong
+        sys.stdout.write("".join(f"{each}\n" for each in wrong))
+        bad += bool(wrong)
     return bad
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pages.blocks import Output
 
-NUMBER = re.compile(r"[-+−±]?\d[\d,_]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
+NUMBER = re.compile(r"[-+−]?\d+(?:[,_]\d+)*(?:\.\d*)?(?:[eE][-+]?\d+)?")
 ANY_LINES = "..."
 
 
@@ -34,7 +34,7 @@ def _trimmed(lines: Sequence[str], noisy: bool) -> list[str]:
 
 def _without_numbers(line: str) -> str:
     words = " ".join(NUMBER.sub("#", line).split())
-    return re.sub(r"([-─━═=])\1+", r"\1", words)
+    return re.sub(r"(?<=[\[(|]) | (?=[\])|])", "", re.sub(r"([-─━═=])\1+", r"\1", words))
 
 
 def rewritten(page: str, outputs: Iterable[tuple[Output, Sequence[str]]]) -> str:

@@ -7,6 +7,7 @@ prints goes to files.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
@@ -16,14 +17,15 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import sparsegate
 from pages.blocks import ROOT, Output, Step, steps
 from pages.needs import provided, unmet
-from pages.outputs import agree
+from pages.outputs import ANY_LINES, agree
 
 MOST_SECONDS = {False: 120, True: 1800}
 """How long a block may take: as a rule, and where there are minutes."""
@@ -69,10 +71,11 @@ INTERPRETERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A step that ran: what it printed, and what was wrong."""
+    """A step that ran: what it printed, whether it failed, and what was wrong with either."""
 
     step: Step
     printed: tuple[str, ...]
+    failed: bool
     wrong: str | None
 
 
@@ -80,21 +83,23 @@ class Ran:
 class Report:
     """How the run of a page went."""
 
+    failures: tuple[str, ...]
+    """One paragraph for each block that failed, and each process that stayed."""
     ran: tuple[Ran, ...]
     skipped: tuple[tuple[Step, str], ...]
     wrong: tuple[str, ...]
-    """One paragraph for each thing that is not as the page says."""
+    """One paragraph for each thing that is not as the page says, failures included."""
     pictures: dict[str, bytes]
     """The pictures that its blocks made, and that it shows."""
     seconds: float
 
     @property
-    def changed(self) -> list[tuple[Output, tuple[str, ...]]]:
-        """The outputs that the page does not show as they are, each with what was printed."""
+    def printed(self) -> list[tuple[Output, tuple[str, ...]]]:
+        """What was printed, with the output that the page shows for it; not where `...` is shown and agrees."""
         return [
             (ran.step.expected, ran.printed)
             for ran in self.ran
-            if ran.step.expected and not agree(ran.step.expected.lines, ran.printed, noisy=ran.step.expected.noisy)
+            if ran.step.expected and not (ANY_LINES in ran.step.expected.lines and not ran.wrong)
         ]
 
 
@@ -162,7 +167,7 @@ def run_page(page: Path, *, minutes: bool = False) -> Report:
     skipped = [(step, why) for step in todo if (why := unmet(step.needs, minutes=minutes))]
     here = [step for step in todo if not unmet(step.needs, minutes=minutes)]
     began = _children_seconds()
-    with tempfile.TemporaryDirectory(prefix="page-") as place:
+    with _alone(text), tempfile.TemporaryDirectory(prefix="page-") as place:
         folder = Path(place) / page.stem
         folder.mkdir()
         with provided({word for step in here for word in step.needs}) as variables:
@@ -172,17 +177,29 @@ def run_page(page: Path, *, minutes: bool = False) -> Report:
             for name in re.findall(r"\]\((?:[^()\s]*/)?pictures/([\w.-]+)\)", text)
             if (folder / name).exists()
         }
-    wrong = [f"{page.name}:{each.step.line}: {each.wrong}" for each in ran if each.wrong]
-    if left and not wrong:
-        wrong.append(f"{page.name}: a process that a block started was still there at the end")
-    wrong += [f"{page.name}: {name} {said}" for name, data in pictures.items() if (said := _unlike(name, data))]
+    wrong = {each: f"{page.name}:{each.step.line}: {each.wrong}" for each in ran if each.wrong}
+    failures = [said for each, said in wrong.items() if each.failed]
+    if left and not failures:
+        failures.append(f"{page.name}: a process that a block started was still there at the end")
+    others = [said for each, said in wrong.items() if not each.failed]
+    others += [f"{page.name}: {name} {said}" for name, data in pictures.items() if (said := _unlike(name, data))]
     return Report(
+        failures=tuple(failures),
         ran=tuple(ran),
         skipped=tuple(skipped),
-        wrong=tuple(wrong),
+        wrong=(*failures, *others),
         pictures=pictures,
         seconds=_children_seconds() - began,
     )
+
+
+@contextmanager
+def _alone(text: str) -> Iterator[None]:
+    """A page that serves on a port of this machine runs while no other such page does."""
+    with (Path(tempfile.gettempdir()) / "sparsegate-pages.lock").open("a") as lock:
+        if "127.0.0.1:" in text:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _run(page: Path, todo: list[Step], folder: Path, env: dict[str, str], seconds: float) -> tuple[list[Ran], bool]:
@@ -207,8 +224,9 @@ def _run(page: Path, todo: list[Step], folder: Path, env: dict[str, str], second
             before = out.stat().st_size, err.stat().st_size
             ended = interpreters[name].run("try" if step.language == "console" else "run", code, seconds)
             printed, complained = (_since(file, start) for file, start in zip(files, before, strict=True))
-            ran.append(Ran(step=step, printed=printed, wrong=_wrong(step, ended, printed, complained)))
-            if _failed(step, ended):
+            failed, wrong = _failed(step, ended), _wrong(step, ended, printed, complained)
+            ran.append(Ran(step=step, printed=printed, failed=failed, wrong=wrong))
+            if failed:
                 break
     finally:
         left = [each.end() for each in interpreters.values()]

@@ -20,53 +20,6 @@ duckdb = pytest.importorskip("duckdb")
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-SAID = {
-    "holdout": ["\n17\n", "of 10 answers paid for, open>"],
-    "alerts": ["2026-03-01T14:05:00+00:00 about ", "\nspent 0."],
-    "prediction": ["\n0.025 1.0 "],
-    "features": ["[ 7 21] (2000, 2)\nsubset 1\n17.0\n171.0\n"],
-    "itemsets": ["('tea',) ", "('milk', 'tea') "],
-}
-"""Of each page on a use, what its blocks print; noise changes that less than once in a million runs."""
-
-MINUTES_LONG = "range(5_000_000)"
-"""Is in the one block that takes longer than a test may."""
-
-
-def told_commands(page: str) -> list[list[str]]:
-    """The commands of a page in words: those that begin a line, with what continues it, and those in sentences."""
-    joined = page.replace("\\\n", " ")
-    lines = re.findall(r"^ *(sparsegate [a-z].*)$", joined, re.MULTILINE)
-    return [shlex.split(line, comments=True) for line in [*lines, *re.findall(r"`(sparsegate [a-z][^`]*)`", joined)]]
-
-
-@pytest.mark.parametrize("page", SAID)
-def test_the_blocks_of_a_page_on_a_use_run_in_their_order(page: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    for needed in ("sklearn", "pandas"):
-        pytest.importorskip(needed)
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    text = (DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8")
-    for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        if MINUTES_LONG not in block:
-            exec(block, names)
-    out = capsys.readouterr().out
-    assert [part for part in SAID[page] if part not in out] == []
-
-
-def test_the_commands_of_the_pages_on_uses_run(command: Command, folder: Path) -> None:
-    rows = "".join(f"cat,{'cat' if row % 5 else 'dog'}\n" for row in range(100))
-    for name in ("train.csv", "held.csv"):
-        (folder / name).write_text("y,tree\n" + rows)
-    (folder / "products.csv").write_text("product\ntea\nmilk\njam\noats\nrye\negg\nham\n")
-    (folder / "sales.csv").write_text("product,customer\n" + "".join(f"tea,{who}\nmilk,{who}\n" for who in range(90)))
-    for page, begins in {"holdout": ["holdout", "score"], "itemsets": ["itemsets", "sales.csv"]}.items():
-        commands = told_commands((DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8"))
-        (words,) = (words for words in commands if words[1:3] == begins and "--epsilon" in words)
-        code, out, err = command(*words[1:])
-        assert (code, err) == (0, ""), words
-        assert out
-
 
 def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: Path) -> None:
     query = "SELECT 'DE' AS country, '/page/' || range % 90 AS page, range % 500 AS visitor FROM range(9000)"

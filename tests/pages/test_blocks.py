@@ -107,6 +107,13 @@ def test_every_block_of_a_shell_is_one_that_bash_can_read(page: Path) -> None:
     assert (read.returncode, read.stderr) == (0, "")
 
 
+@PAGES
+def test_every_block_of_python_is_python(page: Path) -> None:
+    for step in steps(converted(page)):
+        if step.language == "python":
+            compile(step.code, f"{page.name}:{step.line}", "exec")
+
+
 def told_commands(page: str) -> list[list[str]]:
     """The commands of a page in words: those that begin a line of a block, and those in sentences."""
     code = "\n".join(line for fence in fences(page) for line in fence.lines).replace("\\\n", " ")

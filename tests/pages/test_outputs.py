@@ -45,6 +45,8 @@ def test_lines_that_do_not(shown: list[str], printed: list[str]) -> None:
         ("| 12 | 3 |", "|  1 |  333 |", True),
         ("----- -----", "------- ---", True),
         ("1e-06", "0.5", True),
+        ("[[7923. 12.]", "[[ 1.5e+03  -3. ]", True),
+        ("from 1 to 2", "from 1, 2", False),
         ("/home 12", "/pay 12", False),
         ("12 people", "people", False),
         ("1 2", "1", False),

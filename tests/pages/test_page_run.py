@@ -24,6 +24,11 @@ NEVER_RUN = {
     ("deploy/README.md", "python3 -m venv /opt/sparsegate && /opt/sparsegate/bin/pip i"),
     ("deploy/README.md", 'as="systemd-run --pipe --wait -p DynamicUser=yes -p User=spa'),
     ("deploy/README.md", "mkdir -m 0700 secrets"),
+    ("README.md", "pip install '.[serve]'"),
+    ("README.md", "make reproduce    # sets up, runs the paper's evaluation, an"),
+    ("CONTRIBUTING.md", 'make test      # tests and doctests; PYTEST_ARGS="-k name" to'),
+    ("docs/how-to/alerts.md", "sparsegate watch --follow access.csv --time at --user visitor"),
+    ("docs/how-to/prediction.md", "import torch"),
 }
 """The page, and how the first line begins, of each block that no test runs."""
 
