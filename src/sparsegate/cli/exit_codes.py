@@ -1,0 +1,26 @@
+"""What the exit code of `sparsegate` means, and which names of the environment it reads: for the manual and the site."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXIT_CODES: Final = {
+    "0": "What was asked is done.",
+    "1": (
+        "It is done, and what was checked does not hold: `audit` proved a leak, `theorems` measured another verdict than the "
+        "documented one, a self-check of `reproduce` is not met. Also: who read standard output left before its end."
+    ),
+    "2": "It was refused: an option, a file, a ledger or the budget. One line on standard error says what to do.",
+    "130": "Ctrl-C. One line on standard error says what was spent.",
+    "143, 129": "SIGTERM, SIGHUP: ended by the signal, after what was open was closed.",
+}
+
+ENVIRONMENT: Final = {
+    "SPARSEGATE_SERVE_NAME": (
+        "An option of `sparsegate serve`, by its name: SPARSEGATE_SERVE_PORT=8460. An option on the command line comes "
+        "first. A password in the URL of a database belongs here and not there."
+    ),
+    "SPARSEGATE_WEBHOOK": "`--webhook` of `sparsegate watch`.",
+    "NO_COLOR": "Whatever its value: no colours.",
+    "COLUMNS": "How wide tables and the help are, where there is no terminal to ask.",
+}
