@@ -1,9 +1,29 @@
-"""The files that are made when the site is built: the path below docs/, and the function that returns the text."""
+"""What is made when the site is built: whole files, and parts of pages that have a place for them.
+
+A page of the repository that other pages link to is a real file. Where it says ``<!-- filled: commands -->``, the site
+has what `FILLED` makes of that word; a code host shows the page without it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from pages.command_reference import commands_part, exit_codes_part
 from pages.svt_figures import rows_script
 
 GENERATED: dict[str, Callable[[], str]] = {"scripts/rows.js": rows_script}
+"""The path below docs/, and the function that returns the text."""
+
+FILLED: dict[str, Callable[[], str]] = {
+    "commands": commands_part,
+    "exit codes": exit_codes_part,
+}
+"""The word, and the function that returns the Markdown that takes its place."""
+
+_PLACE = re.compile(r"^<!-- filled: ([\w ]+) -->$", re.MULTILINE)
+
+
+def filled(markdown: str) -> str:
+    """A page with what belongs in its places."""
+    return _PLACE.sub(lambda place: FILLED[place[1]](), markdown)

@@ -10,7 +10,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from pages import elsewhere
-from pages.generated import GENERATED
+from pages.generated import GENERATED, filled
 
 
 def anchor(heading: str, separator: str) -> str:
@@ -46,13 +46,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links that are written for the repository, as they must be on the site; what the theme is told of a page."""
+    """What is made now, in its places; links of the repository as they are on the site; what the theme is told."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
     if page.file.src_uri.startswith("project/"):
         # Theorems and changes name everything: whoever searches wants the page that explains it.
         page.meta["search"] = {"boost": 0.2}
-    return elsewhere.site_links(page.file.src_uri, markdown)
+    return elsewhere.site_links(page.file.src_uri, filled(markdown))
 
 
 def on_page_content(html: str, **_: Any) -> str:

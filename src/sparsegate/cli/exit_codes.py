@@ -1,4 +1,4 @@
-"""What the exit code of `sparsegate` means, and which names of the environment it reads: for the manual and the site."""
+"""What an exit code of `sparsegate` means, and what it reads of the environment: for the manual and the site."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Final
 EXIT_CODES: Final = {
     "0": "What was asked is done.",
     "1": (
-        "It is done, and what was checked does not hold: `audit` proved a leak, `theorems` measured another verdict than the "
-        "documented one, a self-check of `reproduce` is not met. Also: who read standard output left before its end."
+        "It is done, and what was checked does not hold: `audit` proved a leak, `theorems` measured another verdict "
+        "than the documented one, a self-check of `reproduce` is not met. Also: whoever read standard output left "
+        "before its end."
     ),
     "2": "It was refused: an option, a file, a ledger or the budget. One line on standard error says what to do.",
     "130": "Ctrl-C. One line on standard error says what was spent.",
@@ -17,8 +18,8 @@ EXIT_CODES: Final = {
 
 ENVIRONMENT: Final = {
     "SPARSEGATE_SERVE_NAME": (
-        "An option of `sparsegate serve`, by its name: SPARSEGATE_SERVE_PORT=8460. An option on the command line comes "
-        "first. A password in the URL of a database belongs here and not there."
+        "The option NAME of `sparsegate serve`, such as SPARSEGATE_SERVE_PORT=8460. An option on the command line "
+        "comes first. A password in the URL of a database belongs here and not there."
     ),
     "SPARSEGATE_WEBHOOK": "`--webhook` of `sparsegate watch`.",
     "NO_COLOR": "Whatever its value: no colours.",

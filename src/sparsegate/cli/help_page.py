@@ -11,7 +11,7 @@ from rich.text import Text
 from sparsegate.cli.described import DescribedCommand, DescribedOption
 from sparsegate.cli.examples import example_lines
 
-MOST_COLUMNS = 100
+MOST_COLUMNS = 80
 """Longer lines are hard to read."""
 _NAMES = 26
 """Columns for the names of options; what is longer has a line of its own."""
