@@ -48,7 +48,7 @@ _DRAWN = (
 """Who takes the free colours in turn: no two of one figure have the same."""
 
 MOST_LETTERS = 2
-"""A cell names at most this many that tie, and says how many there are beyond."""
+"""A cell names at most this many that tie, or may, one more in all, and says how many there are beyond."""
 
 
 def method_styles(keys: Iterable[str]) -> dict[str, LineStyle]:
@@ -77,7 +77,12 @@ def shown_in(place: CellPlaces) -> list[str]:
     """Those whose letters a cell shows."""
     if len(place.winners) > MOST_LETTERS:
         return []
-    return [*place.winners, *(place.undecided if len(place.undecided) <= MOST_LETTERS else ())]
+    return [*place.winners, *(place.undecided if _few(place) else ())]
+
+
+def _few(place: CellPlaces) -> bool:
+    """Whether a cell has room for the letters of those who may belong there."""
+    return len(place.undecided) <= MOST_LETTERS and len([*place.winners, *place.undecided]) <= MOST_LETTERS + 1
 
 
 def cell_text(place: CellPlaces, named: Mapping[str, str]) -> str:
@@ -86,11 +91,14 @@ def cell_text(place: CellPlaces, named: Mapping[str, str]) -> str:
     >>> one = CellPlaces(winners=("em",), behind=(), undecided=("subset",), unsure={}, best=0.1)
     >>> cell_text(one, {"em": "E", "subset": "S"})
     'E S?'
+    >>> four = CellPlaces(winners=("em", "subset"), behind=(), undecided=("a", "b"), unsure={}, best=0.1)
+    >>> cell_text(four, {"em": "E", "subset": "S"})
+    'E=S 2?'
     """
     sure, open_still = place.winners, place.undecided
     if len(sure) > MOST_LETTERS:
         return f"{len(sure)} tie" + ("?" if open_still else "")
-    if len(open_still) > MOST_LETTERS:
+    if not _few(place):
         return f"{'='.join(named[key] for key in sure)} {len(open_still)}?".strip()
     return " ".join(filter(None, ("=".join(named[key] for key in sure), *(f"{named[key]}?" for key in open_still))))
 

@@ -96,7 +96,7 @@ class PredictionTerms:
         return (float(rho + tokens) + waiting_rate(gate)) * (1 + 1e-12)
 
     def dp_event(self, accountant: Accountant = "rdp") -> Any:
-        """Everything that comes out, as an event of Google's ``dp_accounting``: see docs/how-to/accounting.md."""
+        """Everything that comes out, as an event of Google's ``dp_accounting``: see docs/how-to/dp_sgd.md."""
         gate, each = gate_event(self.calibration, accountant), self.token_epsilon
         whole = {"delta": Fraction(0), "accountant": accountant}
         if accountant == "rdp":
