@@ -21,29 +21,6 @@ duckdb = pytest.importorskip("duckdb")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_commands_of_the_page_run_in_their_order(command: Command, folder: Path) -> None:
-    query = "SELECT 'DE' AS country, '/page/' || range % 90 AS page, range % 500 AS visitor FROM range(9000)"
-    duckdb.sql(query).write_parquet("visits.parquet")
-    orders = "SELECT 'p' || range % 20 AS product, range % 500 AS customer, range % 90 AS amount FROM range(9000)"
-    duckdb.sql(orders).write_csv("orders.csv")
-    duckdb.sql("SELECT 'p' || range AS product FROM range(20)").write_csv("products.csv")
-    (folder / "countries.csv").write_text("code\nDE\nFR\n")
-    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / "how-to" / "top.md").read_text(encoding="utf-8"), re.DOTALL)
-    commands = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    assert len(commands) >= 9
-    for line in commands:
-        name, *arguments = shlex.split(line)
-        code, out, err = command(*arguments)
-        assert (name, code, err) == ("sparsegate", 0, ""), line
-        assert out
-    assert Ledger("visits.ledger").statement().remaining.epsilon == 2 + Fraction(1, 4)
-    names = {"visits": duckdb.read_parquet("visits.parquet"), "pages": [f"/page/{number}" for number in range(90)]}
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "how-to/top.md").read_text(encoding="utf-8"), re.DOTALL):
-        exec(block, names)
-    assert len(names["top"]) == 50
-    assert Ledger("visits.ledger").statement().remaining.epsilon == 1 + Fraction(3, 4)
-
-
 def test_the_page_of_the_ledger_runs_in_its_order(command: Command, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (DOCS / "how-to" / "ledger.md").read_text(encoding="utf-8")

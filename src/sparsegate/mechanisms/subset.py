@@ -36,7 +36,7 @@ Exactness. Every decision compares a uniform real number with a probability: in 
 that does not decide, with more digits and intervals. No float decides.
 
 Time. The passes over all items are the same for all scores; the sort of those above s_c, the number of tiles and the
-number of tries are not. So the time depends on the scores, a little: see docs/how-to/top.md.
+number of tries are not. So the time depends on the scores, a little: see docs/how-to/choose.md.
 """
 
 from __future__ import annotations
