@@ -60,7 +60,7 @@ def test_the_same_duel_rejects_a_partition_of_the_scores() -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("pair", NEIGHBOURS)
 @pytest.mark.parametrize("count", [1, 2_000])
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "subset"])  # docs/how-to/choose.md says so
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "subset"])  # docs/how-to/choose.md
 def test_many_timings_do_not_tell_neighbours_apart(method: str, count: int, pair: str) -> None:
     assert not duel(selecting(method, count), *NEIGHBOURS[pair], rounds=MANY).leaks
 
