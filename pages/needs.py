@@ -36,6 +36,7 @@ NEEDS = {
     ),
     "postgres": Need(reason="the programs of PostgreSQL are not here, or nobody to run them as", met=_postgres),
     "accounting": Need(reason="dp-accounting is not here", met=lambda: find_spec("dp_accounting") is not None),
+    "autodp": Need(reason="autodp is not here", met=lambda: find_spec("autodp") is not None),
     "chromium": Need(reason="chromium is not here", met=lambda: shutil.which("chromium") is not None),
 }
 

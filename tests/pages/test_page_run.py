@@ -29,6 +29,12 @@ NEVER_RUN = {
     ("CONTRIBUTING.md", "make test"),
     ("docs/how-to/alerts.md", "sparsegate watch --follow access.csv"),
     ("docs/how-to/prediction.md", "import torch"),
+    ("docs/explanation/hall.md", "python examples/audit_public.py --install --store"),
+    ("docs/explanation/hall.md", "sparsegate audit examples.hall.nvflare_filter:sent --epsilon"),
+    ("docs/explanation/proofs.md", "apt-get install coq libcoq-mathcomp-analysis"),
+    ("docs/how-to/reproduce.md", "make reproduce"),
+    ("docs/how-to/reproduce.md", 'sparsegate reproduce --data kosarak="$(sparsegate datasets f'),
+    ("docs/tutorials/first_reproduction.md", 'sparsegate reproduce --out real --data kosarak="$(sparsegate'),
 }
 """The page and the beginning of each block that no test runs."""
 

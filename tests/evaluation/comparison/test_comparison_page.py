@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -105,14 +104,3 @@ def test_the_page_stands_alone_and_says_what_has_no_epsilon(folder: Path) -> Non
     assert {path.name for path in (folder / "figures").iterdir()} >= {"winners-pure.svg", "winners-pure.png"}
     for file in re.findall(r'href="([^"#]+)" download', page):
         assert (folder / file).is_file()
-
-
-def test_the_example_of_the_page_on_comparisons_runs() -> None:
-    pytest.importorskip("pandas", reason="the example shows the results in pandas")
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
-    scope: dict[str, Any] = {}
-    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(code, scope)
-    found, frame = scope["found"], scope["frame"]
-    assert list(frame.columns) == list(found.to_polars().columns) == found.to_arrow().column_names
-    assert set(frame["method"]) == {"em", "svt-s-1:c23", "alg-4", "alg-4-true", "noisy"}

@@ -6,7 +6,6 @@ import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -184,18 +183,6 @@ def test_a_single_run_has_no_error_that_anybody_knows(tmp_path: Path) -> None:
         ("deviation", "-"),
         ("± error", "-"),
     ]
-
-
-def test_the_example_of_the_page_on_reproduction_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas", reason="the example shows the results in pandas")
-    monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "reproduce.md").read_text(encoding="utf-8")
-    scope: dict[str, Any] = {}
-    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(code, scope)
-    assert list(scope["table"].columns) == ["em", "svt-dpbook", "svt-s-1:c23"]
-    assert scope["table"].loc[100, "em"] < scope["table"].loc[100, "svt-dpbook"]
-    assert (tmp_path / "mine" / "report.html").is_file()
 
 
 def test_a_report_without_results_says_what_to_run(tmp_path: Path) -> None:
