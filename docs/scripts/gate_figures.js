@@ -109,9 +109,9 @@
     title: "One transcript on two neighbours: where the threshold noise must have been, on each",
     controls: [
       { name: "below", label: "m, how many BELOW", min: 0, max: 20, step: 1, value: 4 },
-      { name: "high", label: "where their answers lie on D", min: -20, max: 60, step: 1, value: 8 },
+      { name: "high", label: "where the answers of the BELOWs lie on D", min: -20, max: 60, step: 1, value: 8 },
       { name: "above", label: "k, how many ABOVE", min: 0, max: 10, step: 1, value: 1 },
-      { name: "low", label: "where their answers lie on D", min: -60, max: 20, step: 1, value: 0 },
+      { name: "low", label: "where those of the ABOVEs lie on D", min: -60, max: 20, step: 1, value: 0 },
       cutoff(1),
       { ...split, value: 0.5 },
     ],

@@ -70,7 +70,9 @@
       controls.append(element("div", { className: `svt-control svt-${control.kind ?? "range"}` }, element("label", { htmlFor: id, textContent: control.label }), input, ...extra));
     }
     if (!buttons.children.length) buttons.remove();
-    image.replaceWith(frame);
+    let place = image; // and the paragraph, or the link to the picture, that holds nothing else
+    while (/^(A|P)$/.test(place.parentElement.tagName) && place.parentElement.children.length === 1) place = place.parentElement;
+    place.replaceWith(frame);
     new ResizeObserver(() => {
       const room = Math.floor(Math.min(holder.clientWidth, 720));
       if (room > 0 && room !== width) { width = room; draw(); }

@@ -63,19 +63,31 @@ def test_the_bars_are_the_tight_losses_of_every_row(scripts: Any) -> None:
         assert found == pytest.approx({key: sg.tight_epsilon(key, **options) for key in sg.VARIANTS}, rel=1e-9), state
 
 
-def test_the_meter_is_the_loss_of_a_transcript(scripts: Any) -> None:
+def test_a_transcript_of_any_row_costs_what_the_library_says(scripts: Any) -> None:
+    rows = [row for row in sg.VARIANTS.values() if not row.redraws_threshold]
     grid = [
-        {"row": key, "cutoff": c, "monotonic": one_way, "answers": "B" * m + "A" * k}
-        for key, c, one_way in product(("standard", "two-sided", "exponential-gap"), (1, 3), (False, True))
-        for m, k in product((0, 1, 2, 7, 20), (0, 1, c))
+        (row.key, m, k, {"cutoff": 3, "epsilon": 1, "monotonic": one_way})
+        for row, one_way, m, k in product(rows, (False, True), (0, 1, 2, 7, 20), (0, 1, 3, 8))
     ]
-    for state, found in zip(grid, values(scripts, "meter", grid), strict=True):
-        row, m, k = sg.VARIANTS[state["row"]], state["answers"].count("B"), state["answers"].count("A")
-        one_way = state["monotonic"]
-        scales = row.scales(
-            row.budget(1, cutoff=state["cutoff"], monotonic=one_way), cutoff=state["cutoff"], monotonic=one_way
-        )
-        assert found["cost"] == pytest.approx(float(transcript_loss(row, scales, [(m, k)], monotonic=one_way))), state
+    code = """grid => grid.map(([key, m, k, options]) =>
+      svt.outcomeLoss(m, k, svt.rows[key], svt.scales(svt.rows[key], options), options.monotonic))"""
+    for (key, m, k, options), found in zip(grid, scripts.evaluate(code, grid), strict=True):
+        row, shared = sg.VARIANTS[key], {"cutoff": 3, "monotonic": options["monotonic"]}
+        scales = row.scales(row.budget(1, **shared), **shared)
+        expected = transcript_loss(row, scales, [(m, k)], monotonic=options["monotonic"])
+        assert found == pytest.approx(float(expected)), (key, m, k, options)
+
+
+def test_the_meter_counts_the_answers_and_closes_as_the_gate_does(scripts: Any) -> None:
+    states = [{"row": row, "answers": "BABAA"} for row in ("standard", "two-sided", "exponential-gap")]
+    for state, found in zip(states, values(scripts, "meter", states), strict=True):
+        closes = "rarer" if state["row"] == "two-sided" else "above"
+        noise = "exponential" if state["row"] == "exponential-gap" else "laplace"
+        gate = sg.SparseVector(threshold=0, cutoff=3, epsilon=1, sensitivity=1, closes=closes, noise=noise)
+        for letter in state["answers"]:
+            gate.ask(10_000 if letter == "A" else -10_000)
+        assert (found["m"], found["k"], found["closed"]) == (2, 3, gate.closed), state
+        assert found["cost"] == pytest.approx(float(gate.cost(below=2, above=3))), state
 
 
 def test_the_margin_is_that_of_a_gate(scripts: Any) -> None:
@@ -211,6 +223,7 @@ def test_the_still_pictures_are_what_the_scripts_draw(scripts: Any) -> None:
 def opened(browser: Any, **options: Any) -> tuple[Any, list[str]]:
     """The page with its scripts and styles, without the theme; and what went wrong, or was asked of another host."""
     body = markdown(PAGE.read_text("utf-8"), extensions=["fenced_code"])
+    body = re.sub(r"<img .*?>", r"<a href='elsewhere'>\g<0></a>", body, count=1)  # as a theme may do
     head = "<meta name=viewport content='width=device-width'><link rel=stylesheet href=../styles/figures.css>"
     html = f"<!doctype html><html lang=en>{head}<body>{body}<script src=../scripts/figures.js></script>"
     trouble: list[str] = []
@@ -240,6 +253,7 @@ def test_every_figure_moves_by_the_keyboard_and_says_what_it_shows(browser: Any)
     page, trouble = opened(browser)
     page.locator(".svt-figure svg").nth(len(SHOWN) - 1).wait_for()
     assert page.locator("img").count() == 0
+    assert page.locator(":is(a, p) .svt-figure").count() == 0, "a click on a control leads nowhere else"
     for figure in page.locator(".svt-figure").all():
         before, drawn = figure.locator(".svt-words").text_content(), figure.locator("svg").inner_html()
         figure.locator("input[type=range]").first.focus()
