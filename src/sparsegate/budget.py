@@ -101,8 +101,10 @@ class Budget:
     """
 
     threshold: Fraction
+    """eps1, for the noise of the threshold."""
     queries: Fraction
     answers: Fraction = Fraction(0)
+    """For the estimates; 0 where none are paid for."""
     delta: Fraction = Fraction(0)
 
     def __init__(self, *, threshold: Number, queries: Number, answers: Number = 0, delta: Number = 0) -> None:

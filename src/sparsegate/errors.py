@@ -104,8 +104,11 @@ class ConditionError(ParameterError):
     """
 
     start: int
+    """Where the place begins, from 0."""
     end: int
+    """Where it ends."""
     near: tuple[str, ...]
+    """Names of columns that may have been meant."""
 
     def __init__(
         self, rule: str, text: str, start: int, end: int, *, next_step: str = "", near: tuple[str, ...] = ()

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from sparsegate.auditor import Verdict, audit
 
+__all__ = ["CONFIDENCE", "assert_private"]
+
 _SECONDS: Final = 10.0
 CONFIDENCE: Final = 1 - 1e-6
 """A test that fails by chance teaches people to ignore it: a sound mechanism fails once in a million runs at most.

@@ -53,15 +53,20 @@ class Verdict(Single):
     """
 
     mechanism: str
+    """The name of what was audited."""
     epsilon: float
+    """The claim."""
     delta: float
+    """The claim."""
     epsilon_lower: float
     delta_lower: float
     confidence: float
     violates: bool
     witness: Evidence
+    """The evidence."""
     samples: int
     seconds: float
+    """How long it took."""
 
     @property
     def sentence(self) -> str:

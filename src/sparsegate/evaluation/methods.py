@@ -59,7 +59,9 @@ class Method:
     """
 
     key: str
+    """Its name on the command line, and in results."""
     title: str
+    """Its name in figures."""
     row: Variant | None
     allocation: Allocation | None = None
     threshold_factor: float = 1

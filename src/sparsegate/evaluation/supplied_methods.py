@@ -50,10 +50,15 @@ class SuppliedMethod:
     """
 
     key: str
+    """Its name in results."""
     title: str
+    """Its name in figures."""
     version: str | None = None
+    """Which version of it; finished cases of another are not used again."""
     interactive: bool = False
+    """Whether it sees one item after the other."""
     delta: Number = 0
+    """The delta that it is private with."""
     source: object = field(repr=False)
 
     def __post_init__(self) -> None:

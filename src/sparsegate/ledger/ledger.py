@@ -89,6 +89,7 @@ class Ledger:
         pooled: bool = False,
     ) -> None:
         self.database = open_database(place, patience=patience, pooled=pooled)
+        """Where it is stored; what is written there must keep the rules of ``ledger.account``."""
         self._dataset: str | None = dataset
         try:
             statement = self._opened()

@@ -23,7 +23,9 @@ class Answer:
     """
 
     above: bool
+    """Whether it is an ABOVE."""
     estimate: int | float | None = field(default=None, compare=False)
+    """The noisy answer, where an ABOVE carries one; else None."""
     standard_error: float | None = field(default=None, compare=False)
 
     def __bool__(self) -> bool:

@@ -55,10 +55,13 @@ class GatePreview(Tabular):
     """
 
     threshold: float | None = None
+    """The threshold, where one was given."""
     cutoff: int
+    """How many ABOVE the gate gives."""
     cost: Fraction
     delta: Fraction = Fraction(0)
     noise: str
+    """"exponential" or "laplace"."""
     confidence: float
     margin: float
     margin_all: float

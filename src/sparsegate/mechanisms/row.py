@@ -87,6 +87,7 @@ class Scale:
     """
 
     factor: int | Fraction
+    """A whole number or an exact fraction, at least 0."""
     per_cutoff: bool = False
 
     def __post_init__(self) -> None:
@@ -132,23 +133,38 @@ class Variant:
     """
 
     key: str
+    """Its name in the table, and on the command line."""
     algorithm: str = "-"
+    """Its number in the paper, such as "Alg. 7"."""
     title: str = UNKNOWN
+    """Its name for people."""
     citation: str = UNKNOWN
+    """Where it was published."""
     allocation: Allocation = "optimal"
+    """How its authors split epsilon into eps1 for the threshold and eps2 for the queries."""
     threshold_noise: Scale
+    """The scale of rho."""
     redraws_threshold: bool = False
+    """Whether rho is drawn anew after each ABOVE."""
     query_noise: Scale
+    """The scale of nu."""
     query_noise_monotonic: Scale = None  # type: ignore[assignment]  # set below: that of query_noise
     compared: Compared = Compared.ANSWER
+    """What is held against the noisy threshold."""
     released: Released = Released.NOTHING
+    """What an ABOVE hands out."""
     gap: bool = False
     noise: Noise = Noise.LAPLACE
+    """The law of rho and nu."""
     closes: Closes = Closes.ABOVE
+    """When it answers no more."""
     claimed: str = UNKNOWN
+    """The privacy loss that its authors state."""
     truth: str = UNKNOWN
+    """The privacy loss that it has."""
     private: bool | None = None
     flaw: str = ""
+    """What is wrong with it, in a sentence; empty where nothing is known to be."""
 
     def __post_init__(self) -> None:
         if self.query_noise_monotonic is None:

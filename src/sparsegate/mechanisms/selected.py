@@ -54,6 +54,7 @@ class Selection(ChosenTable):
 
     method: str
     budget: Budget
+    """What it cost."""
     delta: Fraction = Fraction(0)
     indices: NDArray[np.int64] | None = None
     items: tuple[Hashable, ...] | None = None

@@ -37,6 +37,7 @@ class Source(ABC):
     """A stream of uniform random bytes, safe to use from several threads."""
 
     private: bool
+    """Whether a private run may draw from it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -158,6 +159,7 @@ class Secure(Source):
     """
 
     private = True
+    """A private run may draw from it."""
 
     def __init__(self) -> None:
         self_test()
@@ -185,6 +187,7 @@ class Seeded(Source):
     """
 
     private = False
+    """Only tests may draw from it."""
 
     def __init__(self, seed: int, *, _path: tuple[int, ...] = ()) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):

@@ -45,10 +45,15 @@ class Found:
     """
 
     answers: tuple[float, ...]
+    """The answers on D."""
     neighbour: tuple[float, ...]
+    """Those on D'."""
     threshold: tuple[float, ...]
+    """The threshold of each question."""
     outcome: tuple[Any, ...]
+    """What was answered: True for ABOVE."""
     loss: float
+    """ln Pr_D[outcome] - ln Pr_D'[outcome]."""
 
 
 class _Options(NamedTuple):

@@ -51,10 +51,15 @@ class WorstCase:
     """
 
     answers: tuple[float, ...]
+    """The answers on D."""
     neighbour: tuple[float, ...]
+    """Those on D'."""
     outcome: tuple[Any, ...]
+    """What was answered: True for ABOVE, or the number that it released."""
     threshold: tuple[float, ...]
+    """The threshold of each question."""
     estimates: tuple[float, ...] | None
+    """The public estimates of a row that compares an error; else None."""
     loss: float
     tight: float
 

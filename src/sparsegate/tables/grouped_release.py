@@ -40,6 +40,7 @@ class GroupedTopItems(Mapping[Hashable, TopItems], Tabular):
     """
 
     groups: Mapping[Hashable, TopItems]
+    """The release of each group."""
     record: Record
 
     def __getitem__(self, group: Hashable) -> TopItems:

@@ -63,11 +63,17 @@ class TopPreview(Tabular):
     """
 
     question: Question
+    """What was asked, checked."""
     total: int | None
+    """How many candidates there are; None where they are observed."""
     confidence: float
+    """The probability with which each promise holds."""
     asked: int | None
+    """The distance that ``within`` asked for, or None."""
     fixed: bool
+    """Whether epsilon was given, and not sought."""
     rows: tuple[MethodPreview, ...]
+    """What each method promises."""
     verdict: str | None
     ladder: Ladder | None = None
 

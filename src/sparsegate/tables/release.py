@@ -119,6 +119,7 @@ class TopItems(TopTable):
     """
 
     items: tuple[Hashable, ...]
+    """What was selected."""
     record: Record
     estimates: tuple[int | float, ...] | None = None
     error_bar: int | float | None = None

@@ -97,11 +97,15 @@ class Dataset:
     """
 
     name: str
+    """Its key."""
     title: str
+    """Its name for people, with its kind where it is not what the paper names so."""
     kind: str
     records: int
+    """How many records there are."""
     description: str
     ladder: Ladder
+    """The scores, ranked."""
 
     @classmethod
     def from_file(cls, path: str | Path, *, name: str | None = None, records: int | None = None) -> Dataset:

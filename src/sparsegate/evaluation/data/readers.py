@@ -48,7 +48,9 @@ class ItemCounts:
     """
 
     counts: Integers
+    """How often each item occurs."""
     records: int | None
+    """How many records there are, or None."""
 
 
 def read_counts(path: str | Path, *, item: str = "item", user: str | None = None) -> ItemCounts:

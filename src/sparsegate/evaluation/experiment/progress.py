@@ -42,11 +42,13 @@ class Progress:
     """
 
     what: str
+    """The stage."""
     done: int
     total: int
     resumed: int
     elapsed: float
     seconds_left: float
+    """The seconds that are expected to be left."""
 
     @property
     def share(self) -> float:

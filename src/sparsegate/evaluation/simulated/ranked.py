@@ -123,10 +123,15 @@ class Errors:
     """
 
     ser: Floats
+    """The score error rate."""
     fnr: Floats
+    """The false negative rate."""
     selected: Floats
+    """How many were selected."""
     total_ser: Floats
+    """The error rate of the total score."""
     fpr: Floats
+    """The false positive rate."""
 
     @classmethod
     def joined(cls, parts: Sequence[Errors]) -> Errors:

@@ -37,6 +37,7 @@ class OnlineAnswer(Single):
     """
 
     estimate: float
+    """About how many people the query counts."""
     paid: bool
     checked: bool
     margin: float | None

@@ -67,8 +67,11 @@ class AlertPlan:
     """
 
     method: Literal["gate", "counts"]
+    """What the alert runs."""
     cutoff: int
+    """How often it may fire."""
     epsilon: Fraction
+    """What all of it may cost."""
     moved: int | None
     """w: how many counts one person moves at most; None: all of them."""
     gate_margin: int

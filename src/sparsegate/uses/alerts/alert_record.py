@@ -53,7 +53,9 @@ class AlertAnswer:
     """
 
     window: int
+    """The number of the window, from 0."""
     fired: bool
+    """Whether its count, with noise, passed the threshold, with noise."""
     estimate: int | float | None = None
     standard_error: float | None = None
 

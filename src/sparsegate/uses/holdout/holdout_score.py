@@ -34,6 +34,7 @@ class HoldoutScore(Single):
     """
 
     value: float
+    """The score."""
     paid: bool
     margin: float
     remaining: int

@@ -71,7 +71,9 @@ class FrequentItemsets(TopTable):
     """
 
     items: tuple[tuple[Any, ...], ...]
+    """The sets, each a tuple of items."""
     record: ItemsetRecord
+    """How they were selected, and what that cost."""
     estimates: tuple[int, ...] | None = None
     error_bar: int | None = None
     error_bar_all: int | None = None

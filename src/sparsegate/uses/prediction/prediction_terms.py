@@ -73,13 +73,17 @@ class PredictionTerms:
     """
 
     batches: int
+    """s, how many callables there are."""
     threshold: Fraction
+    """The distance from the public model above which a token is paid for."""
     cutoff: int
+    """How many tokens can be paid for."""
     epsilon: Fraction
     delta: Fraction
     token_epsilon: Fraction
     temperature: float
     calibration: Calibration
+    """The noise of the gate."""
 
     def margin(self, confidence: float = 0.95) -> float:
         """How far from the threshold a distance must be to be taken as what it is with this probability."""

@@ -31,6 +31,7 @@ class Prediction:
     """
 
     token: int
+    """Its number in the vocabulary."""
     paid: bool
     checked: bool
 

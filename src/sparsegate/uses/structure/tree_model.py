@@ -52,13 +52,17 @@ class DependencyTree(Tabular):
 
     columns: Mapping[str, tuple[Label, ...]]
     others: Mapping[str, Label]
+    """The category of each attribute that stands for all values that are not listed."""
     edges: tuple[tuple[str, str], ...]
     roots: Mapping[str, Floats]
     conditionals: Mapping[str, Floats]
     rows: float
     edges_epsilon: Fraction
+    """What the choice of the edges cost."""
     tables_epsilon: Fraction
+    """What the tables cost."""
     thresholds: tuple[int, ...] = ()
+    """The public thresholds that edges were held against, where a gate chose them."""
 
     @classmethod
     def of(

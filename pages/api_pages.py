@@ -1,0 +1,143 @@
+"""The reference of the Python library: a page for each subject, filled by mkdocstrings from the docstrings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+FOLDER = "reference/python"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One page: what it is about, its public names, and the classes of what they return that have no public name."""
+
+    title: str
+    about: str
+    names: tuple[str, ...]
+    returned: tuple[str, ...] = ()
+    room: str = "sparsegate"
+
+
+SUBJECTS: Mapping[str, Subject] = {
+    "gates": Subject(
+        title="Gates",
+        about="Ask which private numbers are above a threshold, and pay only for those. "
+        "Begin with [your first gate](../../tutorials/first_gate.md); what to set is in "
+        "[how to choose a threshold](../../how-to/threshold.md).",
+        names=("SparseVector", "GatePreview", "Answer", "ABOVE", "BELOW", "Budget"),
+    ),
+    "selection": Subject(
+        title="Selection and noise",
+        about="The highest of many private scores, one noisy count, and where the noise comes from. For a table of rows "
+        "take [`top_items`][sparsegate.top_items], which counts the scores itself.",
+        names=("select_top", "Selection", "Scores", "laplace", "Secure", "Seeded"),
+    ),
+    "tables": Subject(
+        title="Tables",
+        about="Private counts over your own rows, in your own engine. Begin with "
+        "[your first top-10](../../tutorials/first_top.md); the tasks are in [publish a top-c](../../how-to/top.md).",
+        names=(
+            *("top_items", "TopItems", "GroupedTopItems", "preview", "TopPreview"),
+            *("OnlineAnswers", "OnlineAnswer"),
+        ),
+        returned=("sparsegate.tables.release.Record", "sparsegate.tables.previewed_methods.MethodPreview"),
+    ),
+    "ledger": Subject(
+        title="Ledger",
+        about="What was spent on a dataset, and what each release gave. The tasks are in "
+        "[keep a ledger](../../how-to/ledger.md).",
+        names=("Ledger",),
+        returned=("sparsegate.ledger.account.Statement", "sparsegate.ledger.account.Entry"),
+    ),
+    "uses": Subject(
+        title="Uses",
+        about="What people reach for the technique for. [Which page](../../how-to/uses.md) says which of them fits.",
+        names=(
+            *("Alert", "AlertAnswer", "AlertPlan", "TimeWindows"),
+            *("Holdout", "HoldoutScore", "HoldoutScorer"),
+            *("improved", "Improvement", "SelectKBestPrivate"),
+            *("frequent_itemsets", "FrequentItemsets", "dependency_tree", "DependencyTree"),
+            *("PrivatePredictor", "Prediction", "PredictionTerms"),
+        ),
+        returned=("sparsegate.uses.itemsets.released_itemsets.ItemsetRecord",),
+    ),
+    "client": Subject(
+        title="Client of a service",
+        about="Gates over HTTP that are asked like the library's own. How to run the service is in "
+        "[serve](../../how-to/service.md).",
+        names=("connect", "connect_async"),
+        returned=(
+            "sparsegate.service.client.client.Client",
+            "sparsegate.service.client.client.RemoteGate",
+            "sparsegate.service.client.async_client.AsyncClient",
+            "sparsegate.service.client.async_client.AsyncGate",
+        ),
+    ),
+    "variants": Subject(
+        title="Variants",
+        about="Each published algorithm, sound or flawed, is a row of data, and one runner runs them all. "
+        "How to add your own is in [variants](../../how-to/variants.md).",
+        names=(
+            *("VARIANTS", "Variant", "Scale", "Noise", "Compared", "Released", "Closes"),
+            *("gate", "run", "run_many", "Outcomes", "tight_epsilon"),
+        ),
+    ),
+    "privacy": Subject(
+        title="Exact privacy loss",
+        about="`sparsegate.privacy`: what an outcome tells about one person, computed and not sampled. "
+        "The mathematics is in [theory](../../explanation/theory.md).",
+        room="sparsegate.privacy",
+        names=(
+            *("tight_epsilon", "worst_case", "WorstCase", "loss", "log_probability"),
+            *("delta", "renyi", "search", "Found", "plan"),
+        ),
+    ),
+    "auditor": Subject(
+        title="Auditor",
+        about="Any mechanism in, a certified lower bound on its epsilon out. Begin with "
+        "[your first audit](../../tutorials/first_audit.md).",
+        names=("audit", "Verdict", "testing.assert_private", "testing.CONFIDENCE"),
+        returned=("sparsegate.auditor.verdict.Evidence",),
+    ),
+    "evaluation": Subject(
+        title="Evaluation",
+        about="`sparsegate.evaluation`: the paper's experiments, and your methods beside ours. NOT PRIVATE, on purpose: "
+        "thresholds are computed from the true scores. The tasks are in [reproduce](../../how-to/reproduce.md) and "
+        "[compare](../../how-to/compare.md).",
+        room="sparsegate.evaluation",
+        names=(
+            *("run", "Progress", "read", "write_report", "compare"),
+            *("METHODS", "DEFAULT_METHODS", "Method", "SuppliedMethod"),
+            *("PUBLISHED", "Dataset", "load", "fetch", "read_counts", "ItemCounts"),
+            *("simulate", "measure", "Errors", "Ladder"),
+        ),
+        returned=("sparsegate.evaluation.experiment.results.ExperimentResults",),
+    ),
+    "exceptions": Subject(
+        title="Exceptions",
+        about="What is raised, and the call that raises it. What each means and the next step are in "
+        "[errors](../errors.md).",
+        names=(
+            *("SparsegateError", "ParameterError", "ConditionError", "GateClosed", "BudgetExceeded"),
+            *("TableError", "LedgerError", "ServiceError", "SparsegateWarning", "__version__"),
+        ),
+    ),
+}
+
+
+def api_page(subject: Subject) -> str:
+    """The Markdown of a page: a directive for each name."""
+    named = [f"::: {subject.room}.{name}\n" for name in subject.names]
+    more = [f"::: {path}\n" for path in subject.returned]
+    if more:
+        more.insert(0, "## What they return\n\nThese have no public name of their own: take them as they come.\n")
+    # One deeper than the heading above them.
+    more[1:] = [f"{directive}    options:\n      heading_level: 3\n" for directive in more[1:]]
+    return "\n".join([f"# {subject.title}\n", f"{subject.about}\n", *named, *more])
+
+
+API_PAGES: dict[str, Callable[[], str]] = {
+    f"{FOLDER}/{name}.md": partial(api_page, subject) for name, subject in SUBJECTS.items()
+}
