@@ -30,8 +30,8 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "selection": Subject(
         title="Selection and noise",
-        about="The highest of many private scores, one noisy count, and where the noise comes from. For a table of rows "
-        "take [`top_items`][sparsegate.top_items], which counts the scores itself.",
+        about="The highest of many private scores, one noisy count, and where the noise comes from. For a table of "
+        "rows take [`top_items`][sparsegate.top_items], which counts the scores itself.",
         names=("select_top", "Selection", "Scores", "laplace", "Secure", "Seeded"),
     ),
     "tables": Subject(
@@ -103,9 +103,9 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
     "evaluation": Subject(
         title="Evaluation",
-        about="`sparsegate.evaluation`: the paper's experiments, and your methods beside ours. NOT PRIVATE, on purpose: "
-        "thresholds are computed from the true scores. The tasks are in [reproduce](../../how-to/reproduce.md) and "
-        "[compare](../../how-to/compare.md).",
+        about="`sparsegate.evaluation`: the paper's experiments, and your methods beside ours. Not private, by design: "
+        "thresholds are computed from the true scores. The tasks are in [reproduce](../../how-to/reproduce.md) "
+        "and [compare](../../how-to/compare.md).",
         room="sparsegate.evaluation",
         names=(
             *("run", "Progress", "read", "write_report", "compare"),

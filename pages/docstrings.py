@@ -9,7 +9,7 @@ import sparsegate
 _PARAMETERS = re.compile(r"(?<=\n\n)Parameters\n-+\n((?:.+\n?)+)")
 _PARAMETER = re.compile(r"^(\w+(?:, \w+)*) ?: ", re.MULTILINE)
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
-_CODE = re.compile(r"(^ {4}.*$|^```.*?^```$|``[^`]+``|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"(^ {4}[^\n]*$|^```.*?^```$|``[^`]+``|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"``?(?:sg\.|sparsegate\.)?(\w+)((?:\.\w+)?)``?")
 _PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 
@@ -18,29 +18,16 @@ LINKED = frozenset(name for name in sparsegate.__all__ if re.search(r"[A-Z]|._."
 
 
 def parameters(docstring: str) -> list[str]:
-    """The names that the section of parameters explains.
-
-    >>> parameters("What.\\n\\nParameters\\n----------\\nthreshold : T.\\nlow, high : the range,\\n    as 0 : 1.\\n")
-    ['threshold', 'low', 'high']
-    """
+    """The names that the section of parameters explains."""
     section = _PARAMETERS.search(docstring + "\n")
     found = _PARAMETER.findall(section[1]) if section else []
     return [name for names in found for name in names.split(", ")]
 
 
 def as_markdown(docstring: str) -> str:
-    """The docstring for the site.
-
-    >>> print(as_markdown("Half of ``Answer``, e**2.\\n\\n>>> 1 + 1\\n2"))
-    Half of [`Answer`][sparsegate.Answer], e\\*\\*2.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    """
+    """The docstring for the site."""
     text = _EXAMPLE.sub(lambda match: f"```pycon\n{match[0]}\n```", docstring)
-    text = _PARAMETERS.sub(lambda match: f"**Parameters**\n\n{_listed(match[1])}\n", text + "\n").rstrip()
+    text = _PARAMETERS.sub(lambda match: f"**Parameters**\n\n{_listed(match[1])}", text + "\n").rstrip()
     parts = _CODE.split(text)
     parts[::2] = map(_prose, parts[::2])
     parts[1::2] = map(_linked, parts[1::2])
@@ -48,14 +35,15 @@ def as_markdown(docstring: str) -> str:
 
 
 def _listed(section: str) -> str:
-    return _PARAMETER.sub(lambda match: f"- **{match[1]}**: ", section)
+    items = re.sub(r"\n {4,}", " ", section)
+    return _PARAMETER.sub(lambda match: f"- **{match[1]}**: ", items)
 
 
 def _prose(text: str) -> str:
     """Stars between letters are powers and products, and [] at the end of a proof is its end."""
     text = re.sub(r"(?<=[\w)])\*+(?=[\w(])", lambda match: match[0].replace("*", r"\*"), text)
     text = re.sub(r"(?<=[.)*]) \[\]", " ∎", text)
-    return _PAGE.sub(r"[docs/\1.md](../../\1.html)", text)
+    return _PAGE.sub(r"[docs/\1.md](../../\1.md)", text)
 
 
 def _linked(code: str) -> str:

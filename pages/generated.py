@@ -9,10 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from pages.api_pages import API_PAGES
+from pages.citation import citation_page
 from pages.command_reference import commands_part, exit_codes_part
 from pages.svt_figures import rows_script
 
-GENERATED: dict[str, Callable[[], str]] = {"scripts/rows.js": rows_script}
+GENERATED: dict[str, Callable[[], str]] = {
+    **API_PAGES,
+    "reference/cite.md": citation_page,
+    "scripts/rows.js": rows_script,
+}
 """The path below docs/, and the function that returns the text."""
 
 FILLED: dict[str, Callable[[], str]] = {

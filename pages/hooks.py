@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -9,8 +10,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-from pages import elsewhere
+from pages import elsewhere, public_names
 from pages.generated import GENERATED, filled
+
+_log = logging.getLogger("mkdocs.hooks.sparsegate")
 
 
 def anchor(heading: str, separator: str) -> str:
@@ -22,6 +25,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Anchors as on code hosts."""
     config.mdx_configs["toc"] = {**config.mdx_configs.get("toc", {}), "slugify": anchor}
     return config
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    """A public name that nobody can read about is a warning, which a strict build does not pass."""
+    for complaint in public_names.undocumented(public_names.source()):
+        _log.warning(complaint)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -34,6 +34,7 @@ class PublicNames(griffe.Extension):
             for name in exported(module):
                 target = _target(module, name)
                 module.members[name] = griffe.Alias(name, target, parent=module)
+                _hide_private_parameters(target)
 
 
 @cache
@@ -107,13 +108,19 @@ def free_names(code: str) -> set[str]:
 
 def _target(module: griffe.Module, name: str) -> griffe.Object:
     found = _final(module.members[name])  # a module, where a function has a file of its name
-    return (
-        _final(found.members[name]) if isinstance(found, griffe.Module) else found
-    )
+    return _final(found.members[name]) if isinstance(found, griffe.Module) else found
 
 
 def _final(member: griffe.Object | griffe.Alias) -> griffe.Object:
     return member.final_target if isinstance(member, griffe.Alias) else member
+
+
+def _hide_private_parameters(found: griffe.Object) -> None:
+    """Leave out of a signature what only the library itself passes."""
+    made_by = found.members.get("__init__")
+    if isinstance(made_by, griffe.Function):
+        public = [each for each in made_by.parameters if not each.name.startswith("_")]
+        made_by.parameters = griffe.Parameters(*public)
 
 
 def _unsaid(found: griffe.Class) -> Iterator[str]:

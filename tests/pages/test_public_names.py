@@ -1,0 +1,102 @@
+"""Every public name is documented and has an example that runs where a reader pastes it; what is not is found."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import griffe
+import pytest
+
+from pages import public_names
+
+CONSTANTS = {
+    name: found
+    for name, found in public_names.public_names(public_names.source())
+    if isinstance(found, griffe.Attribute)
+}
+
+POOR = '''
+__all__ = ["Undocumented", "Half", "told", "constant"]
+
+class Undocumented: ...
+
+class Half:
+    """It has ``said``.
+
+    >>> Half()
+    """
+    said: int
+    unsaid: int
+    def method(self): ...
+    def _own(self): ...
+
+def told(value):
+    """What.
+
+    Parameters
+    ----------
+    value : it.
+    colour : of nothing.
+
+    >>> from x import told, y as z
+    >>> told(z, w)
+    """
+
+constant = 1
+"""One."""
+'''
+
+
+@pytest.fixture
+def poor(tmp_path: Path) -> griffe.Module:
+    folder = tmp_path / "sparsegate"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(POOR)
+    for room in ("privacy", "evaluation", "testing"):
+        (folder / f"{room}.py").write_text("__all__ = []\n")
+    loaded = griffe.load("sparsegate", search_paths=[tmp_path])
+    assert isinstance(loaded, griffe.Module)
+    return loaded
+
+
+def test_every_public_name_and_all_it_has_are_documented() -> None:
+    assert list(public_names.undocumented(public_names.source())) == []
+
+
+def test_every_public_name_has_an_example_with_all_that_it_uses() -> None:
+    assert list(public_names.without_example(public_names.source())) == []
+
+
+def test_the_examples_of_constants_run() -> None:
+    """Those of functions and classes run as doctests; Python keeps no docstring of a constant."""
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for name, found in public_names.public_names(public_names.source()):
+        if isinstance(found, griffe.Attribute) and found.docstring is not None:
+            runner.run(doctest.DocTestParser().get_doctest(found.docstring.value, {}, name, None, None))
+    assert runner.summarize(verbose=False).failed == 0
+    assert runner.tries > 8
+
+
+def test_what_is_not_documented_is_caught(poor: griffe.Module) -> None:
+    assert sorted(public_names.undocumented(poor)) == [
+        "sparsegate.Half.method has no docstring",
+        "sparsegate.Half.unsaid has no docstring",
+        "sparsegate.Undocumented has no docstring",
+        "sparsegate.told has no parameter colour",
+    ]
+
+
+def test_what_has_no_example_is_caught(poor: griffe.Module) -> None:
+    assert sorted(public_names.without_example(poor)) == [
+        "sparsegate.Half uses Half",
+        "sparsegate.Undocumented has no example",
+        "sparsegate.constant has no example",
+        "sparsegate.told uses w",
+    ]
+
+
+def test_a_function_is_found_behind_the_module_of_its_name() -> None:
+    named = dict(public_names.public_names(public_names.source()))
+    assert named["sparsegate.audit"].path == "sparsegate.auditor.audit.audit"
+    assert named["sparsegate.privacy.loss"].is_function
