@@ -10,7 +10,7 @@ FOLDER = "reference/python"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class ApiSubject:
     """One page: what it is about, its public names, and the classes of what they return that have no public name."""
 
     title: str
@@ -20,21 +20,21 @@ class Subject:
     room: str = "sparsegate"
 
 
-SUBJECTS: Mapping[str, Subject] = {
-    "gates": Subject(
+SUBJECTS: Mapping[str, ApiSubject] = {
+    "gates": ApiSubject(
         title="Gates",
         about="Ask which private numbers are above a threshold, and pay only for those. "
         "Begin with [your first gate](../../tutorials/first_gate.md); what to set is in "
         "[how to choose a threshold](../../how-to/threshold.md).",
         names=("SparseVector", "GatePreview", "Answer", "ABOVE", "BELOW", "Budget"),
     ),
-    "selection": Subject(
+    "selection": ApiSubject(
         title="Selection and noise",
         about="The highest of many private scores, one noisy count, and where the noise comes from. For a table of "
         "rows take [`top_items`][sparsegate.top_items], which counts the scores itself.",
         names=("select_top", "Selection", "Scores", "laplace", "Secure", "Seeded"),
     ),
-    "tables": Subject(
+    "tables": ApiSubject(
         title="Tables",
         about="Private counts over your own rows, in your own engine. Begin with "
         "[your first top-10](../../tutorials/first_top.md); the tasks are in [publish a top-c](../../how-to/top.md).",
@@ -44,14 +44,14 @@ SUBJECTS: Mapping[str, Subject] = {
         ),
         returned=("sparsegate.tables.release.Record", "sparsegate.tables.previewed_methods.MethodPreview"),
     ),
-    "ledger": Subject(
+    "ledger": ApiSubject(
         title="Ledger",
         about="What was spent on a dataset, and what each release gave. The tasks are in "
         "[keep a ledger](../../how-to/ledger.md).",
         names=("Ledger",),
         returned=("sparsegate.ledger.account.Statement", "sparsegate.ledger.account.Entry"),
     ),
-    "uses": Subject(
+    "uses": ApiSubject(
         title="Uses",
         about="What people reach for the technique for. [Which page](../../how-to/uses.md) says which of them fits.",
         names=(
@@ -63,7 +63,7 @@ SUBJECTS: Mapping[str, Subject] = {
         ),
         returned=("sparsegate.uses.itemsets.released_itemsets.ItemsetRecord",),
     ),
-    "client": Subject(
+    "client": ApiSubject(
         title="Client of a service",
         about="Gates over HTTP that are asked like the library's own. How to run the service is in "
         "[serve](../../how-to/service.md).",
@@ -75,7 +75,7 @@ SUBJECTS: Mapping[str, Subject] = {
             "sparsegate.service.client.async_client.AsyncGate",
         ),
     ),
-    "variants": Subject(
+    "variants": ApiSubject(
         title="Variants",
         about="Each published algorithm, sound or flawed, is a row of data, and one runner runs them all. "
         "How to add your own is in [variants](../../how-to/variants.md).",
@@ -84,7 +84,7 @@ SUBJECTS: Mapping[str, Subject] = {
             *("gate", "run", "run_many", "Outcomes", "tight_epsilon"),
         ),
     ),
-    "privacy": Subject(
+    "privacy": ApiSubject(
         title="Exact privacy loss",
         about="`sparsegate.privacy`: what an outcome tells about one person, computed and not sampled. "
         "The mathematics is in [theory](../../explanation/theory.md).",
@@ -94,14 +94,14 @@ SUBJECTS: Mapping[str, Subject] = {
             *("delta", "renyi", "search", "Found", "plan"),
         ),
     ),
-    "auditor": Subject(
+    "auditor": ApiSubject(
         title="Auditor",
         about="Any mechanism in, a certified lower bound on its epsilon out. Begin with "
         "[your first audit](../../tutorials/first_audit.md).",
         names=("audit", "Verdict", "testing.assert_private", "testing.CONFIDENCE"),
         returned=("sparsegate.auditor.verdict.Evidence",),
     ),
-    "evaluation": Subject(
+    "evaluation": ApiSubject(
         title="Evaluation",
         about="`sparsegate.evaluation`: the paper's experiments, and your methods beside ours. Not private, by design: "
         "thresholds are computed from the true scores. The tasks are in [reproduce](../../how-to/reproduce.md) "
@@ -115,7 +115,7 @@ SUBJECTS: Mapping[str, Subject] = {
         ),
         returned=("sparsegate.evaluation.experiment.results.ExperimentResults",),
     ),
-    "exceptions": Subject(
+    "exceptions": ApiSubject(
         title="Exceptions",
         about="What is raised, and the call that raises it. What each means and the next step are in "
         "[errors](../errors.md).",
@@ -127,7 +127,7 @@ SUBJECTS: Mapping[str, Subject] = {
 }
 
 
-def api_page(subject: Subject) -> str:
+def api_page(subject: ApiSubject) -> str:
     """The Markdown of a page: a directive for each name."""
     named = [f"::: {subject.room}.{name}\n" for name in subject.names]
     more = [f"::: {path}\n" for path in subject.returned]
