@@ -28,7 +28,6 @@ CROSS_MODULE = {
     "tests/test_readme.py",
     "tests/auditor/test_public_hall.py",
     "tests/auditor/test_traps.py",
-    "tests/cli/test_pages.py",
     "tests/ledger/test_charged_releases.py",
     "tests/mechanisms/test_rows.py",
     "tests/mechanisms/test_timing.py",
