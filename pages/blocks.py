@@ -6,6 +6,7 @@
   before an output (or before a ``console`` block): its numbers may be other numbers.
 - ``title="NAME"`` makes any block a file of that name: it is written and not run.
 - ``<!-- needs: WORD ... -->`` on the line before a block: it runs only where that is there (`pages.needs`).
+- ``<!-- every block needs: WORD ... -->`` anywhere in a page: the same for all its blocks.
 - All other blocks are shown, and no more.
 """
 
@@ -27,6 +28,7 @@ COMMANDS = ("sparsegate", "python", "python3", "pip", "make", "curl", "docker", 
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*)(?P<rest>[^`]*)$")
 _COMMENT = re.compile(r"^ *<!-- *(?P<words>noisy|needs:[\w ,]+) *-->$")
+_EVERY = re.compile(r"^<!-- *every block needs:([\w ,]+) *-->$", re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')
 
 
@@ -89,6 +91,7 @@ def fences(page: str) -> list[Fence]:
     """The fenced blocks of a page, in their order."""
     found: list[Fence] = []
     lines, comments, follows = page.split("\n"), list[str](), False
+    everywhere = [word for words in _EVERY.findall(page) for word in re.findall(r"\w+", words)]
     number = 0
     while number < len(lines):
         line = lines[number]
@@ -108,7 +111,7 @@ def fences(page: str) -> list[Fence]:
                     first=number + 1,
                     indent=indent,
                     noisy="noisy" in words,
-                    needs=tuple(word for word in words if word not in ("needs", "noisy")),
+                    needs=tuple(word for word in [*everywhere, *words] if word not in ("needs", "noisy")),
                     follows=follows,
                 )
             )

@@ -59,6 +59,12 @@ def test_the_overview_has_each_claim_beside_what_was_measured(command, quick, mo
         assert lines[first + 1].strip() == CLAIMS[key].statement
 
 
+def test_in_brief_there_is_a_line_for_each_claim_and_of_one_its_measurement_alone(command, quick) -> None:
+    measured = {key: CLAIMS[key].check().evidence for key in QUICK}
+    assert command("theorems", "--brief")[1].splitlines() == [f"{key}: {said}" for key, said in measured.items()]
+    assert command("theorems", "alg-5", "--brief")[1] == f"{measured['alg-5']}\n"
+
+
 def test_a_verdict_that_is_not_the_documented_one_is_marked_and_exits_1(command, quick) -> None:
     assert command("theorems")[0] == 0
     quick(expected=ClaimVerdict.TIGHT)

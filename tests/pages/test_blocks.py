@@ -73,6 +73,11 @@ def test_a_page_is_read_as_its_steps() -> None:
     assert [lines[step.expected.first] for step in found[:3:2] if step.expected] == ["1", "a b"]
 
 
+def test_what_every_block_of_a_page_needs_is_said_once() -> None:
+    page = PAGE + "\n<!-- every block needs: minutes -->\n"
+    assert [step.needs[:1] for step in steps(page)] == [("minutes",)] * len(steps(PAGE))
+
+
 def test_what_is_shown_is_neither_run_nor_an_output() -> None:
     assert [fence.lines for fence in shown(PAGE)] == [("not an output",)]
 

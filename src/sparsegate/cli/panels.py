@@ -96,7 +96,7 @@ PANELS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "A pair of your own": ("answers", "neighbour", "outcome", "threshold", "estimates"),
         OUTPUT: ("formats", "as_json", "plot"),
     },
-    "theorems": {OUTPUT: ("as_json",)},
+    "theorems": {OUTPUT: ("brief", "as_json")},
     "reproduce": {
         "What is run": ("counts", "epsilon", "methods", "paper_only", "reading"),
         "Data": _DATASETS,

@@ -44,6 +44,7 @@ def theorems(
             help="Measure this one, and say all about it.",
         ),
     ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="Print a line for each claim: what was measured.")] = False,
     as_json: AsJsonArray = False,
 ) -> None:
     """Measure every claim of the paper and beyond; exit code 1 where a verdict is not the documented one."""
@@ -53,6 +54,9 @@ def theorems(
     findings = _measured(claims)
     if as_json:
         print_json([_record(CLAIMS[finding.key], finding) for finding in findings.values()], schema="claim")
+    elif brief:
+        for name, finding in findings.items():
+            typer.echo(f"{name}: {finding.evidence}" if key is None else finding.evidence)
     elif key is None:
         print_plain(_overview(findings), _count(findings.values()) + LEGEND)
     else:
