@@ -12,18 +12,21 @@ from collections.abc import Callable
 from pages.api_pages import API_PAGES
 from pages.citation import citation_page
 from pages.command_reference import commands_part, exit_codes_part
+from pages.http_reference import http_part, openapi_file
 from pages.svt_figures import rows_script
 
 GENERATED: dict[str, Callable[[], str]] = {
     **API_PAGES,
     "reference/cite.md": citation_page,
     "scripts/rows.js": rows_script,
+    "reference/openapi.json": openapi_file,
 }
 """The path below docs/, and the function that returns the text."""
 
 FILLED: dict[str, Callable[[], str]] = {
     "commands": commands_part,
     "exit codes": exit_codes_part,
+    "http": http_part,
 }
 """The word, and the function that returns the Markdown that takes its place."""
 

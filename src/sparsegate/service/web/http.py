@@ -40,6 +40,24 @@ def create_app(
     ``hosts`` are the names it is reached by (None: any); what comes to ``metrics_port`` gets the metrics alone.
     """
     limits = Limits() if limits is None else limits
+    app = routed_app()
+    app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
+    app.state.readiness = Readiness(app.state.service)
+    app.state.metrics = Metrics(app.state.service)
+    practice = Practice(keeper.dataset.schema, keeper.dataset.unit)
+    app.state.practice = ThreadedPractice(practice, limits, app.state.service)
+    # The last one added is the outermost.
+    app.add_middleware(BodyLimit, seconds=limits.body_seconds)
+    app.add_middleware(Authentication, tokens=tokens, limits=limits, metrics_port=metrics_port)
+    if hosts is not None:
+        app.add_middleware(HostCheck, hosts=hosts)
+    app.add_middleware(ErrorBoundary)
+    app.add_middleware(RequestLog, told=app.state.metrics.told)
+    return app
+
+
+def routed_app() -> FastAPI:
+    """What can be asked, and how it is described, without anything that answers: enough for `openapi()`."""
     app = FastAPI(
         title="sparsegate",
         version=installed_version(),
@@ -48,25 +66,13 @@ def create_app(
         redirect_slashes=False,
         exception_handlers=dict(HANDLERS),
     )
-    app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
-    app.state.readiness = Readiness(app.state.service)
-    app.state.metrics = Metrics(app.state.service)
     for routes in (account_routes, gate_routes, token_routes):
         app.include_router(routes.router, prefix="/v1")
-    practice = Practice(keeper.dataset.schema, keeper.dataset.unit)
-    app.state.practice = ThreadedPractice(practice, limits, app.state.service)
     for router in (account_routes.practice_schema, gate_routes.router):
         app.include_router(router, prefix=PRACTICE.rstrip("/"))
     app.include_router(operator_routes.router)
     app.include_router(page_routes())
     app.openapi = describe(app)  # type: ignore[method-assign]
-    # The last one added is the outermost.
-    app.add_middleware(BodyLimit, seconds=limits.body_seconds)
-    app.add_middleware(Authentication, tokens=tokens, limits=limits, metrics_port=metrics_port)
-    if hosts is not None:
-        app.add_middleware(HostCheck, hosts=hosts)
-    app.add_middleware(ErrorBoundary)
-    app.add_middleware(RequestLog, told=app.state.metrics.told)
     return app
 
 

@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import compile_path
 
 from sparsegate.service.web import problems
+from sparsegate.service.web.meanings import explain
 from sparsegate.service.web.models import Problem
 from sparsegate.service.web.problems import MEDIA_TYPE, Sort
 
@@ -85,6 +86,7 @@ def describe(app: FastAPI) -> Callable[[], dict[str, Any]]:
                 schemas.pop(foreign, None)
             schemas["Problem"] = Problem.model_json_schema()
             schemas["Problem"]["examples"] = [problems.CONDITION.body(**_PLACES["condition"])]
+            explain(schemas)
             for operations in made["paths"].values():
                 for operation in operations.values():
                     if MEDIA_TYPE not in operation["responses"].get("422", {"content": {MEDIA_TYPE: 0}})["content"]:
