@@ -30,7 +30,7 @@
     },
     draw(state, width) {
       const { threshold, query } = noise(state);
-      const key = legend([["how likely ρ = z is", "faint", "area"], ["chance of m BELOW at z, on D", "one"], ["on D′", "two", "7 4"],
+      const key = legend([["how likely ρ = z is", "faint", "area"], ["chance of m BELOW at z, on D", "one"], ["on D'", "two", "7 4"],
         ["loss of m BELOW", "ink"], ["if each paid for itself", "bad", "2 4"]], width);
       const [left, right, bottom] = panels(width, key.height, 230);
       const zs = span(-14, 34);
@@ -50,7 +50,7 @@
     says(state) {
       const v = below.values(state);
       return [
-        `Pr[${state.below} BELOW] is ${shown(v.here)} on D and ${shown(v.there)} on D′, where every answer is 1 higher: a loss of ${shown(v.loss)}.`,
+        `Pr[${state.below} BELOW] is ${shown(v.here)} on D and ${shown(v.there)} on D', where every answer is 1 higher: a loss of ${shown(v.loss)}.`,
         `No place of the answers makes it more than ${shown(v.limit)}. If each BELOW paid for itself, it would be ${shown(v.alone)}.`,
       ];
     },
@@ -64,7 +64,7 @@
       { name: "above", label: "k, how many ABOVE", min: 0, max: 30, step: 1, value: 2 },
       cutoff(2),
       { ...split, value: 0.33 },
-      { name: "moves", label: "answers move from D to D′", kind: "choice", options: MOVES, value: "any" },
+      { name: "moves", label: "answers move from D to D'", kind: "choice", options: MOVES, value: "any" },
       { name: "shift", label: "t, the shift of ρ", min: -1.5, max: 1.5, step: 0.05, value: 1 },
     ],
     at(state, t) {
@@ -82,7 +82,7 @@
       const most = Math.max(...[-1.5, 0, 1.5].map((t) => shifted.at(state, t).total));
       const top = Math.max(1.2, Math.min(6 * v.least, 1.05 * most));
       const box = { left: 0, top: key.height, width, height: 260 };
-      const one = frame(box, { x: [-1.5, 1.5], y: [0, top], xName: "t, the shift of ρ between D and D′", yName: "cost", xTicks: [-1.5, -1, -0.5, 0, 0.5, 1, 1.5] });
+      const one = frame(box, { x: [-1.5, 1.5], y: [0, top], xName: "t, the shift of ρ between D and D'", yName: "cost", xTicks: [-1.5, -1, -0.5, 0, 0.5, 1, 1.5] });
       const at = span(-1.5, 1.5, 120).map((t) => [t, shifted.at(state, t)]);
       one.band(at.map(([t]) => [t, 0]), at.map(([t, c]) => [t, c.rho]), { fill: "faint", opacity: 0.45 });
       one.band(at.map(([t, c]) => [t, c.rho]), at.map(([t, c]) => [t, c.rho + c.below]), { fill: "one", opacity: 0.45 });
@@ -128,7 +128,7 @@
       const zs = span(...reach, 300);
       const logs = [0, 1].map((moved) => zs.map((z) => logDensity(z, threshold) + logGiven(pair.answers(state, moved), query, z)));
       const most = logs[0].reduce((one, other) => Math.max(one, other), -Infinity);
-      const key = legend([["ρ = z and the transcript, on D", "one"], ["the same on D′", "two", "7 4"], ["ρ = z", "faint", "area"]], width);
+      const key = legend([["ρ = z and the transcript, on D", "one"], ["the same on D'", "two", "7 4"], ["ρ = z", "faint", "area"]], width);
       const one = frame({ left: 0, top: key.height, width, height: 240 }, { x: reach, y: [0, 1.05], xName: "threshold noise z", yTicks: [0, 0.5, 1] });
       one.area(zs.map((z) => [z, Math.exp(-Math.abs(z) / threshold)]), { fill: "faint", opacity: 0.25 });
       one.area(zs.map((z, at) => [z, Math.exp(logs[0][at] - most)]), { fill: "one", opacity: 0.25 });
@@ -139,7 +139,7 @@
     says(state) {
       const v = pair.values(state);
       return [
-        `ln Pr on D is ${shown(v.here)}, on D′ ${shown(v.there)}: the two areas differ by e to the ${shown(v.loss)}, the exact loss of this pair.`,
+        `ln Pr on D is ${shown(v.here)}, on D' ${shown(v.there)}: the two areas differ by e to the ${shown(v.loss)}, the exact loss of this pair.`,
         `No pair of neighbours loses more than L(${state.below}, ${state.above}) = ${shown(v.limit)} with this transcript.`,
       ];
     },
@@ -262,7 +262,7 @@
       const [m, k] = [said(state, "B"), said(state, "A")];
       return { m, k, cost: meter.cost(state, m, k), closed: closed(rows[state.row], state.cutoff, m, k) };
     },
-    draw(state, width) {
+    draw(state, width, title = meter.title) {
       const row = rows[state.row];
       const v = meter.values(state);
       const columns = Math.max(width >= 560 ? 20 : 9, v.m + 2);
@@ -288,7 +288,7 @@
       for (let b = 0; b < lines; b += 1) parts.push(words(left - 6, Y(b) + 17, b, { anchor: "end", size: 11 }));
       parts.push(words(left + (columns * side) / 2, Y(-1) + 30, "m, how many BELOW", { anchor: "middle" }));
       parts.push(words(11, Y((lines - 1) / 2) + tall / 2, "ABOVE", { anchor: "middle", turn: true }));
-      return picture(meter.title, width, Y(-1) + 38, parts);
+      return picture(title, width, Y(-1) + 38, parts);
     },
     says(state) {
       const v = meter.values(state);
@@ -300,5 +300,14 @@
     },
   };
 
-  svt.figures = { ...svt.figures, below, shifted, pair, bars, budget, meter };
+  // The same, as it begins for a reader who has only the still picture.
+  const begins = { row: "two-sided", answers: "AAABAAAAABA" };
+  const twoSided = {
+    ...meter,
+    title: "What every transcript of a two-sided gate has cost: it does not tell ABOVE and BELOW apart",
+    controls: meter.controls.map((control) => ({ ...control, value: begins[control.name] ?? control.value })),
+    draw: (state, width) => meter.draw(state, width, twoSided.title),
+  };
+
+  svt.figures = { ...svt.figures, below, shifted, pair, bars, budget, meter, "two_sided": twoSided };
 })();

@@ -19,21 +19,27 @@
 
   const logDensity = (x, b) => -Math.abs(x) / b - Math.log(2 * b);
 
-  /** ln of the integral of e**f from low to high, f smooth but at the breaks, in panels of at most this width. */
+  /**
+   * ln of the integral of e**f from low to high, f smooth but at the breaks. A panel is as wide as `width`, or wider far
+   * from the breaks, where f is straight or e**f is nothing.
+   */
   function logIntegral(f, breaks, low, high, width) {
-    const ends = [low, ...breaks.filter((x) => x > low && x < high).sort((x, y) => x - y), high];
     const logs = [];
-    for (let i = 0; i + 1 < ends.length; i += 1) {
-      const panels = Math.max(1, Math.ceil((ends[i + 1] - ends[i]) / width));
-      const half = (ends[i + 1] - ends[i]) / panels / 2;
-      for (let j = 0; j < panels; j += 1) {
-        const middle = ends[i] + (2 * j + 1) * half;
-        NODES.forEach((node, at) => {
-          const weight = Math.log(WEIGHTS[at] * half);
-          logs.push(f(middle - node * half) + weight, f(middle + node * half) + weight);
-        });
+    function add(from, to) {
+      const distance = Math.min(...breaks.map((x) => Math.min(Math.abs(x - from), Math.abs(x - to))));
+      const [middle, half] = [(from + to) / 2, (to - from) / 2];
+      if (to - from > Math.max(width, distance / 8)) {
+        add(from, middle);
+        add(middle, to);
+        return;
       }
+      NODES.forEach((node, at) => {
+        const weight = Math.log(WEIGHTS[at] * half);
+        logs.push(f(middle - node * half) + weight, f(middle + node * half) + weight);
+      });
     }
+    const ends = [low, ...breaks.filter((x) => x > low && x < high).sort((x, y) => x - y), high];
+    for (let i = 0; i + 1 < ends.length; i += 1) if (ends[i] < ends[i + 1]) add(ends[i], ends[i + 1]);
     const top = logs.reduce((one, other) => Math.max(one, other), -Infinity);
     if (top === -Infinity) return top;
     return top + Math.log(logs.reduce((sum, each) => sum + Math.exp(each - top), 0));
@@ -49,7 +55,7 @@
     const reach = 40 * t;
     const low = Math.min(0, ...places) - reach;
     const high = Math.min(Math.max(0, ...places) + reach, limit);
-    const width = b ? 2 / (1 / t + count / b) : t;
+    const width = b ? 4 / (1 / t + count / b) : t;
     return logIntegral((z) => logDensity(z, t) + logGiven(answers, b, z), [0, ...places], low, high, width);
   }
 

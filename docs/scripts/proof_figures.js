@@ -8,7 +8,14 @@
   const hill = (scale) => (z) => Math.exp(-Math.abs(z) / scale);
   const upTo = (n) => Array.from({ length: n + 1 }, (_, at) => at);
 
+  /** A curve that no control changes, computed when it is first drawn. */
+  const once = (make) => {
+    let made = null;
+    return () => (made ??= make());
+  };
+
   const roth = {
+    curve: once(() => upTo(30).map((m) => roth.values({ below: m }))),
     title: "Alg. 3: the number that is released says where the threshold noise cannot have been",
     controls: [count("below", "m BELOW before the released number", 10, 30)],
     // D = 0^(m+1), D' = 1^(m+1); m BELOW, then an ABOVE that releases the number 0. So rho <= 0, which the proof drops.
@@ -20,7 +27,7 @@
     },
     draw(state, width) {
       const { threshold, query } = noiseOf("roth-2011");
-      const key = legend([["ρ = z and m BELOW, on D", "one"], ["the same on D′", "two", "7 4"], ["ruled out by the number", "bad", "area"],
+      const key = legend([["ρ = z and m BELOW, on D", "one"], ["the same on D'", "two", "7 4"], ["ruled out by the number", "bad", "area"],
         ["loss", "ink"], ["without what the number rules out", "three", "7 4"]], width);
       const [left, right, bottom] = panels(width, key.height, 230);
       const zs = span(-12, 24);
@@ -33,7 +40,7 @@
       const other = frame(right, { x: [0, 30], y: [0, 16], xName: "m, how many BELOW", yName: "privacy loss" });
       other.level(1, { stroke: "faint", width: 1.5 });
       other.note(30, 1.4, "claimed: ε = 1", { anchor: "end" });
-      const all = upTo(30).map((m) => roth.values({ below: m }));
+      const all = roth.curve();
       other.line(all.map((v, m) => [m, v.kept]), { stroke: "ink" });
       other.line(all.map((v, m) => [m, v.dropped]), { stroke: "three", dash: "7 4" });
       other.point(state.below, all[state.below].kept, "ink");
@@ -62,7 +69,7 @@
       const v = leeClifton.values(state);
       const key = legend([["BELOWs alone", "one"], ["ABOVEs alone", "two", "7 4"], ["both, one shift for all", "ink"]], width);
       const top = Math.max(2, 1.4 * v.both);
-      const one = frame({ left: 0, top: key.height, width, height: 260 }, { x: [-1.5, 1.5], y: [0, top], xName: "t, the shift of ρ between D and D′", yName: "cost", xTicks: [-1.5, -1, -0.5, 0, 0.5, 1, 1.5] });
+      const one = frame({ left: 0, top: key.height, width, height: 260 }, { x: [-1.5, 1.5], y: [0, top], xName: "t, the shift of ρ between D and D'", yName: "cost", xTicks: [-1.5, -1, -0.5, 0, 0.5, 1, 1.5] });
       const ts = span(-1.5, 1.5, 120).map((t) => [t, leeClifton.at(state, t)]);
       const drawn = (name, style) => one.line(ts.map(([t, cost]) => [t, cost[name]]).filter(([, y]) => y <= top), style);
       one.level(1, { stroke: "faint", width: 1.5 });
@@ -96,7 +103,7 @@
     },
     draw({ query }, width) {
       const { threshold } = noiseOf("stoddard-2014");
-      const key = legend([["how likely ρ = z is", "faint", "area"], ["chance of BELOW ABOVE at z, on D = (0, 1)", "one"], ["on D′ = (1, 0)", "two", "7 4"]], width);
+      const key = legend([["how likely ρ = z is", "faint", "area"], ["chance of BELOW ABOVE at z, on D = (0, 1)", "one"], ["on D' = (1, 0)", "two", "7 4"]], width);
       const one = frame({ left: 0, top: key.height, width, height: 230 }, { x: [-6, 7], y: [0, 1.05], xName: "threshold noise z", yTicks: [0, 0.5, 1] });
       const zs = span(-6, 7, 520);
       one.area(zs.map((z) => [z, hill(threshold)(z)]), { fill: "faint", opacity: 0.35 });
@@ -107,11 +114,12 @@
     },
     says(state) {
       const v = stoddard.values(state);
-      return [`BELOW then ABOVE has probability ${shown(v.here)} on D = (0, 1) and ${v.there ? shown(v.there) : "0"} on D′ = (1, 0): a loss of ${shown(v.loss)}.`];
+      return [`BELOW then ABOVE has probability ${shown(v.here)} on D = (0, 1) and ${v.there ? shown(v.there) : "0"} on D' = (1, 0): a loss of ${shown(v.loss)}.`];
     },
   };
 
   const chen = {
+    curve: once(() => [[0, 0], ...upTo(14).map((at) => [2 * at + 2, chen.values({ half: at + 1 }).both])]),
     title: "Alg. 6: BELOWs and ABOVEs pull the threshold noise apart, so their chances do not multiply",
     controls: [count("half", "m BELOW and m ABOVE", 6, 15, 1)],
     sides: (m, q) => ({ f: [[q, "below", m]], g: [[-q, "above", m]], both: [[q, "below", m], [-q, "above", m]] }),
@@ -141,7 +149,7 @@
       other.level(1, { stroke: "faint", width: 1.5 });
       other.note(30, 0.25, "claimed: ε = 1", { anchor: "end" });
       other.line([[0, 0], [30, 15]], { stroke: "bad", dash: "2 4" });
-      other.line([[0, 0], ...upTo(14).map((at) => [2 * at + 2, chen.values({ half: at + 1 }).both])], { stroke: "ink" });
+      other.line(chen.curve(), { stroke: "ink" });
       other.point(2 * state.half, chen.values(state).both, "ink");
       return picture(chen.title, width, bottom, [...key.parts, ...one.parts, ...other.parts]);
     },
@@ -155,6 +163,7 @@
   };
 
   const gptt = {
+    curve: once(() => upTo(39).map((at) => gptt.values({ times: at + 1 }))),
     title: "GPTT: a ratio above 1 everywhere proves nothing; a ratio that stays away from 1 does",
     controls: [count("times", "t, how often each question is asked", 10, 40, 1)],
     // GPTT: 0^t 1^t against 1^t 0^t, BELOW^t ABOVE^t. Alg. 1: 0^t against 1^t, BELOW^t.
@@ -185,7 +194,7 @@
       one.line(zs.map(([z, kappa]) => [z, kappa.first]), { stroke: "one", dash: "7 4" });
       one.note(29, 0.53, "ε₂", { anchor: "end", fill: "bad" });
       const other = frame(right, { x: [0, 40], y: [0, 20], xName: "t", yName: "privacy loss" });
-      const all = upTo(39).map((at) => gptt.values({ times: at + 1 }));
+      const all = gptt.curve();
       other.line([[0, 0], ...all.map((v, at) => [at + 1, v.gptt]).filter(([, y]) => y <= 20)], { stroke: "bad" });
       other.line([[0, 0], ...all.map((v, at) => [at + 1, v.first])], { stroke: "one", dash: "7 4" });
       other.point(state.times, gptt.values(state).gptt, "bad");
@@ -247,7 +256,7 @@
       const v = hardtRothblum.values(state);
       return [
         `${state.below} BELOW and an ABOVE cost ${shown(v.alone)}, and however many there are, no more than ${shown(v.whole)}. With the noisy answer released, ${shown(v.released)}.`,
-        `On D′, with the error 1 less and ρ shifted up by 1, the two tails together are less by e to the ${shown(v.tails)}: at most 2r = ${shown(2 * v.rate)}, as with one tail.`,
+        `On D', with the error 1 less and ρ shifted up by 1, the two tails together are less by e to the ${shown(v.tails)}: at most 2r = ${shown(2 * v.rate)}, as with one tail.`,
       ];
     },
   };

@@ -262,7 +262,7 @@ def test_every_figure_moves_by_the_keyboard_and_says_what_it_shows(browser: Any)
         assert figure.locator(".svt-words").text_content() != before
     unnamed = "[...document.querySelectorAll('.svt-figure :is(input, select)')].filter(e => !e.labels.length).length"
     assert page.evaluate(unnamed) == 0
-    meter = page.get_by_role("group", name="What every transcript")
+    meter = page.get_by_role("group", name="What every transcript of a gate")
     meter.get_by_role("button", name="Start again").press("Enter")
     for answer in ("BELOW", "ABOVE", "ABOVE"):
         meter.get_by_role("button", name=answer).press("Enter")
