@@ -10,8 +10,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-from pages import elsewhere, public_names
-from pages.generated import GENERATED, filled
+from pages import elsewhere, generated, public_names
 
 _log = logging.getLogger("mkdocs.hooks.sparsegate")
 
@@ -35,7 +34,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made now, the project's own pages, and the files that pages link to."""
-    for path, make in GENERATED.items():
+    for path, make in generated.GENERATED.items():
         files.append(File.generated(config, path, content=make()))
     for file, path in elsewhere.PROJECT.items():
         files.append(File.generated(config, path, abs_src_path=str(elsewhere.ROOT / file)))
@@ -61,9 +60,9 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if page.file.src_uri.startswith("project/"):
         # Theorems and changes name everything: whoever searches wants the page that explains it.
         page.meta["search"] = {"boost": 0.2}
-    return elsewhere.site_links(page.file.src_uri, filled(markdown))
+    return elsewhere.site_links(page.file.src_uri, generated.filled(markdown))
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """A picture that stands alone leads to itself: on a small screen its words are too small to read."""
-    return re.sub(r'<p>(<img [^>]*src="([^"]+)"[^>]*>)</p>', r'<p><a href="\2">\1</a></p>', html)
+    """A picture of pixels that stands alone leads to itself: on a small screen its words are too small to read."""
+    return re.sub(r'<p>(<img [^>]*src="([^"]+\.png)"[^>]*>)</p>', r'<p><a href="\2">\1</a></p>', html)
