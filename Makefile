@@ -56,7 +56,7 @@ format: $(SETUP) ## let ruff rewrite the files
 # A broken link, an unresolved reference or a public name without its words fails. The theme's advertisement is not shown.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 docs: $(SETUP) ## build the site into build/site
-	$(MKDOCS) build --strict --quiet
+	$(MKDOCS) build --strict
 
 docs-serve: $(SETUP) ## show the site on port 8000, built anew at each change
 	$(MKDOCS) serve
