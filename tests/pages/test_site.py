@@ -27,7 +27,7 @@ PAGES = {page: in_repository(page) for page in PROJECT.values()} | {
 
 
 def test_a_page_has_the_same_parts_on_a_code_host_and_on_the_site(site: Path) -> None:
-    """The two read Markdown by different rules, for lists above all. A page with something that is filled in is another there."""
+    """The two read Markdown by different rules, for lists above all. What is filled in is on the site alone."""
     host = MarkdownIt("commonmark", {"html": True}).enable("table")
     differ = {}
     for page, file in PAGES.items():
