@@ -53,6 +53,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def fences_in_lists(markdown: str) -> str:
+    """A block of code in a list is two or three spaces in; MkDocs takes it for a part of the list from four on."""
+    block = re.compile(r"^(?P<indent> {1,3})(?P<ticks>`{3,}).*?^(?P=indent)(?P=ticks)$", re.MULTILINE | re.DOTALL)
+    return block.sub(lambda match: re.sub(rf"^{match['indent']}", "    ", match[0], flags=re.MULTILINE), markdown)
+
+
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """What is made now, in its places; links of the repository as they are on the site; what the theme is told."""
     if page.is_homepage:
@@ -60,7 +66,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if page.file.src_uri.startswith("project/"):
         # Theorems and changes name everything: whoever searches wants the page that explains it.
         page.meta["search"] = {"boost": 0.2}
-    return elsewhere.site_links(page.file.src_uri, generated.filled(markdown))
+    return fences_in_lists(elsewhere.site_links(page.file.src_uri, generated.filled(markdown)))
 
 
 def on_page_content(html: str, **_: Any) -> str:

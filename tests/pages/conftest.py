@@ -31,11 +31,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not said.exists():
-            command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)]
+            command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
             environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "REPO_URL": "https://example.org/a/repository"}
             built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
             said.write_text(f"{built.returncode}\n{built.stdout}{built.stderr}")
-    assert said.read_text().startswith("0\n")
+    assert said.read_text().startswith("0\n"), said.read_text()
     return folder
 
 

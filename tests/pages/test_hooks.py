@@ -32,6 +32,12 @@ def test_a_picture_that_stands_alone_leads_to_itself(html: str, after: str) -> N
     assert hooks.on_page_content(html) == after
 
 
+def test_a_block_of_code_in_a_list_stays_in_it() -> None:
+    inside = "- a\n\n  ```python\n  if b:\n      c\n\n  ```\n\n- d\n"
+    assert hooks.fences_in_lists(inside) == "- a\n\n    ```python\n    if b:\n        c\n\n    ```\n\n- d\n"
+    assert hooks.fences_in_lists("```text\n  a\n```\n  b\n```\n  c\n```") == "```text\n  a\n```\n  b\n```\n  c\n```"
+
+
 def built(folder: Path, pages: dict[str, str], **options: object) -> Path:
     """A small site with the settings and the hooks of ours, built strictly."""
     (folder / "docs").mkdir()
