@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from pages import public_names
+
 FOLDER = "reference/python"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApiSubject:
-    """One page: what it is about, its public names, and the classes of what they return that have no public name."""
+    """One page: what it is about, its public names, and classes without one that they take or return."""
 
     title: str
     about: str
     names: tuple[str, ...]
-    returned: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     room: str = "sparsegate"
 
 
@@ -42,14 +44,14 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("top_items", "TopItems", "GroupedTopItems", "preview", "TopPreview"),
             *("OnlineAnswers", "OnlineAnswer"),
         ),
-        returned=("sparsegate.tables.release.Record", "sparsegate.tables.previewed_methods.MethodPreview"),
+        others=("sparsegate.tables.release.Record", "sparsegate.tables.previewed_methods.MethodPreview"),
     ),
     "ledger": ApiSubject(
         title="Ledger",
         about="What was spent on a dataset, and what each release gave. The tasks are in "
         "[keep a ledger](../../how-to/ledger.md).",
         names=("Ledger",),
-        returned=("sparsegate.ledger.account.Statement", "sparsegate.ledger.account.Entry"),
+        others=("sparsegate.ledger.account.Statement", "sparsegate.ledger.account.Entry"),
     ),
     "uses": ApiSubject(
         title="Uses",
@@ -61,14 +63,14 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("frequent_itemsets", "FrequentItemsets", "dependency_tree", "DependencyTree"),
             *("PrivatePredictor", "Prediction", "PredictionTerms"),
         ),
-        returned=("sparsegate.uses.itemsets.released_itemsets.ItemsetRecord",),
+        others=("sparsegate.uses.itemsets.released_itemsets.ItemsetRecord",),
     ),
     "client": ApiSubject(
         title="Client of a service",
         about="Gates over HTTP that are asked like the library's own. How to run the service is in "
         "[serve](../../how-to/service.md).",
         names=("connect", "connect_async"),
-        returned=(
+        others=(
             "sparsegate.service.client.client.Client",
             "sparsegate.service.client.client.RemoteGate",
             "sparsegate.service.client.async_client.AsyncClient",
@@ -83,6 +85,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("VARIANTS", "Variant", "Scale", "Noise", "Compared", "Released", "Closes"),
             *("gate", "run", "run_many", "Outcomes", "tight_epsilon"),
         ),
+        others=("sparsegate.mechanisms.setting.Setting",),
     ),
     "privacy": ApiSubject(
         title="Exact privacy loss",
@@ -99,7 +102,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="Any mechanism in, a certified lower bound on its epsilon out. Begin with "
         "[your first audit](../../tutorials/first_audit.md).",
         names=("audit", "Verdict", "testing.assert_private", "testing.CONFIDENCE"),
-        returned=("sparsegate.auditor.verdict.Evidence",),
+        others=("sparsegate.auditor.verdict.Evidence",),
     ),
     "evaluation": ApiSubject(
         title="Evaluation",
@@ -113,7 +116,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("PUBLISHED", "Dataset", "load", "fetch", "read_counts", "ItemCounts"),
             *("simulate", "measure", "Errors", "Ladder"),
         ),
-        returned=("sparsegate.evaluation.experiment.results.ExperimentResults",),
+        others=("sparsegate.evaluation.experiment.results.ExperimentResults",),
     ),
     "exceptions": ApiSubject(
         title="Exceptions",
@@ -130,14 +133,31 @@ SUBJECTS: Mapping[str, ApiSubject] = {
 def api_page(subject: ApiSubject) -> str:
     """The Markdown of a page: a directive for each name."""
     named = [f"::: {subject.room}.{name}\n" for name in subject.names]
-    more = [f"::: {path}\n" for path in subject.returned]
+    more = [f"::: {path}\n" for path in subject.others]
     if more:
-        more.insert(0, "## What they return\n\nThese have no public name of their own: take them as they come.\n")
+        more.insert(0, "## What they take and return\n\nThese have no public name of their own.\n")
     # One deeper than the heading above them.
     more[1:] = [f"{directive}    options:\n      heading_level: 3\n" for directive in more[1:]]
     return "\n".join([f"# {subject.title}\n", f"{subject.about}\n", *named, *more])
 
 
+def theorems_page() -> str:
+    """The docstrings of the modules that public ones refer to: what is proven there, and how."""
+    besides = [path for subject in SUBJECTS.values() for path in subject.others]
+    modules = public_names.mentioned_modules(public_names.source(), besides=besides)
+    about = (
+        "# Theorems beside the code\n\nThe modules that the pages of this reference refer to. What one of them says at "
+        "its head is here: the theorem, its hypotheses and its proof stand where the code is. Their names are not "
+        "public, and may change.\n"
+    )
+    shown = [
+        f"::: sparsegate.{name}\n    options:\n      heading: {name}\n      toc_label: {name}\n      members: false\n"
+        for name in modules
+    ]
+    return "\n".join([about, *shown])
+
+
 API_PAGES: dict[str, Callable[[], str]] = {
-    f"{FOLDER}/{name}.md": partial(api_page, subject) for name, subject in SUBJECTS.items()
+    **{f"{FOLDER}/{name}.md": partial(api_page, subject) for name, subject in SUBJECTS.items()},
+    f"{FOLDER}/theorems.md": theorems_page,
 }

@@ -6,35 +6,40 @@ import ast
 import builtins
 import doctest
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import griffe
 
-from pages.docstrings import as_markdown, parameters
+from pages.docstrings import SOURCE, as_markdown, modules, parameters, with_fields
 
-SOURCE = Path(__file__).parents[1] / "src"
 ROOMS = ("sparsegate", "sparsegate.privacy", "sparsegate.evaluation", "sparsegate.testing")
 
 
 class PublicNames(griffe.Extension):
-    """For mkdocstrings: docstrings as Markdown, and a function where a module of the same name hides it."""
-
-    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite the docstring."""
-        if obj.docstring is not None:
-            obj.docstring.value = as_markdown(obj.docstring.value)
+    """For mkdocstrings: docstrings as Markdown, and public names as they are used."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Show functions in front of modules: `sparsegate.auditor.audit` is both, and the function is public."""
+        """Show docstrings as Markdown, fields as a list, signatures without what is private, functions before modules.
+
+        `sparsegate.auditor.audit` is a function and the module it is in: the function is public.
+        """
+        for found in _all_objects(pkg):
+            if found.docstring is not None:
+                found.docstring.value = as_markdown(found.docstring.value)
+        for found in _all_objects(pkg):
+            if isinstance(found, griffe.Class):
+                _list_fields(found)
+            elif isinstance(found, griffe.Function):
+                _show_signature(found)
+            elif isinstance(found, griffe.Attribute) and " for " in str(found.value):
+                found.value = None  # how a table is put together is not what it is
         for room in ROOMS:
-            module = pkg if room == pkg.path else pkg[room.removeprefix(f"{pkg.path}.")]
+            module = _room(pkg, room)
             for name in exported(module):
-                target = _target(module, name)
-                module.members[name] = griffe.Alias(name, target, parent=module)
-                _hide_private_parameters(target)
+                module.members[name] = griffe.Alias(name, _target(module, name), parent=module)
 
 
 @cache
@@ -53,7 +58,7 @@ def exported(module: griffe.Module) -> list[str]:
 def public_names(package: griffe.Module) -> Iterator[tuple[str, griffe.Object]]:
     """Every public name as it is imported, `sparsegate.privacy.loss`, and what it is."""
     for room in ROOMS:
-        module = package if room == package.path else package[room.removeprefix(f"{package.path}.")]
+        module = _room(package, room)
         for name in exported(module):
             yield f"{room}.{name}", _target(module, name)
 
@@ -82,6 +87,18 @@ def without_example(package: griffe.Module) -> Iterator[str]:
             yield f"{name} uses {', '.join(sorted(unknown))}"
 
 
+def mentioned_modules(package: griffe.Module, *, besides: Iterable[str] = ()) -> list[str]:
+    """The modules that docstrings of public names, and of these besides, refer to, and those that theirs refer to."""
+    shown = [found for _, found in public_names(package)] + [package[path.partition(".")[2]] for path in besides]
+    texts = [text for found in shown for text in _texts(found)]
+    known: set[str] = set()
+    while texts:
+        more = set().union(*map(modules, texts)) - known
+        known |= more
+        texts = [text for name in more for text in _texts(package[name], members=False)]
+    return sorted(known)
+
+
 def example(docstring: griffe.Docstring | None) -> str:
     """The code of the examples of a docstring."""
     parsed = doctest.DocTestParser().get_examples("" if docstring is None else docstring.value)
@@ -106,6 +123,14 @@ def free_names(code: str) -> set[str]:
     return read - bound
 
 
+def _texts(found: griffe.Object | griffe.Alias, *, members: bool = True) -> Iterator[str]:
+    """The docstrings of an object and of its public members."""
+    inside = [each for name, each in found.all_members.items() if not name.startswith("_")] if members else []
+    for each in (found, *inside):
+        if (docstring := _final(each).docstring) is not None:
+            yield docstring.value
+
+
 def _target(module: griffe.Module, name: str) -> griffe.Object:
     found = _final(module.members[name])  # a module, where a function has a file of its name
     return _final(found.members[name]) if isinstance(found, griffe.Module) else found
@@ -115,12 +140,42 @@ def _final(member: griffe.Object | griffe.Alias) -> griffe.Object:
     return member.final_target if isinstance(member, griffe.Alias) else member
 
 
-def _hide_private_parameters(found: griffe.Object) -> None:
-    """Leave out of a signature what only the library itself passes."""
-    made_by = found.members.get("__init__")
-    if isinstance(made_by, griffe.Function):
-        public = [each for each in made_by.parameters if not each.name.startswith("_")]
-        made_by.parameters = griffe.Parameters(*public)
+def _room(package: griffe.Module, room: str) -> griffe.Module:
+    found = package if room == package.path else package[room.removeprefix(f"{package.path}.")]
+    assert isinstance(found, griffe.Module)
+    return found
+
+
+def _all_objects(parent: griffe.Object) -> Iterator[griffe.Object]:
+    for member in parent.members.values():
+        if isinstance(member, griffe.Object):
+            yield member
+            yield from _all_objects(member)
+
+
+def _list_fields(found: griffe.Class) -> None:
+    """Move the docstrings of a dataclass's fields into its own: a field needs no heading."""
+    fields = {
+        name: member
+        for name, member in found.members.items()
+        if isinstance(member, griffe.Attribute) and "dataclass" in found.labels and "property" not in member.labels
+    }
+    told = {name: member.docstring.value for name, member in fields.items() if member.docstring is not None}
+    if told and found.docstring is not None:
+        found.docstring.value = with_fields(found.docstring.value, told)
+        for name in told:
+            fields[name].docstring = None
+
+
+def _show_signature(found: griffe.Function) -> None:
+    """Leave out what only the library itself passes, and show the value of a default and not its name."""
+    public = [each for each in found.parameters if not each.name.startswith("_")]
+    for each in public:
+        with suppress(KeyError, griffe.AliasResolutionError):  # a value, or a name from elsewhere
+            named = _final(found.module.members[str(each.default)])
+            if isinstance(named, griffe.Attribute) and named.value is not None:
+                each.default = named.value
+    found.parameters = griffe.Parameters(*public)
 
 
 def _unsaid(found: griffe.Class) -> Iterator[str]:

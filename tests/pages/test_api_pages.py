@@ -12,11 +12,11 @@ def test_the_subjects_hold_every_public_name_once() -> None:
     assert sorted(placed) == sorted(name for name, _ in public_names.public_names(public_names.source()))
 
 
-def test_what_is_returned_exists_and_has_no_public_name() -> None:
+def test_the_other_classes_exist_and_have_no_public_name() -> None:
     package = public_names.source()
     named = {found.path for _, found in public_names.public_names(package)}
     for subject in api_pages.SUBJECTS.values():
-        for path in subject.returned:
+        for path in subject.others:
             found = package[path.removeprefix("sparsegate.")]
             assert found.is_class
             assert path not in named
@@ -29,5 +29,11 @@ def test_a_page_has_a_directive_for_each_name() -> None:
     assert re.findall(r"^::: (.*)$", page, re.MULTILINE) == [
         "sparsegate.connect",
         "sparsegate.connect_async",
-        *subject.returned,
+        *subject.others,
     ]
+
+
+def test_the_theorems_are_those_that_public_docstrings_refer_to() -> None:
+    page = api_pages.theorems_page()
+    assert "::: sparsegate.mechanisms.bounds\n" in page
+    assert "::: sparsegate.cli" not in page

@@ -47,6 +47,26 @@ constant = 1
 """One."""
 '''
 
+RICH = '''
+from dataclasses import dataclass
+__all__ = ["Kept", "made"]
+_MANY = 5
+
+@dataclass(kw_only=True)
+class Kept:
+    """What is kept.
+
+    >>> 1
+    1
+    """
+    many: int
+    """How many."""
+    _own: int = 0
+
+def made(many: int = _MANY, _own: int = 0):
+    """Made."""
+'''
+
 
 @pytest.fixture
 def poor(tmp_path: Path) -> griffe.Module:
@@ -94,6 +114,26 @@ def test_what_has_no_example_is_caught(poor: griffe.Module) -> None:
         "sparsegate.constant has no example",
         "sparsegate.told uses w",
     ]
+
+
+def test_the_site_lists_fields_and_shows_what_a_caller_passes(tmp_path: Path) -> None:
+    (tmp_path / "sparsegate").mkdir()
+    for room in ("__init__", "privacy", "evaluation", "testing"):
+        (tmp_path / "sparsegate" / f"{room}.py").write_text(RICH if room == "__init__" else "__all__ = []\n")
+    extensions = griffe.load_extensions("dataclasses", public_names.PublicNames)
+    package = griffe.load("sparsegate", search_paths=[tmp_path], extensions=extensions)
+    docstring = package["Kept"].docstring
+    assert docstring.value == "What is kept.\n\n**Fields**\n\n- **many**: How many.\n\n```pycon\n>>> 1\n1\n```"
+    assert package["Kept.many"].docstring is None
+    assert [each.name for each in package["Kept"].parameters] == ["self", "many"]
+    assert [(each.name, str(each.default)) for each in package["made"].parameters] == [("many", "5")]
+
+
+def test_modules_are_found_through_the_docstrings_that_refer_to_them() -> None:
+    found = public_names.mentioned_modules(public_names.source())
+    assert "mechanisms.bounds" in found
+    assert "mechanisms.race" in found  # of which only other modules speak
+    assert "sparsegate.mechanisms.bounds" not in found
 
 
 def test_a_function_is_found_behind_the_module_of_its_name() -> None:

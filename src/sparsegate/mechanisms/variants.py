@@ -292,8 +292,8 @@ VARIANTS: Mapping[str, Variant] = MappingProxyType({row.key: row for row in _ROW
 
 >>> import sparsegate as sg
 >>> row = sg.VARIANTS["chen-2015"]
->>> row.algorithm, row.private, row.flaw
-('Alg. 6', False, '...')
+>>> row.algorithm, row.private, row.closes.name
+('Alg. 6', False, 'NEVER')
 >>> [key for key, row in sg.VARIANTS.items() if row.private is False][:3]
 ['roth-2011', 'lee-clifton-2014', 'stoddard-2014']
 """
