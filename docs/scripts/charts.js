@@ -62,8 +62,8 @@
     return {
       inner, X, Y, parts,
       line: (points, style) => parts.push(path(points.map(([a, b]) => [X(a), Y(clipped(b))]), style)),
-      area: (points, style) => parts.push(path([[X(points[0][0]), Y(0)], ...points.map(([a, b]) => [X(a), Y(clipped(b))]), [X(points.at(-1)[0]), Y(0)]], style)),
-      band: (lower, upper, style) => parts.push(path([...upper, ...lower.toReversed()].map(([a, b]) => [X(a), Y(clipped(b))]), style)),
+      area: (points, style) => parts.push(path([[X(points[0][0]), Y(0)], ...points.map(([a, b]) => [X(a), Y(clipped(b))]), [X(points[points.length - 1][0]), Y(0)]], style)),
+      band: (lower, upper, style) => parts.push(path([...upper, ...lower.slice().reverse()].map(([a, b]) => [X(a), Y(clipped(b))]), style)),
       level: (v, style) => parts.push(path([[inner.left, Y(v)], [inner.right, Y(v)]], style)),
       upright: (v, style) => parts.push(path([[X(v), inner.top], [X(v), inner.bottom]], style)),
       point: (a, b, fill) => parts.push(dot(X(a), Y(clipped(b)), fill)),

@@ -188,7 +188,7 @@
     draw(state, width) {
       const key = legend([["GPTT", "bad"], ["Alg. 1, which is private", "one", "7 4"]], width);
       const [left, right, bottom] = panels(width, key.height, 230);
-      const one = frame(left, { x: [-20, 30], y: [0, 1], xName: "threshold noise z", yName: "ln κ(z), for one question" });
+      const one = frame(left, { x: [-20, 30], y: [0, 1], xName: "threshold noise z", yName: "ln κ(z)" });
       const zs = span(-20, 30).map((z) => [z, gptt.kappa(z)]);
       one.line(zs.map(([z, kappa]) => [z, kappa.gptt]), { stroke: "bad" });
       one.line(zs.map(([z, kappa]) => [z, kappa.first]), { stroke: "one", dash: "7 4" });

@@ -220,6 +220,27 @@ def test_the_still_pictures_are_what_the_scripts_draw(scripts: Any) -> None:
         assert (PICTURES / name).read_text("utf-8") == text, f"run python -m pages.svt_figures: {name} is another one"
 
 
+def test_a_picture_has_a_number_for_every_place_whatever_the_controls_say(scripts: Any) -> None:
+    """Every control at its least, in the middle and at its most, alone and with the others; narrow and wide."""
+    code = """() => Object.entries(svt.figures).flatMap(([name, figure]) => {
+      const ends = ({ min, max, step, options, kind }) => kind === "check" ? [false, true] : kind === "choice"
+        ? Object.keys(options) : [min, min + step * Math.round((max - min) / step / 2), max];
+      const moved = figure.controls.filter(({ kind }) => kind !== "button" && kind !== "hidden");
+      const states = moved.flatMap((control) => ends(control).map((value) => ({ [control.name]: value })));
+      for (const at of [0, 1, 2]) {
+        const of = (control) => ends(control)[Math.min(at, ends(control).length - 1)];
+        states.push(Object.fromEntries(moved.map((control) => [control.name, of(control)])));
+      }
+      return states.flatMap((changes) => [300, 720].map((width) => {
+        const given = { ...svt.initial(figure), ...changes };
+        const state = figure.fix ? figure.fix(given) : given;
+        const text = figure.draw(state, width) + figure.says(state).join(" ");
+        return /NaN|undefined|null|Infinity/.test(text) ? `${name} ${JSON.stringify(state)}` : null;
+      }));
+    }).filter(Boolean)"""
+    assert scripts.evaluate(code) == []
+
+
 def opened(browser: Any, **options: Any) -> tuple[Any, list[str]]:
     """The page with its scripts and styles, without the theme; and what went wrong, or was asked of another host."""
     body = markdown(PAGE.read_text("utf-8"), extensions=["fenced_code"])
