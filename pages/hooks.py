@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from pages import elsewhere, generated, public_names
+from pages.name_links import name_links
 
 _log = logging.getLogger("mkdocs.hooks.sparsegate")
 
@@ -66,7 +67,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if page.file.src_uri.startswith("project/"):
         # Theorems and changes name everything: whoever searches wants the page that explains it.
         page.meta["search"] = {"boost": 0.2}
-    return fences_in_lists(elsewhere.site_links(page.file.src_uri, generated.filled(markdown)))
+    path = page.file.src_uri
+    return fences_in_lists(name_links(path, elsewhere.site_links(path, generated.filled(markdown))))
 
 
 def on_page_content(html: str, **_: Any) -> str:
