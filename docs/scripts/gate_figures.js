@@ -87,7 +87,7 @@
       one.band(at.map(([t]) => [t, 0]), at.map(([t, c]) => [t, c.rho]), { fill: "faint", opacity: 0.45 });
       one.band(at.map(([t, c]) => [t, c.rho]), at.map(([t, c]) => [t, c.rho + c.below]), { fill: "one", opacity: 0.45 });
       one.band(at.map(([t, c]) => [t, c.rho + c.below]), at.map(([t, c]) => [t, c.total]), { fill: "two", opacity: 0.45 });
-      one.line(at.map(([t, c]) => [t, c.total]), { stroke: "ink" });
+      one.line(at.map(([t, c]) => [t, c.total]).filter(([, y]) => y <= top), { stroke: "ink" }); // convex: one piece
       one.level(v.least, { stroke: "three", dash: "7 4" });
       one.note(-1.48, v.least + 0.02 * top, `L = ${shown(v.least)}`, { weight: 600 });
       one.upright(state.shift, { stroke: "ink", width: 1, dash: "2 3" });
@@ -283,7 +283,7 @@
       const way = [[m, k], ...[...state.answers].map((letter) => (letter === "B" ? [m += 1, k] : [m, k += 1]))];
       parts.push(path(way.map(([a, b]) => [X(a) + side / 2, Y(b) + tall / 2]), { stroke: "one", width: 9, opacity: 0.4 }));
       parts.push(rectangle(X(v.m) + 1, Y(v.k) + 1, side - 2, tall - 2, { fill: "one", opacity: 0, stroke: "one" }), ...costs);
-      const every = columns > 24 ? 5 : 1;
+      const every = side < 20 ? 5 : 1;
       for (let a = 0; a < columns; a += every) parts.push(words(X(a) + side / 2, Y(-1) + 13, a, { anchor: "middle", size: 11 }));
       for (let b = 0; b < lines; b += 1) parts.push(words(left - 6, Y(b) + 17, b, { anchor: "end", size: 11 }));
       parts.push(words(left + (columns * side) / 2, Y(-1) + 30, "m, how many BELOW", { anchor: "middle" }));
@@ -292,9 +292,10 @@
     },
     says(state) {
       const v = meter.values(state);
-      const answers = [...state.answers].map((letter) => (letter === "B" ? "BELOW" : "ABOVE")).join(" ");
+      const stretches = state.answers.match(/A+|B+/g) ?? [];
+      const told = stretches.map((each) => each.length + (each[0] === "A" ? " ABOVE" : " BELOW")).join(", ");
       return [
-        `${answers || "Nothing was asked"}.`,
+        state.answers ? `Said: ${told}.` : "Nothing was asked.",
         `${v.m} BELOW and ${v.k} ABOVE have cost ${shown(v.cost)} of ε = 1. ${v.closed ? "The gate is closed, and" : "Closed now, it"} gives back ${shown(Math.max(0, 1 - v.cost))}.`,
       ];
     },
