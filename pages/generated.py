@@ -13,6 +13,7 @@ from pages.api_pages import API_PAGES
 from pages.citation import citation_page
 from pages.command_reference import commands_part, exit_codes_part
 from pages.http_reference import http_part, openapi_file
+from pages.schema_reference import schemas_part
 from pages.svt_figures import rows_script
 
 GENERATED: dict[str, Callable[[], str]] = {
@@ -27,6 +28,7 @@ FILLED: dict[str, Callable[[], str]] = {
     "commands": commands_part,
     "exit codes": exit_codes_part,
     "http": http_part,
+    "schemas": schemas_part,
 }
 """The word, and the function that returns the Markdown that takes its place."""
 

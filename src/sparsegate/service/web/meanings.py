@@ -18,7 +18,7 @@ MEANINGS: Final = {
     "closed": "Whether it answers no more.",
     "closes": 'Closes after `cutoff` ABOVE ("above"), or when both answers were given so often ("rarer").',
     "columns": "What may be asked about.",
-    "confidence": "What margins and error bars hold with.",
+    "confidence": "The probability with which margins and error bars hold.",
     "cutoff": "How many ABOVE it gives before it closes.",
     "dataset": "What the data is called.",
     "dbar": 'With "observed": how many items take part; ten times `count` unless given.',
