@@ -261,7 +261,7 @@ def _environment() -> dict[str, str]:
         **mine,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYTHONPATH": str(Path(sparsegate.__file__).parents[1]),
-        "COLUMNS": "100",
+        "COLUMNS": "80",
         "TERM": "dumb",
         "NO_COLOR": "1",
         "MPLBACKEND": "Agg",
