@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("what", choices=["run", "write"])
     parser.add_argument("page", nargs="*")
     parser.add_argument("--minutes", action="store_true", help="also run what takes minutes")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     bad = 0
     for page in chosen(given.page):
         report = run_page(page, minutes=given.minutes)

@@ -34,21 +34,24 @@ GRACE = 2
 """How many seconds what a block has stopped may take to end."""
 
 PYTHON = """
-import os, sys, traceback
-asked, said = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-for number, name in enumerate([os.devnull, *sys.argv[1:3]]):
-    os.dup2(os.open(name, os.O_RDWR | os.O_APPEND), number)
-sys.argv = [""]
-for line in asked:
-    name, code = line.split()[1], 0
-    try:
-        exec(compile(open(name).read(), name, "exec"), vars(sys.modules["__main__"]))
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    print(code, file=said, flush=True)
+def _run(names):  # a function: a page finds no names but its own
+    import os, sys, traceback
+    asked, said = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    for number, file in enumerate([os.devnull, *sys.argv[1:3]]):
+        os.dup2(os.open(file, os.O_RDWR | os.O_APPEND), number)
+    sys.argv = [""]
+    for line in asked:
+        names["__file__"] = file = line.split()[1]  # without it, libraries take this for somebody at a prompt
+        try:
+            exec(compile(open(file).read(), file, "exec"), names)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        print(code, file=said, flush=True)
+_run(globals())
 """
 
 BASH = """

@@ -152,7 +152,8 @@ $ echo $told
 def test_a_page_leaves_nothing_to_the_next(tmp_path: Path) -> None:
     assert ran(tmp_path, "```sh\nexport SEEN=1 && touch here\n```\n```python\nseen = 1\n```\n").wrong == ()
     assert ran(tmp_path, "```sh\necho ${SEEN:-0}; ls\n```\n```text\n0\n```\n").wrong == ()
-    assert "NameError" in ran(tmp_path, "```python\nseen\n```\n").wrong[0]
+    for unknown in ("seen", "os", "sys", "code"):
+        assert "NameError" in ran(tmp_path, f"```python\n{unknown}\n```\n").wrong[0]
     assert "SEEN" not in os.environ
 
 
