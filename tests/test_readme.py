@@ -20,9 +20,10 @@ def links(page: str) -> list[str]:
 
 
 def anchors(page: str) -> set[str]:
-    """The anchors of a page's headings."""
+    """The anchors of a page: of its headings, and those that are written."""
     headings = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)"></a>', page))
 
 
 def dead_links(page: Path) -> list[str]:

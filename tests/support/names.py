@@ -30,6 +30,7 @@ CROSS_MODULE = {
     "tests/auditor/test_traps.py",
     "tests/ledger/test_charged_releases.py",
     "tests/mechanisms/test_rows.py",
+    "tests/pages/test_glossary.py",
     "tests/mechanisms/test_timing.py",
     "tests/noise/test_digits.py",
     "tests/noise/test_samplers.py",
