@@ -119,6 +119,8 @@ def fences(page: str) -> list[Fence]:
             continue
         if comment := _COMMENT.match(line):
             comments.append(comment["words"])
+        elif line.lstrip().startswith("<!--") and _FENCE.match("".join(lines[number + 1 : number + 2])):
+            raise ValueError(f"line {number + 1}: a block is marked noisy or needs: WORD, not {line.strip()}")
         elif line.strip():
             comments, follows = [], False
         number += 1

@@ -88,6 +88,12 @@ def test_a_fence_may_hold_a_shorter_one() -> None:
     assert steps("````text\n```python\n1/0\n```\n````\n") == []
 
 
+def test_a_mark_that_nobody_reads_is_refused() -> None:
+    """Else what needs root would run for a slip of the pen."""
+    with pytest.raises(ValueError, match="line 2: a block is marked noisy or needs: WORD, not <!-- need: root -->"):
+        fences("\n<!-- need: root -->\n```sh\nreboot\n```\n")
+
+
 def test_a_command_in_an_indented_block_is_found() -> None:
     page = "Words\n\n    sparsegate top x\n    eps = 1\n\n```sh\n    make x\n```\n- list\n    $ ls\n"
     assert commands_without_a_fence(page) == ["sparsegate top x", "$ ls"]
