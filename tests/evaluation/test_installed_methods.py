@@ -9,9 +9,9 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pages.blocks import steps
 
 from sparsegate.errors import ParameterError
 from sparsegate.evaluation import run
@@ -47,7 +47,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_package_of_the_page_is_installed_and_run_by_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = dict(re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+    files = {step.title: step.code for step in steps(PAGE) if step.title}
     project = tomllib.loads(files.pop("pyproject.toml"))["project"]
     built = tmp_path / "built"
     about = lay(built, project["name"], project["entry-points"][GROUP], files)
@@ -67,31 +67,6 @@ def test_the_package_of_the_page_is_installed_and_run_by_its_key(
     assert (entry["title"], entry["source"]) == ("Gumbel, at once", "gumbel_top:gumbel_top")
     assert re.fullmatch(r"gumbel-top 1\.0 [0-9a-f]{16}", entry["version"])
     assert len(list((out / "cases").iterdir())) == 2
-
-
-def page_run(*, audited: bool) -> dict[str, Any]:
-    """What the blocks of the page leave, run in their order."""
-    names: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
-        if audited or "sg.audit" not in block:
-            exec(block, names)
-    return names
-
-
-def test_the_blocks_of_the_page_run_in_their_order() -> None:
-    pytest.importorskip("pandas", reason="the page shows the results in pandas")
-    names = page_run(audited=False)
-    assert names["found"]["method"][2:] == ["one_shot_gumbel"] * 2
-    assert names["grouped"]["selected_mean"] == [50, 50]
-    assert names["less"].delta == 1e-6
-
-
-@pytest.mark.soak
-def test_the_method_without_its_factor_c_on_the_page_is_found_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """A fresh rng: all of 12 tries found a bound above 1, most of them with half of the samples."""
-    pytest.importorskip("pandas", reason="the page shows the results in pandas")
-    assert page_run(audited=True)["verdict"].violates
-    assert "is NOT private at ε = 1" in capsys.readouterr().out
 
 
 def test_a_package_is_not_imported_before_its_method_is_asked_for(site: Path) -> None:

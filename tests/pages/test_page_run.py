@@ -28,6 +28,7 @@ NEVER_RUN = {
     ("README.md", "make reproduce"),
     ("CONTRIBUTING.md", "make test"),
     ("docs/how-to/alerts.md", "sparsegate watch --follow access.csv"),
+    ("docs/how-to/methods.md", "pip install ."),
     ("docs/how-to/prediction.md", "import torch"),
     ("docs/explanation/hall.md", "python examples/audit_public.py --install --store"),
     ("docs/explanation/hall.md", "sparsegate audit examples.hall.nvflare_filter:sent --epsilon"),
