@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import sparsegate
@@ -15,11 +16,12 @@ from sparsegate.cli.exit_codes import ENVIRONMENT, EXIT_CODES
 MANUAL = Path(__file__).parents[1] / "docs" / "reference" / "sparsegate.1"
 
 
-def documented_commands() -> list[DescribedCommand]:
+@cache
+def documented_commands() -> tuple[DescribedCommand, ...]:
     """Every command, each followed by those below it, in the order of the list of all."""
     words = [name for group in GROUPS.values() for name in group]
     below = {name: [word for word in EXAMPLES if word.startswith(f"{name} ")] for name in words}
-    return [described(each) for name in words for each in (name, *below[name])]
+    return tuple(described(each) for name in words for each in (name, *below[name]))
 
 
 def manual() -> str:

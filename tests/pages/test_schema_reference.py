@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pages.schema_reference import SCHEMAS, schemas_part
 
+from sparsegate.ledger.account import EntryKind
+
 jsonschema_rs = pytest.importorskip("jsonschema_rs")
 
 PART = schemas_part()
@@ -60,6 +62,11 @@ def test_no_example_has_a_field_that_the_table_lacks(name: str) -> None:
     free = {"watch": {"record"}, "alert": {"record"}}.get(name, set())
     found = [path for example in schema["examples"] for path in unknown(example, schema)]
     assert [path for path in found if path.partition(".")[0] not in free] == []
+
+
+def test_every_kind_of_entry_fits() -> None:
+    kinds = SCHEMAS["$defs"]["entry"]["properties"]["kind"]["enum"]
+    assert kinds == [kind.value for kind in EntryKind]
 
 
 def test_a_field_that_is_not_listed_is_noticed() -> None:

@@ -129,8 +129,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:  # that is a shell which asks for words
         typer.echo(f"sparsegate {__version__}")
         raise typer.Exit
 

@@ -33,7 +33,7 @@ EXAMPLES: Final = {
     ),
     "variants": "variants lee-clifton-2014",
     "loss": "loss lee-clifton-2014 --cutoff 3 --epsilon 0.1",
-    "theorems": "theorems lemma-1",
+    "theorems": "theorems alg-5",
     "reproduce": "reproduce --paper-only --datasets kosarak --counts 25,50 --out quick",
     "compare": "compare --datasets zipf --counts 25 --epsilon 0.1,1 --out quick",
     "methods": "methods --json",
