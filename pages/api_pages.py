@@ -51,7 +51,13 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="What was spent on a dataset, and what each release gave. The tasks are in "
         "[keep a ledger](../../how-to/ledger.md).",
         names=("Ledger",),
-        others=("sparsegate.ledger.account.Statement", "sparsegate.ledger.account.Entry"),
+        others=(
+            "sparsegate.ledger.account.Statement",
+            "sparsegate.ledger.account.Entry",
+            "sparsegate.ledger.account.Release",
+            "sparsegate.ledger.account.Amount",
+            "sparsegate.ledger.reserved.Together",
+        ),
     ),
     "uses": ApiSubject(
         title="Uses",
@@ -63,7 +69,10 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("frequent_itemsets", "FrequentItemsets", "dependency_tree", "DependencyTree"),
             *("PrivatePredictor", "Prediction", "PredictionTerms"),
         ),
-        others=("sparsegate.uses.itemsets.released_itemsets.ItemsetRecord",),
+        others=(
+            "sparsegate.uses.holdout.holdout_terms.HoldoutTerms",
+            "sparsegate.uses.itemsets.released_itemsets.ItemsetRecord",
+        ),
     ),
     "client": ApiSubject(
         title="Client of a service",
@@ -75,6 +84,12 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             "sparsegate.service.client.client.RemoteGate",
             "sparsegate.service.client.async_client.AsyncClient",
             "sparsegate.service.client.async_client.AsyncGate",
+            "sparsegate.service.client.records.RemoteAnswer",
+            "sparsegate.service.client.records.RemoteAsk",
+            "sparsegate.service.client.records.RemotePreview",
+            "sparsegate.service.client.records.RemoteToken",
+            "sparsegate.service.client.calls.TopAnswer",
+            "sparsegate.service.client.calls.ServedData",
         ),
     ),
     "variants": ApiSubject(
@@ -119,7 +134,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         others=("sparsegate.evaluation.experiment.results.ExperimentResults",),
     ),
     "exceptions": ApiSubject(
-        title="Exceptions",
+        title="Exceptions, and the version",
         about="What is raised, and the call that raises it. What each means and the next step are in "
         "[errors](../errors.md).",
         names=(
@@ -150,10 +165,8 @@ def theorems_page() -> str:
         "its head is here: the theorem, its hypotheses and its proof stand where the code is. Their names are not "
         "public, and may change.\n"
     )
-    shown = [
-        f"::: sparsegate.{name}\n    options:\n      heading: {name}\n      toc_label: {name}\n      members: false\n"
-        for name in modules
-    ]
+    options = "    options:\n      heading: {0}\n      toc_label: {0}\n      members: false\n"
+    shown = [f"::: {name}\n{options.format(name.removeprefix('sparsegate.'))}" for name in modules]
     return "\n".join([about, *shown])
 
 

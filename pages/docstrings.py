@@ -14,7 +14,7 @@ _PARAMETERS = re.compile(r"(?<=\n\n)Parameters\n-+\n((?:.+\n?)+)")
 _PARAMETER = re.compile(r"^(\w+(?:, \w+)*) ?: ", re.MULTILINE)
 _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 _CODE = re.compile(r"(^ {4}[^\n]*$|^```.*?^```$|``[^`]+``|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
-_MODULE = re.compile(r"``?(?:sparsegate\.)?([a-z_]+(?:\.[a-z_]+)+)``?")
+_MODULE = re.compile(r"``?(?:sparsegate\.)?([a-z_]+(?:\.[a-z_]+)+|[a-z]+_[a-z_]+)``?")
 _NAME = re.compile(r"``?(?:sg\.|sparsegate\.)?(\w+)((?:\.\w+)?)``?")
 _PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 
@@ -34,14 +34,18 @@ def parameters(docstring: str) -> list[str]:
     return [name for names in found for name in names.split(", ")]
 
 
-def as_markdown(docstring: str) -> str:
-    """The docstring for the site."""
-    text = _EXAMPLE.sub(lambda match: f"```pycon\n{match[0]}\n```", docstring)
-    text = _PARAMETERS.sub(lambda match: f"**Parameters**\n\n{_listed(match[1])}", text + "\n").rstrip()
-    parts = _CODE.split(text)
+def as_markdown(docstring: str, module: str = "sparsegate") -> str:
+    """The docstring for the site; it stands in this module."""
+    parts = _CODE.split(_arranged(docstring))
     parts[::2] = map(_prose, parts[::2])
-    parts[1::2] = map(_linked, parts[1::2])
+    parts[1::2] = (_linked(code, module) for code in parts[1::2])
     return "".join(parts)
+
+
+def _arranged(docstring: str) -> str:
+    """Examples in fences, and parameters as a list."""
+    text = _EXAMPLE.sub(lambda match: f"```pycon\n{match[0]}\n```", docstring)
+    return _PARAMETERS.sub(lambda match: f"**Parameters**\n\n{_listed(match[1])}", text + "\n").rstrip()
 
 
 def _listed(section: str) -> str:
@@ -56,9 +60,10 @@ def _prose(text: str) -> str:
     return _PAGE.sub(r"[docs/\1.md](../../\1.md)", text)
 
 
-def modules(docstring: str) -> set[str]:
-    """The modules that a docstring refers to, as `mechanisms.bounds`: their docstrings have the theorems."""
-    return {name for name in _MODULE.findall(docstring) if _is_module(name)}
+def modules(docstring: str, module: str = "sparsegate") -> set[str]:
+    """The modules that a docstring refers to, by their whole names: their own docstrings have the theorems."""
+    found = (_module(code, module) for code in _CODE.findall(_arranged(docstring)))
+    return {name for name in found if name is not None}
 
 
 def with_fields(markdown: str, fields: Mapping[str, str]) -> str:
@@ -68,13 +73,18 @@ def with_fields(markdown: str, fields: Mapping[str, str]) -> str:
     return f"{text.rstrip()}\n\n**Fields**\n\n{listed}\n\n{fence}{example}".rstrip()
 
 
-def _is_module(name: str) -> bool:
-    return (SOURCE / "sparsegate" / name.replace(".", "/")).with_suffix(".py").is_file()
+def _module(code: str, module: str) -> str | None:
+    """The module that code names: `mechanisms.bounds`, or `alert_plan` in a module beside it."""
+    named = _MODULE.fullmatch(code)
+    if named is None or named[1] in LINKED:
+        return None
+    whole = f"sparsegate.{named[1]}" if "." in named[1] else f"{module.rpartition('.')[0]}.{named[1]}"
+    return whole if SOURCE.joinpath(*whole.split(".")).with_suffix(".py").is_file() else None
 
 
-def _linked(code: str) -> str:
-    if (module := _MODULE.fullmatch(code)) and _is_module(module[1]):
-        return f"[`{module[1]}`][sparsegate.{module[1]}]"
+def _linked(code: str, module: str) -> str:
+    if (place := _module(code, module)) is not None:
+        return f"[`{place.partition('.')[2]}`][{place}]"
     name = _NAME.fullmatch(code)
     if name is None or name[1] not in LINKED:
         return code

@@ -28,7 +28,7 @@ class PublicNames(griffe.Extension):
         """
         for found in _all_objects(pkg):
             if found.docstring is not None:
-                found.docstring.value = as_markdown(found.docstring.value)
+                found.docstring.value = as_markdown(found.docstring.value, found.module.path)
         for found in _all_objects(pkg):
             if isinstance(found, griffe.Class):
                 _list_fields(found)
@@ -90,12 +90,11 @@ def without_example(package: griffe.Module) -> Iterator[str]:
 def mentioned_modules(package: griffe.Module, *, besides: Iterable[str] = ()) -> list[str]:
     """The modules that docstrings of public names, and of these besides, refer to, and those that theirs refer to."""
     shown = [found for _, found in public_names(package)] + [package[path.partition(".")[2]] for path in besides]
-    texts = [text for found in shown for text in _texts(found)]
+    told = {name for found in shown for each in _shown(found) for name in _modules(each)}
     known: set[str] = set()
-    while texts:
-        more = set().union(*map(modules, texts)) - known
+    while more := told - known:
         known |= more
-        texts = [text for name in more for text in _texts(package[name], members=False)]
+        told = {name for path in more for name in _modules(_final(package[path.partition(".")[2]]))}
     return sorted(known)
 
 
@@ -123,12 +122,14 @@ def free_names(code: str) -> set[str]:
     return read - bound
 
 
-def _texts(found: griffe.Object | griffe.Alias, *, members: bool = True) -> Iterator[str]:
-    """The docstrings of an object and of its public members."""
-    inside = [each for name, each in found.all_members.items() if not name.startswith("_")] if members else []
-    for each in (found, *inside):
-        if (docstring := _final(each).docstring) is not None:
-            yield docstring.value
+def _shown(found: griffe.Object | griffe.Alias) -> Iterator[griffe.Object]:
+    """An object and its public members."""
+    yield _final(found)
+    yield from (_final(each) for name, each in found.all_members.items() if not name.startswith("_"))
+
+
+def _modules(found: griffe.Object) -> set[str]:
+    return set() if found.docstring is None else modules(found.docstring.value, found.module.path)
 
 
 def _target(module: griffe.Module, name: str) -> griffe.Object:
@@ -154,11 +155,11 @@ def _all_objects(parent: griffe.Object) -> Iterator[griffe.Object]:
 
 
 def _list_fields(found: griffe.Class) -> None:
-    """Move the docstrings of a dataclass's fields into its own: a field needs no heading."""
+    """Move the docstrings of fields into that of their class: a field needs no heading."""
     fields = {
         name: member
         for name, member in found.members.items()
-        if isinstance(member, griffe.Attribute) and "dataclass" in found.labels and "property" not in member.labels
+        if isinstance(member, griffe.Attribute) and "instance-attribute" in member.labels
     }
     told = {name: member.docstring.value for name, member in fields.items() if member.docstring is not None}
     if told and found.docstring is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pages.docstrings import as_markdown, parameters
+from pages.docstrings import as_markdown, modules, parameters, with_fields
 
 SECTION = """What it does.
 
@@ -45,3 +45,32 @@ def test_parameters_are_a_list_and_examples_are_code() -> None:
 )
 def test_formulas_stay_and_names_are_links(written: str, shown: str) -> None:
     assert as_markdown(written) == shown
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [
+        ("``mechanisms.bounds``", "sparsegate.mechanisms.bounds"),
+        ("``alert_plan``", "sparsegate.uses.alerts.alert_plan"),
+        ("``alert_record.begin``", None),
+        ("``windows_per_user``", None),
+        ("``frequent_itemsets``", "sparsegate.frequent_itemsets"),
+    ],
+)
+def test_a_module_is_a_link_from_where_it_stands(code: str, place: str | None) -> None:
+    shown = as_markdown(code, "sparsegate.uses.alerts.alerts")
+    assert shown == code if place is None else shown.endswith(f"[{place}]")
+
+
+def test_the_modules_of_a_docstring_have_their_whole_names() -> None:
+    told = "By ``alert_plan`` and ``mechanisms.bounds``, as ``improved`` does."
+    assert modules(told, "sparsegate.uses.alerts.alerts") == {
+        "sparsegate.mechanisms.bounds",
+        "sparsegate.uses.alerts.alert_plan",
+    }
+    assert modules(SECTION.replace("``Budget``", "``tables.sums``")) == {"sparsegate.tables.sums"}
+
+
+def test_fields_stand_before_the_example() -> None:
+    shown = with_fields("What.\n\n```pycon\n>>> 1\n```", {"one": "The\nfirst."})
+    assert shown == "What.\n\n**Fields**\n\n- **one**: The first.\n\n```pycon\n>>> 1\n```"

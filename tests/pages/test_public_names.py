@@ -131,9 +131,10 @@ def test_the_site_lists_fields_and_shows_what_a_caller_passes(tmp_path: Path) ->
 
 def test_modules_are_found_through_the_docstrings_that_refer_to_them() -> None:
     found = public_names.mentioned_modules(public_names.source())
-    assert "mechanisms.bounds" in found
-    assert "mechanisms.race" in found  # of which only other modules speak
-    assert "sparsegate.mechanisms.bounds" not in found
+    assert "sparsegate.mechanisms.bounds" in found
+    assert "sparsegate.mechanisms.race" in found  # of which only other modules speak
+    assert "sparsegate.uses.alerts.alert_plan" in found  # `alert_plan`, in a module beside it
+    assert "sparsegate.tables.counting" not in found
 
 
 def test_a_function_is_found_behind_the_module_of_its_name() -> None:
