@@ -16,7 +16,7 @@ NAMES_PAGE = "reference/api.md"
 # A fence, or a link with what it says, is left as it is.
 _KEPT = r"^(?P<fence> *`{3,}).*?^(?P=fence)|^#[^\n]*|!?\[[^\]]*\]\([^)]*\)|"
 _IN_PROSE = re.compile(_KEPT + r"(?P<code>`sg\.(?P<name>[\w.]+)[^`\n]*`)", re.MULTILINE | re.DOTALL)
-_IN_TABLE = re.compile(r"^\| (?P<code>`(?P<name>\w+)`) \|", re.MULTILINE)
+_IN_TABLE = re.compile(r"^\| (?P<code>`(?P<name>[\w.]+)`) \|", re.MULTILINE)
 
 
 @cache

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -206,6 +207,13 @@ def test_a_heavy_import_is_caught() -> None:
 def test_the_documented_names_are_the_public_names() -> None:
     documented = documented_names((ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8"))
     assert sorted(documented) == sorted(sparsegate.__all__)
+
+
+@pytest.mark.parametrize("room", ["privacy", "evaluation", "testing"])
+def test_the_documented_names_of_a_room_are_those_it_exports(room: str) -> None:
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    documented = re.findall(rf"^\| `{room}\.(\w+)` \| [^|]+\. \|$", page, flags=re.MULTILINE)
+    assert sorted(documented) == sorted(import_module(f"sparsegate.{room}").__all__)
 
 
 def test_every_public_name_exists() -> None:

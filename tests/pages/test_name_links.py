@@ -24,5 +24,7 @@ def test_a_public_name_leads_to_the_reference(written: str, shown: str) -> None:
 
 
 def test_the_table_of_names_leads_to_each() -> None:
-    table = "| Name | What |\n| --- | --- |\n| `run` | `run` it. |\n"
-    assert name_links(NAMES_PAGE, table) == table.replace("| `run` |", "| [`run`][sparsegate.run] |")
+    table = "| Name | What |\n| --- | --- |\n| `run` | `run` it. |\n| `privacy.loss` | Loss. |\n"
+    linked = table.replace("| `run` |", "| [`run`][sparsegate.run] |")
+    linked = linked.replace("`privacy.loss`", "[`privacy.loss`][sparsegate.privacy.loss]")
+    assert name_links(NAMES_PAGE, table) == linked
