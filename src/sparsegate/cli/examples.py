@@ -35,7 +35,7 @@ EXAMPLES: Final = {
     "loss": "loss lee-clifton-2014 --cutoff 3 --epsilon 0.1",
     "theorems": "theorems alg-5",
     "reproduce": "reproduce --paper-only --datasets kosarak --counts 25,50 --out quick",
-    "compare": "compare --datasets zipf --counts 25 --epsilon 0.1,1 --out quick",
+    "compare": "compare --datasets zipf --counts 25 --epsilon 0.1,1 --out compared",
     "methods": "methods --json",
     "datasets": "datasets",
     "datasets fetch": "datasets fetch kosarak",
