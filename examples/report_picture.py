@@ -18,8 +18,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "report.png"
-COMMAND = "reproduce --datasets zipf --counts 25,50,75,100 --paper-only --out small"
-"""As docs/tutorials/first_reproduction.md has it."""
+COMMAND = "reproduce --datasets zipf --counts 25,50,75,100 --paper-only --jobs 1 --out small"
+"""The grid of docs/tutorials/first_reproduction.md."""
 
 
 def main(report: Path | None) -> None:
