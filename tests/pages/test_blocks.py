@@ -101,12 +101,12 @@ def test_a_command_in_an_indented_block_is_found() -> None:
 
 @PAGES
 def test_every_command_of_a_page_stands_in_a_fence(page: Path) -> None:
-    assert commands_without_a_fence(converted(page)) == []
+    assert commands_without_a_fence(page.read_text(encoding="utf-8")) == []
 
 
 @PAGES
 def test_the_json_of_a_page_parses(page: Path) -> None:
-    for fence in shown(converted(page)):
+    for fence in shown(page.read_text(encoding="utf-8")):
         if fence.language == "json":
             json.loads("\n".join(fence.lines))
 
@@ -120,7 +120,7 @@ def test_every_block_of_a_shell_is_one_that_bash_can_read(page: Path) -> None:
 
 @PAGES
 def test_every_block_of_python_is_python(page: Path) -> None:
-    for step in steps(converted(page)):
+    for step in steps(page.read_text(encoding="utf-8")):
         if step.language == "python":
             compile(step.code, f"{page.name}:{step.line}", "exec")
 
@@ -159,14 +159,3 @@ def test_an_option_that_does_not_exist_is_found() -> None:
     )
     wrong = [unknown_options(words) for words in told_commands(page)]
     assert wrong == [["--epsilom"], ["--jsom"], ["--names"], ["topp"]]
-
-
-NOT_YET = "<!-- its blocks do not run yet -->"
-
-
-def converted(page: Path) -> str:
-    """The text of a page; a skip where its blocks do not run yet."""
-    text = page.read_text(encoding="utf-8")
-    if NOT_YET in text:
-        pytest.skip("its blocks do not run yet")
-    return text

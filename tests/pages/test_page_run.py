@@ -9,14 +9,14 @@ import pytest
 from pages.blocks import ROOT, pages, steps
 from pages.needs import NEVER
 from pages.page_run import MOST_SECONDS, Report, run_page
-from tests.pages.test_blocks import NOT_YET
 
 TEXTS = {page: page.read_text(encoding="utf-8") for page in pages()}
 
-RUN = sorted(
-    (page for page, text in TEXTS.items() if steps(text) and NOT_YET not in text),
-    key=lambda page: -len(steps(TEXTS[page])),
-)
+QUICK = {
+    page: sum(step.language != "file" and not {"minutes", *NEVER} & {*step.needs} for step in steps(text))
+    for page, text in TEXTS.items()
+}
+RUN = sorted((page for page in QUICK if QUICK[page]), key=lambda page: -QUICK[page])
 """The pages with something to run; those with most of it first, so that no long one is left at the end."""
 
 NEVER_RUN = {
@@ -61,7 +61,7 @@ def test_the_blocks_of_a_page_run_in_their_order(page: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    "page", [page for page in RUN if any("minutes" in step.needs for step in steps(TEXTS[page]))], ids=name
+    "page", [page for page in TEXTS if any("minutes" in step.needs for step in steps(TEXTS[page]))], ids=name
 )
 def test_the_long_blocks_of_a_page_run_too(page: Path) -> None:
     check(page, minutes=True)
