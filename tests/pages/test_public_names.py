@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import html
+import re
 from pathlib import Path
 
 import griffe
+import markdown
 import pytest
+from pages.docstrings import as_markdown
 
 from pages import public_names
 
@@ -141,3 +145,24 @@ def test_a_function_is_found_behind_the_module_of_its_name() -> None:
     named = dict(public_names.public_names(public_names.source()))
     assert named["sparsegate.audit"].path == "sparsegate.auditor.audit.audit"
     assert named["sparsegate.privacy.loss"].is_function
+
+
+def test_markdown_mangles_no_formula() -> None:
+    """Powers in prose and formulas that stand alone come out of Markdown as they were written."""
+    package = public_names.source()
+    modules = [package[name.partition(".")[2]] for name in public_names.mentioned_modules(package)]
+    shown = [found for _, found in public_names.public_names(package)] + modules
+    lost, powers = [], 0
+    for found in shown:
+        text = found.docstring.value
+        page = markdown.markdown(as_markdown(text, found.module.path), extensions=["pymdownx.superfences", "tables"])
+        seen = html.unescape(re.sub(r"<[^>]+>", "", page))
+        alone = html.unescape("".join(re.findall(r"<pre.*?</pre>", page, flags=re.DOTALL)))
+        prose = re.sub(r"^(?: {4}|>>>|\.\.\.).*$", "", text, flags=re.MULTILINE)
+        written = re.findall(r"[\w)]\*\*[\w(/.-]+", prose)
+        powers += len(written)
+        lost += [f"{found.path}: {power}" for power in written if power not in seen]
+        formulas = re.findall(r"\n\n((?: {4}.+\n?)+)", text)
+        lost += [f"{found.path}: {line}" for each in formulas for line in each.split("\n") if line.strip() not in alone]
+    assert lost == []
+    assert powers > 30

@@ -39,12 +39,12 @@ The better one is chosen, from public numbers alone.
    that R lacks comes before bottom, what comes before bottom, and its order, is the same; by step 2 they differ with
    probability at most delta0, on D and on D'. For every set S of releases
 
-       Pr[M(D) in S] <= Pr[R(D) in S] + delta0
-                     <= exp(epsilon) Pr[R(D') in S] + delta/2 + delta0
-                     <= exp(epsilon) (Pr[M(D') in S] + delta0) + delta/2 + delta0
-                      = exp(epsilon) Pr[M(D') in S] + delta,
+        Pr[M(D) in S] <= Pr[R(D) in S] + delta0
+                      <= exp(epsilon) Pr[R(D') in S] + delta/2 + delta0
+                      <= exp(epsilon) (Pr[M(D') in S] + delta0) + delta/2 + delta0
+                       = exp(epsilon) Pr[M(D') in S] + delta,
 
-   and likewise with D and D' exchanged.
+    and likewise with D and D' exchanged.
 
 Ties broken by whatever order an engine returns would void step 1. Rounding t up keeps B a whole number, so that it
 moves by exactly 0 or 1, costs less than one count, and can only make delta smaller. The order of the items is part of
