@@ -71,13 +71,13 @@ class AsyncGate(RemoteState):
 
     async def ask(self, where: str) -> Answer:
         """Is the number of people with a matching row above the threshold?"""
-        return await self._client.send(self.asking(where))
+        return await self._client.send(self._asking(where))
 
     async def answers(self, *, after: int = 0) -> AsyncIterator[RemoteAnswer]:
         """Its answers that have left, oldest first, from a number on."""
         more = True
         while more:
-            page = await self._client.send(self.reading(after))
+            page = await self._client.send(self._reading(after))
             for each in page:
                 yield each
                 after = each.number
@@ -85,12 +85,12 @@ class AsyncGate(RemoteState):
 
     async def refresh(self) -> Self:
         """Look at the gate again: others may have asked it."""
-        await self._client.send(self.looking())
+        await self._client.send(self._looking())
         return self
 
     async def close(self) -> None:
         """Stop answering; what was not used goes back to the ledger."""
-        await self._client.send(self.closing())
+        await self._client.send(self._closing())
 
     async def __aenter__(self) -> Self:
         return self

@@ -99,13 +99,13 @@ class RemoteGate(RemoteState):
 
     def ask(self, where: str) -> Answer:
         """Is the number of people with a matching row above the threshold?"""
-        return self._client.send(self.asking(where))
+        return self._client.send(self._asking(where))
 
     def answers(self, *, after: int = 0) -> Iterator[RemoteAnswer]:
         """Its answers that have left, oldest first, from a number on."""
         more = True
         while more:
-            page = self._client.send(self.reading(after))
+            page = self._client.send(self._reading(after))
             for each in page:
                 yield each
                 after = each.number
@@ -113,12 +113,12 @@ class RemoteGate(RemoteState):
 
     def refresh(self) -> Self:
         """Look at the gate again: others may have asked it."""
-        self._client.send(self.looking())
+        self._client.send(self._looking())
         return self
 
     def close(self) -> None:
         """Stop answering; what was not used goes back to the ledger."""
-        self._client.send(self.closing())
+        self._client.send(self._closing())
 
     def __enter__(self) -> Self:
         return self

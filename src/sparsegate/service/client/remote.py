@@ -81,7 +81,7 @@ class RemoteState:
         """The rest of its epsilon, which the ledger keeps for it."""
         return self.epsilon - self.spent - self.given_back
 
-    def asking(self, where: str) -> Call[Answer]:
+    def _asking(self, where: str) -> Call[Answer]:
         """A question."""
         return Call(
             method="POST",
@@ -92,15 +92,15 @@ class RemoteState:
             delayed=True,
         )
 
-    def reading(self, after: int) -> Call[list[RemoteAnswer]]:
+    def _reading(self, after: int) -> Call[list[RemoteAnswer]]:
         """A page of its answers."""
         return list_answers(self.id, after)
 
-    def looking(self) -> Call[None]:
+    def _looking(self) -> Call[None]:
         """A look at the gate."""
         return Call(method="GET", path=f"v1/gates/{self.id}", read=self._seen)
 
-    def closing(self) -> Call[None]:
+    def _closing(self) -> Call[None]:
         """The end of the gate."""
         return Call(method="DELETE", path=f"v1/gates/{self.id}", read=self._seen)
 
