@@ -27,7 +27,8 @@ def main(report: Path | None) -> None:
     browser_file = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         if report is None:
-            subprocess.run([sys.executable, "-m", "sparsegate", *COMMAND.split()], cwd=folder, check=True)
+            program = str(Path(sys.executable).with_name("sparsegate"))
+            subprocess.run([program, *COMMAND.split()], cwd=folder, check=True)
             report = Path(folder, "small", "report.html")
         browser = playwright.chromium.launch(executable_path=browser_file, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1100, "height": 760}, color_scheme="light", locale="en-GB")
