@@ -10,6 +10,8 @@ MUTANTS_ARGS ?=
 REPRODUCTION := reproduction
 REPRODUCE_ARGS ?=
 comma := ,
+# Tests and pages start hundreds of processes: without bytecode each of them would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test soak mutants proofs lint format docs docs-serve bench demo reproduce clean
