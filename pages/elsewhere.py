@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 # Files of the repository that are pages of the site.
 PROJECT = {
     "README.md": "project/readme.md",
-    "CHANGELOG.md": "project/changelog.md",
+    "CHANGELOG.md": "reference/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
     "deploy/README.md": "project/deploy.md",

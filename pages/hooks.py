@@ -64,7 +64,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """What is made now, in its places; links of the repository as they are on the site; what the theme is told."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
-    if page.file.src_uri.startswith("project/"):
+    if page.file.src_uri in elsewhere.PROJECT.values():
         # Theorems and changes name everything: whoever searches wants the page that explains it.
         page.meta["search"] = {"boost": 0.2}
     path = page.file.src_uri

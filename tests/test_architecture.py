@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"privacy", "evaluation", "tables", "ledger", "conditions", "uses", "service", "auditor", "testing", "root"},
     "auditor": {"errors", "display"},
     "testing": {"errors", "auditor"},
+    "__main__": {"cli"},
     "root": _CORE | {"privacy", "evaluation", "tables", "ledger", "uses", "service", "auditor", "testing"},
 }
 

@@ -20,6 +20,12 @@ def test_the_console_script_is_this_main() -> None:
     assert script.load() is cli.main
 
 
+def test_the_package_is_the_command_too() -> None:
+    command = [sys.executable, "-m", "sparsegate", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"sparsegate {sparsegate.__version__}\n"
+
+
 def test_version_prints_the_version(command) -> None:
     assert command("--version") == (0, f"sparsegate {sparsegate.__version__}\n", "")
 

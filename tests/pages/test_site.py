@@ -63,7 +63,7 @@ def test_no_page_scrolls_sideways_on_a_phone(browser: Any, site: Path, address: 
 @needs_browser
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("select_top", "select_top"), ("--max-items-per-user", "max-items-per-user"), ("sg.Ledger", "Ledger")],
+    [("select_top", "select_top"), ("--max-items-", "max-items-per-user"), ("sg.Ledger", "Ledger"), ("BibTeX", "cite")],
 )
 def test_search_finds_names(browser: Any, address: str, words: str, found: str) -> None:
     with tab(browser, address) as page:
