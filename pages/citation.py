@@ -22,7 +22,7 @@ def citation_page() -> str:
     blocks = "\n\n".join(f"```bibtex\n{entry}\n```" for entry in entries)
     return (
         f"# How to cite\n\n{cited['message']} Name the version you ran; `sparsegate --version` says it. In BibTeX:\n\n"
-        f"{blocks}\n\nThe same for programs is in [CITATION.cff](../../CITATION.cff). Each variant has the paper that it "
+        f"{blocks}\n\nThe same for programs is in [CITATION.cff](../../CITATION.cff). Each variant has the paper it "
         "comes from: `sparsegate variants NAME`, or the [table of variants](../how-to/variants.md).\n"
     )
 
