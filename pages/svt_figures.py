@@ -70,7 +70,7 @@ def load_scripts(page: Any) -> None:
 
 def still_pictures(page: Any) -> dict[str, str]:
     """The file of each figure, by its name, drawn in a tab that has the scripts."""
-    light, dark = re.findall(r"^[^{}]*(\{[^}]*\})", _STYLE.read_text("utf-8"), re.M)[:2]
+    light, dark = re.findall(r"\{[^{}]*--figure-ink[^{}]*\}", _STYLE.read_text("utf-8"))
     style = f".svt-picture {light} @media (prefers-color-scheme: dark) {{ .svt-picture {dark} }}"
     code = (
         "style => Object.fromEntries(Object.entries(svt.figures).map(([name, each]) => [name, svt.still(each, style)]))"

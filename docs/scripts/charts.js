@@ -42,6 +42,23 @@
     return found;
   }
 
+  /** The pieces of a line between two heights: it ends where it leaves, and is not bent. */
+  function within(points, low, high) {
+    const pieces = [];
+    let last = null; // where the piece before ended, if at a point of the line
+    for (let at = 1; at < points.length; at += 1) {
+      const [[x0, y0], [x1, y1]] = [points[at - 1], points[at]];
+      const ends = y0 === y1 ? [0, 1] : [(low - y0) / (y1 - y0), (high - y0) / (y1 - y0)];
+      const [from, to] = [Math.max(0, Math.min(...ends)), Math.min(1, Math.max(...ends))];
+      if (from > to || Math.max(y0, y1) < low || Math.min(y0, y1) > high) continue;
+      const place = (s) => [x0 + s * (x1 - x0), y0 + s * (y1 - y0)];
+      if (last !== at - 1) pieces.push([place(from)]);
+      pieces[pieces.length - 1].push(place(to));
+      last = to === 1 ? at : null;
+    }
+    return pieces;
+  }
+
   /** A frame in the box (left, top, width, height) whose axes have these ranges; `log` is for the horizontal one. */
   function frame(box, { x, y, xName, yName, xTicks = null, yTicks = null, log = false }) {
     const inner = { left: box.left + (yName ? 52 : 36), right: box.left + box.width - 10, top: box.top + 6, bottom: box.top + box.height - 40 };
@@ -61,12 +78,12 @@
     const clipped = (v) => Math.min(Math.max(v, y[0]), y[1]);
     return {
       inner, X, Y, parts,
-      line: (points, style) => parts.push(path(points.map(([a, b]) => [X(a), Y(clipped(b))]), style)),
+      line: (points, style) => parts.push(...within(points, ...y).map((piece) => path(piece.map(([a, b]) => [X(a), Y(b)]), style))),
       area: (points, style) => parts.push(path([[X(points[0][0]), Y(0)], ...points.map(([a, b]) => [X(a), Y(clipped(b))]), [X(points[points.length - 1][0]), Y(0)]], style)),
       band: (lower, upper, style) => parts.push(path([...upper, ...lower.slice().reverse()].map(([a, b]) => [X(a), Y(clipped(b))]), style)),
       level: (v, style) => parts.push(path([[inner.left, Y(v)], [inner.right, Y(v)]], style)),
       upright: (v, style) => parts.push(path([[X(v), inner.top], [X(v), inner.bottom]], style)),
-      point: (a, b, fill) => parts.push(dot(X(a), Y(clipped(b)), fill)),
+      point: (a, b, fill) => { if (b >= y[0] && b <= y[1]) parts.push(dot(X(a), Y(b), fill)); }, // beyond the frame there is none
       note: (a, b, text, style) => parts.push(words(X(a), Y(b), text, style)),
     };
   }

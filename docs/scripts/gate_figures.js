@@ -40,7 +40,7 @@
       one.line(zs.map((z) => [z, Math.exp(logGiven([[state.place + 1, "below", state.below]], query, z))]), { stroke: "two", dash: "7 4" });
       const other = frame(right, { x: [0, 30], y: [0, 1.05], xName: "m, how many BELOW", yName: "privacy loss" });
       const counts = span(1, 30, 29).map(Math.round);
-      other.line([[0, 0], [30, 30 / query]].map(([m, x]) => [m, x]), { stroke: "bad", dash: "2 4" });
+      other.line([[0, 0], [30, 30 / query]], { stroke: "bad", dash: "2 4" });
       other.level(state.share, { stroke: "three", dash: "7 4" });
       other.note(30, state.share + 0.03, "ε₁", { anchor: "end", fill: "three" });
       other.line([[0, 0], ...counts.map((m) => [m, below.loss(m, state).loss])], { stroke: "ink" });
@@ -87,7 +87,7 @@
       one.band(at.map(([t]) => [t, 0]), at.map(([t, c]) => [t, c.rho]), { fill: "faint", opacity: 0.45 });
       one.band(at.map(([t, c]) => [t, c.rho]), at.map(([t, c]) => [t, c.rho + c.below]), { fill: "one", opacity: 0.45 });
       one.band(at.map(([t, c]) => [t, c.rho + c.below]), at.map(([t, c]) => [t, c.total]), { fill: "two", opacity: 0.45 });
-      one.line(at.map(([t, c]) => [t, c.total]).filter(([, y]) => y <= top), { stroke: "ink" }); // convex: one piece
+      one.line(at.map(([t, c]) => [t, c.total]), { stroke: "ink" });
       one.level(v.least, { stroke: "three", dash: "7 4" });
       one.note(-1.48, v.least + 0.02 * top, `L = ${shown(v.least)}`, { weight: 600 });
       one.upright(state.shift, { stroke: "ink", width: 1, dash: "2 3" });
@@ -100,7 +100,8 @@
       return [
         `At t = ${state.shift}: ρ costs ${shown(c.rho)}, the ${state.below} BELOWs ${shown(c.below)}, the ${state.above} ABOVEs ${shown(c.above)}; together ${shown(c.total)}.`,
         `At t = −1, 0 and 1: ${[-1, 0, 1].map((t) => shown(v.whole[t])).join(", ")}. The least of them is the exact loss, L(${state.below}, ${state.above}) = ${shown(v.least)}`
-          + `${state.moves === "any" ? "." : ", for answers that move this way."}`,
+          + `${state.moves === "any" ? "." : ", for answers that move this way."}`
+          + `${state.above > state.cutoff ? ` A gate that closes after ${state.cutoff} ABOVE never says so many; a two-sided one does.` : ""}`,
       ];
     },
   };
@@ -139,7 +140,7 @@
     says(state) {
       const v = pair.values(state);
       return [
-        `ln Pr on D is ${shown(v.here)}, on D' ${shown(v.there)}: the two areas differ by e to the ${shown(v.loss)}, the exact loss of this pair.`,
+        `ln Pr on D is ${shown(v.here)}, on D' ${shown(v.there)}: the areas differ by a factor of e to the ${shown(v.loss)}, the exact loss of this pair.`,
         `No pair of neighbours loses more than L(${state.below}, ${state.above}) = ${shown(v.limit)} with this transcript.`,
       ];
     },
@@ -156,6 +157,7 @@
       oneWay(false),
       { name: "split", label: "ε₁:ε₂", kind: "choice", options: { published: "as published", ...SPLITS }, value: "published" },
     ],
+    leaks: (loss, { epsilon }) => loss > epsilon * (1 + 1e-9),
     values(state) {
       const { cutoff: c, epsilon, monotonic, endless, questions } = state;
       const options = { cutoff: c, epsilon, monotonic, questions: endless ? null : questions, allocation: state.split === "published" ? null : state.split };
@@ -170,7 +172,7 @@
       const X = (v) => left + (Math.log(Math.min(Math.max(v, least), most) / least) / Math.log(most / least)) * (right - left);
       const parts = Object.values(rows).flatMap((row, at) => {
         const [y, loss] = [26 + at * step, losses[row.key]];
-        const leaks = loss > state.epsilon * (1 + 1e-9);
+        const leaks = bars.leaks(loss, state);
         const top = wide ? y : y + 17;
         return [
           words(wide ? left - 8 : left, wide ? y + 13 : y + 12, row.key, { anchor: wide ? "end" : "start" }),
@@ -180,12 +182,12 @@
       });
       const height = 26 + Object.keys(rows).length * step + 8;
       parts.unshift(path([[X(state.epsilon), 18], [X(state.epsilon), height - 6]], { stroke: "ink", width: 1.5, dash: "4 3" }));
-      parts.push(words(X(state.epsilon), 13, `claimed: ε = ${state.epsilon}`, { anchor: "middle", weight: 600 }));
+      parts.push(words(X(state.epsilon), 13, `claimed: ε = ${state.epsilon}`, { anchor: "middle", weight: 600 }), words(width - 8, 13, "log scale", { anchor: "end" }));
       return picture(bars.title, width, height, parts);
     },
     says(state) {
       const losses = bars.values(state);
-      const over = Object.keys(losses).filter((key) => losses[key] > state.epsilon * (1 + 1e-9));
+      const over = Object.keys(losses).filter((key) => bars.leaks(losses[key], state));
       const asked = state.endless ? "without a limit on questions" : `within ${state.questions} question${state.questions === 1 ? "" : "s"}`;
       const list = over.map((key) => `${key} ${shown(losses[key], 3)}`).join(", ");
       return [`${over.length || "None"} of ${Object.keys(losses).length} lose${over.length === 1 ? "s" : ""} more than ε = ${state.epsilon} ${asked}${over.length ? `: ${list}` : ""}.`];
@@ -215,8 +217,8 @@
       const top = 3 * v.atBest.laplace;
       const key = legend([["Laplace noise (standard)", "one"], ["exponential noise (what a gate has)", "two", "7 4"], ["1:(2c)^⅔, or 1:c^⅔ for counts", "three", "2 3"]], width);
       const one = frame({ left: 0, top: key.height, width, height: 250 }, { x: [0, 100], y: [0, top], xName: "ε₁ in % of ε", yName: "margin at 95 %" });
-      one.line(shares.map((share, at) => [100 * share, all[at].laplace]).filter(([, y]) => y <= top), { stroke: "one" });
-      one.line(shares.map((share, at) => [100 * share, all[at].exponential]).filter(([, y]) => y <= top), { stroke: "two", dash: "7 4" });
+      one.line(shares.map((share, at) => [100 * share, all[at].laplace]), { stroke: "one" });
+      one.line(shares.map((share, at) => [100 * share, all[at].exponential]), { stroke: "two", dash: "7 4" });
       one.upright(100 * v.best, { stroke: "three", width: 1.5, dash: "2 3" });
       one.point(100 * state.share, v.laplace, "one");
       one.point(100 * state.share, v.exponential, "two");
@@ -225,8 +227,8 @@
     says(state) {
       const v = budget.values(state);
       return [
-        `At ε₁ = ${percent(state.share)} of ε a count must lie ${v.laplace} from the threshold to be answered rightly with 95 %; with exponential noise ${v.exponential}.`,
-        `At the best split, ε₁ = ${(100 * v.best).toFixed(1)} %: ${v.atBest.laplace} and ${v.atBest.exponential}.`,
+        `At ε₁ = ${percent(state.share)} of ε an answer must lie ${v.laplace} from the threshold to be answered rightly with 95 %; with exponential noise ${v.exponential}.`,
+        `At 1:${state.monotonic ? "c" : "(2c)"}^⅔, where the variance is least, ε₁ = ${(100 * v.best).toFixed(1)} %: ${v.atBest.laplace} and ${v.atBest.exponential}.`,
       ];
     },
   };
@@ -245,7 +247,9 @@
       { name: "back", label: "Take one back", kind: "button", press: (state) => ({ ...state, answers: state.answers.slice(0, -1) }) },
       { name: "anew", label: "Start again", kind: "button", press: (state) => ({ ...state, answers: "" }) },
     ],
-    add: (state, letter) => (meter.values(state).closed ? state : { ...state, answers: state.answers + letter }),
+    most: 60, // answers, so that a key held down does not draw without end
+    full: (state) => state.answers.length >= meter.most,
+    add: (state, letter) => (meter.values(state).closed || meter.full(state) ? state : { ...state, answers: state.answers + letter }),
     // A gate that closes earlier than the one before keeps the answers that it would have given.
     fix(state) {
       let kept = "";
@@ -260,14 +264,15 @@
     },
     values(state) {
       const [m, k] = [said(state, "B"), said(state, "A")];
-      return { m, k, cost: meter.cost(state, m, k), closed: closed(rows[state.row], state.cutoff, m, k) };
+      const cost = meter.cost(state, m, k);
+      return { m, k, cost, back: Math.max(0, 1 - cost), closed: closed(rows[state.row], state.cutoff, m, k) };
     },
     draw(state, width, title = meter.title) {
       const row = rows[state.row];
       const v = meter.values(state);
       const columns = Math.max(width >= 560 ? 20 : 9, v.m + 2);
       const lines = Math.max(row.closes === "rarer" ? 9 : state.cutoff + 1, v.k + 1);
-      const [left, side, tall] = [34, (width - 44) / columns, 26];
+      const [left, side, tall] = [34, (width - 44) / columns, Math.max(10, Math.min(26, 400 / lines))];
       const [X, Y] = [(m) => left + m * side, (k) => 8 + (lines - 1 - k) * tall];
       const parts = [];
       const costs = [];
@@ -276,7 +281,7 @@
           if (!reachable(row, state.cutoff, m, k)) continue;
           const cost = meter.cost(state, m, k);
           parts.push(rectangle(X(m) + 1, Y(k) + 1, side - 2, tall - 2, { fill: "two", opacity: 0.06 + 0.6 * cost }));
-          if (side > 26) costs.push(words(X(m) + side / 2, Y(k) + 17, cost.toFixed(2).replace(/^0/, ""), { anchor: "middle", size: 11 }));
+          if (side > 26 && tall > 16) costs.push(words(X(m) + side / 2, Y(k) + tall / 2 + 4, cost.toFixed(2).replace(/^0/, ""), { anchor: "middle", size: 11 }));
         }
       }
       let [m, k] = [0, 0];
@@ -285,7 +290,7 @@
       parts.push(rectangle(X(v.m) + 1, Y(v.k) + 1, side - 2, tall - 2, { fill: "one", opacity: 0, stroke: "one" }), ...costs);
       const every = side < 20 ? 5 : 1;
       for (let a = 0; a < columns; a += every) parts.push(words(X(a) + side / 2, Y(-1) + 13, a, { anchor: "middle", size: 11 }));
-      for (let b = 0; b < lines; b += 1) parts.push(words(left - 6, Y(b) + 17, b, { anchor: "end", size: 11 }));
+      for (let b = 0; b < lines; b += tall < 14 ? 5 : 1) parts.push(words(left - 6, Y(b) + tall / 2 + 4, b, { anchor: "end", size: 11 }));
       parts.push(words(left + (columns * side) / 2, Y(-1) + 30, "m, how many BELOW", { anchor: "middle" }));
       parts.push(words(11, Y((lines - 1) / 2) + tall / 2, "ABOVE", { anchor: "middle", turn: true }));
       return picture(title, width, Y(-1) + 38, parts);
@@ -296,7 +301,7 @@
       const told = stretches.map((each) => each.length + (each[0] === "A" ? " ABOVE" : " BELOW")).join(", ");
       return [
         state.answers ? `Said: ${told}.` : "Nothing was asked.",
-        `${v.m} BELOW and ${v.k} ABOVE have cost ${shown(v.cost)} of ε = 1. ${v.closed ? "The gate is closed, and" : "Closed now, it"} gives back ${shown(Math.max(0, 1 - v.cost))}.`,
+        `${v.m} BELOW and ${v.k} ABOVE have cost ${shown(v.cost)} of ε = 1. ${v.closed ? "The gate is closed, and" : "Closed now, it"} gives back ${shown(v.back)}.${!v.closed && meter.full(state) ? ` The picture ends at ${meter.most} answers.` : ""}`,
       ];
     },
   };

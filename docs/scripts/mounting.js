@@ -18,6 +18,7 @@
       const input = element("input", { id, type: "range", min, max, step });
       const output = element("output");
       output.htmlFor.add(id);
+      output.setAttribute("aria-hidden", "true"); // the slider says it itself
       return { input, extra: [output], read: () => Number(input.value), show: (value) => {
         input.value = value;
         output.textContent = control.unit ? control.unit(value) : value;

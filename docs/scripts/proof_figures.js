@@ -71,7 +71,7 @@
       const top = Math.max(2, 1.4 * v.both);
       const one = frame({ left: 0, top: key.height, width, height: 260 }, { x: [-1.5, 1.5], y: [0, top], xName: "t, the shift of ρ between D and D'", yName: "cost", xTicks: [-1.5, -1, -0.5, 0, 0.5, 1, 1.5] });
       const ts = span(-1.5, 1.5, 120).map((t) => [t, leeClifton.at(state, t)]);
-      const drawn = (name, style) => one.line(ts.map(([t, cost]) => [t, cost[name]]).filter(([, y]) => y <= top), style);
+      const drawn = (name, style) => one.line(ts.map(([t, cost]) => [t, cost[name]]), style);
       one.level(1, { stroke: "faint", width: 1.5 });
       one.note(-1.48, 1 + 0.03 * top, "claimed: ε = 1");
       drawn("below", { stroke: "one" });
@@ -148,7 +148,7 @@
       const other = frame(right, { x: [0, 30], y: [0, 15], xName: "n = 2m questions", yName: "privacy loss" });
       other.level(1, { stroke: "faint", width: 1.5 });
       other.note(30, 0.25, "claimed: ε = 1", { anchor: "end" });
-      other.line([[0, 0], [30, 15]], { stroke: "bad", dash: "2 4" });
+      other.line([[0, 0], [30, tightEpsilon(rows["chen-2015"], { cutoff: 1, epsilon: 1, questions: 30 })]], { stroke: "bad", dash: "2 4" });
       other.line(chen.curve(), { stroke: "ink" });
       other.point(2 * state.half, chen.values(state).both, "ink");
       return picture(chen.title, width, bottom, [...key.parts, ...one.parts, ...other.parts]);
@@ -193,9 +193,9 @@
       one.line(zs.map(([z, kappa]) => [z, kappa.gptt]), { stroke: "bad" });
       one.line(zs.map(([z, kappa]) => [z, kappa.first]), { stroke: "one", dash: "7 4" });
       one.note(29, 0.53, "ε₂", { anchor: "end", fill: "bad" });
-      const other = frame(right, { x: [0, 40], y: [0, 20], xName: "t", yName: "privacy loss" });
+      const other = frame(right, { x: [0, 40], y: [0, 36], xName: "t", yName: "privacy loss" });
       const all = gptt.curve();
-      other.line([[0, 0], ...all.map((v, at) => [at + 1, v.gptt]).filter(([, y]) => y <= 20)], { stroke: "bad" });
+      other.line([[0, 0], ...all.map((v, at) => [at + 1, v.gptt])], { stroke: "bad" });
       other.line([[0, 0], ...all.map((v, at) => [at + 1, v.first])], { stroke: "one", dash: "7 4" });
       other.point(state.times, gptt.values(state).gptt, "bad");
       other.point(state.times, gptt.values(state).first, "one");
@@ -228,7 +228,7 @@
         alone: outcomeLoss(m, 1, rows[`${HR}-indicator`], noise),
         whole: tightEpsilon(rows[`${HR}-indicator`], { cutoff: 1, epsilon: 1 }),
         tails: Math.log(hardtRothblum.tails(state, 0) / hardtRothblum.tails(state, 1)),
-        rate: 1 / noise.query,
+        twice: 2 / noise.query,
       };
     },
     draw(state, width) {
@@ -256,7 +256,7 @@
       const v = hardtRothblum.values(state);
       return [
         `${state.below} BELOW and an ABOVE cost ${shown(v.alone)}, and however many there are, no more than ${shown(v.whole)}. With the noisy answer released, ${shown(v.released)}.`,
-        `On D', with the error 1 less and ρ shifted up by 1, the two tails together are less by e to the ${shown(v.tails)}: at most 2r = ${shown(2 * v.rate)}, as with one tail.`,
+        `On D', with the error 1 less and ρ shifted up by 1, the two tails together are less by e to the ${shown(v.tails)}: at most 2r = ${shown(v.twice)}, as with one tail.`,
       ];
     },
   };

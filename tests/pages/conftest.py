@@ -11,8 +11,10 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
+from tests.support.browsing import browsing
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,6 +39,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             said.write_text(f"{built.returncode}\n{built.stdout}{built.stderr}")
     assert said.read_text().startswith("0\n"), said.read_text()
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with browsing() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 from pages.elsewhere import PROJECT, ROOT, in_repository
-from tests.support.browsing import PHONE, browsing, needs_browser, tab
+from tests.support.browsing import PHONE, needs_browser, tab
 
 PARTS = ("h1", "h2", "h3", "h4", "ul", "ol", "li", "table", "tr", "blockquote", "strong", "em", "img")
 
@@ -37,12 +36,6 @@ def test_a_page_has_the_same_parts_on_a_code_host_and_on_the_site(site: Path) ->
             there, here = parts(host.render(markdown)), parts(html[html.index("<article") : html.index("</article>")])
             differ |= {page: {tag: (there[tag], here[tag]) for tag in PARTS if there[tag] != here[tag]}}
     assert {page: tags for page, tags in differ.items() if tags} == {}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsing() as launched:
-        yield launched
 
 
 @needs_browser

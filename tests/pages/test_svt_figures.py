@@ -1,19 +1,19 @@
-"""The interactive figures in a real browser: their numbers are the library's; the keyboard, a phone, no scripts."""
+"""The interactive figures in a real browser: their numbers, their words and their pictures are the library's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import product
+from math import exp
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from markdown import markdown
 from pages.elsewhere import ROOT
-from pages.svt_figures import PICTURES, load_scripts, rows_script, still_pictures
-from tests.support.browsing import PHONE, browsing, needs_browser
+from pages.svt_figures import PICTURES, load_scripts, still_pictures
+from scipy.stats import laplace
+from tests.support.browsing import needs_browser
 
 import sparsegate as sg
 from sparsegate.mechanisms.bounds import transcript_loss
@@ -24,12 +24,7 @@ PAGE = ROOT / "docs" / "explanation" / "svt_in_pictures.md"
 SHOWN = re.findall(r"pictures/svt_(\w+)\.svg", PAGE.read_text("utf-8"))
 BELOW, ABOVE = False, True
 FREE = {"epsilon": 1, "allocation": "1:1"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with browsing() as started:
-        yield started
+STANDARD, HALVES = sg.VARIANTS["standard"], sg.Budget(threshold=0.5, queries=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +45,9 @@ def values(page: Any, figure: str, states: list[dict[str, Any]]) -> list[dict[st
 def test_the_bars_are_the_tight_losses_of_every_row(scripts: Any) -> None:
     grid = [
         {"cutoff": c, "monotonic": one_way, "questions": n or 1, "endless": n is None, "split": split, "epsilon": 0.7}
-        for c, one_way, n, split in product((1, 4), (False, True), (1, 2, 5, 14, 60, None), ("published", "1:3"))
+        for c, one_way, n, split in product(
+            (1, 4), (False, True), (1, 2, 5, 14, None), ("published", "1:3", "1:c", "optimal")
+        )
     ]
     for state, found in zip(grid, values(scripts, "bars", grid), strict=True):
         options = {
@@ -87,13 +84,14 @@ def test_the_meter_counts_the_answers_and_closes_as_the_gate_does(scripts: Any) 
         for letter in state["answers"]:
             gate.ask(10_000 if letter == "A" else -10_000)
         assert (found["m"], found["k"], found["closed"]) == (2, 3, gate.closed), state
-        assert found["cost"] == pytest.approx(float(gate.cost(below=2, above=3))), state
+        cost = float(gate.cost(below=2, above=3))
+        assert (found["cost"], found["back"]) == pytest.approx((cost, 1 - cost), abs=1e-12), state
 
 
 def test_the_margin_is_that_of_a_gate(scripts: Any) -> None:
     grid = [
         {"cutoff": c, "epsilon": epsilon, "monotonic": one_way, "share": share}
-        for c, epsilon, one_way, share in product((1, 25), (0.1, 2), (False, True), (0.02, 0.334, 0.5, 0.9))
+        for c, epsilon, one_way, share in product((1, 25), (0.1, 0.3, 2), (False, True), (0.02, 0.334, 0.5, 0.98))
     ]
     for state, found in zip(grid, values(scripts, "budget", grid), strict=True):
         options = {name: state[name] for name in ("cutoff", "epsilon", "monotonic")}
@@ -117,87 +115,71 @@ def test_the_shifts_have_the_least_cost_where_the_bound_has_it(scripts: Any) -> 
         assert (max(ways[1:]) if one_way else found[at]) == pytest.approx(float(expected)), state
 
 
-Case = tuple[dict[str, Any], str, float]
+def test_a_shift_costs_what_its_three_lines_say(scripts: Any) -> None:
+    grid = [{"below": 5, "above": 3, "cutoff": 2, "share": 0.4, "shift": t} for t in (-1.5, -0.35, 0, 0.6, 1, 1.5)]
+    for state, found in zip(grid, values(scripts, "shifted", grid), strict=True):
+        t, r = state["shift"], 0.6 / 4
+        parts = {"rho": 0.4 * abs(t), "below": 5 * r * max(1 - t, 0), "above": 3 * r * max(1 + t, 0)}
+        assert found["chosen"] == pytest.approx(parts | {"total": sum(parts.values())}), state
 
 
-@cache
-def pairs() -> dict[str, list[Case]]:
-    """For each figure: the state of its controls, the number it shows, and what the library says that is."""
-    return {
-        "below": [
-            (
-                {"below": m, "place": q, "share": 0.5},
-                "loss",
-                loss("standard", [q] * m, [q + 1] * m, [BELOW] * m, **FREE),
-            )
-            for m, q in ((1, -10), (6, 3), (30, 30))
-        ],
-        "pair": [
-            (
-                {"below": m, "high": high, "above": k, "low": low, "cutoff": c, "share": 0.5},
-                "loss",
-                loss(
-                    "standard",
-                    [high] * m + [low] * k,
-                    [high + 1] * m + [low - 1] * k,
-                    [BELOW] * m + [ABOVE] * k,
-                    cutoff=c,
-                    **FREE,
-                ),
-            )
-            for m, high, k, low, c in ((4, 8, 1, 0, 1), (4, 60, 1, 0, 1), (20, -20, 5, 20, 10), (3, 0, 2, -60, 2))
-        ],
-        "roth": [
-            ({"below": m}, "kept", loss("roth-2011", [0] * (m + 1), [1] * (m + 1), [BELOW] * m + [0.0], epsilon=1))
-            for m in (0, 10, 30)
-        ],
-        "chen": [
-            (
-                {"half": m},
-                "both",
-                loss("chen-2015", [0] * 2 * m, [1] * m + [-1] * m, [BELOW] * m + [ABOVE] * m, epsilon=1),
-            )
-            for m in (1, 6, 15)
-        ],
-        "stoddard": [
-            ({"query": 0}, "loss", loss("stoddard-2014", [0, 1], [1, 0], [BELOW, ABOVE], epsilon=1)),
-            ({"query": 2}, "loss", loss("chen-2015", [0, 1], [1, 0], [BELOW, ABOVE], epsilon=1)),  # the same with noise
-        ],
-        "gptt": [
-            (
-                {"times": t},
-                "gptt",
-                loss("gptt", [0] * t + [1] * t, [1] * t + [0] * t, [BELOW] * t + [ABOVE] * t, epsilon=1),
-            )
-            for t in (1, 10, 40)
-        ]
-        + [({"times": 40}, "first", loss("lyu-2017", [0] * 40, [1] * 40, [BELOW] * 40, epsilon=1))],
-        "lee_clifton": [
-            ({"cutoff": c}, "both", sg.tight_epsilon("lee-clifton-2014", cutoff=c, epsilon=1)) for c in (1, 2, 10)
-        ],
-        "hardt_rothblum": [
-            ({"below": 40}, "released", sg.tight_epsilon("hardt-rothblum-2010", epsilon=1, queries=41)),
-            ({"below": 40}, "alone", sg.tight_epsilon("hardt-rothblum-2010-indicator", epsilon=1, queries=41)),
-            ({"below": 40}, "whole", sg.tight_epsilon("hardt-rothblum-2010-indicator", epsilon=1)),
-        ],
-    }
+Case = tuple[dict[str, Any], dict[str, float]]
 
 
-EXACT = ("below", "pair", "roth", "chen", "stoddard", "gptt", "lee_clifton", "hardt_rothblum")
+def chances(
+    row: str | sg.Variant, here: list[int], there: list[int], said: list[Any], **options: Any
+) -> Iterator[float]:
+    """ln Pr of a transcript on two neighbours, by the library."""
+    return (log_probability(row, answers, said, **{"epsilon": 1} | options) for answers in (here, there))
 
 
-@pytest.mark.parametrize("figure", EXACT)
-def test_the_loss_of_a_pair_of_neighbours_is_exact(scripts: Any, figure: str) -> None:
-    cases = pairs()[figure]
-    found = values(scripts, figure, [state for state, _, _ in cases])
-    for (state, name, expected), each in zip(cases, found, strict=True):
-        assert each[name] == pytest.approx(expected, rel=1e-8, abs=1e-9), (state, name)
+def below(m: int, q: int) -> Case:
+    here, there = chances("standard", [q] * m, [q + 1] * m, [BELOW] * m, allocation="1:1")
+    expected = {"here": exp(here), "there": exp(there), "loss": here - there}
+    return {"below": m, "place": q, "share": 0.5}, expected | {"alone": m / 4, "limit": min(m / 4, 0.5)}
 
 
-def test_the_two_tails_of_an_error_are_those_of_the_row(scripts: Any) -> None:
-    (found,) = values(scripts, "hardt_rothblum", [{"bar": 6, "error": 3}])
-    inside = {"epsilon": 1, "scales": None}
-    # Without threshold noise T + z is a number: that of D is 6, that of D', with rho shifted, is 7.
+def pair(m: int, high: int, k: int, low: int, c: int) -> Case:
+    answers = [high] * m + [low] * k, [high + 1] * m + [low - 1] * k
+    here, there = chances("standard", *answers, [BELOW] * m + [ABOVE] * k, cutoff=c, allocation="1:1")
+    options = {"cutoff": c, "monotonic": False}
+    limit = float(transcript_loss(STANDARD, STANDARD.scales(HALVES, **options), [(m, k)], monotonic=False))
+    state = {"below": m, "high": high, "above": k, "low": low, "cutoff": c, "share": 0.5}
+    return state, {"here": here, "there": there, "loss": here - there, "limit": limit}
+
+
+def roth(m: int) -> Case:
+    kept = loss("roth-2011", [0] * (m + 1), [1] * (m + 1), [BELOW] * m + [0.0], epsilon=1)
+    # Without what it rules out, the number and the BELOWs stand alone; chen-2015 has the same noise.
+    return {"below": m}, {"kept": kept, "dropped": 0.5 + loss("chen-2015", [0] * m, [1] * m, [BELOW] * m, epsilon=1)}
+
+
+def chen(m: int) -> Case:
+    zero, up, down = [0] * m, [1] * m, [-1] * m
+    f, moved_f = chances("chen-2015", zero, up, [BELOW] * m)
+    g, moved_g = chances("chen-2015", zero, down, [ABOVE] * m)
+    both, moved = chances("chen-2015", zero + zero, up + down, [BELOW] * m + [ABOVE] * m)
+    losses = {"f": f - moved_f, "g": g - moved_g, "both": both - moved}
+    return {"half": m}, losses | {"joint": exp(both), "product": exp(f + g)}
+
+
+def stoddard(query: int, row: str) -> Case:
+    here, there = chances(row, [0, 1], [1, 0], [BELOW, ABOVE])
+    return {"query": query}, {"here": exp(here), "there": exp(there), "loss": here - there}
+
+
+def gptt(t: int) -> Case:
+    own = loss("gptt", [0] * t + [1] * t, [1] * t + [0] * t, [BELOW] * t + [ABOVE] * t, epsilon=1)
+    return {"times": t}, {"gptt": own, "first": loss("lyu-2017", [0] * t, [1] * t, [BELOW] * t, epsilon=1)}
+
+
+def lee_clifton(c: int) -> Case:
+    both = sg.tight_epsilon("lee-clifton-2014", cutoff=c, epsilon=1)
+    return {"cutoff": c}, {"below": 0.25, "above": 0.25, "both": both}
+
+
+def hardt_rothblum(m: int, bar: int, error: int) -> Case:
+    # Without threshold noise T + z is a number; on D', with rho shifted, it is 1 more, and the error 1 less.
     row = sg.Variant(
         key="inside",
         threshold_noise=sg.Scale(factor=0),
@@ -205,11 +187,103 @@ def test_the_two_tails_of_an_error_are_those_of_the_row(scripts: Any) -> None:
         compared=sg.Compared.ERROR_NOISE_INSIDE,
     )
     here, there = (
-        log_probability(row, [0], [ABOVE], threshold=bar, estimates=[error], allocation="1:1", **inside)
-        for bar, error in ((6, 3), (7, 2))
+        log_probability(row, [0], [ABOVE], threshold=bar + up, estimates=[error - up], **FREE) for up in (0, 1)
     )
-    assert found["tails"] == pytest.approx(here - there)
-    assert found["tails"] < 2 * found["rate"]
+    assert here - there <= 0.5, "two tails cost what one does"
+    key = "hardt-rothblum-2010"
+    indicator = f"{key}-indicator"
+    return {"below": m, "bar": bar, "error": error}, {
+        "released": sg.tight_epsilon(key, epsilon=1, queries=m + 1),
+        "alone": sg.tight_epsilon(indicator, epsilon=1, queries=m + 1),
+        "whole": sg.tight_epsilon(indicator, epsilon=1),
+        "tails": here - there,
+        "twice": 0.5,
+    }
+
+
+EXACT: dict[str, tuple[Any, list[tuple[Any, ...]]]] = {
+    "below": (below, [(1, -10), (6, 3), (30, 30)]),
+    "pair": (pair, [(4, 8, 1, 0, 1), (4, 60, 1, 0, 1), (20, -20, 5, 20, 10), (3, 0, 2, -60, 2)]),
+    "roth": (roth, [(1,), (10,), (30,)]),
+    "chen": (chen, [(1,), (6,), (15,)]),
+    "stoddard": (stoddard, [(0, "stoddard-2014"), (2, "chen-2015")]),  # the same with noise
+    "gptt": (gptt, [(1,), (10,), (40,)]),
+    "lee_clifton": (lee_clifton, [(1,), (2,), (10,)]),
+    "hardt_rothblum": (hardt_rothblum, [(40, 6, 3), (3, 1, 0), (12, 2, 9)]),
+}
+
+
+@pytest.mark.parametrize("figure", EXACT)
+def test_every_number_of_a_figure_is_the_library_s(scripts: Any, figure: str) -> None:
+    make, given = EXACT[figure]
+    cases = [make(*each) for each in given]
+    for (state, expected), found in zip(cases, values(scripts, figure, [state for state, _ in cases]), strict=True):
+        assert found == pytest.approx(expected, rel=1e-8, abs=1e-9), state
+
+
+def test_the_ratio_of_gptt_stays_away_from_one_and_that_of_alg_1_does_not(scripts: Any) -> None:
+    for z in (-20, -0.5, 0, 0.3, 1, 7, 30):
+        found = scripts.evaluate("z => svt.figures.gptt.kappa(z)", z)
+        (low, high), first = (laplace.logcdf([z, z - 1], scale=2), laplace.logcdf([z, z - 1], scale=4))
+        (above, before) = laplace.logsf([z - 1, z], scale=2)
+        assert found == pytest.approx({"gptt": low - high + above - before, "first": first[0] - first[1]}, abs=1e-12)
+        assert found["gptt"] >= 0.5 - 1e-12
+
+
+SAID = """([name, changes]) => {
+  const figure = svt.figures[name];
+  const given = { ...svt.initial(figure), ...changes };
+  const state = figure.fix ? figure.fix(given) : given;
+  const numbers = [];
+  const take = (x) => {
+    if (typeof x === "number") numbers.push(x);
+    else if (x && typeof x === "object") Object.values(x).forEach(take);
+  };
+  take(state);
+  take(figure.values(state));
+  const forms = numbers.flatMap((x) => [svt.shown(x), svt.shown(x, 3), x.toExponential(1), String(x),
+    (100 * x).toFixed(0), (100 * x).toFixed(1)]);
+  return [figure.says(state).join(" "), forms];
+}"""
+OTHER = {
+    "below": {"below": 9, "share": 0.21},
+    "shifted": {"below": 5, "above": 3, "cutoff": 4, "share": 0.21, "shift": 0.35},
+    "lee_clifton": {"cutoff": 7},
+    "meter": {"answers": "BABBB", "cutoff": 5},
+    "two_sided": {"answers": "BAAAA", "cutoff": 5},
+    "bars": {"epsilon": 0.7, "questions": 9, "cutoff": 2},
+    "budget": {"share": 0.31, "cutoff": 7},
+}
+
+
+@pytest.mark.parametrize("figure", [name for name in SHOWN if name != "bars"])
+def test_the_words_of_a_figure_have_no_number_that_is_not_in_it(scripts: Any, figure: str) -> None:
+    for changes in ({}, OTHER.get(figure, {})):
+        text, forms = scripts.evaluate(SAID, [figure, changes])
+        number = r"\d+(?:\.\d+)?(?:e-\d+)?"
+        known = {found for form in forms for found in re.findall(number, form)}
+        said = re.findall(number, text.replace("with 95 %", "").replace("ε₁ = 0.5", ""))
+        assert {each for each in said if len(each) > 1} <= known, text  # one digit: of a formula
+
+
+def test_the_words_about_bars_name_those_that_leak(scripts: Any) -> None:
+    text, _ = scripts.evaluate(SAID, ["bars", OTHER["bars"]])
+    losses = {key: sg.tight_epsilon(key, cutoff=2, epsilon=0.7, queries=9) for key in sg.VARIANTS}
+    leaks = [f"{key} {lost:.3f}".replace("inf", "∞") for key, lost in losses.items() if lost > 0.7 * (1 + 1e-9)]
+    assert text == f"{len(leaks)} of {len(losses)} lose more than ε = 0.7 within 9 questions: {', '.join(leaks)}."
+
+
+def test_a_line_ends_where_it_leaves_its_frame(scripts: Any) -> None:
+    code = """() => {
+      const one = svt.frame({ left: 0, top: 0, width: 200, height: 200 }, { x: [0, 10], y: [0, 1] });
+      const [start, before] = [one.parts.length, [one.X(0), one.Y(0), one.X(2), one.Y(1), one.X(8), one.X(10)]];
+      one.line([[0, 0], [5, 2.5], [10, 0]], {});
+      one.point(3, 2, "ink");
+      return [before, one.parts.slice(start)];
+    }"""
+    (x0, y0, x2, y1, x8, x10), drawn = scripts.evaluate(code)
+    places = [[float(each) for each in re.findall(r"[\d.]+", part.split('"')[1])] for part in drawn]
+    assert places == [pytest.approx([x0, y0, x2, y1], abs=0.01), pytest.approx([x8, y1, x10, y0], abs=0.01)]
 
 
 def test_the_still_pictures_are_what_the_scripts_draw(scripts: Any) -> None:
@@ -239,77 +313,3 @@ def test_a_picture_has_a_number_for_every_place_whatever_the_controls_say(script
       }));
     }).filter(Boolean)"""
     assert scripts.evaluate(code) == []
-
-
-def opened(browser: Any, **options: Any) -> tuple[Any, list[str]]:
-    """The page with its scripts and styles, without the theme; and what went wrong, or was asked of another host."""
-    body = markdown(PAGE.read_text("utf-8"), extensions=["fenced_code"])
-    body = re.sub(r"<img .*?>", r"<a href='elsewhere'>\g<0></a>", body, count=1)  # as a theme may do
-    head = "<meta name=viewport content='width=device-width'><link rel=stylesheet href=../styles/figures.css>"
-    html = f"<!doctype html><html lang=en>{head}<body>{body}<script src=../scripts/figures.js></script>"
-    trouble: list[str] = []
-
-    def serve(route: Any) -> None:
-        path = route.request.url.removeprefix("http://site.test/")
-        if path == "explanation/page.html":
-            route.fulfill(body=html, content_type="text/html")
-        elif path == "scripts/rows.js":
-            route.fulfill(body=rows_script(), content_type="text/javascript")
-        elif (ROOT / "docs" / path).is_file():
-            route.fulfill(path=ROOT / "docs" / path)
-        else:
-            trouble.append(path)
-            route.abort()
-
-    context = browser.new_context(**options)
-    context.set_default_timeout(10_000)
-    context.route("**/*", serve)
-    page = context.new_page()
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.goto("http://site.test/explanation/page.html")
-    return page, trouble
-
-
-def test_every_figure_moves_by_the_keyboard_and_says_what_it_shows(browser: Any) -> None:
-    page, trouble = opened(browser)
-    page.locator(".svt-figure svg").nth(len(SHOWN) - 1).wait_for()
-    assert page.locator("img").count() == 0
-    assert page.locator(":is(a, p) .svt-figure").count() == 0, "a click on a control leads nowhere else"
-    for figure in page.locator(".svt-figure").all():
-        before, drawn = figure.locator(".svt-words").text_content(), figure.locator("svg").inner_html()
-        figure.locator("input[type=range]").first.focus()
-        page.keyboard.press("ArrowRight")
-        assert figure.locator("svg").inner_html() != drawn
-        assert figure.locator(".svt-words").text_content() != before
-    unnamed = "[...document.querySelectorAll('.svt-figure :is(input, select)')].filter(e => !e.labels.length).length"
-    assert page.evaluate(unnamed) == 0
-    meter = page.get_by_role("group", name="What every transcript of a gate")
-    meter.get_by_role("button", name="Start again").press("Enter")
-    for answer in ("BELOW", "ABOVE", "ABOVE"):
-        meter.get_by_role("button", name=answer).press("Enter")
-    meter.get_by_role("button", name="Take one back").press("Enter")
-    assert "1 BELOW and 1 ABOVE have cost" in str(meter.text_content())
-    page.context.close()
-    assert trouble == []
-
-
-def test_on_a_phone_nothing_is_wider_than_the_page_and_dark_is_dark(browser: Any) -> None:
-    page, trouble = opened(browser, **PHONE, color_scheme="dark")
-    page.locator(".svt-figure svg").nth(len(SHOWN) - 1).wait_for()
-    wide = """[...document.querySelectorAll('.svt-figure, .svt-figure *')]
-      .filter(each => each.getBoundingClientRect().right > innerWidth).length"""
-    assert page.evaluate(wide) == 0
-    ink = "getComputedStyle(document.querySelector('.svt-picture path[stroke=\"var(--figure-one)\"]')).stroke"
-    light = page.evaluate(ink)
-    page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    assert page.evaluate(ink) != light
-    page.context.close()
-    assert trouble == []
-
-
-def test_without_scripts_the_still_pictures_are_there(browser: Any) -> None:
-    page, trouble = opened(browser, java_script_enabled=False)
-    assert page.locator("img").count() == len(SHOWN)
-    assert all(image.get_attribute("alt") for image in page.locator("img").all())
-    page.context.close()
-    assert trouble == []

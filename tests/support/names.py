@@ -35,6 +35,7 @@ CROSS_MODULE = {
     "tests/noise/test_digits.py",
     "tests/noise/test_samplers.py",
     "tests/pages/test_site.py",
+    "tests/pages/test_svt_page.py",
     "tests/privacy/test_closed_forms.py",
     "tests/privacy/test_finite_queries.py",
     "tests/privacy/test_frequencies.py",
