@@ -26,6 +26,7 @@ refused in one wording, that of ``load_extra``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Final
 
@@ -278,6 +279,20 @@ def _restore(kind: type[SparsegateError], args: tuple[object, ...], state: dict[
     error.args = args
     vars(error).update(state)
     return error
+
+
+def unknown_key(parameter: str, rule: str, given: object, known: Iterable[str], next_step: str) -> ParameterError:
+    """A key that a table lacks: the nearest that it has, and where all of them are listed.
+
+    >>> raise unknown_key("row", "must be the key of a row", "standrad", ["standard", "gptt"], "see sg.VARIANTS")
+    Traceback (most recent call last):
+    sparsegate.errors.ParameterError: row must be the key of a row, got 'standrad'; did you mean 'standard'? see ...
+    """
+    import difflib  # here: nobody waits for it who makes no mistake
+
+    near = difflib.get_close_matches(str(given), list(known), n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return ParameterError(parameter, rule, given, f"{meant}{next_step}")
 
 
 def load_extra(module: str, *, extra: str) -> Any:

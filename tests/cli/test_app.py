@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -77,7 +78,33 @@ def test_every_sub_command_says_what_it_is_for(command, name: str) -> None:
     assert f"sparsegate {name}" in out
 
 
-def test_an_unknown_sub_command_is_refused_in_words(command) -> None:
-    code, out, err = command("vairants")
-    assert (code, out) == (2, "")
-    assert "No such command 'vairants'" in err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("vairants", "No such command 'vairants'. Did you mean 'variants'? See `sparsegate --help`."),
+        ("ledger shwo", "No such command 'shwo'. Did you mean 'show'? See `sparsegate ledger --help`."),
+        ("variants --jsn", "No such option: --jsn (Possible options: --json). See `sparsegate variants --help`."),
+        ("loss", "Missing argument 'ROW'. See `sparsegate loss --help`."),
+        (
+            "loss standrad",
+            "ROW must be the key of a variant, got 'standrad'; did you mean 'standard'? see `sparsegate variants`",
+        ),
+    ],
+)
+def test_a_command_that_cannot_be_read_is_one_line_with_a_next_step(command, words: str, said: str) -> None:
+    assert command(*words.split()) == (2, "", f"sparsegate: {said}\n")
+
+
+def test_ctrl_c_while_a_sub_command_loads_is_one_line(command, monkeypatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparsegate.cli.app.import_module", interrupt)
+    assert command("variants") == (130, "", "sparsegate: interrupted, nothing was spent\n")
+
+
+def test_a_terminal_without_greek_letters_gets_their_numbers() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    script = "import sys; sys.argv = ['sparsegate', 'variants', 'gptt']; from sparsegate.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert r"\u03b5" in done.stdout

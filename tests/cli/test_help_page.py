@@ -62,3 +62,17 @@ def test_on_a_wide_screen_lines_are_no_longer_than_can_be_read(monkeypatch, comm
     _, narrow, _ = command("top", "--help")
     assert 75 < max(map(len, wide.splitlines())) <= MOST_COLUMNS
     assert max(map(len, narrow.splitlines())) <= 60
+
+
+@pytest.mark.parametrize("words", EXAMPLES)
+def test_on_a_narrow_screen_only_what_has_no_blank_is_wider(words: str) -> None:
+    lines = [line.plain.strip() for line in help_lines(described(words), 40)]
+    wide = [line for line in lines if len(line) > 40 and not line.startswith(("sparsegate", "More about", "--"))]
+    assert [line for line in wide if " " in line] == []
+
+
+def test_a_long_list_goes_on_after_a_comma(monkeypatch, command) -> None:
+    out = command("reproduce", "--help")[1]
+    assert "[default: 25,50,75,100,125,150,175,200,225,250,275,\n" in out
+    monkeypatch.setenv("COLUMNS", "1")  # as some programs that watch a terminal say
+    assert command("reproduce", "--help")[0] == 0

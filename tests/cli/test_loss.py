@@ -82,7 +82,7 @@ def test_output_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parameter"),
     [
-        (["nobody"], "row"),
+        (["nobody"], "ROW"),
         (["standard", "--answers", "1"], "--answers"),
         (["standard", "--answers", "1,x", "--neighbour", "1,1", "--outcome", "A,A"], "--answers"),
         (["standard", "--answers", "0", "--neighbour", "nan", "--outcome", "A"], "--neighbour"),

@@ -8,6 +8,7 @@ import signal
 import socket
 
 import pytest
+import typer
 from tests.support.pretend_service import until
 from tests.support.served_process import spawned
 
@@ -95,6 +96,27 @@ def test_where_there_is_a_terminal_the_owner_is_asked(command, visits, monkeypat
     assert (code, gates[1:]) == ((0, [False, True]) if closed else (2, [False]))
 
 
+def test_ctrl_c_at_that_question_is_one_line(command, visits, monkeypatch):
+    def confirm(*_, **__):
+        raise typer.Abort
+
+    monkeypatch.setattr("sparsegate.service.gate_store.GateStore.open_gates", lambda *_, **__: 1)
+    monkeypatch.setattr("typer.confirm", confirm)
+    monkeypatch.setattr("tests.cli.conftest.io.TextIOWrapper", Terminal)
+    code, _, err = command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
+    assert (code, err) == (130, "sparsegate: interrupted, nothing was spent\n")
+
+
+def test_ctrl_c_is_how_a_service_is_stopped(command, visits, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparsegate.service.web.connections.GuardedServer.run", interrupt)
+    code, out, err = command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
+    assert "serving http" in out
+    assert (code, err) == (130, "sparsegate: stopped; what is open stays open\n")
+
+
 def test_the_first_token_goes_to_a_file_and_not_to_standard_output(command, visits, started, tmp_path):
     arguments = ("serve", visits, "--user", "visitor", "--port", 0)
     file = tmp_path / "owner.token"
@@ -162,7 +184,11 @@ def test_a_new_ledger_does_not_replace_one_that_is_there(command, visits):
     ("arguments", "message"),
     [
         (["--budget", "2"], "budget must be that of the ledger, epsilon 1, or be left out, got 'epsilon 2'"),
-        (["--dataset", "clicks"], "belongs to the dataset 'visits.csv', not 'clicks'"),
+        (
+            ["--dataset", "clicks"],
+            "belongs to the dataset 'visits.csv', not 'clicks'; if the data is of the same people, give "
+            "--dataset visits.csv; other people's data needs a ledger of its own",
+        ),
         ([], "visits.csv.ledger.key cannot be read; restore it, or start with --new-key"),
         (["--ledger", "postgresql://x/y"], "key must be given for a ledger in PostgreSQL"),
         (["--ledger", "mysql://x/y", "--key", "k"], "a ledger must be the path of a file, or postgresql://"),

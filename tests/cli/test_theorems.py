@@ -121,7 +121,7 @@ def test_an_unknown_key_is_one_line_on_stderr_and_exit_code_2(command) -> None:
     code, out, err = command("theorems", "theorem-99")
     assert (code, out) == (2, "")
     assert err == (
-        "sparsegate: KEY must be the key of a claim, got 'theorem-99'; run `sparsegate theorems` for the list\n"
+        "sparsegate: KEY must be that of a claim, got 'theorem-99'; run `sparsegate theorems` for the list\n"
     )
 
 

@@ -86,6 +86,6 @@ def test_json_of_one_key_is_an_array_of_one(command) -> None:
 def test_an_unknown_key_is_one_line_on_stderr_and_exit_code_2(command) -> None:
     code, out, err = command("variants", "svt-1999")
     assert (code, out) == (2, "")
-    assert err.startswith("sparsegate: KEY must be one of standard,")
+    assert err.startswith("sparsegate: KEY must be that of a variant, got ")
     assert "got 'svt-1999'" in err
     assert err.count("\n") == 1

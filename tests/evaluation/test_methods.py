@@ -119,5 +119,8 @@ def test_a_row_has_no_epsilon_or_delta_that_nobody_knows(key: str, change: dict[
 
 
 def test_an_unknown_key_is_refused_with_the_keys() -> None:
-    with pytest.raises(ParameterError, match=r"^method must be one of svt-dpbook, .*got 'svt'"):
+    with pytest.raises(
+        ParameterError,
+        match=r"^method must be the key of a method, got 'svt'; .*see `sparsegate methods`$",
+    ):
         method("svt")

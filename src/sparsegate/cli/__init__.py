@@ -10,7 +10,7 @@ import warnings
 from contextlib import suppress
 from typing import NoReturn
 
-from sparsegate.cli.wording import Interrupted
+from sparsegate.cli.wording import Interrupted, misuse
 from sparsegate.errors import SparsegateError
 
 
@@ -26,6 +26,9 @@ def main() -> None:
     """
     if sys.stderr is None:  # as after `2>&-`: there is nobody to speak to
         sys.stderr = io.StringIO()
+    for stream in (sys.stdout, sys.stderr):  # where there is no ε, its number is better than a traceback
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     alone = threading.current_thread() is threading.main_thread()
     before = {number: signal.signal(number, _end) for number in _ENDING if alone and _heard(number)}
     shown, warnings.formatwarning = warnings.formatwarning, _one_line
@@ -33,7 +36,9 @@ def main() -> None:
         # Here, not above: typer and rich are heavy, and Ctrl-C may come while they load.
         from sparsegate.cli.app import app
 
-        app(prog_name="sparsegate")
+        if (code := app(prog_name="sparsegate", standalone_mode=False) or 0) == 130:
+            _say("interrupted, nothing was spent")  # while the words were read: later on it is an Interrupted
+        sys.exit(code)
     except SparsegateError as error:
         _say(str(error))
         sys.exit(2)
@@ -46,6 +51,10 @@ def main() -> None:
         if isinstance(stopped, Interrupted):
             _say(str(stopped) or "interrupted")
             sys.exit(130)
+        if (misused := misuse(error)) is not None:
+            if misused:
+                _say(misused)
+            sys.exit(2)
         if not isinstance(stopped, _Ended):
             raise
         number = int(stopped.code or 0)

@@ -63,6 +63,11 @@ class Offered:
 class Commands(TyperGroup):
     """The sub-commands, in the order in which they are listed."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        nothing: Any = None
+        self.commands = dict.fromkeys(COMMANDS, nothing)  # what a mistyped name is compared with: none is loaded
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names."""
         return list(COMMANDS)

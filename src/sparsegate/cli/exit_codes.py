@@ -12,7 +12,7 @@ EXIT_CODES: Final = {
         "before its end."
     ),
     "2": "It was refused: an option, a file, a ledger or the budget. One line on standard error says what to do.",
-    "130": "Ctrl-C. One line on standard error says what was spent.",
+    "130": "Ctrl-C. One line on standard error says what was spent, where something can be.",
     "143, 129": "SIGTERM, SIGHUP: ended by the signal, after what was open was closed.",
 }
 

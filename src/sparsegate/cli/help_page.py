@@ -13,15 +13,17 @@ from sparsegate.cli.examples import example_lines
 
 MOST_COLUMNS = 80
 """Longer lines are hard to read."""
+FEWEST_COLUMNS = 30
+"""Less has no room for a name beside its words."""
 _NAMES = 26
-"""Columns for the names of options; what is longer has a line of its own."""
+"""Columns for the names of options, on a narrow screen a third of it; what is longer has a line of its own."""
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def print_help(command: DescribedCommand) -> None:
     """Print all that there is to say about a command."""
     console = Console(highlight=False, markup=False, emoji=False)
-    for line in help_lines(command, min(console.width, MOST_COLUMNS)):
+    for line in help_lines(command, max(FEWEST_COLUMNS, min(console.width, MOST_COLUMNS))):
         console.print(line, soft_wrap=True)
 
 
@@ -54,19 +56,28 @@ def _heading(title: str) -> list[Text]:
 def _options(options: tuple[DescribedOption, ...], width: int) -> Iterator[Text]:
     indent = "    " if any(one.short for one in options) else ""
     named = [f"{'' if one.short else indent}{one.names}" for one in options]
-    column = min(_NAMES, max(map(len, named), default=0))
+    column = min(_NAMES, width // 3, max(map(len, named), default=0))
     for option, name in zip(options, named, strict=True):
-        notes = (f"[{note}]".replace(" ", _UNBROKEN) for note in option.notes)
+        # A short note is not broken, and a long one not after its first word.
+        notes = (f"[{note}]".replace(" ", _UNBROKEN, -1 if len(note) < width // 2 else 1) for note in option.notes)
         yield from _row(name, " ".join([option.help, *notes]), column, width)
 
 
 def _row(name: str, said: str, column: int, width: int) -> Iterator[Text]:
     """A name on the left, words on the right; a name too long for its column has a line to itself."""
-    wrapped = textwrap.wrap(said, max(width - column - 4, 20), break_on_hyphens=False)
-    lines = [line.replace(_UNBROKEN, " ") for line in wrapped]
+    lines = [line.replace(_UNBROKEN, " ") for line in _wrapped(said, width - column - 4)]
     if len(name) > column:
         yield Text(f"  {name}", style="cyan")
     else:
         first = lines.pop(0) if lines else ""
         yield Text.assemble("  ", (name, "cyan"), f"{' ' * (column - len(name) + 2)}{first}")
     yield from (Text(f"{' ' * (column + 4)}{line}") for line in lines)
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """Lines of words; a list that is longer than a line goes on after a comma."""
+    for line in textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False):
+        while len(line) > width and (comma := line.rfind(",", 0, width)) > 0:
+            yield line[: comma + 1]
+            line = line[comma + 1 :]
+        yield line

@@ -12,7 +12,7 @@ from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_for
 from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
 from sparsegate.cli.printing import facts, print_json, print_table
 from sparsegate.display.plain import amount_text
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, unknown_key
 from sparsegate.mechanisms.variants import VARIANTS, variant
 
 WORDS = {"b": False, "below": False, "a": True, "above": True}
@@ -46,7 +46,8 @@ def loss(
     from sparsegate import privacy
 
     form = chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]
-    variant(row)
+    if row not in VARIANTS:
+        raise unknown_key("ROW", "must be the key of a variant", row, VARIANTS, "see `sparsegate variants`")
     common: dict[str, Any] = {"cutoff": cutoff, "epsilon": epsilon, "monotonic": monotonic}
     tight = privacy.tight_epsilon(row, queries=queries, **common)
     report: dict[str, Any] = {"row": row, **common, "queries": queries, "tight_epsilon": tight}

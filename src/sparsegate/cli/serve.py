@@ -210,7 +210,10 @@ def _agreed(count: int) -> bool:
     """A yes at the prompt; where nobody can be asked it is a no, and the start is refused."""
     gates = "1 gate is" if count == 1 else f"{count} gates are"
     question = f"{gates} open that other data or another key opened. Close for good?"
-    return sys.stdin.isatty() and typer.confirm(question, err=True)
+    try:
+        return sys.stdin.isatty() and typer.confirm(question, err=True)
+    except typer.Abort:
+        raise KeyboardInterrupt("interrupted, nothing was spent") from None
 
 
 def _delay(text: str | None) -> float | None:

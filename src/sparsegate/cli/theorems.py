@@ -16,7 +16,7 @@ from rich.text import Text
 from sparsegate.cli.completion import one_of
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import facts, grid, print_json, print_plain
-from sparsegate.errors import ParameterError
+from sparsegate.errors import unknown_key
 from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Claim, ClaimFinding, ClaimVerdict
 
 LEGEND = """
@@ -49,7 +49,7 @@ def theorems(
 ) -> None:
     """Measure every claim of the paper and beyond; exit code 1 where a verdict is not the documented one."""
     if key is not None and key not in CLAIMS:
-        raise ParameterError("KEY", "must be the key of a claim", key, "run `sparsegate theorems` for the list")
+        raise unknown_key("KEY", "must be that of a claim", key, CLAIMS, "run `sparsegate theorems` for the list")
     claims = list(CLAIMS.values()) if key is None else [CLAIMS[key]]
     findings = _measured(claims)
     if as_json:

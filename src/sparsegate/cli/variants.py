@@ -13,7 +13,7 @@ from sparsegate.cli.completion import one_of
 from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import facts, grid, print_json, print_table
-from sparsegate.errors import ParameterError
+from sparsegate.errors import unknown_key
 from sparsegate.mechanisms.variants import VARIANTS, Closes, Noise, Released, Scale, Variant
 
 _VALUES = {Released.NOTHING: "-", Released.NOISY_ANSWER: "noisy", Released.FRESH_ANSWER: "fresh"}
@@ -43,7 +43,7 @@ def variants(
 ) -> None:
     """The published sparse vector algorithms: how they differ, and which of them are private."""
     if key is not None and key not in VARIANTS:
-        raise ParameterError("KEY", f"must be one of {', '.join(VARIANTS)}", key, "run `sparsegate variants`")
+        raise unknown_key("KEY", "must be that of a variant", key, VARIANTS, "see `sparsegate variants`")
     rows = list(VARIANTS.values()) if key is None else [VARIANTS[key]]
     if (form := chosen_formats(formats, as_json=as_json, allowed=OF_RESULTS)[OUTPUT]) == "json":
         print_json(rows, schema="variant")

@@ -36,7 +36,9 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
         option, value = options.get(found["name"]), (found["value"] or "").strip("\"'")
         if value.startswith("("):
             value = value.strip("()").replace(", ", ",")
-        return found[0] if option is None else f"{option} {value}".rstrip()
+        # What is left in quotes has blanks in it, and needs them.
+        quoted = found.string[found.end() :].startswith(("'", '"'))
+        return found[0] if option is None else f"{option} {value}" if value or quoted else option
 
     named = _LONG.sub(lambda found: options.get(found[0], found[0]), _ASSIGNED.sub(assigned, text))
     named = _ALONE.sub(lambda found: found["before"] + options.get(found["name"], found["name"]), named)
@@ -54,6 +56,21 @@ def refusal(error: SparsegateError, options: Mapping[str, str]) -> str:
     else:
         text = in_options(text, options)
     return " ".join(text.split())
+
+
+def misuse(error: BaseException) -> str | None:
+    """What is said of a command that cannot be read; "" where its help was printed; None of any other error.
+
+    Typer's own way to say it is a box of five lines.
+    """
+    if not hasattr(error, "format_message"):
+        return None
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return ""
+    said = error.format_message()
+    context = getattr(error, "ctx", None)
+    step = "" if context is None else f" See `{context.command_path} --help`."
+    return f"{said if said.endswith(('.', '?')) else f'{said}.'}{step}"
 
 
 def speak(command: Any) -> None:

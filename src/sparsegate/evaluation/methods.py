@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from sparsegate.budget import Allocation, Number, exact_epsilon
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, unknown_key
 from sparsegate.evaluation.installed_methods import installed, load_installed
 from sparsegate.evaluation.supplied_methods import SuppliedMethod
 from sparsegate.mechanisms.approximate import approximate_scales
@@ -304,7 +304,8 @@ def method(given: object) -> AnyMethod:
         return given
     if isinstance(given, str):
         if (found := METHODS.get(given) or load_installed(given)) is None:
-            raise ParameterError("method", f"must be one of {', '.join([*METHODS, *installed()])}", given)
+            known = [*METHODS, *installed()]
+            raise unknown_key("method", "must be the key of a method", given, known, "see `sparsegate methods`")
         return found
     return SuppliedMethod.of(given)
 

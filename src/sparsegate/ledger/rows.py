@@ -40,8 +40,8 @@ def read_dataset(database: Database, connection: Connection, dataset: str | None
         raise damaged(database, "it does not name its dataset")
     if dataset is not None and names[0] != dataset:
         raise database.trouble(
-            f"belongs to the dataset {names[0]!r}, not {dataset!r}; a ledger holds one dataset, so give the right "
-            "name, or a ledger of its own to other people's data"
+            f"belongs to the dataset {names[0]!r}, not {dataset!r}; if the data is of the same people, pass "
+            f"dataset={names[0]!r}; other people's data needs a ledger of its own"
         )
     return names[0]
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sparsegate.errors import ParameterError
+from sparsegate.errors import unknown_key
 from sparsegate.mechanisms.row import Closes, Compared, Noise, Released, Scale, Scales, Variant
 
 __all__ = ["VARIANTS", "Closes", "Compared", "Noise", "Released", "Scale", "Scales", "Variant", "variant"]
@@ -304,7 +304,5 @@ def variant(row: Variant | str) -> Variant:
     if isinstance(row, Variant):
         return row
     if row not in VARIANTS:
-        raise ParameterError(
-            "row", f"must be a Variant or one of {', '.join(VARIANTS)}", row, "see `sparsegate variants`"
-        )
+        raise unknown_key("row", "must be a Variant, or the key of one", row, VARIANTS, "see `sparsegate variants`")
     return VARIANTS[row]

@@ -24,7 +24,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sparsegate.budget import exact_count
-from sparsegate.errors import ParameterError
+from sparsegate.errors import ParameterError, unknown_key
 from sparsegate.evaluation.data.count_laws import LAWS
 from sparsegate.evaluation.data.known_files import counts_fingerprint, has_checksum, other_file, part_of
 from sparsegate.evaluation.data.readers import ItemCounts, counts_in, unpacked
@@ -161,7 +161,8 @@ def load(
     True
     """
     if file is None:
-        return zipf() if named(name).name == "zipf" else _stand_in(named(name))
+        published = named(name, next_step="a file may have any name (--data NAME=FILE)")
+        return zipf() if name == "zipf" else _stand_in(published)
     if name == "zipf":
         raise ParameterError("data", "must not be given for zipf, which is made", str(file), "leave it out")
     content, path = unpacked(file), Path(file)
@@ -227,11 +228,11 @@ def _own(name: str, counted: ItemCounts, path: Path) -> Dataset:
     )
 
 
-def named(name: str) -> Published:
+def named(name: str, *, next_step: str = "see `sparsegate datasets`") -> Published:
     """What is published of a dataset, or an error that lists the names."""
     if name not in PUBLISHED:
-        known, step = ", ".join(PUBLISHED), "see `sparsegate datasets`; a file may have any name (--data NAME=FILE)"
-        raise ParameterError("dataset", f"must be one of {known}", name, step)
+        rule = f"must be one of {', '.join(PUBLISHED)}"
+        raise unknown_key("dataset", rule, name, PUBLISHED, next_step)
     return PUBLISHED[name]
 
 

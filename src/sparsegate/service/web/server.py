@@ -132,7 +132,10 @@ def run(
             stack.enter_context(closing(place))
         server = guarded_server(app, places, limits, delay=delay, log_config=logging_of(log_format))
         started()
-        server.run()
+        try:
+            server.run()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("stopped; what is open stays open") from None
 
 
 def guarded_server(
