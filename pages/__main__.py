@@ -46,7 +46,7 @@ def main() -> int:
         name = page.relative_to(ROOT)
         sys.stdout.write(f"{name}: {len(report.ran)} run, {len(report.skipped)} skipped, {report.seconds:.1f} s\n")
         sys.stdout.write("".join(f"  line {step.line}: {why}\n" for step, why in report.skipped))
-        if given.what == "write":
+        if given.what == "write" and not report.failures:  # a page is written as a whole
             put_in(page, report)
             sys.stdout.write(f"  {len(report.printed)} outputs and {len(report.pictures)} pictures written\n")
         wrong = report.failures if given.what == "write" else report.wrong

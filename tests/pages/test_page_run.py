@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pages.__main__ import main
 from pages.blocks import ROOT, pages, steps
 from pages.needs import NEVER
 from pages.page_run import MOST_SECONDS, Report, run_page
@@ -104,6 +105,18 @@ def test_what_is_wrong_with_a_page_is_found(case: str, tmp_path: Path) -> None:
     text, said = WRONG[case]
     (wrong,) = ran(tmp_path, text).wrong
     assert wrong.startswith(said)
+
+
+def test_a_page_of_which_a_block_fails_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    monkeypatch.setattr("pages.__main__.ROOT", tmp_path)
+    monkeypatch.setattr("pages.__main__.pages", lambda: [page])
+    monkeypatch.setattr("sys.argv", ["pages", "write"])
+    right = "```python\nprint(2)\n```\n```text\n{}\n```\n"
+    for text, after in ((right.format(1), right.format(2)), (whole := right.format(1) + "```sh\nfalse\n```\n", whole)):
+        page.write_text(text)
+        assert main() == (text == after)
+        assert page.read_text() == after
 
 
 def test_a_block_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
