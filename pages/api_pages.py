@@ -145,6 +145,10 @@ SUBJECTS: Mapping[str, ApiSubject] = {
 }
 
 
+BESIDES = [path for subject in SUBJECTS.values() for path in subject.others]
+"""All that is shown and has no public name."""
+
+
 def api_page(subject: ApiSubject) -> str:
     """The Markdown of a page: a directive for each name."""
     named = [f"::: {subject.room}.{name}\n" for name in subject.names]
@@ -158,8 +162,7 @@ def api_page(subject: ApiSubject) -> str:
 
 def theorems_page() -> str:
     """The docstrings of the modules that public ones refer to: what is proven there, and how."""
-    besides = [path for subject in SUBJECTS.values() for path in subject.others]
-    modules = public_names.mentioned_modules(public_names.source(), besides=besides)
+    modules = public_names.mentioned_modules(public_names.source(), besides=BESIDES)
     about = (
         "# Theorems beside the code\n\nThe modules that the pages of this reference refer to. What one of them says at "
         "its head is here: the theorem, its hypotheses and its proof stand where the code is. Their names are not "

@@ -6,7 +6,7 @@ import ast
 import builtins
 import doctest
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -15,6 +15,7 @@ import griffe
 
 from pages.docstrings import SOURCE, as_markdown, modules, parameters, with_fields
 
+_MANY = (griffe.ParameterKind.var_positional, griffe.ParameterKind.var_keyword)
 ROOMS = ("sparsegate", "sparsegate.privacy", "sparsegate.evaluation", "sparsegate.testing")
 
 
@@ -63,16 +64,20 @@ def public_names(package: griffe.Module) -> Iterator[tuple[str, griffe.Object]]:
             yield f"{room}.{name}", _target(module, name)
 
 
-def undocumented(package: griffe.Module) -> Iterator[str]:
+def undocumented(package: griffe.Module, *, besides: Iterable[str] = ()) -> Iterator[str]:
     """What a reader may use and cannot read about: names, methods, and fields that their class does not mention.
 
-    Also parameters that are explained and not there.
+    Also parameters of functions that no word is about, and those that are explained and not there. ``besides`` are
+    classes without a public name.
     """
-    for name, found in public_names(package):
+    named = dict(public_names(package))
+    for name, found in {**named, **{path: _final(package[path.partition(".")[2]]) for path in besides}}.items():
         if found.docstring is None:
             yield f"{name} has no docstring"
         elif isinstance(found, griffe.Class):
             yield from (f"{name}.{member} has no docstring" for member in _unsaid(found))
+        elif isinstance(found, griffe.Function) and (silent := _silent(found, named)):
+            yield f"{name} says nothing about {', '.join(silent)}"
         if strange := _strange(found):
             yield f"{name} has no parameter {', '.join(sorted(strange))}"
 
@@ -189,6 +194,21 @@ def _unsaid(found: griffe.Class) -> Iterator[str]:
         # A field may be told of in its class's own words.
         if not (target.is_attribute and (name in parameters(about) or re.search(rf"`{name}\b", about))):
             yield name
+
+
+def _silent(found: griffe.Function, named: Mapping[str, griffe.Object]) -> list[str]:
+    """The parameters that no word of its docstring is about, nor of one whose parameters it says it shares."""
+    told, known = "", list[griffe.Object]()
+    waiting: list[griffe.Object] = [found]
+    while waiting:
+        known.append(each := waiting.pop())
+        text = re.sub(r"^(?:>>>|\.\.\.).*$", "", each.docstring.value if each.docstring else "", flags=re.MULTILINE)
+        told += text
+        shared = {name.rpartition(".")[2] for name in re.findall(r"(?:those of|same as) ``([\w.]+)``", text)}
+        other = (one for name, one in named.items() if name.rpartition(".")[2] in shared)
+        waiting += [one for one in other if one not in known]
+    positional = [each for each in found.parameters if not each.name.startswith("_") and each.kind not in _MANY]
+    return [each.name for each in positional if not re.search(rf"\b{each.name}\b", told)]
 
 
 def _strange(found: griffe.Object) -> set[str]:

@@ -93,6 +93,6 @@ def test_a_generated_page_a_copied_file_and_the_repository_are_on_the_site(
 def test_a_public_name_that_nobody_can_read_about_stops_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pages.public_names.undocumented", lambda _: iter(["sparsegate.run has no docstring"]))
+    monkeypatch.setattr("pages.public_names.undocumented", lambda _, **__: iter(["sparsegate.run has no docstring"]))
     with pytest.raises(Abort, match="1 warning"):
         built(tmp_path, {"index.md": "# A\n"})

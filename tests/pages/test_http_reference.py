@@ -70,3 +70,16 @@ def test_every_json_of_the_page_is_json() -> None:
     blocks = ["\n".join(fence.lines) for fence in fences(PART) if fence.language == "json"]
     assert len(blocks) > 30
     assert all(json.loads(block) for block in blocks)
+
+
+def test_every_request_object_field_and_parameter_is_explained() -> None:
+    operations = [found for path in DESCRIPTION["paths"].values() for found in path.values()]
+    objects = DESCRIPTION["components"]["schemas"]
+    told = [
+        *((operation["operationId"], operation) for operation in operations),
+        *((f"?{one['name']}", one) for operation in operations for one in operation.get("parameters", [])),
+        *objects.items(),
+        *((f"{name}.{field}", one) for name, model in objects.items() for field, one in model["properties"].items()),
+    ]
+    assert [name for name, one in told if not one.get("description")] == []
+    assert len(told) > 100

@@ -10,6 +10,7 @@ from pathlib import Path
 import griffe
 import markdown
 import pytest
+from pages.api_pages import BESIDES
 from pages.docstrings import as_markdown
 
 from pages import public_names
@@ -21,7 +22,7 @@ CONSTANTS = {
 }
 
 POOR = '''
-__all__ = ["Undocumented", "Half", "told", "constant"]
+__all__ = ["Undocumented", "Half", "told", "constant", "shared"]
 
 class Undocumented: ...
 
@@ -49,6 +50,16 @@ def told(value):
 
 constant = 1
 """One."""
+
+def shared(value, hidden, *many, _own, **more):
+    """Its parameters are those of ``told``.
+
+    >>> 1  # hidden
+    """
+
+class Besides:
+    """Shown, without a public name."""
+    blank: int
 '''
 
 RICH = '''
@@ -85,7 +96,7 @@ def poor(tmp_path: Path) -> griffe.Module:
 
 
 def test_every_public_name_and_all_it_has_are_documented() -> None:
-    assert list(public_names.undocumented(public_names.source())) == []
+    assert list(public_names.undocumented(public_names.source(), besides=BESIDES)) == []
 
 
 def test_every_public_name_has_an_example_with_all_that_it_uses() -> None:
@@ -103,10 +114,12 @@ def test_the_examples_of_constants_run() -> None:
 
 
 def test_what_is_not_documented_is_caught(poor: griffe.Module) -> None:
-    assert sorted(public_names.undocumented(poor)) == [
+    assert sorted(public_names.undocumented(poor, besides=["sparsegate.Besides"])) == [
+        "sparsegate.Besides.blank has no docstring",
         "sparsegate.Half.method has no docstring",
         "sparsegate.Half.unsaid has no docstring",
         "sparsegate.Undocumented has no docstring",
+        "sparsegate.shared says nothing about hidden",
         "sparsegate.told has no parameter colour",
     ]
 

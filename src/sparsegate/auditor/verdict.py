@@ -21,7 +21,7 @@ _MOST_SHOWN: Final = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The evidence: two neighbouring inputs, and an event that is likelier on ``answers`` than on ``neighbour``.
+    """The evidence: two neighbouring inputs, and an ``event`` that is likelier on ``answers`` than on ``neighbour``.
 
     ``counts`` are the runs that certified it. The event was fixed before the first of them.
     """

@@ -76,7 +76,7 @@ _EXACT = re.compile(rf"\d{{1,{_DIGITS}}}(\.\d{{1,{_DIGITS}}}|/[1-9]\d{{0,{_DIGIT
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """An epsilon and a delta, exact; both add."""
+    """An ``epsilon`` and a ``delta``, exact; both add."""
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -117,8 +117,9 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One line of a ledger. ``what`` is public text: what was released, or why the budget changed.
+    """One line of a ledger: its ``number``, from 1, ``at`` which time it was written, its ``kind`` and its ``amount``.
 
+    ``what`` is public text: what was released, or why the budget changed.
     ``of`` is, for a refund, the number of the entry that gave it back.
     """
 
@@ -132,7 +133,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """What an entry paid for. ``gave`` holds its parts in their order, as JSON brought them back.
+    """What an ``entry`` paid for. ``gave`` holds its parts in their order, as JSON brought them back.
 
     A one-shot release has one part. It has none where it was cut short before anything left, where a gate gave its
     answers to its own process alone, or where the entry was made before releases were kept.
@@ -144,7 +145,7 @@ class Release:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """All entries of a ledger at one moment, and what follows from them."""
+    """All ``entries`` of the ledger of a ``dataset`` at one moment, and what follows from them."""
 
     dataset: str
     entries: tuple[Entry, ...]

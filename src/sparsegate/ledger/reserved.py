@@ -66,7 +66,7 @@ class Reserved:
 
 
 class Together:
-    """The charges that a block of ``Ledger.together`` has collected."""
+    """The charges that a block of ``Ledger.together`` has collected, in ``reserved``."""
 
     def __init__(self) -> None:
         self.reserved: list[Reserved] = []

@@ -54,7 +54,8 @@ def run_many(
 ) -> Outcomes:
     """Run any row ``runs`` times over the same answers: the same law as ``run``, vectorised over runs.
 
-    Each run costs the row's whole epsilon: on private data the losses of the runs add.
+    Each run costs the row's whole epsilon: on private data the losses of the runs add. The other parameters are
+    those of ``run``.
 
     >>> import sparsegate as sg
     >>> out = sg.run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)

@@ -217,7 +217,8 @@ def tight_epsilon(
 ) -> float:
     """The smallest epsilon for which the row is epsilon-DP: math.inf where there is none.
 
-    The options are those of a ``Setting``, but for the sensitivity, which makes no difference.
+    ``queries`` is how many questions there are at most (None: no limit), ``cutoff`` how many positives stop it. The
+    options are those of a ``Setting``, but for the sensitivity, which makes no difference.
 
     >>> import sparsegate as sg
     >>> sg.tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)

@@ -48,11 +48,12 @@ def laplace(
     must be public. Machine-checked: `laplace_answer_is_private`, `laplace_answers_are_private`
     (proofs/laplace_mechanism.v).
 
-    Whole numbers with an int sensitivity give whole numbers. Floats are rounded down to a lattice of step at most
-    Delta/1024 (for d entries Delta/(1024 d), see ``lattice``) first; the type of ``sensitivity``, a public number,
-    decides which, or a ``granularity``, never the private numbers. An array may be of numpy (of any shape), a list, or
-    a column of pandas, Polars or PyArrow; it comes back as a numpy array. No value is refused, not even NaN, only a
-    type: see ``lattice``. A ``ledger`` is charged before the noise is drawn, and keeps the result.
+    ``count`` is the number, or the array of them. Whole numbers with an int sensitivity give whole numbers. Floats are
+    rounded down to a lattice of step at most Delta/1024 (for d entries Delta/(1024 d), see ``lattice``) first; the type
+    of ``sensitivity``, a public number, decides which, or a ``granularity``, never the private numbers. An array may be
+    of numpy (of any shape), a list, or a column of pandas, Polars or PyArrow; it comes back as a numpy array. No value
+    is refused, not even NaN, only a type: see ``lattice``. A ``ledger`` is charged before the noise is drawn, and keeps
+    the result. Another ``source`` than ``Secure``, for tests, needs ``not_private=True``.
 
     >>> import sparsegate as sg
     >>> sg.laplace(1234, epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)

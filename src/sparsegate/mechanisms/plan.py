@@ -85,7 +85,7 @@ def plan(
     """The scales of least comparison variance for ``queries`` questions (None: no limit) at exactly ``epsilon``.
 
     ``answers`` is the epsilon that numeric answers get: their noise has scale cutoff/answers. ``noise`` "auto" takes
-    the law of less variance.
+    the law of less variance. With ``monotonic`` one person moves all answers one way, and less noise is needed.
 
     >>> import sparsegate as sg
     >>> sg.privacy.plan(cutoff=10, epsilon=1, queries=8).scales

@@ -82,7 +82,8 @@ def run(
     """Run any row once over the given answers; the tuple ends where the row stopped.
 
     ``threshold`` is one public number or one for each answer; ``estimates`` are the public guesses of a row that
-    compares errors.
+    compares errors. The options are those of a ``Setting``, such as epsilon and cutoff; ``source`` and ``not_private``
+    are as in ``gate``.
 
     >>> import sparsegate as sg
     >>> [a.above for a in sg.run("chen-2015", [9, -9, 9], epsilon=5, source=sg.Seeded(1), not_private=True)]

@@ -91,7 +91,8 @@ def search(
 ) -> Found:
     """The largest loss found over the outcomes of up to ``queries`` queries, from ``restarts`` random starts for each.
 
-    ``thresholds`` are those that a query may be asked with. The other parameters are those of ``log_probability``.
+    ``thresholds`` are those that a query may be asked with; one ``seed`` finds the same again. The other parameters are
+    those of ``log_probability``.
 
     >>> import sparsegate as sg
     >>> found = sg.privacy.search("lee-clifton-2014", queries=3, epsilon=0.1, restarts=2)

@@ -29,8 +29,9 @@ _CURVE: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15,
 
 @dataclass(frozen=True, kw_only=True)
 class MethodPreview:
-    """What one method will be good for at ``epsilon``, in people; what is not known or not asked for is None.
+    """What one ``method`` will be good for at ``epsilon``, in people; what is not known or not asked for is None.
 
+    ``chosen``: whether it is the one that would run.
     ``within``: with the confidence asked for every selected item is at most this far below the c-th. ``error_bar`` is
     for each count, ``error_bar_all`` for all at once. ``needed`` is the smallest epsilon, to three digits, that keeps
     the promise that was asked for. ``recall`` and ``like_within`` are what was seen on the stand-in.

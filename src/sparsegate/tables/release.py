@@ -25,6 +25,8 @@ AMOUNTS = ("epsilon", "delta", "answers_epsilon")
 class Record:
     """How a release was made. Every entry is a public parameter: none was computed from the private table.
 
+    ``method`` selected the items, at ``threshold`` if it needs one, and ``version`` is that of this library.
+    ``itemset_size``, ``max_items``, ``max_items_per_user`` and ``dbar`` are as they were asked for.
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
     that paid for the estimates. ``domain_size`` is the number of public candidates (of itemsets, where they were asked
     for), None for ``domain="observed"``. ``unit`` is what the neighbours of the theorem add or remove: "user" or "row",

@@ -15,9 +15,9 @@ from sparsegate.evaluation.data.readers import unpacked
 def fetch(name: str, *, folder: str | Path | None = None) -> Path:
     """Download a dataset unless it is there already, check it, return its path.
 
-    ``folder`` replaces the user's cache. The file must have the public checksum where there is one, and the published
-    numbers of records and items; one that fails is removed. ``how_checked`` says it in words. Nothing uses a fetched
-    file by itself: pass its path where you want it used.
+    ``name`` is that of a published dataset with an address. ``folder`` replaces the user's cache. The file must have
+    the public checksum where there is one, and the published numbers of records and items; one that fails is removed.
+    ``how_checked`` says it in words. Nothing uses a fetched file by itself: pass its path where you want it used.
 
     >>> from sparsegate import evaluation
     >>> [name for name, row in evaluation.PUBLISHED.items() if row.url]  # what can be fetched

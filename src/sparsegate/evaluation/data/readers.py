@@ -54,9 +54,10 @@ class ItemCounts:
 
 
 def read_counts(path: str | Path, *, item: str = "item", user: str | None = None) -> ItemCounts:
-    """Read a file in any of the forms above; what it is shows from its bytes, not its name.
+    """Read a file in any of the forms of ``evaluation.data.readers``; what it is shows from its bytes, not its name.
 
-    ``item`` and ``user`` are the names of the columns of a table, if they are not those above.
+    ``path`` may be that of a gzipped file. ``item`` and ``user`` are the names of the columns of a table, if they
+    are not those named there.
 
     >>> import pathlib, tempfile
     >>> from sparsegate import evaluation

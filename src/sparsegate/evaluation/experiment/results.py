@@ -193,7 +193,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] = COLUMN
 
 
 def read(folder: str | Path, name: str = "results") -> ExperimentResults:
-    """Read ``results`` or ``scores`` back from a folder that ``run`` wrote.
+    """Read a table back from a folder that ``run`` wrote; its ``name`` is "results" or "scores".
 
     >>> import tempfile
     >>> from sparsegate import evaluation

@@ -58,9 +58,9 @@ class Reproduction:
 
 
 def write_report(out: str | Path, pool: WorkerPool | None = None) -> Path:
-    """Write ``report.html``, and the figures in ``figures``, into the folder of an experiment; return its path.
+    """Write ``report.html``, and the figures in ``figures``, into the folder ``out`` of an experiment; return its path.
 
-    The processes of the pool share the work, and its plan is told.
+    The processes of the ``pool`` share the work, and its plan is told.
 
     >>> import tempfile
     >>> from sparsegate import evaluation

@@ -112,7 +112,7 @@ class Ladder:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Errors:
-    """One number for each run: the rates above, and |S|.
+    """One number for each run: the rates of ``evaluation.simulated.ranked``, and |S|.
 
     >>> from sparsegate import evaluation
     >>> scores = [90, 80, 30, 20, 10]
@@ -151,6 +151,9 @@ class Errors:
 
 def measure(scores: Rankable, rungs: Integers, *, count: int) -> Errors:
     """The errors of selections of ``count`` items, given as ``simulate`` returns them.
+
+    ``scores`` are those that were selected from. ``rungs`` has a row for each run, and in it the place of each selected
+    score among the distinct ones, the highest first; -1 where fewer were selected.
 
     >>> import numpy as np, sparsegate as sg
     >>> errors = sg.evaluation.measure([9, 5, 5, 1], np.array([[0, 1], [1, 2], [2, -1]]), count=2)

@@ -170,9 +170,11 @@ def _error(heard: Heard | None) -> SparsegateError:
 
 @dataclass(frozen=True, kw_only=True)
 class TopAnswer(TopTable):
-    """A private top-c: the items in the order selected, or as a set, and their noisy counts where there are any.
+    """A private top-c: the ``items`` in the order selected, or as a set, and their noisy counts where there are any.
 
-    It converts, shows and draws itself as ``sparsegate.TopItems`` does.
+    Those are ``estimates``; with 95 % probability one is within ``error_bar`` of its true count, and all are within
+    ``error_bar_all``. ``record`` says how it was made, and ``body`` is what the service sent. It converts, shows and
+    draws itself as ``sparsegate.TopItems`` does.
     """
 
     items: tuple[Any, ...]
@@ -189,9 +191,9 @@ class TopAnswer(TopTable):
 
 @dataclass(frozen=True, kw_only=True)
 class ServedData:
-    """What is public about the data: its name, whom it protects, D in seconds, and what may be asked about.
+    """What is public about the data: its name ``dataset``, the ``unit`` it protects, and what may be asked about.
 
-    ``schema.max_cell`` is the number of characters that text cells were cut to.
+    ``delay`` is D, in seconds. ``schema.max_cell`` is the number of characters that text cells were cut to.
     """
 
     dataset: str

@@ -56,7 +56,9 @@ def connect(
 ) -> Client:
     """A client of the service at ``url``. Nothing is sent before it is used.
 
-    It waits for an answer for ``timeout`` seconds; unless that is given, for as long as the service's delay asks for.
+    ``token`` is what `sparsegate token add` printed. It waits for an answer for ``timeout`` seconds; unless that is
+    given, for as long as the service's delay asks for. What no answer came to is sent again, ``retries`` times at
+    most; it is paid for once, by its idempotency key.
 
     Plain http is refused unless the service is on this machine: the token would travel in the clear. ``insecure=True``
     says that the way there is safe all the same.

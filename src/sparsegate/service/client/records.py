@@ -18,7 +18,10 @@ PAGE: Final = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteAnswer:
-    """A question that was asked before. ``above`` is None where the answer was lost, ``by`` where it is not told."""
+    """A question that was asked before: its ``number`` at its gate, when (``at``) and ``where`` what holds.
+
+    ``above`` is None where the answer was lost, ``estimate`` where there is none, ``by`` where it is not told.
+    """
 
     number: int
     at: datetime
@@ -30,7 +33,7 @@ class RemoteAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteAsk(RemoteAnswer):
-    """A question at any gate, as an owner sees it; what is older comes after its ``cursor``."""
+    """A question at any ``gate``, called ``gate_name``, as an owner sees it; older ones come after its ``cursor``."""
 
     gate: str
     gate_name: str
@@ -41,7 +44,10 @@ class RemoteAsk(RemoteAnswer):
 class RemotePreview:
     """What a gate would be good for; ``curve`` has (epsilon, margin), ``by_cutoff`` (cutoff, margin).
 
-    ``remaining`` is told to owners. A service of an older version gives no ``by_cutoff``.
+    With this ``confidence`` an answer is right that is ``margin`` or more from the threshold, and all are that are
+    ``margin_all`` from it. ``standard_error`` is that of the estimate of an ABOVE, ``noise`` the law that would be
+    used, ``cost`` what the gate would be charged, and ``warning`` what speaks against it. ``remaining`` is told to
+    owners. A service of an older version gives no ``by_cutoff``.
     """
 
     confidence: float
@@ -68,7 +74,11 @@ class RemoteQuota:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteToken:
-    """A token without its text; ``quota`` is None where it has none."""
+    """A token without its text: the ``name`` and the ``role`` of whoever has it; ``quota`` is None where it has none.
+
+    It was made at ``added_at``, lets nobody in from ``expires_at`` on, was used at ``last_used_at`` and stopped at
+    ``revoked_at``; each is None where that is not so.
+    """
 
     name: str
     role: str

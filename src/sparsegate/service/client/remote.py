@@ -33,7 +33,13 @@ _EXACT: Final = ("epsilon", "delta", "answers_epsilon")
 
 
 class RemoteState:
-    """A gate as it was when it was last heard of: by an answer, or by ``refresh``."""
+    """A gate as it was when it was last heard of: by an answer, or by ``refresh``.
+
+    ``id`` is what the service calls it; ``name`` and ``description`` are what ``opened_by``, whose token opened it,
+    said of it. ``threshold``, ``cutoff``, ``epsilon``, ``queries``, ``noise`` and ``closes`` are as it was opened. With
+    95 % probability an answer is right that is ``margin`` or more from the threshold, and all are that are
+    ``margin_all`` from it; ``standard_error`` is that of the estimate of an ABOVE.
+    """
 
     def __init__(self, view: View) -> None:
         self._view = view

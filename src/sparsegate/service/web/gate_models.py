@@ -88,6 +88,7 @@ Answered = with_schema(
         spent="0.0725",
     ),
 )
+Answered.__doc__ = gates.Answered.__doc__  # which is lost on the way
 
 
 class PastAnswer(BaseModel):

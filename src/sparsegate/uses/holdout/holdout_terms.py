@@ -48,7 +48,12 @@ _COIN = Fraction(1, 10**12)  # what a ledger gives back is rounded down to this
 
 @dataclass(frozen=True, kw_only=True)
 class HoldoutTerms:
-    """What was agreed before a record was read. Amounts are exact: the whole costs ``opening + cutoff * price``."""
+    """What was agreed before a record was read. Amounts are exact: the whole costs ``opening + cutoff * price``.
+
+    ``size`` is the number of records, each with a value from ``low`` to ``high``; ``threshold`` is how far apart
+    training and holdout may be and still agree, and ``cutoff`` how often they may not. The price of a paid answer is
+    that of its ``question``, which found them apart, and of its ``answer``, the number.
+    """
 
     size: int
     low: float

@@ -18,8 +18,11 @@ class ItemsetRecord:
     ``epsilon`` and ``delta`` are the cost of the whole release, exactly; ``answers_epsilon`` is the part of epsilon
     that paid for the estimates, and ``shares`` are the epsilons of the levels: of the items, and then of the sets.
     ``pool`` is how many items the first level selected (or all, where that cost nothing), ``domain_size`` the number of
-    public items, None for ``domain="observed"``. Sets have ``smallest`` to ``itemset_size`` items. ``private`` is False
-    where the noise came from a seed.
+    public items, None for ``domain="observed"``. ``count`` sets of ``smallest`` to ``itemset_size`` items were asked
+    for, by ``method`` over the levels and ``selection`` in each of them; ``ordered`` says whether they are in the order
+    selected. ``item`` is the column that they are made of, ``where`` the condition that rows had to meet, and ``unit``
+    what the neighbours of the theorem add or remove. ``version`` is that of this library. ``private`` is False where
+    the noise came from a seed.
     """
 
     epsilon: Fraction

@@ -62,6 +62,7 @@ def dependency_tree(
         may find fewer edges, and what it did not pay for them goes to the tables. Without, a spanning tree is found.
     edges_share: how much of epsilon the edges get, strictly between 0 and 1.
     ledger: is charged the whole epsilon before anything is drawn, and keeps the result.
+    source, not_private: where the noise comes from; ``Seeded``, for tests, needs ``not_private=True``.
 
     >>> import sparsegate as sg
     >>> rain = [0, 1] * 2000
