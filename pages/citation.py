@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml  # type: ignore[import-untyped]
 import sparsegate
 
 FILE = Path(__file__).parents[1] / "CITATION.cff"
+CHANGELOG = FILE.with_name("CHANGELOG.md")
 
 _ARTICLE = {"journal": "journal", "year": "year", "volume": "volume", "issue": "number", "doi": "doi"}
 """The fields of an article, and what BibTeX calls them."""
@@ -28,11 +30,15 @@ def citation_page() -> str:
 
 
 def software(cited: dict[str, Any]) -> str:
-    """The entry of the library itself, in the version that is here."""
+    """The entry of the library itself, in the version that is here; the changelog has the year of its release."""
+    version = sparsegate.__version__
+    heading = rf"^## \[{re.escape(version)}\] - (\d{{4}})-"
+    released = re.search(heading, CHANGELOG.read_text(encoding="utf-8"), re.MULTILINE)
     fields = {
         "author": _authors(cited["authors"]),
         "title": f"{{{cited['title']}}}",
-        "version": sparsegate.__version__,
+        "version": version,
+        **({"year": released[1]} if released else {}),
         "license": cited["license"],
     }
     return bibtex("software", "sparsegate", fields)

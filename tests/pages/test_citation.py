@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import sparsegate
 from pages import citation
 
@@ -9,7 +11,7 @@ from pages import citation
 def test_the_page_has_the_software_and_the_paper() -> None:
     page = citation.citation_page()
     assert "@software{sparsegate,\n  author = {{The sparsegate contributors}},\n  title = {{" in page
-    assert f"  version = {{{sparsegate.__version__}}},\n" in page
+    assert re.search(rf"  version = {{{sparsegate.__version__}}},\n  year = {{20\d\d}},\n", page)
     assert (
         "@article{lyu2017,\n"
         "  author = {Lyu, Min and Su, Dong and Li, Ninghui},\n"
