@@ -2,8 +2,8 @@
 
 - ``python`` and ``sh`` blocks run in their order. In ``console`` blocks the lines that begin with ``$ `` run, and what
   follows each is its output.
-- A ``text`` block directly after a ``python`` or ``sh`` block is what that one prints. ``<!-- noisy -->`` on the line
-  before an output (or before a ``console`` block): its numbers may be other numbers.
+- A ``text`` block directly after a ``python`` or ``sh`` block is what that one prints. ``<!-- noisy: N -->`` on the
+  line before an output (or before a ``console`` block): up to N of its numbers may be others, and dates and times are free.
 - ``title="NAME"`` makes any block a file of that name: it is written and not run.
 - ``<!-- needs: WORD ... -->`` on the line before a block: it runs only where that is there (`pages.needs`).
 - ``<!-- every block needs: WORD ... -->`` anywhere in a page: the same for all its blocks.
@@ -27,7 +27,7 @@ COMMANDS = ("sparsegate", "python", "python3", "pip", "make", "curl", "docker", 
 """Words that begin something to be run: it stands in a fence."""
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*)(?P<rest>[^`]*)$")
-_COMMENT = re.compile(r"^ *<!-- *(?P<words>noisy|needs:[\w ,]+) *-->$")
+_COMMENT = re.compile(r"^ *<!-- *(?P<words>noisy: *\d+|needs:[\w ,]+) *-->$")
 _EVERY = re.compile(r"^<!-- *every block needs:([\w ,]+) *-->$", re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')
 
@@ -41,7 +41,8 @@ class Fence:
     lines: tuple[str, ...]
     first: int
     indent: str
-    noisy: bool
+    noisy: int | None
+    """How many of its numbers may be others; None: all of it is as it stands."""
     needs: tuple[str, ...]
     follows: bool
     """Nothing but blank lines and comments is between it and the fence before."""
@@ -59,7 +60,7 @@ class Output:
     lines: tuple[str, ...]
     first: int
     indent: str
-    noisy: bool
+    noisy: int | None
 
     @property
     def end(self) -> int:
@@ -102,7 +103,8 @@ def fences(page: str) -> list[Fence]:
                 len(lines),
             )
             title = _TITLE.search(opening["rest"])
-            words = [word for comment in comments for word in re.findall(r"\w+", comment)]
+            words = [word for comment in comments if "needs" in comment for word in re.findall(r"\w+", comment)]
+            noise = [int(comment.partition(":")[2]) for comment in comments if "noisy" in comment]
             found.append(
                 Fence(
                     language=opening["language"],
@@ -110,8 +112,8 @@ def fences(page: str) -> list[Fence]:
                     lines=tuple(each.removeprefix(indent) for each in lines[number + 1 : end]),
                     first=number + 1,
                     indent=indent,
-                    noisy="noisy" in words,
-                    needs=tuple(word for word in [*everywhere, *words] if word not in ("needs", "noisy")),
+                    noisy=noise[0] if noise else None,
+                    needs=tuple(word for word in [*everywhere, *words] if word != "needs"),
                     follows=follows,
                 )
             )
@@ -120,7 +122,7 @@ def fences(page: str) -> list[Fence]:
         if comment := _COMMENT.match(line):
             comments.append(comment["words"])
         elif line.lstrip().startswith("<!--") and _FENCE.match("".join(lines[number + 1 : number + 2])):
-            raise ValueError(f"line {number + 1}: a block is marked noisy or needs: WORD, not {line.strip()}")
+            raise ValueError(f"line {number + 1}: a block is marked noisy: N or needs: WORD, not {line.strip()}")
         elif line.strip():
             comments, follows = [], False
         number += 1

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import sparsegate
 from pages.blocks import ROOT, Output, Step, steps
+from pages.installed import HIDING, hidden
 from pages.needs import provided, unmet
 from pages.outputs import ANY_LINES, agree
 
@@ -174,7 +175,7 @@ def run_page(page: Path, *, minutes: bool = False) -> Report:
         folder = Path(place) / page.stem
         folder.mkdir()
         with provided({word for step in here for word in step.needs}) as variables:
-            ran, left = _run(page, here, folder, {**_environment(), **variables}, MOST_SECONDS[minutes])
+            ran, left = _run(page, here, folder, {**_environment(text, folder.parent), **variables}, MOST_SECONDS[minutes])
         pictures = {
             name: (folder / name).read_bytes()
             for name in re.findall(r"\]\((?:[^()\s]*/)?pictures/([\w.-]+)\)", text)
@@ -247,7 +248,8 @@ def _wrong(step: Step, ended: int, printed: tuple[str, ...], complained: tuple[s
         return f"ended with {ended}:\n{step.code}\n{said}"
     if step.expected and not agree(step.expected.lines, printed, noisy=step.expected.noisy):
         shown = "\n".join(step.expected.lines)
-        return f"printed\n{said}\nand the page shows\n{shown}"
+        most = "" if step.expected.noisy is None else f", noisy: {step.expected.noisy}"
+        return f"printed\n{said}\nand the page shows{most}\n{shown}"
     return None
 
 
@@ -257,18 +259,20 @@ def _since(file: Path, start: int) -> tuple[str, ...]:
         return tuple(stream.read().decode(errors="replace").rstrip().splitlines())
 
 
-def _environment() -> dict[str, str]:
-    """That of a reader who has installed the library and nothing set: this Python first, no colours, one width."""
+def _environment(text: str, place: Path) -> dict[str, str]:
+    """That of a reader who has installed what the page says, and nothing set: no colours, one width."""
+    (place / "sitecustomize.py").write_text(HIDING.format(hidden=sorted(hidden(text))), encoding="utf-8")
     mine = {name: value for name, value in os.environ.items() if not name.startswith(("SPARSEGATE", "PYTEST", "PG"))}
     return {
         **mine,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-        "PYTHONPATH": str(Path(sparsegate.__file__).parents[1]),
+        "PYTHONPATH": f"{place}{os.pathsep}{Path(sparsegate.__file__).parents[1]}",
         "COLUMNS": "80",
         "TERM": "dumb",
         "NO_COLOR": "1",
         "MPLBACKEND": "Agg",
         "OMP_NUM_THREADS": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "TZ": "UTC",
     }
 
