@@ -3,7 +3,8 @@
 - ``python`` and ``sh`` blocks run in their order. In ``console`` blocks the lines that begin with ``$ `` run, and what
   follows each is its output.
 - A ``text`` block directly after a ``python`` or ``sh`` block is what that one prints. ``<!-- noisy: N -->`` on the
-  line before an output (or before a ``console`` block): up to N of its numbers may be others, and dates and times are free.
+  line before an output (or before a ``console`` block): up to N of its numbers may be others, and all
+  dates and times.
 - ``title="NAME"`` makes any block a file of that name: it is written and not run.
 - ``<!-- needs: WORD ... -->`` on the line before a block: it runs only where that is there (`pages.needs`).
 - ``<!-- every block needs: WORD ... -->`` anywhere in a page: the same for all its blocks.

@@ -15,8 +15,8 @@ ANY_LINES = "..."
 def agree(shown: Sequence[str], printed: Sequence[str], *, noisy: int | None = None) -> bool:
     """Whether the lines agree, but for spaces at their ends. A line ``...`` of the page stands for any lines.
 
-    In a noisy output up to ``noisy`` numbers may be others, dates and times may, and columns may be of other widths. All
-    other numbers are those of the page: what a release costs, and its error bar, are no noise.
+    In a noisy output up to ``noisy`` numbers may be others, dates and times may, and columns may be of other widths.
+    All other numbers are those of the page: what a release costs, and its error bar, are no noise.
 
     >>> agree(["a", "...", "z"], ["a", "b", "c", "z"]), agree(["a  "], ["a"]), agree(["1"], ["2"])
     (True, True, False)

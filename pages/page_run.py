@@ -175,7 +175,9 @@ def run_page(page: Path, *, minutes: bool = False) -> Report:
         folder = Path(place) / page.stem
         folder.mkdir()
         with provided({word for step in here for word in step.needs}) as variables:
-            ran, left = _run(page, here, folder, {**_environment(text, folder.parent), **variables}, MOST_SECONDS[minutes])
+            ran, left = _run(
+                page, here, folder, {**_environment(text, folder.parent), **variables}, MOST_SECONDS[minutes]
+            )
         pictures = {
             name: (folder / name).read_bytes()
             for name in re.findall(r"\]\((?:[^()\s]*/)?pictures/([\w.-]+)\)", text)

@@ -21,7 +21,7 @@ PAGE = """
 print(1)
 ```
 
-<!-- noisy -->
+<!-- noisy: 1 -->
 ```text
 1
 ```
@@ -67,7 +67,7 @@ def test_a_page_is_read_as_its_steps() -> None:
         ("sh", "ls\n", None, ("no output",)),
     ]
     assert [step.needs for step in found] == [(), (), ("postgres", "minutes"), ("postgres", "minutes"), ()]
-    assert [step.expected.noisy for step in found if step.expected] == [True, False, False]
+    assert [step.expected.noisy for step in found if step.expected] == [1, None, None]
     lines = PAGE.split("\n")
     assert [lines[step.line - 1].strip() for step in found] == ["print(1)", "exit 1", "$ echo a \\", "$ true", "ls"]
     assert [lines[step.expected.first] for step in found[:3:2] if step.expected] == ["1", "a b"]
@@ -88,10 +88,11 @@ def test_a_fence_may_hold_a_shorter_one() -> None:
     assert steps("````text\n```python\n1/0\n```\n````\n") == []
 
 
-def test_a_mark_that_nobody_reads_is_refused() -> None:
-    """Else what needs root would run for a slip of the pen."""
-    with pytest.raises(ValueError, match="line 2: a block is marked noisy or needs: WORD, not <!-- need: root -->"):
-        fences("\n<!-- need: root -->\n```sh\nreboot\n```\n")
+@pytest.mark.parametrize("mark", ["<!-- need: root -->", "<!-- noisy -->"])
+def test_a_mark_that_nobody_reads_is_refused(mark: str) -> None:
+    """Else what needs root would run for a slip of the pen, and any number would do where one is noise."""
+    with pytest.raises(ValueError, match=f"line 2: a block is marked noisy: N or needs: WORD, not {mark}"):
+        fences(f"\n{mark}\n```sh\nreboot\n```\n")
 
 
 def test_a_command_in_an_indented_block_is_found() -> None:

@@ -53,7 +53,17 @@ def test_lines_that_do_not(shown: list[str], printed: list[str]) -> None:
     ],
 )
 def test_numbers_of_a_noisy_output_may_be_others(shown: str, printed: str, same: bool) -> None:
-    assert agree([shown], [printed], noisy=True) is same
+    assert agree([shown], [printed], noisy=9) is same
+
+
+def test_no_more_numbers_are_noise_than_the_page_says() -> None:
+    """A cost or an error bar that is wrong must not pass for noise."""
+    shown = ["...", "/home  11,010 ± 60", "", "epsilon  1", "...", "made 2031-05-03 10:00"]
+    printed = ["first 7", "/home  9,990 ± 60", "", "epsilon  1", "b 2", "made 2031-06-04 11:12"]
+    assert agree(shown, printed, noisy=1)
+    assert not agree(shown, [*printed[:3], "epsilon  2", *printed[4:]], noisy=1)
+    assert not agree(shown, printed, noisy=0)
+    assert not agree(shown, printed)
 
 
 def test_the_outputs_of_a_page_are_replaced_in_place() -> None:

@@ -90,6 +90,11 @@ WRONG = {
     "another output of a shell": ("\n```sh\necho 1\n```\n```text\n2\n```\n", "page.md:3: printed\n1"),
     "another output of a console": ("```console\n$ echo 1\n1\n$ echo 2\n1\n```\n", "page.md:4: printed\n2"),
     "an output that is not shown": ("```console\n$ echo 1\n```\n", "page.md:2: printed\n1"),
+    "a package that the page does not name": ("```python\nimport pandas\n```\n", "page.md:2: ended with 1:"),
+    "a number that is no noise": (
+        "```sh\necho 7 of 9\n```\n<!-- noisy: 1 -->\n```text\n8 of 10\n```\n",
+        "page.md:2: printed\n7",
+    ),
     "a quiet failure": ("```console\n$ false\n```\n", "page.md:2: ended with 1"),
     "a process that stays": ("```sh\nsleep 60 &\n```\n", "page.md: a process that"),
     "a picture of another size": (
