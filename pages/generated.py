@@ -1,7 +1,8 @@
 """What is made when the site is built: whole files, and parts of pages that have a place for them.
 
-A page of the repository that other pages link to is a real file. Where it says ``<!-- filled: commands -->``, the site
-has what `FILLED` makes of that word; a code host shows the page without it.
+A page of the repository that other pages link to is a real file. Between ``<!-- filled: commands -->`` and
+``<!-- filled -->`` it says where a reader of the repository finds what the site has there: what `FILLED` makes of that
+word.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ FILLED: dict[str, Callable[[], str]] = {
 }
 """The word, and the function that returns the Markdown that takes its place."""
 
-_PLACE = re.compile(r"^<!-- filled: ([\w ]+) -->$", re.MULTILINE)
+_PLACE = re.compile(r"^<!-- filled: ([\w ]+) -->\n[^<]+\n<!-- filled -->$", re.MULTILINE)
 
 
 def filled(markdown: str) -> str:
     """A page with what belongs in its places."""
-    return _PLACE.sub(lambda place: FILLED[place[1]](), markdown)
+    made = _PLACE.sub(lambda place: FILLED[place[1]](), markdown)
+    if place := re.search("<!-- filled.*", made):
+        raise ValueError(f"{place[0]}: a place has words for a code host, and ends with <!-- filled -->")
+    return made

@@ -17,9 +17,10 @@ def test_every_part_that_is_made_has_one_place() -> None:
 
 @pytest.mark.parametrize("word", FILLED)
 def test_a_place_is_filled(word: str) -> None:
-    page = f"before\n\n<!-- filled: {word} -->\n\nafter\n"
+    page = f"before\n\n<!-- filled: {word} -->\nSee the\nmanual.\n<!-- filled -->\n\nafter\n"
     made = filled(page)
     assert "<!--" not in made
+    assert "See the" not in made
     assert made.startswith("before\n")
     assert made.endswith("\nafter\n")
     assert len(made) > 2 * len(page)
@@ -27,4 +28,12 @@ def test_a_place_is_filled(word: str) -> None:
 
 def test_a_place_for_what_nobody_makes_is_an_error() -> None:
     with pytest.raises(KeyError):
-        filled("<!-- filled: nothing -->")
+        filled("<!-- filled: nothing -->\nSee the manual.\n<!-- filled -->")
+
+
+@pytest.mark.parametrize(
+    "place", ["<!-- filled: http -->", "<!-- filled: http -->\n<!-- filled -->", "<!-- filled -->"]
+)
+def test_a_place_without_words_for_a_code_host_is_an_error(place: str) -> None:
+    with pytest.raises(ValueError, match="words for a code host"):
+        filled(f"before\n\n{place}\n\nafter\n")
