@@ -60,6 +60,17 @@ def test_a_dead_link_is_caught(tmp_path: Path) -> None:
     assert dead_links(page) == ["#b", "page.md#c", "d.md", "e.png"]
 
 
+def pages_by_file_name(markdown: str) -> list[str]:
+    """The links to pages that read as the name of a file, which nobody sees on the site."""
+    return re.findall(r"\[`?([\w/.-]+\.md)`?\]\(", markdown)
+
+
+def test_a_link_to_a_page_reads_as_words() -> None:
+    assert pages_by_file_name("[top.md](a) [`docs/top.md`](a) [top](top.md)") == ["top.md", "docs/top.md"]
+    found = {page.name: pages_by_file_name(page.read_text(encoding="utf-8")) for page in PAGES}
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
 def named_extras(text: str) -> set[str]:
     """The extras that a page, or a message of the code, tells people to install."""
     told = re.findall(r"""(?:load_extra\([^()]*extra="|_EXTRA = "|sparsegate\[)([a-z,]+)""", text)
