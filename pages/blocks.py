@@ -8,7 +8,8 @@
 - ``title="NAME"`` makes any block a file of that name: it is written and not run.
 - ``<!-- needs: WORD ... -->`` on the line before a block: it runs only where that is there (`pages.needs`).
 - ``<!-- every block needs: WORD ... -->`` anywhere in a page: the same for all its blocks.
-- All other blocks are shown, and no more.
+- All other blocks are shown, and no more. A block of another language (``bash``, ``py``, none) is refused: it would look
+  like one that runs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ ROOT = Path(__file__).parents[1]
 RUN = ("python", "sh")
 """Languages of blocks that are run as a whole."""
 
-COMMANDS = ("sparsegate", "python", "python3", "pip", "make", "curl", "docker", "$", ">>>")
+SHOWN = ("text", "json", "sql", "toml", "csv")
+"""Languages of blocks that are written, shown, or what a block prints."""
+
+COMMANDS = ("sparsegate", "python", "python3", "pip", "make", "curl", "docker", "bash", "psql", "import", "$", ">>>")
 """Words that begin something to be run: it stands in a fence."""
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*)(?P<rest>[^`]*)$")
@@ -103,6 +107,10 @@ def fences(page: str) -> list[Fence]:
                 (at for at in range(number + 1, len(lines)) if re.fullmatch(rf" *{ticks}`*", lines[at].rstrip())),
                 len(lines),
             )
+            if opening["language"] not in (*RUN, "console", *SHOWN) or end == len(lines):
+                raise ValueError(
+                    f"line {number + 1}: a block has an end, and a language that we know, not {line.strip()}"
+                )
             title = _TITLE.search(opening["rest"])
             words = [word for comment in comments if "needs" in comment for word in re.findall(r"\w+", comment)]
             noise = [int(comment.partition(":")[2]) for comment in comments if "noisy" in comment]
@@ -124,6 +132,8 @@ def fences(page: str) -> list[Fence]:
             comments.append(comment["words"])
         elif line.lstrip().startswith("<!--") and _FENCE.match("".join(lines[number + 1 : number + 2])):
             raise ValueError(f"line {number + 1}: a block is marked noisy: N or needs: WORD, not {line.strip()}")
+        elif line.lstrip().startswith("~~~"):
+            raise ValueError(f"line {number + 1}: a block stands between ticks, not {line.strip()}")
         elif line.strip():
             comments, follows = [], False
         number += 1

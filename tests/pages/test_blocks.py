@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pages.blocks import ROOT, Step, commands_without_a_fence, fences, pages, shown, steps
@@ -95,6 +95,28 @@ def test_a_mark_that_nobody_reads_is_refused(mark: str) -> None:
         fences(f"\n{mark}\n```sh\nreboot\n```\n")
 
 
+@pytest.mark.parametrize(
+    "page", ["```bash\nls\n```\n", "```\nls\n```\n", "``` python\n1\n```\n", "~~~sh\nls\n~~~\n", "```sh\nls\n"]
+)
+def test_a_block_that_looks_as_if_it_ran_is_refused(page: str) -> None:
+    with pytest.raises(ValueError, match="line 1: a block "):
+        fences(page)
+
+
+SHOWN_TEXTS = {("docs/how-to/reproduce.md", "rounds 421/710: 58 %, 55 s left")}
+"""The page and first line of each ``text`` that no block prints: where words are between the two, nothing is compared."""
+
+
+def test_the_outputs_that_are_not_compared_are_known() -> None:
+    texts = {
+        (page.relative_to(ROOT).as_posix(), fence.lines[0])
+        for page in pages()
+        for fence in shown(page.read_text(encoding="utf-8"))
+        if fence.language == "text"
+    }
+    assert texts == SHOWN_TEXTS
+
+
 def test_a_command_in_an_indented_block_is_found() -> None:
     page = "Words\n\n    sparsegate top x\n    eps = 1\n\n```sh\n    make x\n```\n- list\n    $ ls\n"
     assert commands_without_a_fence(page) == ["sparsegate top x", "$ ls"]
@@ -129,7 +151,8 @@ def test_every_block_of_python_is_python(page: Path) -> None:
 def told_commands(page: str) -> list[list[str]]:
     """The commands of a page in words: those that begin a line of a block, and those in sentences."""
     code = "\n".join(line for fence in fences(page) for line in fence.lines).replace("\\\n", " ")
-    lines = re.findall(r"^ *(?:\$ )?(sparsegate [a-z].*)$", code, re.MULTILINE)
+    before = r"^ *(?:\$ )?(?:[^'\"\n]*\| *)?(?:\w+=\S+ +)*(?:python -m )?"
+    lines = re.findall(rf"{before}(sparsegate [a-z].*)$", code, re.MULTILINE)
     return [shlex.split(line, comments=True) for line in [*lines, *re.findall(r"`(sparsegate\s[a-z][^`]*)`", page)]]
 
 
@@ -138,8 +161,10 @@ def unknown_options(words: list[str]) -> list[str]:
     if words[1] not in COMMANDS:
         return [words[1]]
     command: Any = Commands().get_command(None, words[1])
-    if (below := getattr(command, "commands", {})) and words[2:] and words[2] in below:
-        command = below[words[2]]
+    if (below := getattr(command, "commands", {})) and words[2:] and re.fullmatch(r"[a-z-]+", words[2]):
+        if words[2] not in {*below, "--help"}:
+            return [words[2]]
+        command = below.get(words[2], command)
     known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
     ours = words[2 : next((at for at, word in enumerate(words) if word in ("|", "||", "&&", ";")), None)]
     given = [word.partition("=")[0] for word in ours if re.match(r"--?[a-z]", word)]
@@ -157,6 +182,30 @@ def test_an_option_that_does_not_exist_is_found() -> None:
         "```sh\nsparsegate top a.csv -c 5 \\\n --epsilom 1\n```\n"
         "`sparsegate holdout score -t 1 --names x` `sparsegate\ntopp`\n"
         "```console\n$ sparsegate variants --jsom | head -n 3\n```\n"
+        "`sparsegate ledger shov x`\n```sh\nA=1 sparsegate loss --a\necho x | python -m sparsegate top --b\n```\n"
     )
     wrong = [unknown_options(words) for words in told_commands(page)]
-    assert wrong == [["--epsilom"], ["--jsom"], ["--names"], ["topp"]]
+    assert wrong == [["--epsilom"], ["--jsom"], ["--a"], ["--b"], ["--names"], ["topp"], ["shov"]]
+
+
+OTHERS = {
+    "deploy/README.md": """--reverse-proxy --set-xauthrequest --cookie-samesite --cookie-secure --email-domain
+        --cookie-expire""",  # of oauth2-proxy
+    "docs/explanation/hall.md": "--package --markdown",  # of examples/audit_public.py
+}
+"""Options in sentences that are not those of a command of ours."""
+
+
+def all_options(command: Any) -> set[str]:
+    """The options of a command and of all below it."""
+    own = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    return own.union(*map(all_options, getattr(command, "commands", {}).values()))
+
+
+def test_every_option_in_a_sentence_is_one_of_some_command() -> None:
+    known = {"--help"}.union(*(all_options(Commands().get_command(cast(Any, None), name)) for name in COMMANDS))
+    for page in pages():
+        prose = re.sub(r"(?ms)^ *```.*?^ *```", "", page.read_text(encoding="utf-8"))
+        spans = [span for span in re.findall(r"`([^`]+)`", prose) if span.startswith("-")]
+        told = {option for span in spans for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", span)}
+        assert told - known == {*OTHERS.get(page.relative_to(ROOT).as_posix(), "").split()}, page
