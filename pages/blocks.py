@@ -8,8 +8,8 @@
 - ``title="NAME"`` makes any block a file of that name: it is written and not run.
 - ``<!-- needs: WORD ... -->`` on the line before a block: it runs only where that is there (`pages.needs`).
 - ``<!-- every block needs: WORD ... -->`` anywhere in a page: the same for all its blocks.
-- All other blocks are shown, and no more. A block of another language (``bash``, ``py``, none) is refused: it would look
-  like one that runs.
+- All other blocks are shown, and no more. A block of another language (``bash``, ``py``, none) is refused: it would
+  look like one that runs.
 """
 
 from __future__ import annotations

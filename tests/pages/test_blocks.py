@@ -104,7 +104,7 @@ def test_a_block_that_looks_as_if_it_ran_is_refused(page: str) -> None:
 
 
 SHOWN_TEXTS = {("docs/how-to/reproduce.md", "rounds 421/710: 58 %, 55 s left")}
-"""The page and first line of each ``text`` that no block prints: where words are between the two, nothing is compared."""
+"""The page and first line of each ``text`` that no block prints: with words between the two, nothing is compared."""
 
 
 def test_the_outputs_that_are_not_compared_are_known() -> None:
