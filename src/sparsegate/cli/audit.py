@@ -42,7 +42,7 @@ def audit(
     samples: Annotated[int | None, typer.Option(help="Runs in all, instead of a time.")] = None,
     confidence: Annotated[float, typer.Option(help="Of the bound, and so of a violation.")] = 0.99,
     sensitivity: Annotated[
-        str, typer.Option(metavar="NUMBER", help="How far one person moves an answer; 1.0: floats.")
+        str, typer.Option(metavar="NUMBER", help="How far one person moves an answer; 1.0, not 1, for floats.")
     ] = "1",
     monotonic: Monotonic = False,
     centre: Annotated[float, typer.Option(help="Where to lay out answers: the mechanism's threshold.")] = 0.0,

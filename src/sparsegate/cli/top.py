@@ -68,7 +68,9 @@ def top(
     ] = None,
     max_items_per_user: Annotated[int | None, typer.Option(help="Count fewer items of each user: less noise.")] = None,
     itemset_size: Annotated[int, typer.Option(help="2 or 3: rank sets of items that users have together.")] = 1,
-    max_items: Annotated[int | None, typer.Option(help="The same with --itemset-size; 100, or 40.")] = None,
+    max_items: Annotated[
+        int | None, typer.Option(help="With --itemset-size: count N items of each user; 100, or 40.")
+    ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
     ] = None,

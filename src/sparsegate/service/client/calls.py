@@ -23,6 +23,7 @@ from sparsegate.display.published_top import PrintedTop, TopTable
 from sparsegate.errors import (
     BudgetExceeded,
     ConditionError,
+    GateBusy,
     GateClosed,
     KeyReused,
     LedgerError,
@@ -136,7 +137,7 @@ _ERRORS: Final[Mapping[str, Callable[[str], SparsegateError]]] = MappingProxyTyp
         "data-unavailable": TableError,
     }
 )
-_CONSTANT: Final = {kind().type: kind for kind in (KeyReused, OutcomeLost, RequestLost, UnknownGate)}
+_CONSTANT: Final = {kind().type: kind for kind in (GateBusy, KeyReused, OutcomeLost, RequestLost, UnknownGate)}
 """Errors whose words are always the same."""
 
 
