@@ -22,6 +22,6 @@ ENVIRONMENT: Final = {
         "comes first. A password in the URL of a database belongs here and not there."
     ),
     "SPARSEGATE_WEBHOOK": "`--webhook` of `sparsegate watch`.",
-    "NO_COLOR": "Whatever its value: no colours.",
-    "COLUMNS": "How wide tables and the help are, where there is no terminal to ask.",
+    "NO_COLOR": "If it is not empty: no colours.",
+    "COLUMNS": "How wide tables and the help are; else as wide as the terminal, and 80 where there is none.",
 }
