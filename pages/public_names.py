@@ -67,8 +67,8 @@ def public_names(package: griffe.Module) -> Iterator[tuple[str, griffe.Object]]:
 def undocumented(package: griffe.Module, *, besides: Iterable[str] = ()) -> Iterator[str]:
     """What a reader may use and cannot read about: names, methods, and fields that their class does not mention.
 
-    Also parameters of functions that no word is about, and those that are explained and not there. ``besides`` are
-    classes without a public name.
+    Also parameters that no word is about, and those that are explained and not there. ``besides`` are classes without
+    a public name, which nobody makes by hand.
     """
     named = dict(public_names(package))
     for name, found in {**named, **{path: _final(package[path.partition(".")[2]]) for path in besides}}.items():
@@ -76,7 +76,7 @@ def undocumented(package: griffe.Module, *, besides: Iterable[str] = ()) -> Iter
             yield f"{name} has no docstring"
         elif isinstance(found, griffe.Class):
             yield from (f"{name}.{member} has no docstring" for member in _unsaid(found))
-        elif isinstance(found, griffe.Function) and (silent := _silent(found, named)):
+        if name in named and found.docstring is not None and (silent := _silent(found, named)):
             yield f"{name} says nothing about {', '.join(silent)}"
         if strange := _strange(found):
             yield f"{name} has no parameter {', '.join(sorted(strange))}"
@@ -196,10 +196,12 @@ def _unsaid(found: griffe.Class) -> Iterator[str]:
             yield name
 
 
-def _silent(found: griffe.Function, named: Mapping[str, griffe.Object]) -> list[str]:
+def _silent(found: griffe.Object, named: Mapping[str, griffe.Object]) -> list[str]:
     """The parameters that no word of its docstring is about, nor of one whose parameters it says it shares."""
+    if not isinstance(found, griffe.Class | griffe.Function):
+        return []
     told, known = "", list[griffe.Object]()
-    waiting: list[griffe.Object] = [found]
+    waiting: list[griffe.Object] = [found, *(found.mro() if isinstance(found, griffe.Class) else [])]
     while waiting:
         known.append(each := waiting.pop())
         text = re.sub(r"^(?:>>>|\.\.\.).*$", "", each.docstring.value if each.docstring else "", flags=re.MULTILINE)
@@ -207,8 +209,9 @@ def _silent(found: griffe.Function, named: Mapping[str, griffe.Object]) -> list[
         shared = {name.rpartition(".")[2] for name in re.findall(r"(?:those of|same as) ``([\w.]+)``", text)}
         other = (one for name, one in named.items() if name.rpartition(".")[2] in shared)
         waiting += [one for one in other if one not in known]
-    positional = [each for each in found.parameters if not each.name.startswith("_") and each.kind not in _MANY]
-    return [each.name for each in positional if not re.search(rf"\b{each.name}\b", told)]
+    given = [each.name for each in found.parameters if not each.name.startswith("_") and each.kind not in _MANY]
+    fields = {*found.all_members} | {"self"}  # which ``_unsaid`` asks about
+    return [name for name in given if name not in fields and not re.search(rf"\b{name}\b", told)]
 
 
 def _strange(found: griffe.Object) -> set[str]:

@@ -182,6 +182,8 @@ class LedgerError(SparsegateError):
 class ServiceError(SparsegateError):
     """A service cannot be reached, or refuses: the ``status`` of HTTP, 0 where no answer came, and the ``type``.
 
+    Its ``text`` says what to do; what each type means is in docs/reference/errors.md.
+
     >>> import sparsegate as sg
     >>> with sg.connect("http://127.0.0.1:9", "sg_" + "x" * 43, retries=0) as service:
     ...     try:

@@ -33,6 +33,7 @@ class Half:
     """
     said: int
     unsaid: int
+    def __init__(self, said, opaque): ...
     def method(self): ...
     def _own(self): ...
 
@@ -118,6 +119,7 @@ def test_what_is_not_documented_is_caught(poor: griffe.Module) -> None:
         "sparsegate.Besides.blank has no docstring",
         "sparsegate.Half.method has no docstring",
         "sparsegate.Half.unsaid has no docstring",
+        "sparsegate.Half says nothing about opaque",
         "sparsegate.Undocumented has no docstring",
         "sparsegate.shared says nothing about hidden",
         "sparsegate.told has no parameter colour",
