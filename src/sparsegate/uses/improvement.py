@@ -94,8 +94,8 @@ def improved(
 class Improvement(Uncopied):
     """Made by ``improved``: call it with a candidate's values; it remembers the best candidate, not the records.
 
-    With u_i(t) in {0, ..., STEPS} the value of record i for candidate t, on the scale from low to high (``ends``), and b
-    the best candidate so far, the question is that of a gate (``SparseVector``, of general scale, on whole numbers):
+    With u_i(t) in {0, ..., STEPS} the value of record i for candidate t, on the scale from low to high (``ends``), and
+    b the best candidate so far, the question is that of a gate (``SparseVector``, of general scale, on whole numbers):
 
         sum over records of u_i(t) - u_i(b)   against   tau n STEPS / (high - low)
 
