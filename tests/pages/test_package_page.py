@@ -8,6 +8,7 @@ import tomllib
 import pytest
 from pages.elsewhere import ROOT
 from pages.package_page import addressed
+from tests.test_readme import of_the_repository
 
 ADDRESS = "https://example.org/somebody/sparsegate"
 
@@ -30,6 +31,7 @@ def test_a_link_gets_the_address_of_the_repository_at_the_tag(written: str, on_t
     assert addressed(written, address=ADDRESS, tag="v9") == on_the_page
 
 
+@of_the_repository
 def test_the_build_leaves_the_addressed_readme_as_it_is() -> None:
     page = addressed((ROOT / "README.md").read_text(encoding="utf-8"), address=ADDRESS, tag="v9")
     hooks = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]
