@@ -48,7 +48,7 @@ def audit(
     centre: Annotated[float, typer.Option(help="Where to lay out answers: the mechanism's threshold.")] = 0.0,
     batch: Annotated[
         bool | None,
-        typer.Option("--batch/--single", help="It takes (answers, n), or answers."),
+        typer.Option("--batch/--single", help="It takes (answers, n), or answers; else as its parameters say."),
     ] = None,
     call_timeout: Annotated[float, typer.Option(help="Seconds after which a call counts as hung.")] = 30.0,
     whole_budget: Annotated[
