@@ -82,6 +82,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         others=(
             "sparsegate.service.client.client.Client",
             "sparsegate.service.client.client.RemoteGate",
+            "sparsegate.service.client.remote.RemoteState",
             "sparsegate.service.client.async_client.AsyncClient",
             "sparsegate.service.client.async_client.AsyncGate",
             "sparsegate.service.client.records.RemoteAnswer",

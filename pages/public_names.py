@@ -71,11 +71,12 @@ def undocumented(package: griffe.Module, *, besides: Iterable[str] = ()) -> Iter
     a public name, which nobody makes by hand.
     """
     named = dict(public_names(package))
-    for name, found in {**named, **{path: _final(package[path.partition(".")[2]]) for path in besides}}.items():
+    shown = {**named, **{path: _final(package[path.partition(".")[2]]) for path in besides}}
+    for name, found in shown.items():
         if found.docstring is None:
             yield f"{name} has no docstring"
         elif isinstance(found, griffe.Class):
-            yield from (f"{name}.{member} has no docstring" for member in _unsaid(found))
+            yield from (f"{name}.{member} has no docstring" for member in _unsaid(found, shown))
         if name in named and found.docstring is not None and (silent := _silent(found, named)):
             yield f"{name} says nothing about {', '.join(silent)}"
         if strange := _strange(found):
@@ -184,9 +185,11 @@ def _show_signature(found: griffe.Function) -> None:
     found.parameters = griffe.Parameters(*public)
 
 
-def _unsaid(found: griffe.Class) -> Iterator[str]:
-    """The public members of a class, inherited ones too, that no docstring is about."""
-    about = "\n\n".join(each.docstring.value for each in (found, *found.mro()) if each.docstring is not None)
+def _unsaid(found: griffe.Class, shown: Mapping[str, griffe.Object]) -> Iterator[str]:
+    """The public members of a class, inherited ones too, that neither its docstring nor a shown base is about."""
+    known = {each.path for each in shown.values()}
+    told = (found, *(base for base in found.mro() if base.path in known))
+    about = "\n\n".join(each.docstring.value for each in told if each.docstring is not None)
     for name, member in found.all_members.items():
         target = _final(member)
         if name.startswith("_") or target.docstring is not None:

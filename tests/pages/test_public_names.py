@@ -58,7 +58,11 @@ def shared(value, hidden, *many, _own, **more):
     >>> 1  # hidden
     """
 
-class Besides:
+class Hidden:
+    """It has a ``veiled``, and is not shown."""
+    veiled: int
+
+class Besides(Hidden):
     """Shown, without a public name."""
     blank: int
 '''
@@ -117,6 +121,7 @@ def test_the_examples_of_constants_run() -> None:
 def test_what_is_not_documented_is_caught(poor: griffe.Module) -> None:
     assert sorted(public_names.undocumented(poor, besides=["sparsegate.Besides"])) == [
         "sparsegate.Besides.blank has no docstring",
+        "sparsegate.Besides.veiled has no docstring",
         "sparsegate.Half says nothing about opaque",
         "sparsegate.Half.method has no docstring",
         "sparsegate.Half.unsaid has no docstring",

@@ -93,7 +93,10 @@ def connect(
 
 
 class RemoteGate(RemoteState):
-    """A gate of a service. As a context manager it is closed at the end, which needs a token of the role owner."""
+    """A gate of a service. As a context manager it is closed at the end, which needs a token of the role owner.
+
+    Its fields, such as ``margin``, are those of ``RemoteState``.
+    """
 
     def __init__(self, client: Client, view: dict[str, Any]) -> None:
         super().__init__(view)
