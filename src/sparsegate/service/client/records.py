@@ -44,10 +44,11 @@ class RemoteAsk(RemoteAnswer):
 class RemotePreview:
     """What a gate would be good for; ``curve`` has (epsilon, margin), ``by_cutoff`` (cutoff, margin).
 
-    With this ``confidence`` an answer is right that is ``margin`` or more from the threshold, and all are that are
-    ``margin_all`` from it. ``standard_error`` is that of the estimate of an ABOVE, ``noise`` the law that would be
-    used, ``cost`` what the gate would be charged, and ``warning`` what speaks against it. ``remaining`` is told to
-    owners. A service of an older version gives no ``by_cutoff``.
+    With this ``confidence`` an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as
+    many at once are as the cutoff says, or the number of questions where that was given.  ``standard_error`` is that of
+    the estimate of an ABOVE, ``noise`` the law that would be used, ``cost`` what the gate would be charged, and
+    ``warning`` what speaks against it. ``remaining`` is told to owners. A service of an older version gives no
+    ``by_cutoff``.
     """
 
     confidence: float

@@ -37,8 +37,9 @@ class RemoteState:
 
     ``id`` is what the service calls it; ``name`` and ``description`` are what ``opened_by``, whose token opened it,
     said of it. ``threshold``, ``cutoff``, ``epsilon``, ``queries``, ``noise`` and ``closes`` are as it was opened. With
-    95 % probability an answer is right that is ``margin`` or more from the threshold, and all are that are
-    ``margin_all`` from it; ``standard_error`` is that of the estimate of an ABOVE.
+    95 % probability an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as many at
+    once are as ``cutoff`` says, or ``queries`` where that was given. ``standard_error`` is that of the estimate of an
+    ABOVE.
     """
 
     def __init__(self, view: View) -> None:
