@@ -69,9 +69,24 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         # Theorems and changes name everything: whoever searches wants the page that explains it.
         page.meta["search"] = {"boost": 0.2}
     path = page.file.src_uri
+    if path.startswith(("how-to/", "reference/command_line")):
+        # Whoever searches for a word such as "ledger" has a task, rather than a field of that name in an answer.
+        page.meta["search"] = {"boost": 2}
     return fences_in_lists(name_links(path, elsewhere.site_links(path, generated.filled(markdown))))
+
+
+def dashed_words(html: str) -> str:
+    """An option (`--max-items-per-user`) in a line of text is one word: browsers would break it after any dash."""
+    code = re.compile(r"(?<!</span>)<code>([^<]*-[^<]*)</code>")
+    word = re.compile(r"(?<!\S)(?=\S*-)\S{2,36}(?!\S)")
+    return code.sub(lambda found: f"<code>{word.sub(_whole, found[1])}</code>", html)
+
+
+def _whole(word: re.Match[str]) -> str:
+    return f'<span class="whole">{word[0]}</span>'
 
 
 def on_page_content(html: str, **_: Any) -> str:
     """A picture of pixels that stands alone leads to itself: on a small screen its words are too small to read."""
-    return re.sub(r'<p>(<img [^>]*src="([^"]+\.png)"[^>]*>)</p>', r'<p><a href="\2">\1</a></p>', html)
+    html = re.sub(r'<p>(<img [^>]*src="([^"]+\.png)"[^>]*>)</p>', r'<p><a href="\2">\1</a></p>', html)
+    return dashed_words(html)

@@ -32,6 +32,13 @@ def test_a_picture_that_stands_alone_leads_to_itself(html: str, after: str) -> N
     assert hooks.on_page_content(html) == after
 
 
+def test_an_option_in_a_line_of_text_is_one_word_and_a_block_of_code_is_left_alone() -> None:
+    whole = '<code>top - <span class="whole">--max-items-per-user</span> 3</code>'
+    assert hooks.on_page_content("<code>top - --max-items-per-user 3</code>") == whole
+    for kept in ("<pre><span></span><code>top --domain 3</code></pre>", "<code>top</code> --domain <code>a</code>"):
+        assert hooks.on_page_content(kept) == kept
+
+
 def test_a_block_of_code_in_a_list_stays_in_it() -> None:
     inside = "- a\n\n  ```python\n  if b:\n      c\n\n  ```\n\n- d\n"
     assert hooks.fences_in_lists(inside) == "- a\n\n    ```python\n    if b:\n        c\n\n    ```\n\n- d\n"

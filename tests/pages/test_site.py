@@ -38,6 +38,12 @@ def test_a_page_has_the_same_parts_on_a_code_host_and_on_the_site(site: Path) ->
     assert {page: tags for page, tags in differ.items() if tags} == {}
 
 
+def test_a_star_in_a_formula_is_not_read_as_bold(site: Path) -> None:
+    """`2**18` in plain text, twice in a paragraph, makes bold what is between."""
+    read = {file.name: re.findall(r"\w<(?:strong|em)>\w.*", file.read_text("utf-8")) for file in site.rglob("*.html")}
+    assert {page: lines for page, lines in read.items() if lines} == {}
+
+
 @needs_browser
 @pytest.mark.parametrize("scripts", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_no_page_scrolls_sideways_on_a_phone(browser: Any, site: Path, address: str, scripts: bool) -> None:
@@ -53,16 +59,28 @@ def test_no_page_scrolls_sideways_on_a_phone(browser: Any, site: Path, address: 
     assert wide == {}
 
 
+# What is searched for, among how many of the first a page must be, and the page.
+SEARCHES = {
+    "select_top": (1, "reference/python/selection.html"),
+    "--max-items-per-user": (3, "reference/command_line.html"),
+    "--max-items-": (3, "reference/command_line.html"),
+    "Ledger.backup": (1, "how-to/backup.html"),
+    "Ledger.bac": (1, "how-to/backup.html"),
+    "sg.Ledger": (3, "how-to/ledger.html"),
+    "epsilon": (1, "how-to/choose.html"),
+    "two-sided": (1, "explanation/svt_in_pictures.html"),
+    "GateClosed": (1, "reference/python/exceptions.html"),
+    "BibTeX": (3, "reference/cite.html"),
+}
+
+
 @needs_browser
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [("select_top", "select_top"), ("--max-items-", "max-items-per-user"), ("sg.Ledger", "Ledger"), ("BibTeX", "cite")],
-)
-def test_search_finds_names(browser: Any, address: str, words: str, found: str) -> None:
+def test_search_finds_names_and_words(browser: Any, address: str) -> None:
     with tab(browser, address) as page:
         page.keyboard.press("/")
-        page.keyboard.type(words)
-        page.locator(".md-search-result__item:nth-child(-n+3)", has_text=found).first.wait_for()
+        for words, (most, found) in SEARCHES.items():
+            page.get_by_role("textbox", name="Search").fill(words)
+            page.locator(f".md-search-result__item:nth-child(-n+{most}) > a[href*='{found}']").first.wait_for()
 
 
 @needs_browser
@@ -75,6 +93,39 @@ def test_the_keyboard_leads_past_the_navigation_and_shows_where_it_is(browser: A
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('article') !== null")
+
+
+# Texts of a page that are less than 4.5 times as light, or as dark, as what they stand on.
+FAINT = """() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const over = ([r, g, b, a = 1], ground) => [r, g, b].map((part, at) => part * a + ground[at] * (1 - a));
+  const light = (colour) => colour.map((part) => part / 255)
+    .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0.05);
+  const ground = (node) => node
+    ? over(parts(getComputedStyle(node).backgroundColor), ground(node.parentElement)) : [255, 255, 255];
+  const faint = new Set();
+  for (const node of document.querySelectorAll("article *, .md-tabs *, .md-nav *")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!own || node.closest("svg") || !node.checkVisibility({ opacityProperty: true })) continue;
+    const { color, opacity } = getComputedStyle(node);
+    const [r, g, b, a = 1] = parts(color);
+    const below = ground(node);
+    const two = [light(over([r, g, b, a * opacity], below)), light(below)];
+    const ratio = Math.max(...two) / Math.min(...two);
+    if (ratio < 4.5) faint.add(`${node.tagName} ${node.className} ${ratio.toFixed(2)}`);
+  }
+  return [...faint];
+}"""
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_and_colours_of_code_stand_out(browser: Any, address: str, scheme: str) -> None:
+    with tab(browser, address, color_scheme=scheme) as page:
+        for name in ("how-to/engine.html", "reference/python/auditor.html"):
+            page.goto(address + name)
+            assert page.evaluate(FAINT) == []
 
 
 @needs_browser
