@@ -264,7 +264,11 @@ def _since(file: Path, start: int) -> tuple[str, ...]:
 def _environment(text: str, place: Path) -> dict[str, str]:
     """That of a reader who has installed what the page says, and nothing set: no colours, one width."""
     (place / "sitecustomize.py").write_text(HIDING.format(hidden=sorted(hidden(text))), encoding="utf-8")
-    mine = {name: value for name, value in os.environ.items() if not name.startswith(("SPARSEGATE", "PYTEST", "PG"))}
+    mine = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SPARSEGATE", "PYTEST", "PG", "CI", "GITHUB_"))
+    }
     return {
         **mine,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",

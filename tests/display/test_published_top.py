@@ -174,15 +174,8 @@ def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> N
         answer["epsilon"]
 
 
-def test_the_page_on_results_runs_and_names_every_schema() -> None:
+def test_the_page_on_results_names_every_schema() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, names)
-    assert valid(json.loads(names["text"]))
-    (example,) = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL))
-    example["record"] |= {"domain": "public", "itemset_size": 1}
-    assert valid(example)
     schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
     kinds = {name.split("/")[1] for name in schema["properties"]["schema"]["enum"]}
-    assert kinds == set(re.findall(r"`(?:sparsegate/)?([\w-]+)/1`", page.split("## The schemas")[1].split("A top:")[0]))
+    assert kinds == set(re.findall(r"`(?:sparsegate/)?([\w-]+)/1`", page.split("## The schemas")[1]))

@@ -6,7 +6,6 @@ import copy
 import itertools
 import math
 import pickle
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -255,13 +254,6 @@ def test_what_was_spent_is_the_loss_of_the_answers_so_far() -> None:
     once = better.spent
     better(right(10))
     assert 0 < better.spent == once < better.budget.total == Fraction(1)
-
-
-def test_the_loop_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert code
-    exec(code.group(1), {})
-    assert re.search(r"closed> 0\.\d+ of 1 spent|closed> 1\.00 of 1 spent", capsys.readouterr().out)
 
 
 def test_the_margins_of_the_page_are_those_of_the_gates() -> None:
