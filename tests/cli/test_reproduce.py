@@ -142,7 +142,7 @@ def test_a_self_check_that_is_not_met_is_exit_code_1(reproduce, monkeypatch: pyt
         (("--counts", "25,many"), "--counts must be numbers"),
         (("--epsilon", "x"), "--epsilon must be numbers"),
         (("--data", "kosarak"), "--data must look like kosarak=FILE"),
-        (("--methods", "svt"), "method must be one of"),
+        (("--methods", "svt"), "method must be the key of a method"),
         (("--datasets", "kosarak", "--data", "kosarak=nowhere.dat"), "--data must name a file that can be read"),
     ],
 )

@@ -6,6 +6,7 @@ import io
 import re
 import signal
 import socket
+import sys
 
 import pytest
 import typer
@@ -108,11 +109,17 @@ def test_ctrl_c_at_that_question_is_one_line(command, visits, monkeypatch):
 
 
 def test_ctrl_c_is_how_a_service_is_stopped(command, visits, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
+    class Interrupted:
+        def run(self):
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("sparsegate.service.web.connections.GuardedServer.run", interrupt)
-    code, out, err = command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
+    # In place of the whole server: uvicorn's sets up the logging of this process, and so closes what pytest logs to.
+    monkeypatch.setattr("sparsegate.service.web.server.guarded_server", lambda *_, **__: Interrupted())
+    interval = sys.getswitchinterval()
+    try:
+        code, out, err = command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
+    finally:
+        sys.setswitchinterval(interval)
     assert "serving http" in out
     assert (code, err) == (130, "sparsegate: stopped; what is open stays open\n")
 

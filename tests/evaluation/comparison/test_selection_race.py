@@ -156,7 +156,7 @@ def test_what_can_be_released_is_timed() -> None:
         ({"runs": 1}, "runs must be at least 2"),
         ({"runs": 900, "most_runs": 800}, "runs must be at least 2, and most_runs at least that"),
         ({"seed": -1}, "seed must be"),
-        ({"methods": ["nobody"]}, "method must be one of"),
+        ({"methods": ["nobody"]}, "method must be the key of a method"),
         ({"counts": [500]}, "count must be less than the number of items"),
     ],
 )
