@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dis
+import random
+import signal
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import sparsegate
@@ -27,7 +31,8 @@ def interrupt_everywhere(
 
     ``make`` gives a new subject each time. With ``opcodes`` the places are those between two instructions, where a real
     signal arrives; ``every`` takes each n-th place. Ends when ``act`` meets no more places, and says how many there
-    were: a test asks that there were some.
+    were: a test asks that there were some. Where a ``with`` calls the exit of its lock is no place: no signal is looked
+    at between its last line and that call.
     """
     place = every
     while True:
@@ -48,7 +53,7 @@ def _interrupted(act: Callable[[], object], place: int, error: type[BaseExceptio
         if not frame.f_code.co_filename.startswith(_SOURCE):
             return None
         frame.f_trace_opcodes = opcodes
-        if event == event_of_interest and not fired:
+        if event == event_of_interest and not fired and frame.f_lasti not in _leaving(frame.f_code):
             left -= 1
             if not left:
                 fired = True
@@ -65,3 +70,52 @@ def _interrupted(act: Callable[[], object], place: int, error: type[BaseExceptio
     finally:
         sys.settrace(before)
     return fired
+
+
+@cache
+def _leaving(code: CodeType) -> frozenset[int]:
+    """Where a ``with`` is left as planned: None three times, and the call of its exit."""
+    found, seen = set[int](), list[dis.Instruction]()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "CALL":
+            last = [one for one in seen[-5:] if one.opname not in ("PRECALL", "CACHE")][-3:]
+            nothing = [one for one in last if one.opname == "LOAD_CONST" and one.argval is None]
+            if instruction.arg == 2 and len(nothing) == 3:
+                found.update(range(last[0].offset, instruction.offset + 1))
+        seen.append(instruction)
+    return frozenset(found)
+
+
+def interrupt_by_signal(
+    make: Callable[[], Subject],
+    act: Callable[[Subject], object],
+    check: Callable[[Subject], None],
+    *,
+    times: int,
+    within: float,
+    seed: int = 1,
+) -> int:
+    """Interrupt ``act`` by a real signal, each time after another part of ``within`` seconds; ``check`` what it leaves.
+
+    Says how often the signal came. For the main thread alone: nobody else gets signals.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt("interrupted by the test")
+
+    chance, came = random.Random(seed), 0
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for _ in range(times):
+            subject = make()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, within))
+                act(subject)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                came += 1
+            check(subject)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return came
