@@ -270,7 +270,7 @@ def _or_warn(otherwise: str, write: Callable[[], object]) -> bool:
         # The words of another error may hold the result, which a warning must not.
         known = isinstance(error, SparsegateError)
         why = str(error).removesuffix("; nothing was spent") if known else f"{type(error).__name__} in the ledger"
-        warnings.warn(f"{otherwise}: {why}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"{otherwise}: {why}", RuntimeWarning, stacklevel=5)
         return False
     return True
 

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.hostile_settings import hostile_settings
 
-from sparsegate.display.plain import amount_text, plain, rounded
+from sparsegate.display.plain import amount_text, exact_text, plain, rounded
 
 
 class Side(Enum):
@@ -44,3 +45,10 @@ def test_a_sum_is_shown_to_two_digits_of_its_bar() -> None:
     assert rounded(123456.789, 0.031) == "123,456.789"
     assert rounded(123456.789, 310.0) == "123,457"
     assert rounded(5, 0) == "5"
+
+
+def test_an_amount_reads_the_same_whatever_the_context_is() -> None:
+    amounts = [Fraction(1, 8), Fraction(123_456_789, 10**12), Fraction(20), Fraction(10**4000 + 1, 7**4000)]
+    expected = [exact_text(amount) for amount in amounts]
+    with hostile_settings("raise"):
+        assert [exact_text(amount) for amount in amounts] == expected

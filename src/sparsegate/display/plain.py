@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, time
-from decimal import Decimal, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -21,8 +21,8 @@ def exact_text(value: Fraction) -> str:
     ('0.125', '1/3', '20')
     """
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
-        with localcontext() as context:  # no amount, but a sum of amounts of hundreds of digits may be as long as this
-            context.prec = 15
+        # No amount, but a sum of amounts of hundreds of digits may be as long as this.
+        with localcontext(_decimals(15)):
             return f"about {Decimal(value.numerator) / Decimal(value.denominator)}"
     rest, digits = value.denominator, 0
     for prime in (2, 5):
@@ -32,9 +32,13 @@ def exact_text(value: Fraction) -> str:
         digits = max(digits, power)
     if rest != 1:
         return str(value)
-    with localcontext() as context:
-        context.prec = digits + len(str(value.numerator)) + 1
+    with localcontext(_decimals(digits + len(str(value.numerator)) + 1)):
         return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
+
+
+def _decimals(precision: int) -> Context:
+    """A context of our own: that of whoever calls may round otherwise, or make an error of it."""
+    return Context(prec=precision, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, traps=[])
 
 
 def amount_text(value: float | Fraction) -> str:

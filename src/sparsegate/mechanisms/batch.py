@@ -15,6 +15,7 @@ from sparsegate.mechanisms.gap import Estimator
 from sparsegate.mechanisms.setting import RunOptions, only
 from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.noise import Source, discrete_laplace
+from sparsegate.noise.own_settings import own_settings
 
 _LANES = 1 << 18  # comparisons held at a time: 2 MB of noise
 
@@ -41,6 +42,7 @@ class Outcomes:
     gaps: NDArray[Any] | None = None
 
 
+@own_settings
 def run_many(
     row: Variant | str,
     answers: ArrayLike,

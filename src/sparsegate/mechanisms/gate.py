@@ -25,6 +25,7 @@ from sparsegate.mechanisms.meter import Meter
 from sparsegate.mechanisms.variants import Closes, Compared, Released
 from sparsegate.noise import Reservoir, Source
 from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 
 _CHUNK = 1 << 16
@@ -54,6 +55,7 @@ class Gate(Uncopied):
         "_watched",
     )
 
+    @own_settings
     def __init__(
         self,
         calibration: Calibration,
@@ -162,6 +164,7 @@ class Gate(Uncopied):
             self._rho = self._draw_rho()
             self._meter.redrawn(self._asked)
 
+    @own_settings
     def ask_many(
         self,
         answers: ArrayLike,

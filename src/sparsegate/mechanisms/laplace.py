@@ -12,6 +12,7 @@ from sparsegate.budget import Number, Spender, charge, exact_epsilon
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.lattice import Lattice
 from sparsegate.noise import Source, discrete_laplace, exact_scale
+from sparsegate.noise.own_settings import own_settings
 
 
 class _Release(TypedDict, total=False):
@@ -27,6 +28,7 @@ class _Release(TypedDict, total=False):
 def laplace(count: Number, **options: Unpack[_Release]) -> int | float: ...
 @overload
 def laplace(count: Any, **options: Unpack[_Release]) -> Any: ...
+@own_settings
 def laplace(
     count: Any,
     *,

@@ -16,10 +16,12 @@ from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.setting import Options, RunOptions, Split, only
 from sparsegate.mechanisms.variants import Compared, Variant
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 
 _FAR: Final = 1000  # noise units: an estimate that far below makes |estimate - answer| have one sign
 
 
+@own_settings
 def gate(
     row: Variant | str,
     *,
@@ -69,6 +71,7 @@ def gate(
     return Gate(calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund)
 
 
+@own_settings
 def run(
     row: Variant | str,
     answers: Any,

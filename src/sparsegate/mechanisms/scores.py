@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.lattice import exact_array, plain_number
 from sparsegate.noise import Source, uniform_subset
+from sparsegate.noise.own_settings import own_settings
 
 Values: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 ScoresLike: TypeAlias = "Scores | Mapping[Any, int] | Mapping[Any, float] | ArrayLike"
@@ -52,6 +53,7 @@ class Scores:
     order: NDArray[np.intp] | None = None
     items: tuple[Hashable, ...] | None = None
 
+    @own_settings
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _numbers(self.values))
         object.__setattr__(self, "multiplicities", _sizes(self.multiplicities, self.values.size))
@@ -60,6 +62,7 @@ class Scores:
                 raise ParameterError(parameter, "must have one entry for each item", len(names))
 
     @classmethod
+    @own_settings
     def of(cls, scores: ScoresLike) -> Scores:
         """Group an array of scores, or a mapping from items to scores, by equal score."""
         each = cls.each(scores)
@@ -76,6 +79,7 @@ class Scores:
         )
 
     @classmethod
+    @own_settings
     def each(cls, scores: ScoresLike) -> Scores:
         """Take every item of an array or a mapping as a group of its own; a ``Scores`` is returned as it is."""
         if isinstance(scores, Scores):
@@ -90,6 +94,7 @@ class Scores:
         )
 
     @classmethod
+    @own_settings
     def histogram(cls, counts: Mapping[int, int] | Mapping[float, int]) -> Scores:
         """Take a mapping from each score to the number of items that have it.
 

@@ -30,6 +30,7 @@ from sparsegate.mechanisms.selected import CONFIDENCE, Selection
 from sparsegate.mechanisms.selection_accuracy import Promise
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS, OPTIONS, Ready
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -130,6 +131,7 @@ class Request:
         """The places of the selected in an order that may be released: as selected, or by label for a set."""
         return list(range(len(labels))) if METHODS[self.method].ordered else by_label(labels)
 
+    @own_settings
     def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:
         """Draw the selection as members of groups, for a caller who names the items of a histogram.
 
@@ -150,6 +152,7 @@ class Request:
         return Picks(ready=ready, keep=keep, groups=groups, members=scores.draw_members(source, groups), noisy=noisy)
 
 
+@own_settings
 def select_top(
     scores: ScoresLike,
     *,

@@ -16,6 +16,7 @@ from sparsegate.mechanisms.gate_preview import GatePreview, least_epsilon
 from sparsegate.mechanisms.plan import NoiseName, Plan, check_plan_work, plan
 from sparsegate.mechanisms.setting import Split, check_one_of, only
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 
 _MOST_PREVIEWED = 1_000  # positives of another gate that is planned only to be looked at
 _ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace": "ding-2019"}
@@ -96,6 +97,7 @@ class SparseVector(Gate):
 
     __slots__ = ()
 
+    @own_settings
     def __init__(
         self,
         *,

@@ -20,6 +20,7 @@ from sparsegate.noise.bernoulli import LANES, toss, toss_lanes
 from sparsegate.noise.expansions import centre
 from sparsegate.noise.geometric import exact_scale, fill_geometric, geometric_one
 from sparsegate.noise.inversion import MOST, fill_floors
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Source
 
 
@@ -27,6 +28,7 @@ from sparsegate.noise.sources import Source
 def discrete_laplace(source: Source, scale: Rational | float, size: None = None) -> int: ...
 @overload
 def discrete_laplace(source: Source, scale: Rational | float, size: int) -> NDArray[np.int64]: ...
+@own_settings
 def discrete_laplace(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
     """Draw X with P[X = k] proportional to exp(-|k|/scale); a float scale is taken at its exact value.
 
@@ -53,6 +55,7 @@ def _one(source: Source, scale: Fraction) -> int:
     return (not zero) * (1 - 2 * negative) * magnitude
 
 
+@own_settings
 def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
     """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
 

@@ -24,6 +24,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.noise.bernoulli import LANES, toss, toss_lanes
 from sparsegate.noise.expansions import Expansion, decay, logistic
 from sparsegate.noise.inversion import MOST, fill_floors
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import Source
 
 MAX_SCALE = 2**48
@@ -81,6 +82,7 @@ def digits(scale: Fraction) -> Digits:
 def geometric(source: Source, scale: Rational | float, size: None = None) -> int: ...
 @overload
 def geometric(source: Source, scale: Rational | float, size: int) -> NDArray[np.int64]: ...
+@own_settings
 def geometric(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
     """Draw G with P[G >= k] = exp(-k/scale), k = 0, 1, 2, ...
 
@@ -116,6 +118,7 @@ def geometric_one(source: Source, scale: Fraction) -> int:
     return value
 
 
+@own_settings
 def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
     """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
 

@@ -42,6 +42,7 @@ from sparsegate.ledger.rows import now
 from sparsegate.mechanisms.answer import Answer
 from sparsegate.mechanisms.resume import resume, threshold_noise
 from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.service.activity import PAGE, Activity, activity
 from sparsegate.service.data.served import CountedTable
 from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_until
@@ -221,6 +222,7 @@ class Keeper:
             # Logged after the answer has left, for the owner alone: when a question fails may depend on the data.
             LOG.warning("gate %s, question %d: %s; it counts as an ABOVE", gate.id, number, trouble)
 
+    @own_settings
     def _decided(
         self, asking: Asking[Answered], gate: GateRow, live: SparseVector, number: int, condition: Condition
     ) -> str:

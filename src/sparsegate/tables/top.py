@@ -9,6 +9,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.selection_methods import AUTO
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.domain import EXPLAINED, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
@@ -24,6 +25,7 @@ from sparsegate.tables.sums import as_values
 from sparsegate.tables.text_files import TextForm
 
 
+@own_settings
 def top_items(
     data: Any,
     /,

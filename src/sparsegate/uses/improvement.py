@@ -16,12 +16,14 @@ from sparsegate.mechanisms.answer import Answer
 from sparsegate.mechanisms.lattice import exact_number
 from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.record_values import STEPS, public_range, record_steps
 
 _MOST: Final = 1 << 40  # records, so that the sum of their steps fits int64
 
 
+@own_settings
 def improved(
     *,
     by: Number,
@@ -85,7 +87,7 @@ def improved(
             "best: a candidate that is no better will often pass; take more records, a larger epsilon, a larger by or "
             "a smaller cutoff",
             SparsegateWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     gate = SparseVector(ledger=ledger, refund=refund, source=source, not_private=not_private, **planned)
     return Improvement(gate, by=float(tau), size=size, patience=patience, ends=ends)
@@ -134,6 +136,7 @@ class Improvement(Uncopied):
         *("by", "patience", "size"),
     )
 
+    @own_settings
     def __init__(
         self, gate: SparseVector, *, by: float, size: int, patience: int | None, ends: tuple[float, float]
     ) -> None:
@@ -144,6 +147,7 @@ class Improvement(Uncopied):
         self._best = self._best_sum = self._seen = self._in_vain = 0
         self._why = ""
 
+    @own_settings
     def __call__(self, values: ArrayLike) -> Answer:
         """Whether this candidate is better than the best so far by more than tau; if so, it is the best from now on.
 

@@ -19,6 +19,7 @@ from sparsegate.mechanisms.gate import Gate
 from sparsegate.mechanisms.laplace import error_bar, laplace
 from sparsegate.mechanisms.variants import VARIANTS, Noise, Released
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 from sparsegate.tables.columns import check_columns
 from sparsegate.tables.engines.engine import guarded, open_engine
@@ -127,6 +128,7 @@ class OnlineAnswers(Uncopied):
         "_step",
     )
 
+    @own_settings
     def __init__(
         self,
         data: Any,
@@ -197,6 +199,7 @@ class OnlineAnswers(Uncopied):
             refund=refund,
         )
 
+    @own_settings
     def ask(self, query: Any, *, unchecked: bool = False) -> OnlineAnswer:
         """How many people does the query count?
 

@@ -16,6 +16,7 @@ from sparsegate.errors import GateClosed, ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.noise import Source
 from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.alerts.alert_draws import CountDraws, Draws, GateDraws
 from sparsegate.uses.alerts.alert_plan import CONFIDENCE, AlertPlan, Method, plan_alert
@@ -71,6 +72,7 @@ class Alert(Uncopied):
 
     _uncopied = "an alert can be neither copied nor pickled: two copies would answer for one budget"
 
+    @own_settings
     def __init__(
         self,
         *,
@@ -154,6 +156,7 @@ class Alert(Uncopied):
             return GateDraws(self.plan, held=held, **options)
         return CountDraws(self.plan, **options)
 
+    @own_settings
     def ask(self, window: int, count: int) -> AlertAnswer:
         """Does it fire for a window with this many people? Windows come in their order; one may be left out.
 
@@ -179,6 +182,7 @@ class Alert(Uncopied):
             self._stopped, self._last = "", int(window)
             return answer
 
+    @own_settings
     def add(self, user: Any, time: Any) -> None:
         """One row: who, and when. What cannot be read is nobody's, or in no window; nothing is refused.
 
@@ -186,12 +190,14 @@ class Alert(Uncopied):
         """
         self._counted().add(user, time)
 
+    @own_settings
     def add_rows(self, rows: Iterable[tuple[Any, Any]]) -> None:
         """Many rows: pairs of who and when."""
         counted = self._counted()
         for user, time in rows:
             counted.add(user, time)
 
+    @own_settings
     def advance(self, clock: Moment) -> Iterator[AlertAnswer]:
         """Close the windows that are over at this moment of a **public** clock, and answer them, one by one.
 

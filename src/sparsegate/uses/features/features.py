@@ -29,6 +29,7 @@ from sparsegate.errors import ParameterError, SparsegateError, SparsegateWarning
 from sparsegate.mechanisms.selection import Request, select_top
 from sparsegate.mechanisms.selection_methods import AUTO, METHODS
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.uses.features.feature_reading import plain_table, plain_target
 from sparsegate.uses.features.feature_scores import SCORES, FeatureScore
 from sparsegate.uses.features.feature_scoring import Scoring
@@ -123,6 +124,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         self.source = source
         self.not_private = not_private
 
+    @own_settings
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
         """Score every feature, select k of them, and keep which. Every call is another release, and charged."""
         table = plain_table(X)
@@ -144,6 +146,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         self.record_ = self._record(options, selection)
         return self
 
+    @own_settings
     def preview(self, n_features: int, *, confidence: float = 0.95) -> float | None:
         """How far below the k-th best score the worst feature selected can be, at most, in units of the score.
 
@@ -181,7 +184,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         Request(**options)
         if self.k > features:
             said = f"k = {self.k} is more than the {features} features: all are selected, and nothing is charged"
-            warnings.warn(SparsegateWarning(said), stacklevel=3)
+            warnings.warn(SparsegateWarning(said), stacklevel=4)
         return options
 
     def _row(self) -> FeatureScore | None:

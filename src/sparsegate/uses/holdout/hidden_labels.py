@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError
+from sparsegate.noise.own_settings import own_settings
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,30})(\.\d{1,30})?", re.ASCII)  # 007 is a name, and not a number
 _TRUTHS: Final = {word: str(int(truth)) for truth in (True, False) for word in (str(truth), str(truth).lower())}
@@ -34,6 +35,7 @@ class HiddenLabels:
     [True, False, True, False]
     """
 
+    @own_settings
     def __init__(self, labels: Iterable[Any]) -> None:
         self._key = secrets.token_bytes(32)
         self._codes = self._coded(labels, "labels", _NO_LABEL)
@@ -43,6 +45,7 @@ class HiddenLabels:
         """How many there are."""
         return int(self._codes.size)
 
+    @own_settings
     def agreement(self, predictions: Iterable[Any]) -> NDArray[np.bool_]:
         """For each record whether the prediction is its label; there must be as many as labels."""
         codes = self._coded(predictions, "predictions", _NO_PREDICTION)

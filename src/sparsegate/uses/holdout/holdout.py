@@ -12,6 +12,7 @@ from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Source
 from sparsegate.noise.lineage import MARK, birthmark
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.holdout.holdout_account import check_name, open_account
 from sparsegate.uses.holdout.holdout_score import HoldoutScore
@@ -76,6 +77,7 @@ class Holdout(Uncopied):
 
     __slots__ = ("_account", "_born", "_gate", "_kept", "_lock", "_lost", "_margins", "_name", "_terms")
 
+    @own_settings
     def __init__(
         self,
         *,
@@ -108,6 +110,7 @@ class Holdout(Uncopied):
             not_private=not_private,
         )
 
+    @own_settings
     def score(self, train_values: Any, holdout_values: Any, *, by: str | None = None) -> HoldoutScore:
         """The score of one model, by its values on the training records and on those of the holdout.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparsegate.errors import ParameterError
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.holdout.holdout import Holdout, check_holdout
 from sparsegate.uses.holdout.holdout_score import HoldoutScore
@@ -75,10 +76,12 @@ class HoldoutScorer(Uncopied):
         self._per_record = per_record
         self._last: HoldoutScore | None = None
 
+    @own_settings
     def __call__(self, estimator: Any, records: Any, labels: Any = None) -> float:
         """The score; ``score`` also says whether it was paid for."""
         return self.score(estimator, records, labels).value
 
+    @own_settings
     def score(self, estimator: Any, records: Any, labels: Any = None) -> HoldoutScore:
         """The same with its margin, and what is left."""
         if self._holdout.closed:  # says so before anybody predicts

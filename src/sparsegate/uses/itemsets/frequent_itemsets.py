@@ -12,6 +12,7 @@ from sparsegate.mechanisms.laplace import error_bar, error_bar_all
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection_methods import AUTO
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.given import Given, given
 from sparsegate.tables.in_place import TableInPlace
@@ -27,6 +28,7 @@ from sparsegate.uses.itemsets.released_itemsets import FrequentItemsets, Itemset
 CONFIDENCE: Final = 0.95
 
 
+@own_settings
 def frequent_itemsets(
     data: Any,
     /,

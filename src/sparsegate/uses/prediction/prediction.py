@@ -16,6 +16,7 @@ from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.exponential import selection_rate
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 from sparsegate.uses.prediction.prediction_reading import (
     LEVELS,
@@ -116,6 +117,7 @@ class PrivatePredictor(Uncopied):
         "terms",
     )
 
+    @own_settings
     def __init__(
         self,
         private: Sequence[Model | None],
@@ -189,6 +191,7 @@ class PrivatePredictor(Uncopied):
         """
         return batches_of(people, count)
 
+    @own_settings
     def predict(self, context: Sequence[int] = (), *, unchecked: bool = False) -> Prediction:
         """The next token after this context, a sequence of tokens.
 
@@ -209,6 +212,7 @@ class PrivatePredictor(Uncopied):
                 return Prediction(token=self._paid_token(opinion), paid=True, checked=True)
             return Prediction(token=free_token(public, self._free), paid=False, checked=True)
 
+    @own_settings
     def generate(
         self, context: Sequence[int], length: int, *, end: int | None = None, unchecked: bool = False
     ) -> Iterator[Prediction]:

@@ -14,6 +14,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.sparse_vector import gate_calibration
 from sparsegate.noise import Source, exact_scale
+from sparsegate.noise.own_settings import own_settings
 from sparsegate.uses.structure.attribute_pairs import SENSITIVITY, dependences
 from sparsegate.uses.structure.coded_rows import Attributes
 from sparsegate.uses.structure.edge_choice import gate_forest, noisy_tree, public_thresholds, tree_noise
@@ -24,6 +25,7 @@ EDGES_SHARE: Final = Fraction(2, 5)
 """Of epsilon, for the choice of the edges; the rest pays for their tables."""
 
 
+@own_settings
 def dependency_tree(
     table: Any,
     columns: Any,
