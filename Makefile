@@ -1,12 +1,13 @@
-# Every target needs only python3 with pip and venv; each fills .venv by itself and reuses it afterwards.
+# Every target needs only python3 with pip and venv; each fills .venv by itself and reuses it afterwards (`make bench`: .venv-bench).
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
-BENCH := $(VENV)/.bench
+BENCH := .venv-bench
 PYTEST_ARGS ?=
 MUTANTS_ARGS ?=
+BENCH_ARGS ?=
 REPRODUCTION := reproduction
 REPRODUCE_ARGS ?=
 comma := ,
@@ -22,14 +23,18 @@ help: ## print this help
 # An editable install: only a change of pyproject.toml calls for another one.
 # Spark is large, and runs nowhere but where Java is.
 SPARK := $(if $(shell command -v java),$(comma)spark)
+# What once had the peers in it is made anew: diffprivlib brings a package `tests`, which hides ours.
 $(SETUP): pyproject.toml
+	test ! -e $(VENV)/.bench || rm -rf $(VENV)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev$(SPARK)]'
 	@touch $@
 
-# The peers are large, so only the benchmarks install them.
-$(BENCH): $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench$(SPARK)]'
+# The peers have an environment of their own, and what the benchmarks need of the library beside them: some bring packages
+# under names of ours, or want older versions than the tests.
+$(BENCH)/.setup: pyproject.toml
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev,bench$(SPARK)]'
 	@touch $@
 
 setup: $(SETUP) ## create .venv with the library and the developer tools
@@ -63,8 +68,8 @@ docs: $(SETUP) ## build the site into build/site
 docs-serve: $(SETUP) ## show the site on port 8000, built anew at each change
 	$(MKDOCS) serve
 
-bench: $(BENCH) ## measure against the peers; one JSON line per figure
-	$(BIN)/python -m benchmarks
+bench: $(BENCH)/.setup ## measure against the peers, in .venv-bench; one JSON line per figure (BENCH_ARGS="gate")
+	$(BENCH)/bin/python -m benchmarks $(BENCH_ARGS)
 
 demo: $(SETUP) ## a gate and a top-c selection on data it makes
 	$(BIN)/python examples/demo.py
@@ -73,7 +78,7 @@ reproduce: $(SETUP) ## run the paper's evaluation and write a report (REPRODUCE_
 	$(BIN)/sparsegate reproduce --out $(REPRODUCTION) $(REPRODUCE_ARGS)
 	@echo "Open $(abspath $(REPRODUCTION)/report.html) in a browser."
 
-clean: ## remove .venv, caches and build output
+clean: ## remove .venv, .venv-bench, caches and build output
 	$(MAKE) --no-print-directory -C proofs clean
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
