@@ -1,7 +1,7 @@
 """The table and the picture of docs/how-to/audit.md: what the auditor certifies for every row, and for other libraries.
 
     python examples/audit_table.py               the rows: a Markdown table, and docs/pictures/audit.png
-    python examples/audit_table.py --peers       opendp and diffprivlib (installed by `make bench`): a Markdown table
+    python examples/audit_table.py --peers       opendp and diffprivlib, in .venv-bench (`make bench`): a table
 
 Every audit is at 99 % confidence, with a claimed epsilon of 1 and at most 10 queries.
 """

@@ -3,7 +3,7 @@
     python examples/page_picture.py              that picture
     python examples/page_picture.py FOLDER       every view: wide and on a phone, light and dark
 
-It needs Chromium, and `pip install 'sparsegate[serve,dev]'`.
+It needs Chromium, and `pip install '.[serve,dev]'` in a checkout.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python examples/report_picture.py            that picture
     python examples/report_picture.py FILE       the same, of a report that is there
 
-It needs Chromium, and `pip install 'sparsegate[evaluation,plots,dev]'`.
+It needs Chromium, and `pip install '.[evaluation,plots,dev]'` in a checkout.
 """
 
 from __future__ import annotations

@@ -40,13 +40,13 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Installed
 def said(page: str) -> set[str]:
     """The packages that a page tells its reader to install.
 
-    >>> sorted(said("`pip install 'sparsegate[evaluation,plots]' pytest`"))
+    >>> sorted(said("`pip install '.[evaluation,plots]' pytest`"))
     ['matplotlib', 'pyarrow', 'pytest']
     """
     found: set[str] = set()
     for words in re.findall(r"\bpip install\s+([^`\n]+)", page):
         for word in shlex.split(words):
-            ours = re.fullmatch(r"(?:sparsegate|\.)\[([\w,]+)\]", word)
+            ours = re.fullmatch(r"(?:sparsegate|\.\.?)\[([\w,]+)\]", word)
             found |= _extras(ours[1].split(",")) if ours else {_package(word)}
     return found
 

@@ -7,7 +7,10 @@ import copy
 import inspect
 import pickle
 import re
+import shlex
+import tomllib
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -130,3 +133,27 @@ def test_a_parameter_error_survives_pickling_and_copying(clone, value) -> None:
     assert type(again) is ParameterError
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+DECLARED = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"][
+    "optional-dependencies"
+]
+
+
+@pytest.mark.parametrize("extra", sorted(DECLARED.keys() - {"dev"}))
+def test_what_to_install_are_the_packages_that_the_extra_declares(extra: str) -> None:
+    """By their own names: that works from a checkout and from a wheel, and before this library is published."""
+    program, verb, *needs = shlex.split(errors.install_line(extra))
+    assert (program, verb) == ("pip", "install")
+    assert sorted(needs) == sorted(DECLARED[extra])
+
+
+@pytest.mark.parametrize("declared", [PackageNotFoundError("sparsegate"), None, ["numpy>=2"]])
+def test_where_nothing_is_declared_the_checkout_is_named(monkeypatch: pytest.MonkeyPatch, declared: object) -> None:
+    def requires(name: str) -> object:
+        if isinstance(declared, Exception):
+            raise declared
+        return declared
+
+    monkeypatch.setattr("importlib.metadata.requires", requires)
+    assert errors.install_line("plots") == "pip install '.[plots]', in the checkout"

@@ -78,7 +78,7 @@ def test_a_link_to_a_page_reads_as_words() -> None:
 
 def named_extras(text: str) -> set[str]:
     """The extras that a page, or a message of the code, tells people to install."""
-    told = re.findall(r"""(?:load_extra\([^()]*extra="|_EXTRA = "|sparsegate\[)([a-z,]+)""", text)
+    told = re.findall(r"""(?:load_extra\([^()]*extra="|_EXTRA = "|(?:sparsegate|'\.)\[)([a-z,]+)""", text)
     return {extra for extras in told for extra in extras.split(",")}
 
 
@@ -87,6 +87,32 @@ def test_every_extra_that_people_are_told_to_install_exists() -> None:
     told = set().union(*map(named_extras, texts))
     assert {"plots", "frames", "postgres", "serve"} <= told
     assert told <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+
+TOLD = [
+    file
+    for folder in ("", "src", "docs", "deploy", "examples", "benchmarks", "pages", "proofs", ".ci", ".github")
+    for file in ((ROOT / folder).rglob("*") if folder else ROOT.glob("*"))
+    if file.is_file() and file.suffix not in (".png", ".pyc", ".woff2") and file.name != "CHANGELOG.md"
+]
+"""What people read: pages, messages, scripts."""
+
+
+def unpublished(text: str) -> list[str]:
+    """The lines that would fetch this library by its name, from where it is not; a wheel that one has is none."""
+    fetched = re.finditer(r"pip install(?:[^`\n]*[ ']|\s+'?)sparsegate(?![\w/-])(?!(?:\[[\w,]+\])? @ )", text)
+    return [found[0] for found in fetched if "once it is published" not in text[found.start() - 30 : found.start()]]
+
+
+def test_every_install_line_works_before_the_library_is_published() -> None:
+    """`pip install 'sparsegate[plots]'` finds nothing: from a checkout it is '.[plots]', and errors name packages."""
+    told = ["pip install 'sparsegate[plots]'", "pip install\n'sparsegate[plots]' pytest", "pip install -U sparsegate"]
+    assert [len(unpublished(f"run `{line}`")) for line in told] == [1, 1, 1]
+    works = ["pip install '.[a]'", "pip install 'sparsegate[a] @ file:///x.whl'", "/opt/sparsegate/bin/pip install ."]
+    assert [unpublished(f"run `{line}`") for line in works] == [[], [], []]
+    found = {str(file.relative_to(ROOT)): unpublished(file.read_text("utf-8", "replace")) for file in TOLD}
+    assert len(found) > 300
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 @of_the_repository

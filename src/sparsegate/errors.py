@@ -298,11 +298,11 @@ def unknown_key(parameter: str, rule: str, given: object, known: Iterable[str], 
 
 
 def load_extra(module: str, *, extra: str) -> Any:
-    """Import a module of an optional package, or say how to install the extra that brings it.
+    """Import a module of an optional package, or say how to install what the extra brings.
 
     >>> load_extra("no_such_package", extra="plots")
     Traceback (most recent call last):
-    sparsegate.errors.SparsegateError: this needs no_such_package; run: pip install 'sparsegate[plots]'
+    sparsegate.errors.SparsegateError: this needs no_such_package; run: pip install 'matplotlib...'
     """
     try:
         return import_module(module)
@@ -310,4 +310,21 @@ def load_extra(module: str, *, extra: str) -> Any:
         package = module.partition(".")[0]
         if (missing.name or "").partition(".")[0] != package:
             raise
-        raise SparsegateError(f"this needs {package}; run: pip install 'sparsegate[{extra}]'") from None
+        raise SparsegateError(f"this needs {package}; run: {install_line(extra)}") from None
+
+
+def install_line(extra: str) -> str:
+    """What brings the packages of an extra, however this library came: by their own names, as it declares them.
+
+    >>> install_line("plots")
+    "pip install 'matplotlib...'"
+    """
+    from importlib.metadata import PackageNotFoundError, requires  # here: nobody waits for it who has the package
+
+    try:
+        declared = requires("sparsegate") or []
+    except PackageNotFoundError:  # run from its sources, without being installed
+        declared = []
+    marked = (need.replace('"', "'").partition(";") for need in declared)
+    needs = [need.strip() for need, _, marker in marked if f"extra == '{extra}'" in marker]
+    return f"pip install {' '.join(map(repr, needs))}" if needs else f"pip install '.[{extra}]', in the checkout"

@@ -154,7 +154,7 @@ def test_a_bad_option_is_one_line_and_exit_code_2(reproduce, arguments: tuple[st
 
 def test_what_the_report_needs_is_asked_for_before_the_work(reproduce, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert reproduce(*SMALL) == (2, "", "sparsegate: this needs matplotlib; run: pip install 'sparsegate[plots]'\n")
+    assert reproduce(*SMALL) == (2, "", "sparsegate: this needs matplotlib; run: pip install 'matplotlib>=3.9'\n")
     assert not (tmp_path / "out").exists()
 
 

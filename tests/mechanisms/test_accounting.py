@@ -180,7 +180,5 @@ def test_what_has_no_event_is_refused_by_name():
 def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):
     for name in ("dp_accounting", "dp_accounting.dp_event"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(
-        sg.SparsegateError, match=r"this needs dp_accounting; run: pip install 'sparsegate\[accounting\]'"
-    ):
+    with pytest.raises(sg.SparsegateError, match=r"this needs dp_accounting; run: pip install 'dp-accounting>=0.6'"):
         pure_event(Fraction(1), "rdp")

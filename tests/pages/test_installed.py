@@ -14,9 +14,9 @@ from pages.installed import EXTRAS, HIDING, hidden, said
     ("page", "packages"),
     [
         ("nothing", set()),
-        ("`pip install 'sparsegate[serve,postgres]'`", {"fastapi", "uvicorn", "httpx", "psycopg"}),
+        ("`pip install '.[serve,postgres]'`", {"fastapi", "uvicorn", "httpx", "psycopg"}),
         ("```sh\npip install '.[plots]'\n```", {"matplotlib"}),
-        ("`pip install\n'sparsegate[plots]' pytest`", {"matplotlib", "pytest"}),
+        ("`pip install\n'..[plots]' pytest`", {"matplotlib", "pytest"}),
     ],
 )
 def test_what_a_page_tells_its_reader_to_install(page: str, packages: set[str]) -> None:
@@ -25,12 +25,12 @@ def test_what_a_page_tells_its_reader_to_install(page: str, packages: set[str]) 
 
 def test_an_extra_that_does_not_exist_is_found() -> None:
     with pytest.raises(ValueError, match="there is no extra plot$"):
-        said("`pip install 'sparsegate[plot]'`")
+        said("`pip install '.[plot]'`")
 
 
 def test_all_but_what_the_page_says_is_hidden_and_what_that_brings_is_not() -> None:
     assert {"pandas", "matplotlib", "fastapi", "sklearn", "pytest", "mkdocs"} <= hidden("")
-    assert hidden("") - hidden("`pip install 'sparsegate[frames]'`") == {"pandas", "polars", "pyarrow"}
+    assert hidden("") - hidden("`pip install '.[frames]'`") == {"pandas", "polars", "pyarrow"}
     assert "numpy" not in hidden("")
     assert EXTRAS.keys() >= {"serve", "plots", "frames"}
 

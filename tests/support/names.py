@@ -21,6 +21,7 @@ MAY_MIRROR = "cli"
 CROSS_MODULE = {
     "tests/test_architecture.py",
     "tests/test_deploy.py",
+    "tests/test_makefile.py",
     "tests/test_names.py",
     "tests/test_mutants.py",
     "tests/test_proofs.py",

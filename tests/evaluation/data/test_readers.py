@@ -132,5 +132,5 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "pyarrow.csv", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(SparsegateError, match=r"needs pyarrow; run: pip install 'sparsegate\[evaluation\]'"):
+    with pytest.raises(SparsegateError, match=r"needs pyarrow; run: pip install 'pyarrow>=18'"):
         read_counts(write(tmp_path, "item,count\na,1\n"))

@@ -384,4 +384,4 @@ def test_without_scikit_learn_the_name_is_there_and_says_what_to_install() -> No
         "except sg.SparsegateError as refused:\n    print(refused)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "this needs sklearn; run: pip install 'sparsegate[learn]'"
+    assert done.stdout.strip() == "this needs sklearn; run: pip install 'scikit-learn>=1.6'"
