@@ -7,7 +7,9 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +77,10 @@ def test_the_configuration_is_read_by_the_command_line(tmp_path: Path) -> None:
     from sparsegate.cli.serve_options import _settings
 
     names = {name.replace("-", "_") for name in SERVE}
-    assert dict(_settings(DEPLOY / "serve.toml", names, {"files", "allowed_host"}))["user"] == "visitor"
+    assert (
+        dict(_settings(DEPLOY / "serve.toml", names, {"files", "allowed_host", "trusted_proxy"}))["user"] == "visitor"
+    )
+    assert SERVE["trusted-proxy"] == ["127.0.0.1"], "where the proxies of this folder call from"
     assert SERVE["host"] == "127.0.0.1", "a proxy with TLS is in front of it"
 
 
@@ -103,6 +108,8 @@ def test_the_containers_have_no_rights_and_the_database_no_way_out() -> None:
     assert gates["cap_drop"] == ["ALL"]
     assert gates["read_only"] is True
     assert all(port.startswith("127.0.0.1:") for port in gates["ports"])
+    proxy = gates["command"][gates["command"].index("--trusted-proxy") + 1]
+    assert proxy == COMPOSE["networks"]["outside"]["ipam"]["config"][0]["gateway"]
     assert database["networks"] == ["inside"]
     assert COMPOSE["networks"]["inside"]["internal"] is True
     assert re.fullmatch(r"postgres:\d+\.\d+-\w+", database["image"])
@@ -153,7 +160,7 @@ def test_gates_are_opened_and_asked_through_the_proxies(tmp_path: Path) -> None:
     data = tmp_path / "visits.csv"
     data.write_text("visitor,country\n" + "".join(f"{person},DE\n" for person in range(300)))
     options = ("--user", "visitor", "--new-ledger", "--budget", 200, "--delay", "off")
-    proxy = ("--allowed-host", "gates.example.org", "--max-connections-of-one", 1000)
+    proxy = ("--allowed-host", "gates.example.org", "--trusted-proxy", "127.0.0.1")
     (tmp_path / "plain").mkdir()
     (tmp_path / "oidc").mkdir()
     with spawned(data, *options, *proxy) as (_, url, said), sign_in() as signing:
@@ -195,3 +202,48 @@ def test_gates_are_opened_and_asked_through_the_proxies(tmp_path: Path) -> None:
             assert ask(second, "six", **itself).status_code != 200
             assert ask(second, "seven", Cookie="who=anna@example.org", **itself).status_code == 401
     assert found[0] not in "".join(file.read_text() for file in (tmp_path / "plain").glob("*.log"))
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx")
+@pytest.mark.parametrize("name", ["nginx.conf", "nginx-oidc.conf"])
+def test_strangers_behind_the_proxy_stand_in_the_way_of_nobody(tmp_path: Path, name: str) -> None:
+    import httpx
+    from tests.support.reverse_proxy import free_port, nginx_files, proxied, sign_in
+    from tests.support.serving import listening, serving, visits
+
+    from sparsegate.service.web.admission import Limits
+    from sparsegate.service.web.trusted_proxies import TrustedProxies
+
+    proxies = TrustedProxies(SERVE["trusted-proxy"])
+    with (
+        visits(tmp_path) as data,
+        serving(tmp_path, data, limits=Limits(), proxies=proxies) as service,
+        listening(service.app) as url,
+        sign_in() as signing,
+    ):
+        ports = {"8460": int(url.rpartition(":")[2]), "4180": signing}
+        port = free_port()
+
+        def calling(source: str) -> httpx.Client:
+            transport = httpx.HTTPTransport(verify=False, local_address=source)
+            # Who they say they are is not believed, and the wrong token is nobody's, in the map or not.
+            said = {"Host": "gates.example.org", "X-Forwarded-For": "198.51.100.1", "Authorization": "Bearer sg_no"}
+            said["Cookie"] = "who=anna@example.org"
+            return httpx.Client(base_url=f"https://127.0.0.1:{port}", transport=transport, timeout=30, headers=said)
+
+        with (
+            proxied(nginx_files(tmp_path, DEPLOY / name, port=port, ports=ports), port),
+            calling("127.0.0.2") as stranger,
+            calling("127.0.0.3") as other,
+            calling("127.0.0.4") as bystander,
+        ):
+            begun = time.monotonic()
+            assert {stranger.get("/").status_code for _ in range(60)} == {200}
+            assert time.monotonic() - begun < 2, "60 at once are sent on at once, not at 20 a second"
+            for each in (stranger, other):
+                codes = Counter(each.get("/v1/gates").status_code for _ in range(200))
+                assert codes.keys() == {401, 429}
+            for path in ("/v1/ready", "/v1/health"):
+                assert {each.get(path).status_code for each in (stranger, other) for _ in range(150)} == {200}
+            assert bystander.get("/").status_code == 200
+            assert bystander.get("/v1/gates").status_code == 401

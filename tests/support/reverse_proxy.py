@@ -50,11 +50,13 @@ def free_port() -> int:
 @contextmanager
 def proxied(settings: Path, port: int) -> Iterator[None]:
     """nginx, as soon as it listens."""
-    process = subprocess.Popen(["nginx", "-c", settings, "-p", settings.parent], stderr=subprocess.DEVNULL)
+    said = settings.parent / "stderr"
+    with said.open("w") as stderr:
+        process = subprocess.Popen(["nginx", "-c", settings, "-p", settings.parent], stderr=stderr)
     try:
         deadline = time.monotonic() + 10
         while True:
-            assert process.poll() is None, (settings.parent / "error.log").read_text()
+            assert process.poll() is None, said.read_text()
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
                 break

@@ -12,7 +12,7 @@ import typer
 import sparsegate as sg  # sg.Ledger is loaded when it is first used: SQLAlchemy is slow to load
 from sparsegate.cli.options import Dataset, LedgerBudget
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
-from sparsegate.cli.serve_options import AllowedHost, LogFormat, TlsCert, TlsKey
+from sparsegate.cli.serve_options import AllowedHost, LogFormat, TlsCert, TlsKey, TrustedProxy
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
 
@@ -101,6 +101,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8461,
     allowed_host: AllowedHost = None,
+    trusted_proxy: TrustedProxy = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
     log_format: LogFormat = "text",
@@ -116,8 +117,10 @@ def serve(
     from sparsegate.service.client.remote import is_loopback
     from sparsegate.service.tokens import Tokens
     from sparsegate.service.web import server
+    from sparsegate.service.web.connections import ConnectionLimits
     from sparsegate.service.web.leaderboard import Leaderboard, leaderboard_app
     from sparsegate.service.web.request_log import logging_of
+    from sparsegate.service.web.trusted_proxies import TrustedProxies
     from sparsegate.tables.columns import check_columns
     from sparsegate.uses.holdout.hidden_labels import HiddenLabels
 
@@ -125,6 +128,7 @@ def serve(
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
     tls = None if tls_cert is None or tls_key is None else server.tls_context(tls_cert, tls_key)
+    limits = ConnectionLimits(proxies=TrustedProxies(trusted_proxy or ()))
     with _columns(labels) as private:
         check_columns(private.names, [label])
         hidden = HiddenLabels(private.listed(label))
@@ -138,9 +142,10 @@ def serve(
             typer.echo(f"ledger  {account.database.shown}: {account.statement().remaining} left beside that")
             if not is_loopback(host) and tls is None:
                 typer.echo("warning: this listens beyond this machine, without TLS: tokens can be read", err=True)
-            app = leaderboard_app(Leaderboard(opened, hidden), tokens, hosts=[host, *(allowed_host or [])])
+            hosts = [host, *(allowed_host or [])]
+            app = leaderboard_app(Leaderboard(opened, hidden), tokens, hosts=hosts, proxies=limits.proxies)
             started = partial(typer.echo, f"serving {server.address(listening, tls=tls is not None)}")
-            server.run(app, listening, tls=tls, log_format=log_format, started=started)
+            server.run(app, listening, tls=tls, limits=limits, log_format=log_format, started=started)
 
 
 def _summary(opened: Holdout, account: Any) -> str:

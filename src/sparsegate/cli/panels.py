@@ -11,7 +11,7 @@ _INPUT: Final = ("table", "sql", "separator", "encoding")
 _LEDGER: Final = ("ledger", "budget", "budget_delta", "dataset")
 _PRINTED: Final = ("formats", "as_json", "as_csv", "plot")
 _DATASETS: Final = ("datasets", "data", "records", "scale_to_records")
-_TLS: Final = ("host", "port", "allowed_host", "tls_cert", "tls_key")
+_TLS: Final = ("host", "port", "allowed_host", "trusted_proxy", "tls_cert", "tls_key")
 
 ASKED: Final = "What is asked"
 PRIVACY: Final = "Privacy"

@@ -21,6 +21,7 @@ from sparsegate.cli.serve_options import (
     ServeCommand,
     TlsCert,
     TlsKey,
+    TrustedProxy,
 )
 from sparsegate.cli.token import TokenFile, shown_once
 from sparsegate.errors import ParameterError
@@ -76,6 +77,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8460,
     allowed_host: AllowedHost = None,
+    trusted_proxy: TrustedProxy = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
     max_connections: MaxConnections = 1000,
@@ -116,6 +118,7 @@ def serve(
     from sparsegate.service.web.connections import ConnectionLimits
     from sparsegate.service.web.http import create_app
     from sparsegate.service.web.request_log import logging_of
+    from sparsegate.service.web.trusted_proxies import TrustedProxies
     from sparsegate.tables.columns import identifier
     from sparsegate.tables.text_files import TextForm
 
@@ -138,7 +141,8 @@ def serve(
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
     tls = None if tls_cert is None or tls_key is None else server.tls_context(tls_cert, tls_key)
-    limits = ConnectionLimits(most=max_connections, most_of_one=max_connections_of_one)
+    proxies = TrustedProxies(trusted_proxy or ())
+    limits = ConnectionLimits(most=max_connections, most_of_one=max_connections_of_one, proxies=proxies)
     # First of all, so that two servers on one port do not both read the data.
     with (
         closing(server.listen(host, port)) as listening,
@@ -191,6 +195,7 @@ def serve(
                     keeper,
                     tokens,
                     hosts=[host, *(allowed_host or [])],
+                    proxies=proxies,
                     metrics_port=None if inside is None else inside.getsockname()[1],
                 )
                 with closing(app.state.practice):

@@ -45,7 +45,7 @@ class ServeCommand(TyperCommand):
 def _read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     """The file becomes the defaults of all other options."""
     if path is not None:
-        several = {"files", "allowed_host"}
+        several = {"files", "allowed_host", "trusted_proxy"}
         names = {str(parameter.name) for parameter in ctx.command.params} - {"config"}
         ctx.default_map = dict(_settings(path, names, several))
     return path
@@ -91,11 +91,17 @@ AllowedHost = Annotated[
         metavar="NAME", callback=_names_alone, help="A name it is reached by, as a browser shows it; may be repeated."
     ),
 ]
+TrustedProxy = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ADDRESS", help="A proxy, or a network of them, whose X-Forwarded-For is believed; may be repeated."
+    ),
+]
 TlsCert = Annotated[Path | None, typer.Option(metavar="FILE", help="Serve https: the certificate and its chain, PEM.")]
 TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key, PEM.")]
 MaxConnections = Annotated[int, typer.Option(min=1, metavar="N", help="Connections at once, in all.")]
 MaxConnectionsOfOne = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Of one address; behind a proxy, all that it opens.")
+    int, typer.Option(min=1, metavar="N", help="Of one address; a trusted proxy may open all.")
 ]
 MetricsPort = Annotated[
     int | None, typer.Option(metavar="PORT", help="/metrics without a token there, for this machine alone.")

@@ -252,6 +252,12 @@ def problem(status, kind):
     return httpx.Response(status, json={"type": kind, "title": "t", "status": status, "detail": f"about {kind}"})
 
 
+def test_a_service_without_a_place_is_asked_again():
+    server = Flaky(problem(503, "no-room"), problem(503, "no-room"))
+    assert server.client().open_gate(threshold=1, cutoff=2, epsilon=0.5).id == "g-1"
+    assert len({request.headers["idempotency-key"] for request in server.requests}) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "error"),
     [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import socket
 import ssl
 import threading
 import time
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 import anyio
 import httpx
@@ -16,8 +17,10 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from tests.support.certificates import write_certificate
 from tests.support.serving import listening
 
+from sparsegate.service.web import connections
 from sparsegate.service.web.connections import ConnectionLimits
 from sparsegate.service.web.server import tls_context
+from sparsegate.service.web.trusted_proxies import TrustedProxies
 
 HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 WHOLE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -173,6 +176,163 @@ def test_nonsense_after_an_answer_is_cut_without_a_word(served, caplog):
         assert cut_within(connection, CUT / 2)
     assert_served(served)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def problem_in(answer: bytes) -> tuple[int, str]:
+    """The status of an answer that ends its connection, and the type of the problem that it is."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"connection: close" in head.lower()
+    assert b"content-type: application/problem+json" in head.lower()
+    return int(head.split()[1]), json.loads(body)["type"]
+
+
+def heard(connection: socket.socket, patience: float = 5.0) -> bytes:
+    """All that comes until the other side ends."""
+    connection.settimeout(patience)
+    parts = []
+    while part := connection.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+SMUGGLED = b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("name", [b"Transfer-Encoding", b"tRANSFER-eNCODING"])
+def test_two_lengths_of_one_request_close_the_connection(order, name):
+    paths = []
+
+    async def noting(scope, receive, send):
+        paths.append(scope["path"])
+        await hello(scope, receive, send)
+
+    lengths = [b"Content-Length: %d\r\n" % len(SMUGGLED), name + b": chunked\r\n"][::order]
+    with listening(noting, ConnectionLimits()) as url, closing(connected(url)) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + b"".join(lengths) + b"\r\n" + SMUGGLED)
+        assert problem_in(heard(connection)) == (400, "malformed")
+        assert_served(url)
+    assert paths == ["/"], "that of the last look"
+
+
+@contextmanager
+def all_busy(tls=None):
+    """The URL of a service with two places, and a way to take one with a request that lasts."""
+    go = threading.Event()
+
+    async def held(scope, receive, send):
+        while scope["path"] == "/held" and not go.is_set():
+            await anyio.sleep(0.01)
+        await PlainTextResponse("hello")(scope, receive, send)
+
+    with listening(held, ConnectionLimits(most=2, most_of_one=2), tls=tls) as url, ExitStack() as stack:
+
+        def take_place(secured=lambda connection: connection):
+            connection = stack.enter_context(closing(secured(connected(url))))
+            connection.sendall(WHOLE.replace(b"GET /", b"GET /held"))
+            time.sleep(0.1)
+            return connection
+
+        try:
+            yield url, take_place
+        finally:
+            go.set()
+
+
+def test_a_newcomer_without_a_place_is_told_though_it_still_sends():
+    with all_busy() as (url, take_place):
+        take_place()
+        take_place()
+        with closing(connected(url)) as newcomer:
+            begun = time.monotonic()
+            for part in (WHOLE, b"x" * 30_000, b"x" * 30_000):
+                newcomer.sendall(part)  # and is not reset
+                time.sleep(0.1)
+            answer = heard(newcomer)
+            assert problem_in(answer) == (503, "no-room")
+            assert b"retry-after: 1" in answer.lower()
+            with suppress(ConnectionError):  # who goes on sending is not heard for long
+                while time.monotonic() < begun + 5:
+                    newcomer.sendall(b"x")
+                    time.sleep(0.05)
+            assert time.monotonic() - begun < 3
+
+
+def test_they_are_told_with_tls_too(tmp_path):
+    cert, key = write_certificate(tmp_path)
+    trusting = ssl.create_default_context(cafile=str(cert))
+
+    def secured(connection):
+        return trusting.wrap_socket(connection, server_hostname="127.0.0.1")
+
+    with all_busy(tls_context(cert, key)) as (url, take_place):
+        take_place(secured)
+        take_place(secured)
+        with closing(secured(connected(url))) as newcomer:
+            newcomer.sendall(WHOLE)
+            assert problem_in(heard(newcomer)) == (503, "no-room")
+
+
+@pytest.mark.parametrize("sent", [b"", HALF], ids=["nothing", "half a header"])
+def test_who_has_lost_the_place_before_an_answer_is_told(sent):
+    with all_busy() as (url, take_place):
+        take_place()
+        with closing(connected(url)) as displaced:
+            displaced.sendall(sent)
+            time.sleep(0.1)
+            take_place()
+            displaced.sendall(b"a")
+            assert problem_in(heard(displaced)) == (503, "no-room")
+
+
+@pytest.mark.parametrize(("begun", "told"), [(b"", False), (HALF, True)], ids=["idle", "half a header"])
+def test_between_two_requests_nothing_is_said_that_could_be_taken_for_an_answer(begun, told):
+    with all_busy() as (url, take_place):
+        take_place()
+        with closing(connected(url)) as kept:
+            kept.sendall(WHOLE)
+            taken(kept)
+            kept.sendall(begun)
+            time.sleep(0.1)
+            take_place()
+            with suppress(ConnectionError):
+                assert bool(heard(kept)) is told
+
+
+@pytest.mark.parametrize(("proxies", "status"), [([], 503), (["127.0.0.1"], 200)])
+def test_a_trusted_proxy_may_have_all_the_places(proxies, status):
+    limits = ConnectionLimits(most=20, most_of_one=2, proxies=TrustedProxies(proxies))
+    go = threading.Event()
+
+    async def held(scope, receive, send):
+        while not go.is_set():
+            await anyio.sleep(0.01)
+        await PlainTextResponse("hello")(scope, receive, send)
+
+    with listening(held, limits) as url, ExitStack() as stack:
+        for _ in range(3):
+            last = stack.enter_context(closing(connected(url)))
+            last.sendall(WHOLE)
+            time.sleep(0.1)
+        go.set()
+        assert last.recv(4096).startswith(b"HTTP/1.1 %d" % status)
+
+
+def test_few_leave_at_once(monkeypatch):
+    monkeypatch.setattr(connections, "MOST_LEAVING", 2)
+    with all_busy() as (url, take_place), ExitStack() as stack:
+        take_place()
+        take_place()
+        for place in range(4):
+            newcomer = stack.enter_context(closing(connected(url)))
+            assert newcomer.recv(4096).startswith(b"HTTP/1.1 503")
+            assert newcomer.recv(4096) == b""
+            time.sleep(0.1)
+            with suppress(ConnectionError):
+                newcomer.sendall(b"x")
+                time.sleep(0.1)
+                newcomer.sendall(b"x")
+                assert place < 2, "the others are closed at once"
 
 
 @pytest.mark.parametrize("cut_before", [False, True])

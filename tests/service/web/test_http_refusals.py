@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import anyio
@@ -11,6 +12,7 @@ from tests.support.serving import CERTAIN, MANY, TOP, UNLIMITED, assert_problem,
 
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.web.admission import Limits
+from sparsegate.service.web.trusted_proxies import TrustedProxies
 
 GATE = "/v1/gates/g-0123456789abcdef"
 JSON = {"Content-Type": "application/json"}
@@ -172,11 +174,37 @@ def test_whoever_guesses_tokens_is_slowed_down_and_locks_nobody_out(tmp_path, da
         assert service.send("GET", "/v1/gates", token="owner").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/v1/health", "/", "/openapi.json"])
-def test_whoever_asks_without_a_token_asks_so_often_and_no_more(tmp_path, data, path):
+@pytest.mark.parametrize(("path", "status"), [("/openapi.json", 200), ("/nothing", 404)])
+def test_whoever_asks_without_a_token_asks_so_often_and_no_more(tmp_path, data, path, status):
     with serving(tmp_path, data, limits=Limits(open_rate=0.01, open_burst=3)) as service:
         answers = [service.send("GET", path, token=None) for _ in range(4)]
-        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        assert [answer.status_code for answer in answers] == [status] * 3 + [429]
         assert_problem(answers[-1], 429, "too-many-requests")
         assert int(answers[-1].headers["retry-after"]) > 1
         assert service.send("GET", "/v1/gates").status_code == 200
+
+
+def test_whoever_watches_the_service_or_opens_its_page_is_not_refused_because_of_others(tmp_path, data):
+    with serving(tmp_path, data, limits=Limits(open_rate=0.01, open_burst=1)) as service:
+        while service.send("GET", "/nothing", token=None).status_code != 429:
+            pass
+        first = service.send("GET", "/", token=None).text
+        names = re.findall(r'="(/[0-9a-f]{16}/[^"]+)"', first)
+        assert len(names) >= 2
+        for path in ("/v1/health", "/v1/ready", "/", *names):
+            assert {service.send("GET", path, token=None).status_code for _ in range(5)} == {200}
+
+
+def test_strangers_behind_a_trusted_proxy_have_a_bucket_each(tmp_path, data):
+    limits = Limits(failure_rate=0.01, failure_burst=2)
+
+    def guessing(service, said):
+        response = service.send("GET", "/v1/gates", token="sg_no", headers={"X-Forwarded-For": said})
+        return response.status_code
+
+    for proxies, others in (((), 429), (("192.0.2.1",), 401)):
+        (folder := tmp_path / str(others)).mkdir()
+        with serving(folder, data, limits=limits, proxies=TrustedProxies(proxies)) as service:
+            told = [guessing(service, f"6.6.6.{turn}, 198.51.100.1") for turn in range(3)]
+            assert told == [401, 401, 429], "what stands to the left is made up"
+            assert guessing(service, "198.51.100.2") == others

@@ -111,13 +111,23 @@ def exchange(call: Call[Result], *, retries: int, patience: Patience) -> Generat
             asked = heard.wait if heard is not None and heard.wait is not None else 0.0
             yield min(LONGEST_PAUSE, max(asked, 0.1 * 2 ** (attempt - 1)))
         heard = yield call
-        if heard is not None and heard.status not in AGAIN:
+        if heard is not None and not _come_again(heard):
             break
     if heard is not None and 200 <= heard.status < 300:
         return _read(call, heard)
     error = _error(heard)
     call.refused(error)
     raise error
+
+
+def _come_again(heard: Heard) -> bool:
+    """Whether the service, or what is in between, was only busy. Of the many that are 503, no place is one."""
+    if heard.status != 503:
+        return heard.status in AGAIN
+    try:
+        return bool(json.loads(heard.content)["type"] == "no-room")
+    except (ValueError, TypeError, LookupError):
+        return False
 
 
 def _read(call: Call[Result], heard: Heard) -> Result:

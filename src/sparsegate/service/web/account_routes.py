@@ -15,7 +15,7 @@ from sparsegate.service.web.openapi import POSTED, TOKEN, problem_responses
 router, practice_schema = APIRouter(), APIRouter()
 
 
-@router.get("/health", response_model=models.Health, responses=problem_responses(problems.TOO_MANY))
+@router.get("/health", response_model=models.Health, responses=problem_responses())
 async def health(request: Request) -> Body:
     """Whether the service is up."""
     return {"status": "ok", "version": request.app.version}

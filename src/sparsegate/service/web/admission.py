@@ -7,7 +7,7 @@ loop, in one thread, and needs no lock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -24,7 +24,8 @@ from sparsegate.service.web.problems import FORBIDDEN, NOT_FOUND, TOO_MANY, UNAU
 
 _MOST_BUCKETS: Final = 10_000
 OPEN: Final = frozenset({"/v1/health", "/v1/ready"})
-"""What needs no token; all else under /v1 does, and so do the metrics. What remains is the same for everybody."""
+"""What needs no token, and is never refused for coming often: who asks it decides whether anything is sent here at all.
+All else under /v1 needs one, and so do the metrics. What remains is the same for everybody."""
 METRICS: Final = "/metrics"
 LOOPBACK: Final = "127.0.0.1"
 """Where metrics have a port of their own."""
@@ -47,7 +48,7 @@ class Limits:
     """Wrong tokens a second from one address, in the long run."""
     failure_burst: int = 20
     open_rate: float = 20.0
-    """Requests a second from one address for what needs no token, in the long run."""
+    """Requests a second from one address for other things that need no token, in the long run."""
     open_burst: int = 100
     body_seconds: float = 10.0
     """How long a body may take to arrive."""
@@ -105,12 +106,23 @@ class RateLimiter:
 class Authentication:
     """Asks for the token of a request, and bounds how many requests one token sends, or an address without one.
 
-    A wrong token is looked up all the same when there were many from its address: behind a proxy everybody has one
-    address, and whoever guesses 256 bits must not lock the others out. It is answered 429 instead of 401 then.
+    A wrong token is looked up all the same when there were many from its address: behind a proxy that is not trusted
+    (``trusted_proxies``) everybody has one address, and whoever guesses 256 bits must not lock the others out. It is
+    answered 429 instead of 401 then. The files of the ``page`` are for everybody, however often.
     """
 
-    def __init__(self, app: ASGIApp, *, tokens: Tokens, limits: Limits, metrics_port: int | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        tokens: Tokens,
+        limits: Limits,
+        metrics_port: int | None = None,
+        page: Collection[str] = (),
+    ) -> None:
         self.app, self._tokens, self._metrics_port = app, tokens, metrics_port
+        # A file that is held in memory is sent in less time than a refusal.
+        self._unbounded = OPEN.union(page)
         self._requests = RateLimiter(rate=limits.rate, burst=limits.burst)
         self._failures = RateLimiter(rate=limits.failure_rate, burst=limits.failure_burst)
         self._strangers = RateLimiter(rate=limits.open_rate, burst=limits.open_burst)
@@ -125,7 +137,7 @@ class Authentication:
                 raise Refused(NOT_FOUND)
             if not inside and path not in OPEN and (path.startswith("/v1") or path == METRICS):
                 scope.setdefault("state", {})["token"] = await self._admitted(scope)
-            elif wait := self._strangers.take(_address(scope)):
+            elif path not in self._unbounded and (wait := self._strangers.take(_address(scope))):
                 raise Refused(TOO_MANY, wait=wait)
         await self.app(scope, receive, send)
 

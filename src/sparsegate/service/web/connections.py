@@ -6,7 +6,11 @@ Whoever opens a thousand connections and sends half a header on each must not sh
   first byte of the next request, whatever drips in meanwhile; one that only waits is closed after ``idle_seconds``;
 - a client that does not take its answer is cut after ``write_seconds``; a body has its own limit (``middleware``);
 - there are at most ``most`` connections, and ``most_of_one`` of one address. Where there is no room, the newcomer takes
-  the place of the one that has waited longest without a request under way: whoever sends a header in time is not it;
+  the place of the one that has waited longest without a request under way: whoever sends a header in time is not it.
+  Whoever finds no place, or loses it before an answer, is told 503, and has ``LEAVE_SECONDS`` to read that: what is
+  closed while the other side still sends is reset, and the answer is lost with it. ``MOST_LEAVING`` leave at once;
+- a request that gives its length twice, as Content-Length and by Transfer-Encoding, is answered 400 and is the last of
+  its connection: who is in between may have believed the other one (RFC 9112, 6.1);
 - a body that comes in more than ``MOST_PIECES`` pieces is cut, whether anybody still waits for it or not: each takes
   the event loop as long as kilobytes do, and a chunk of one byte is a piece.
 
@@ -16,14 +20,16 @@ With TLS a connection is counted when it is made, and its handshake is part of t
 from __future__ import annotations
 
 import asyncio
+import json
 import resource
 import socket
 import ssl
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import h11
@@ -31,10 +37,16 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 
+from sparsegate.service.web.problems import MALFORMED, MEDIA_TYPE, NO_ROOM, Sort
+from sparsegate.service.web.trusted_proxies import TrustedProxies
+
 _KEPT: Final = 256
 """File descriptors for everything else: the ledger, the data, the log."""
 MOST_PIECES: Final = 500
-_FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
+LEAVE_SECONDS: Final = 1.0
+MOST_LEAVING: Final = 64
+_MOST_UNREAD: Final = 2**17
+_UNREADABLE: Final = "this is no request of HTTP/1.1, or it gives its length twice; send it again on a new connection"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +55,9 @@ class ConnectionLimits:
 
     most: int = 1000
     most_of_one: int = 250
-    """Of one address. Behind a proxy all have the same one, and the proxy limits them."""
+    """Of one address. Behind a proxy all have the same one, and the proxy limits them: give it as ``proxies``."""
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
+    """Who may have as many as there are."""
     header_seconds: float = 10.0
     idle_seconds: float = 15.0
     write_seconds: float = 30.0
@@ -60,22 +74,35 @@ class ConnectionLimits:
         return self.most if soft == resource.RLIM_INFINITY else max(1, min(self.most, soft - _KEPT))
 
 
+def last_words(sort: Sort, detail: str = "") -> bytes:
+    """A problem as the last answer of a connection, for whom no application answers."""
+    body = json.dumps(sort.body(detail)).encode()
+    wait = "Retry-After: 1\r\n" if sort.status == HTTPStatus.SERVICE_UNAVAILABLE else ""
+    head = (
+        f"HTTP/1.1 {sort.status} {HTTPStatus(sort.status).phrase}\r\nConnection: close\r\n{wait}"
+        f"Cache-Control: no-store\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
 class Guard:
     """The connections of one server. It runs in the event loop, and needs no lock."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits, self._most = limits, limits.room()
+        self.leaving: set[GuardedProtocol] = set()
         self._addresses: Counter[str] = Counter()
         self._waiting: dict[GuardedProtocol, None] = {}
 
     def admit(self, newcomer: GuardedProtocol) -> bool:
         """Whether there is room, or somebody made some."""
-        crowded = self._addresses[newcomer.address] >= self.limits.most_of_one
+        of_one = self._addresses[newcomer.address]
+        crowded = of_one >= self.limits.most_of_one and newcomer.address not in self.limits.proxies
         if crowded or self._addresses.total() >= self._most:
             longest = next((each for each in self._waiting if not crowded or each.address == newcomer.address), None)
             if longest is None:
                 return False
-            longest.cut()
+            longest.make_room()
         self._addresses[newcomer.address] += 1
         return True
 
@@ -104,6 +131,10 @@ class _Pieces(h11.Connection):
             return h11.PAUSED
         event = super().next_event()
         self.pieces = 0 if isinstance(event, h11.Request) else self.pieces + isinstance(event, h11.Data)
+        if isinstance(event, h11.Request) and {b"content-length", b"transfer-encoding"} <= {
+            n for n, _ in event.headers
+        }:
+            raise h11.RemoteProtocolError("two lengths")
         return event
 
 
@@ -120,6 +151,8 @@ class GuardedProtocol(H11Protocol):
         self._early = b""
         self._header_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
+        self._leave_timer: asyncio.TimerHandle | None = None
+        self._unread = 0
 
     @property
     def address(self) -> str:
@@ -130,11 +163,13 @@ class GuardedProtocol(H11Protocol):
         """Admit it, or say that there is no room."""
         self.transport, self.client = transport, get_remote_addr(transport)
         self._admitted = self._guard.admit(self)
-        if not self._admitted:
-            transport.write(b"" if self._tls else _FULL)
-            transport.close()
+        if self._admitted:
+            self._look()
+        elif self._tls is None or len(self._guard.leaving) >= MOST_LEAVING:
+            self._leave(last_words(NO_ROOM) if self._tls is None else b"")
             return
-        self._look()
+        else:
+            self._guard.leaving.add(self)  # it is told when the handshake is done
         if self._tls is None:
             super().connection_made(transport)
         else:
@@ -142,13 +177,16 @@ class GuardedProtocol(H11Protocol):
             self._handshake = self.loop.create_task(self._shake_hands(transport, self._tls))
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
-        patience = self._guard.limits.header_seconds
+        patience = self._guard.limits.header_seconds if self._admitted else LEAVE_SECONDS
         try:
             secure = await self.loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=patience)
         except OSError:  # and what is derived from it: no TLS, another version, too slow, gone
             secure = None
-        if secure is None or not self._admitted:
+        if secure is None:
             self.cut()
+        elif not self._admitted:
+            self.transport = secure
+            self._leave(last_words(NO_ROOM) if self in self._guard.leaving else b"")
         else:
             super().connection_made(secure)
             if self._early:  # nothing would mean the end
@@ -161,7 +199,10 @@ class GuardedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on. The clock goes on too, unless this was the end of a header."""
-        if self._admitted and self.flow is None:
+        self._unread = 0 if self._admitted else self._unread + len(data)
+        if self._unread > _MOST_UNREAD:
+            self.cut()
+        elif self._admitted and self.flow is None:
             self._early += data  # the handshake is done, and its task has not been told yet
         elif self._admitted:
             try:
@@ -201,13 +242,43 @@ class GuardedProtocol(H11Protocol):
         elif self._idle and self._header_timer is None:
             self._header_timer = self.loop.call_later(self._guard.limits.header_seconds, self.cut)
 
+    def send_400_response(self, msg: str) -> None:
+        """What cannot be read is told so in our words, and nothing more is read."""
+        # Or raise: there was an answer already, and there is nobody to be told.
+        self.conn.send(h11.Response(status_code=400, headers=[(b"connection", b"close"), (b"content-length", b"0")]))
+        self.conn.send(h11.EndOfMessage())
+        self._leave(last_words(MALFORMED, _UNREADABLE))
+
     def cut(self) -> None:
         """End it at once, and make room for another."""
         self._forget()
         self.transport.abort()
 
+    def make_room(self) -> None:
+        """Leave to a newcomer. Between two requests that needs no words, and in a handshake there are none."""
+        told = self.flow is not None and (self.cycle is None or self.conn.trailing_data[0])
+        self._leave(last_words(NO_ROOM) if told else b"")
+
+    def _leave(self, words: bytes) -> None:
+        """Say the last words, if there are any, and give the other side time to read them; nothing more is heard."""
+        self._forget()
+        if not words:
+            self.transport.abort()
+            return
+        self.connections.add(self)  # a server that stops closes it
+        self.transport.write(words)
+        lingers = len(self._guard.leaving) < MOST_LEAVING
+        if lingers:
+            self._guard.leaving.add(self)
+            self._leave_timer = self.loop.call_later(LEAVE_SECONDS, self.cut)
+        if lingers and self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()  # TLS waits by itself for the other side
+
     def _forget(self) -> None:
-        for timer in (self._header_timer, self._write_timer):
+        self._guard.leaving.discard(self)
+        for timer in (self._header_timer, self._write_timer, self._leave_timer):
             if timer is not None:
                 timer.cancel()
         if self._admitted:

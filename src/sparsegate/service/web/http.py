@@ -19,9 +19,10 @@ from sparsegate.service.web.in_threads import ThreadedKeeper, ThreadedPractice
 from sparsegate.service.web.metrics import Metrics
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck
 from sparsegate.service.web.openapi import describe, methods_at
-from sparsegate.service.web.page_files import page_routes
+from sparsegate.service.web.page_files import page_paths, page_routes
 from sparsegate.service.web.readiness import Readiness
 from sparsegate.service.web.request_log import RequestLog
+from sparsegate.service.web.trusted_proxies import ForwardedAddress, TrustedProxies
 from sparsegate.tables.release import installed_version
 
 _RULES: Final = {"missing": "must be given", "extra_forbidden": "is not known here"}
@@ -34,10 +35,12 @@ def create_app(
     limits: Limits | None = None,
     hosts: Collection[str] | None = None,
     metrics_port: int | None = None,
+    proxies: TrustedProxies | None = None,
 ) -> FastAPI:
     """The service as an ASGI application. Whoever made the keeper closes it, and ``state.practice``.
 
-    ``hosts`` are the names it is reached by (None: any); what comes to ``metrics_port`` gets the metrics alone.
+    ``hosts`` are the names it is reached by (None: any); what comes to ``metrics_port`` gets the metrics alone. What
+    comes through ``proxies`` is their clients'.
     """
     limits = Limits() if limits is None else limits
     app = routed_app()
@@ -48,11 +51,15 @@ def create_app(
     app.state.practice = ThreadedPractice(practice, limits, app.state.service)
     # The last one added is the outermost.
     app.add_middleware(BodyLimit, seconds=limits.body_seconds)
-    app.add_middleware(Authentication, tokens=tokens, limits=limits, metrics_port=metrics_port)
+    app.add_middleware(
+        Authentication, tokens=tokens, limits=limits, metrics_port=metrics_port, page=page_paths(app.state.page)
+    )
     if hosts is not None:
         app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(ErrorBoundary)
     app.add_middleware(RequestLog, told=app.state.metrics.told)
+    if proxies is not None:
+        app.add_middleware(ForwardedAddress, proxies=proxies)
     return app
 
 
@@ -71,7 +78,8 @@ def routed_app() -> FastAPI:
     for router in (account_routes.practice_schema, gate_routes.router):
         app.include_router(router, prefix=PRACTICE.rstrip("/"))
     app.include_router(operator_routes.router)
-    app.include_router(page_routes())
+    app.state.page = page_routes()
+    app.include_router(app.state.page)
     app.openapi = describe(app)  # type: ignore[method-assign]
     return app
 

@@ -31,6 +31,7 @@ from sparsegate.service.web.admission import Anybody, Authentication, Limits
 from sparsegate.service.web.http import HANDLERS
 from sparsegate.service.web.middleware import BODY_BYTES, BodyLimit, ErrorBoundary, HostCheck
 from sparsegate.service.web.request_log import RequestLog
+from sparsegate.service.web.trusted_proxies import ForwardedAddress, TrustedProxies
 from sparsegate.tables.release import installed_version
 from sparsegate.uses.holdout.hidden_labels import HiddenLabels
 from sparsegate.uses.holdout.holdout import Holdout
@@ -130,7 +131,12 @@ async def health() -> dict[str, str]:
 
 
 def leaderboard_app(
-    board: Leaderboard, tokens: Tokens, *, limits: Limits | None = None, hosts: Collection[str] | None = None
+    board: Leaderboard,
+    tokens: Tokens,
+    *,
+    limits: Limits | None = None,
+    hosts: Collection[str] | None = None,
+    proxies: TrustedProxies | None = None,
 ) -> FastAPI:
     """The leaderboard as an ASGI application. Whoever made the holdout closes it."""
     limits = Limits(rate=2, burst=20) if limits is None else limits
@@ -152,4 +158,6 @@ def leaderboard_app(
         app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(ErrorBoundary)
     app.add_middleware(RequestLog)
+    if proxies is not None:
+        app.add_middleware(ForwardedAddress, proxies=proxies)
     return app

@@ -24,7 +24,7 @@ _PLACES: Final[dict[str, dict[str, Any]]] = {
     "parameter": {"pointer": "/cutoff", **problems.parameter_members("cutoff", "must be at least 1")},
     "condition": {"pointer": "/where", "start": 0, "end": 6, "near": ["country"]},
 }
-_EVERYWHERE: Final = (problems.INTERNAL,)
+_EVERYWHERE: Final = (problems.INTERNAL, problems.NO_ROOM)
 TOKEN: Final = (problems.UNAUTHENTICATED, problems.TOO_MANY, problems.LEDGER_UNAVAILABLE)
 """What can happen to every request that needs a token."""
 

@@ -16,7 +16,7 @@ router = APIRouter()
 @router.get(
     "/v1/ready",
     response_model=models.CanAnswer,
-    responses=problem_responses(problems.TOO_MANY, problems.NOT_READY, problems.LEDGER_UNAVAILABLE),
+    responses=problem_responses(problems.NOT_READY, problems.LEDGER_UNAVAILABLE),
 )
 async def ready(request: Request) -> Body:
     """Whether requests should be sent here: the ledger, the data and the disk are as they must be."""

@@ -1,7 +1,7 @@
 """The files of the page, as routes.
 
-A page is many small files, and requests without a token are bounded for each address, which behind a proxy is one for
-everybody. So all but the first have an address that changes with their content, and a browser keeps them for good.
+A page is many small files. So all but the first have an address that changes with their content, and a browser keeps
+them for good; and they are outside the limit on requests without a token, which many people may share an address for.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from fastapi import APIRouter, Response
+from fastapi.routing import APIRoute
 
 _FIRST: Final = "index.html"
 _KEPT: Final = "public, max-age=31536000, immutable"
@@ -43,6 +44,11 @@ def page_routes(folder: Traversable | None = None) -> APIRouter:
             path, headers["Cache-Control"] = f"/{version}/{name}", _KEPT
         router.add_api_route(path, partial(_file, content, headers), methods=["GET"])
     return router
+
+
+def page_paths(routes: APIRouter) -> frozenset[str]:
+    """The addresses of these files."""
+    return frozenset(route.path for route in routes.routes if isinstance(route, APIRoute))
 
 
 def _ending(name: str) -> str:

@@ -210,6 +210,13 @@ NOT_READY: Final = Sort(
     constant=True,
     says="the ledger, the data or the disk is not as it must be; whoever runs the service finds which in its log",
 )
+NO_ROOM: Final = Sort(
+    type="no-room",
+    status=503,
+    title="Too many connections",
+    constant=True,
+    says="there are as many connections as the service takes; nothing was spent; come again in a second",
+)
 LEDGER_UNAVAILABLE: Final = Sort(
     type="ledger-unavailable",
     status=503,
