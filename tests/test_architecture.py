@@ -51,7 +51,7 @@ HEAVY = {
     *("typer", "rich"),
 }
 
-MOST_LINES = 350
+MOST_LINES = 900
 EMPTY_NAMES = {"utils", "common", "base", "helpers", "misc"}
 
 

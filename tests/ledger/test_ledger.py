@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +23,7 @@ from tests.support.threads import at_once
 
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, EntryKind
+from sparsegate.ledger.database import open_database
 from sparsegate.ledger.ledger import Ledger
 
 
@@ -220,3 +224,34 @@ def test_a_server_that_keeps_old_snapshots_refuses_nobody(cluster: Any) -> None:
     with Ledger(place) as ledger, ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: ledger.spend(epsilon=0.05, what=f"release {number}"), range(20)))
         assert ledger.total_spent().epsilon == 1
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda ledger: pickle.loads(pickle.dumps(ledger))])
+def test_a_copy_of_a_ledger_is_the_ledger_opened_again(
+    shared: Ledger, copied: Callable[[Ledger], Ledger], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared.spend(epsilon=0.25, what="before")
+    monkeypatch.chdir(tmp_path)
+    with copied(shared) as again:
+        again.spend(epsilon=0.5, what="there")
+        assert shared.total_spent() == again.total_spent() == Amount(epsilon=Fraction(3, 4))
+        with pytest.raises(BudgetExceeded):
+            again.spend(epsilon=0.5, what="too much")
+    shared.spend(epsilon=0.25, what="after")
+
+
+def test_a_pickle_of_a_ledger_opens_no_other(path: Path, ledger: Ledger) -> None:
+    kept = pickle.dumps(ledger)
+    path.unlink()
+    with pytest.raises(LedgerError, match="does not exist"):
+        pickle.loads(kept)
+    Ledger.create(path, dataset="other visits", budget=1)
+    with pytest.raises(LedgerError, match="belongs to the dataset 'other visits'"):
+        pickle.loads(kept)
+
+
+def test_a_pickle_of_a_ledger_holds_no_password() -> None:
+    secret = "postgresql://ann:hush-1@db.example/visits?password=hush-2&sslpassword=hush-3&sslmode=require"
+    database = open_database(secret)
+    assert database.address == "postgresql://ann@db.example/visits?sslmode=require"
+    assert database.shown == "postgresql://ann:***@db.example/visits?sslmode=require"

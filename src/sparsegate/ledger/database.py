@@ -110,6 +110,8 @@ class Database(ABC):
     """Where a ledger lives. ``shown`` names it in messages, without a password."""
 
     shown: str
+    address: str
+    """By which another process opens it: without a password, which no pickle shall hold."""
 
     def __init__(self, engine: Engine, *, patience: float) -> None:
         self.engine = engine

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -61,7 +62,8 @@ class Ledger:
     patience : how many seconds to wait for another process to finish writing.
     pooled : keep connections between calls, as a server does.
 
-    A ledger of an older version is brought up to date when it is opened.
+    A ledger of an older version is brought up to date when it is opened. A pickle of a ledger holds its address, and
+    no password: unpickled, it is opened again.
 
     >>> import tempfile, sparsegate as sg
     >>> folder = tempfile.TemporaryDirectory()
@@ -91,6 +93,7 @@ class Ledger:
         self.database = open_database(place, patience=patience, pooled=pooled)
         """Where it is stored; what is written there must keep the rules of ``ledger.account``."""
         self._dataset: str | None = dataset
+        self._patience = patience
         try:
             statement = self._opened()
             statement.check_budget(budget, budget_delta)
@@ -312,6 +315,14 @@ class Ledger:
     def close(self) -> None:
         """Let go of the database. What was spent stays; a ledger can be opened again."""
         self.database.close()
+
+    def reopening(self) -> Callable[[], Ledger]:
+        """What opens this ledger again, in this process or in another one; it can be pickled, and has no password."""
+        return partial(Ledger, self.database.address, dataset=self.dataset, patience=self._patience)
+
+    def __reduce__(self) -> tuple[Callable[[], Ledger], tuple[()]]:
+        """A copy, or what comes out of a pickle, is the same ledger, opened again: it spends from the same budget."""
+        return self.reopening(), ()
 
     def __enter__(self) -> Self:
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import URL, Connection, create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -14,12 +14,16 @@ from sparsegate.errors import LedgerError
 from sparsegate.ledger.database import LOCKED, POOL, Database
 from sparsegate.ledger.database_schema import LEDGER
 
+_SECRETS: Final = ("password", "sslpassword")
+
 
 class PostgresDatabase(Database):
     """A PostgreSQL database that several server processes share."""
 
     def __init__(self, url: URL, *, patience: float, pooled: bool) -> None:
-        self.shown = url.render_as_string(hide_password=True)
+        shown = url.difference_update_query(_SECRETS)
+        self.shown = shown.render_as_string(hide_password=True)
+        self.address = shown._replace(password=None).render_as_string(hide_password=False)
         wait = max(1, round(patience))
         settings = f"-c synchronous_commit=on -c lock_timeout={wait}s -c statement_timeout={4 * wait}s"
         kept = {"pool_size": POOL, "max_overflow": 3 * POOL, "pool_pre_ping": True, "pool_timeout": patience}

@@ -41,7 +41,7 @@ class SqliteFile(Database):
     """A SQLite file in WAL mode."""
 
     def __init__(self, path: str | Path, *, patience: float, pooled: bool) -> None:
-        self.path, self.shown = Path(path), str(path)
+        self.path, self.shown, self.address = Path(path), str(path), str(Path(path).absolute())
         self._patience = patience
         seen = self._seen()
         self._inode = None if seen is None else seen.st_ino

@@ -18,8 +18,9 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.goodness import Law, excess
 from tests.support.selection_laws import subsets
@@ -318,16 +319,64 @@ def test_where_all_features_are_wanted_nothing_is_paid(tmp_path: Path) -> None:
         assert ledger.total_spent().epsilon == 0
 
 
-def test_a_copy_or_a_pickle_transforms_but_spends_nothing_unseen(tmp_path: Path) -> None:
+def test_a_copy_or_a_pickle_spends_from_the_same_ledger(tmp_path: Path) -> None:
     X, y = np.eye(4, dtype=int), [0, 1, 0, 1]  # noqa: N806
-    with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=2) as ledger:
+    with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=4) as ledger:
         fitted = made("agreement", ledger=ledger).fit(X, y)
-        for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), copy.copy(fitted)):
+        for spent, other in enumerate((pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), copy.copy(fitted))):
             assert other.transform(X).tolist() == fitted.transform(X).tolist()
-            with pytest.raises(sg.ParameterError, match="ledger was left behind"):
-                other.fit(X, y)
+            other.fit(X, y)
+            assert ledger.total_spent().epsilon == spent + 2
+        with pytest.raises(sg.BudgetExceeded):
+            pickle.loads(pickle.dumps(fitted)).fit(X, y)
         assert clone(fitted).ledger is ledger
-        assert ledger.total_spent().epsilon == 1
+
+
+def test_without_its_ledger_a_copy_or_a_pickle_transforms_but_spends_nothing_unseen(tmp_path: Path) -> None:
+    """Where the ledger is not, where another data set's ledger is, and for an account that only this process has."""
+
+    class Account:
+        def spend(self, *, epsilon: Any, delta: Any = 0, what: str) -> int:
+            return 1
+
+        def keep(self, entry: Any, gave: Any) -> None:
+            """Nowhere."""
+
+    X, y = np.eye(4, dtype=int), [0, 1, 0, 1]  # noqa: N806
+    place = tmp_path / "rows.ledger"
+    with sg.Ledger.create(place, dataset="rows", budget=4) as ledger:
+        fitted = made("agreement", ledger=ledger).fit(X, y)
+        kept = pickle.dumps(fitted)
+        place.rename(tmp_path / "elsewhere.ledger")
+    gone = pickle.loads(kept)
+    with sg.Ledger.create(place, dataset="other rows", budget=4) as others:
+        left = [gone, pickle.loads(kept), copy.deepcopy(made("agreement", ledger=Account()).fit(X, y))]
+        for other in left:
+            assert other.transform(X).tolist() == X[:, other.selected_].tolist()
+            with pytest.raises(sg.ParameterError, match=r"ledger was left behind.*n_jobs=1, or threads"):
+                other.fit(X, y)
+        assert left[0].set_params(ledger=others).fit(X, y) is left[0]
+        assert others.total_spent().epsilon == 1
+    seeded = pickle.loads(pickle.dumps(made("agreement", source=sg.Seeded(1), not_private=True)))
+    with pytest.raises(sg.ParameterError, match=r"source was left behind.*leave it out"):
+        seeded.fit(X, y)
+
+
+def test_every_fit_of_a_search_in_other_processes_is_charged(tmp_path: Path) -> None:
+    X = np.random.default_rng(9).integers(0, 2, size=(60, 5))  # noqa: N806
+    place = tmp_path / "rows.ledger"
+    with sg.Ledger.create(place, dataset="rows", budget=3) as ledger:
+        pipeline = Pipeline([("chosen", made("agreement", epsilon=0.5, ledger=ledger)), ("then", GaussianNB())])
+        asked: Any = {"param_grid": {"chosen__k": [1, 2]}, "cv": 2, "n_jobs": 2, "error_score": "raise"}
+        search = GridSearchCV(pipeline, **asked).fit(X, X[:, 0])
+        assert search.best_estimator_.named_steps["chosen"].ledger is ledger
+        spent = [entry for entry in ledger.entries() if entry.kind.spends]
+        # Two k of two folds each, and the best of them once more.
+        assert [entry.amount.epsilon for entry in spent] == [Fraction(1, 2)] * 5
+        assert all(ledger.release(entry.number).gave for entry in spent)
+        with pytest.raises(sg.BudgetExceeded):
+            GridSearchCV(pipeline, **asked).fit(X, X[:, 0])
+        assert ledger.total_spent().epsilon == 3
 
 
 def test_what_was_done_is_on_record() -> None:

@@ -14,10 +14,10 @@ trained on them. That is another release, and needs its own epsilon.
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any, Final, NoReturn, Self
 
 import numpy as np
@@ -37,6 +37,11 @@ from sparsegate.uses.features.feature_scoring import Scoring
 _PUBLIC: Final = tuple(field.name for field in fields(Scoring))
 _HELD: Final = ("ledger", "source")  # of these there is one: a copy would spend twice, or repeat its noise
 _LEFT = "left behind by a copy or a pickle"
+_HELP: Final = {
+    "ledger": "pass an open sg.Ledger, which another process opens by its address (PostgreSQL: its password from "
+    "PGPASSWORD or ~/.pgpass), search in this process (n_jobs=1, or threads), or call set_params(ledger=...)",
+    "source": "search in this process (n_jobs=1, or threads), or leave it out: Secure() is made anew in each",
+}
 
 
 class _WithoutLearn:
@@ -73,7 +78,8 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
     target_bounds: PUBLIC, (low, high) of y for "covariance", instead of two ``classes``.
     rows_per_person: the most rows of one person; your promise.
     sensitivity, monotonic: of a score of your own, for one row; see ``select_top``.
-    ledger: an open ``sparsegate.Ledger``: every ``fit`` is charged to it, that of every clone as well.
+    ledger: an open ``sparsegate.Ledger``: every ``fit`` is charged to it, that of every clone as well, also in the
+        other processes of a search (``n_jobs=2``), which open it by its address.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     After ``fit``: ``selected_`` (their numbers), ``selection_`` (a ``Selection``, or None where nothing was charged),
@@ -133,7 +139,8 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         options = self._options(features)
         scored = Scoring(**{name: getattr(self, name) for name in _PUBLIC}).ready(features)
         named = load_extra("sklearn.utils.validation", extra="learn").validate_data
-        named(copy.copy(self), X, skip_check_array=True)  # names that are refused must be so before anything is paid
+        # Names that are refused must be so before anything is paid.
+        named(self._without_held(), X, skip_check_array=True)
         selection = None
         if self.k < features:
             read = (np.asarray(X), np.asarray(y)) if callable(self.score_func) else (table, target)
@@ -170,7 +177,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
             raise ParameterError("method", rule, self.method, "leave it out, or call select_top yourself")
         for held in _HELD:
             if getattr(self, held) == _LEFT:
-                raise ParameterError(held, f"was {_LEFT}", next_step=f"call set_params({held}=...) before you fit")
+                raise ParameterError(held, f"was {_LEFT}", next_step=_HELP[held])
         per_row = exact_epsilon(self.sensitivity, "sensitivity") if row is None else row.sensitivity
         options: dict[str, Any] = {
             "count": exact_count(self.k, "k"),
@@ -231,13 +238,31 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
 
     def __sklearn_clone__(self) -> Self:
         """A clone spends from the same ledger: a search over folds must not get a fresh one for each."""
-        bare = super(SelectKBestPrivate, copy.copy(self)).__sklearn_clone__()
+        bare = super(SelectKBestPrivate, self._without_held()).__sklearn_clone__()
         for name in _HELD:
             setattr(bare, name, getattr(self, name))
         clone: Self = bare
         return clone
 
+    def _without_held(self) -> Self:
+        bare = type(self).__new__(type(self))
+        bare.__dict__.update(self.__dict__, **dict.fromkeys(_HELD))
+        return bare
+
     def __getstate__(self) -> dict[str, Any]:
-        """A copy or a pickle can transform; it fits when it is given its ledger again, and so spends nothing unseen."""
+        """A copy or a pickle can transform. It fits where its ledger can be opened by its address, and spends there.
+
+        Without that it fits when it is given its ledger again: nothing is spent unseen. A source is never copied.
+        """
         state: dict[str, Any] = super().__getstate__()
-        return state | {name: _LEFT for name in _HELD if state[name] is not None}
+        reopening = getattr(state["ledger"], "reopening", None)
+        left = {name: _LEFT for name in _HELD if state[name] is not None}
+        return state | left | ({} if reopening is None else {"ledger": reopening()})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["ledger"], partial):
+            try:
+                state = {**state, "ledger": state["ledger"]()}
+            except SparsegateError:  # on another machine, say: what is fitted still transforms
+                state = {**state, "ledger": _LEFT}
+        super().__setstate__(state)
