@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -16,6 +17,7 @@ from tests.support.served_process import spawned
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.client.client import connect
 from sparsegate.service.gates import KeyedRequest
+from sparsegate.service.sealed_noise import SealingKey
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
     ):
         assert url.startswith("http://127.0.0.1:")
         assert "'visits.csv', unit user: 1 column may be asked about" in said
-        assert "visits.csv.ledger: epsilon 200 left of epsilon 200" in said
+        assert "visits.csv.ledger: epsilon 199.95, delta 0.000000999 left of epsilon 200, delta 0.000001" in said
         assert "answers leave 0.5 s after their turn came" in said
         token = re.search(r"sg_[\w-]{43}", said).group()
         with connect(url, token) as owner:
@@ -51,7 +53,8 @@ def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(vis
     assert (visits.parent / "visits.csv.ledger.key").stat().st_mode & 0o777 == 0o600
     with spawned(*arguments, "--budget", "200", "--delay", "off") as (process, url, said):
         assert "off: whoever has a stopwatch sees how long a count takes" in said
-        assert "epsilon 100 left of epsilon 200" in said
+        # The same sizes are shown of the same data, and paid for once.
+        assert "epsilon 99.95, delta 0.000000999 left of epsilon 200" in said
         assert "sg_" not in said
         with connect(url, token) as owner:
             # A server that has just started waits D before it shows the newest answer of another.
@@ -268,7 +271,7 @@ def test_the_delay_is_a_multiple_of_a_look_on_a_busy_machine_and_at_least_a_quar
     assert told == [6], "a stop waits for answers under way"
 
 
-@pytest.mark.parametrize(("options", "spent"), [((), 0), (("--no-refund",), 1)])
+@pytest.mark.parametrize(("options", "spent"), [((), 0.05), (("--no-refund",), 1.05)])
 def test_an_owner_may_keep_the_old_rule(command, visits, monkeypatch, options, spent):
     found = []
 
@@ -276,7 +279,7 @@ def test_an_owner_may_keep_the_old_rule(command, visits, monkeypatch, options, s
         keeper = app.state.service.keeper
         gate = keeper.open_gate(KeyedRequest(token=1, key="k"), threshold=5, cutoff=1, epsilon=1)
         keeper.close_gate(gate["id"])
-        found.append(keeper.budget().spent.epsilon)
+        found.append(float(keeper.budget().spent.epsilon))
 
     monkeypatch.setattr("sparsegate.service.web.server.run", run)
     command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2, *options)
@@ -315,3 +318,56 @@ def test_columns_that_are_not_declared_cannot_be_asked_about(command, visits, st
     assert command(*arguments, "--new-ledger", "--budget", 2)[0] == 0
     schema = started[0].state.service.keeper.dataset.schema
     assert [column.name for column in schema.columns] == ["country"]
+
+
+# --- Sizes -----------------------------------------------------------------------------------------------------------
+
+
+def test_sizes_are_paid_for_once_for_the_same_data_and_again_for_other_data(command, visits, started):
+    arguments = ("serve", visits, "--user", "visitor", "--port", 0)
+    assert "epsilon 1.95, delta 0.000000999 left" in command(*arguments, "--new-ledger", "--budget", 2)[1]
+    assert "epsilon 1.95, delta 0.000000999 left" in command(*arguments)[1]
+    with visits.open("a") as file:
+        file.write("301,FR\n")
+    assert "epsilon 1.9, delta 0.000000998 left" in command(*arguments)[1]
+    out = command("ledger", "show", f"{visits}.ledger")[1]
+    assert out.count("sizes, for people of up to 8 rows") == 2
+    gave = command("ledger", "show", f"{visits}.ledger", "--release", 2)[1]
+    assert "values of country" in gave
+
+
+def test_public_sizes_cost_nothing_and_need_no_delta(command, visits, started):
+    arguments = ("serve", visits, "--user", "visitor", "--port", 0, "--capacity", "1000,country=300")
+    out = command(*arguments, "--new-ledger", "--budget", 2, "--budget-delta", 0)[1]
+    assert ": epsilon 2 left of epsilon 2\n" in out
+    err = refused(command, visits, "--user", "visitor", "--capacity", "299")
+    assert "--capacity must be at least the rows that there are, got 299" in err
+    assert "300" not in err.replace("299", "")
+
+
+def test_a_ledger_without_a_delta_is_refused_in_words_that_say_what_to_do(command, visits):
+    Ledger.create(f"{visits}.ledger", dataset="visits.csv", budget=2).close()
+    SealingKey.create(Path(f"{visits}.ledger.key"))
+    before = Ledger(f"{visits}.ledger").entries()
+    err = refused(command, visits, "--user", "visitor")
+    assert "the sizes of the data are not paid for" in err
+    assert "and no delta remains; nothing was spent" in err
+    assert "`sparsegate ledger raise`, or give public sizes, which cost nothing, with --capacity" in err
+    assert Ledger(f"{visits}.ledger").entries() == before
+
+
+def test_a_budget_that_does_not_pay_for_the_sizes_makes_no_ledger(command, visits):
+    err = refused(command, visits, "--user", "visitor", "--new-ledger", "--budget", 0.01)
+    assert "--budget must be enough for the sizes of the data, epsilon 0.05, delta 0.000000001" in err
+    assert {path.name for path in visits.parent.iterdir()} == {"visits.csv"}
+
+
+def test_a_start_that_would_close_gates_is_refused_before_the_sizes_are_paid_for(command, visits, monkeypatch):
+    def run(app, *_, **__):
+        app.state.service.keeper.open_gate(KeyedRequest(token=1, key="k"), threshold=5, cutoff=1, epsilon=1)
+
+    monkeypatch.setattr("sparsegate.service.web.server.run", run)
+    command("serve", visits, "--user", "visitor", "--port", 0, "--new-ledger", "--budget", 2)
+    before = Ledger(f"{visits}.ledger").entries()
+    assert "would close for good" in refused(command, visits, "--user", "country")
+    assert Ledger(f"{visits}.ledger").entries() == before

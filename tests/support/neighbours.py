@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -11,7 +11,6 @@ import duckdb
 from sparsegate.service.data.dataset import ServedTable
 
 PATIENTS = 19_000
-"""With what fills their notes up, not within one person of the edge of a public size (20,480 rows)."""
 BASE = f"""SELECT i AS patient, 'ward ' || i % 40 AS ward, i % 90 AS age, i % 97 AS stay, 'note ' || i % 500 AS note
 FROM range({PATIENTS}) AS t(i)"""
 ONE_MORE = {
@@ -41,19 +40,38 @@ CONDITIONS = (
 )
 
 
+CHARACTERS = 250_000
+
+
 @contextmanager
-def opened(folder: Path, query: str, name: str = "patients", **options: int) -> Iterator[ServedTable]:
+def opened(
+    folder: Path,
+    query: str,
+    name: str = "patients",
+    *,
+    shown: Mapping[str, int] | None = None,
+    **options: int,
+) -> Iterator[ServedTable]:
     file = folder / f"{name}.parquet"
     duckdb.sql(f"COPY ({query}) TO '{file}' (FORMAT parquet)")
-    with ServedTable.open([str(file)], user="patient", **options) as data:  # type: ignore[arg-type]
-        yield data
+    if shown is None:
+        with ServedTable.open([str(file)], user="patient", **options) as data:  # type: ignore[arg-type]
+            yield data
+    else:
+        with ServedTable.read([str(file)], user="patient", **options) as data:  # type: ignore[arg-type]
+            data.fill(shown, characters=lambda counted: [CHARACTERS for _ in counted])
+            yield data
 
 
 @contextmanager
 def neighbours(folder: Path, more: str) -> Iterator[tuple[ServedTable, ServedTable]]:
-    """The patients, and the patients with one more."""
-    with (
-        opened(folder, BASE, "without") as without,
-        opened(folder, f"{BASE} UNION ALL {ONE_MORE[more]}", "with") as with_one,
-    ):
-        yield without, with_one
+    """The patients, and the patients with one more, where the same sizes are shown of both.
+
+    That is what the draws are for: whatever is shown of the one is shown of the other about as often
+    (``test_filling``). Here is tested that there is nothing else to see.
+    """
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        shown = dict.fromkeys(["rows", *(f"values of {name}" for name in ("ward", "age", "stay", "note"))], 20_000)
+        without = enter(opened(folder, BASE, "without", shown=shown))
+        yield without, enter(opened(folder, f"{BASE} UNION ALL {ONE_MORE[more]}", "with", shown=shown))

@@ -58,6 +58,7 @@ PANELS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             *("ledger", "new_ledger", "budget", "budget_delta", "dataset", "key", "new_key", "close_gates"),
             *("no_refund", "token_file"),
         ),
+        "Sizes": ("size_epsilon", "size_delta", "person_rows", "capacity"),
         "Answers": ("delay", "headroom", "most_asks"),
         "Network": (*_TLS, "max_connections", "max_connections_of_one", "metrics_port"),
         "Running it": ("config", "log_format"),

@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparsegate.cli.options import Dataset, Encoding, Format, LedgerDelta, NoRefund, Separator, Sql, Table
+from sparsegate.cli.options import Dataset, Encoding, Format, NoRefund, Separator, Sql, Table
 from sparsegate.cli.printing import counted
 from sparsegate.cli.serve_options import (
+    NEW_DELTA,
     AllowedHost,
+    Capacity,
     Config,
     LogFormat,
     MaxConnections,
     MaxConnectionsOfOne,
     MetricsPort,
+    PersonRows,
     ServeCommand,
+    ServeDelta,
+    SizeDelta,
+    SizeEpsilon,
     TlsCert,
     TlsKey,
     TrustedProxy,
@@ -62,8 +68,12 @@ def serve(
     ] = None,
     new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger; needs --budget.")] = False,
     budget: Annotated[float | None, typer.Option(help="The ledger's epsilon in all, for ever.")] = None,
-    budget_delta: LedgerDelta = None,
+    budget_delta: ServeDelta = None,
     dataset: Dataset = None,
+    size_epsilon: SizeEpsilon = 0.05,
+    size_delta: SizeDelta = 1e-9,
+    person_rows: PersonRows = 8,
+    capacity: Capacity = None,
     key: Annotated[
         str | None, typer.Option(metavar="FILE", help="What gates are sealed with; LEDGER.key unless given.")
     ] = None,
@@ -101,17 +111,20 @@ def serve(
 
     Options can come from the environment too (SPARSEGATE_SERVE_PORT=8460), or from a file (--config).
     """
+    from sparsegate.budget import exact_epsilon
     from sparsegate.errors import load_extra
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
     from sparsegate.conditions import read_condition
+    from sparsegate.service import shown_sizes
     from sparsegate.service.busy_machine import slowdown
     from sparsegate.service.client.remote import is_loopback
-    from sparsegate.service.data.served import open_data
+    from sparsegate.service.data.filling import FillTerms
+    from sparsegate.service.data.served import read_data
     from sparsegate.service.deadline import DelayPlan
     from sparsegate.service.gate_store import GateStore
-    from sparsegate.service.keeper import Keeper
+    from sparsegate.service.keeper import CHANGED, Keeper
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
     from sparsegate.service.web.admission import LOOPBACK
@@ -131,6 +144,12 @@ def serve(
     sealing = Path(f"{place}.key" if key is None else key)
     if new_ledger and budget is None:
         raise ParameterError("budget", "must be given for a new ledger", next_step="for instance --budget 2.0")
+    terms = FillTerms(
+        epsilon=exact_epsilon(size_epsilon, "size_epsilon"),
+        delta=exact_epsilon(size_delta, "size_delta", zero=True),
+        person_rows=person_rows,
+    )
+    new_delta = NEW_DELTA if budget_delta is None else budget_delta
     if token_file is not None and not new_ledger:
         raise ParameterError(
             "token_file", "is for the first token, of a new ledger", next_step="see `sparsegate token add --token-file`"
@@ -148,19 +167,24 @@ def serve(
         closing(server.listen(host, port)) as listening,
         nullcontext() if metrics_port is None else closing(server.listen(LOOPBACK, metrics_port)) as inside,
         shown_once(token_file) as show,
-        open_data(
+        read_data(
             files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell, form=form
         ) as data,
     ):
         name = data.name if dataset is None else dataset
+        public = {} if capacity is None else shown_sizes.public_sizes(capacity, list(data.sizes))
         if new_ledger:
-            server.new_ledger(place, sealing, dataset=name, epsilon=budget or 0, delta=budget_delta or 0)
+            shown_sizes.check_new_budget(data, terms, public, epsilon=budget or 0, delta=new_delta)
+            server.new_ledger(place, sealing, dataset=name, epsilon=budget or 0, delta=new_delta)
         account = server.open_ledger(place, dataset=name, epsilon=budget, delta=budget_delta)
         with closing(account):
             open_now = GateStore(account).open_gates(unlike="" if new_key else data.fingerprint)
             agreed = close_gates or (open_now > 0 and _agreed(open_now))
             renew = new_key and not new_ledger
             secret = server.open_key(sealing, account, renew=renew, close_gates=agreed)
+            # What is refused is refused before anything is paid for, and what closed gates give back can pay for it.
+            GateStore(account).close_open_gates(CHANGED, agreed=agreed, unlike=data.fingerprint)
+            data.fill(shown_sizes.shown_sizes(account, data, terms, public=public))
             look = data.look_seconds()
             probe = read_condition(f"{identifier(data.schema.columns[0].name)} IS NULL", data.schema)
             slower = slowdown(lambda: data.count(probe), at_once=DelayPlan.places)

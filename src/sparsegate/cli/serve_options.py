@@ -107,3 +107,20 @@ MetricsPort = Annotated[
     int | None, typer.Option(metavar="PORT", help="/metrics without a token there, for this machine alone.")
 ]
 LogFormat = Annotated[str, typer.Option(metavar="text|json", help="How lines of the log are written.")]
+NEW_DELTA: Final = 1e-6
+"""The delta in all of a ledger that `serve` makes, unless told otherwise: for a thousand datasets and their sizes."""
+ServeDelta = Annotated[
+    float | None,
+    typer.Option("--budget-delta", help=f"The ledger's delta in all; {NEW_DELTA:g} for a new ledger unless given."),
+]
+SizeEpsilon = Annotated[
+    float, typer.Option("--size-epsilon", help="What it costs to show the sizes of the data, once for each dataset.")
+]
+SizeDelta = Annotated[float, typer.Option("--size-delta", help="Its delta; --capacity needs none.")]
+PersonRows = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Shown sizes protect people of up to N rows for that, others for more.")
+]
+Capacity = Annotated[
+    str | None,
+    typer.Option(metavar="N[,COLUMN=N...]", help="Public sizes to fill up to: rows, and values of columns; free."),
+]

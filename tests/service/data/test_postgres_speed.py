@@ -38,9 +38,21 @@ def test_the_cost_at_the_mean_length_bounds_that_of_all_cells(text: str, lengths
     assert taken <= rows * (cost_of(leaf.node, mean) + extra_cost(leaf.node, mean))
 
 
-def test_sizes_are_rounded_so_that_one_person_does_not_show() -> None:
-    assert Sizes.public(20_001, {"page": 123_456}) == Sizes.public(20_002, {"page": 123_500})
-    assert Sizes.public(0, {"page": 0}) == Sizes.public(4_096, {"page": 4_000})
+def test_one_person_of_so_many_rows_moves_no_size_by_more() -> None:
+    """Characters count in cells of the public length."""
+    longest = SCHEMA.max_cell
+    for page in (0, 1, 123_456):
+        before = Sizes.counted(20_001, {"page": page, "note": 0}, SCHEMA)
+        after = Sizes.counted(20_001 + 8, {"page": page + 8 * longest, "note": 8}, SCHEMA)
+        assert all(0 <= after[name].counted - before[name].counted <= 8 for name in before)
+
+
+def test_what_is_shown_is_at_least_what_there_is() -> None:
+    counted = Sizes.counted(20_001, {"page": 123_456, "note": 7}, SCHEMA)
+    shown = Sizes.public({name: size.counted for name, size in counted.items()}, SCHEMA)
+    assert shown.rows >= 20_001
+    assert shown.characters["page"] >= 123_456
+    assert shown.characters["note"] >= 7
 
 
 def test_the_bound_grows_with_the_work() -> None:

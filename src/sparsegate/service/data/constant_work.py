@@ -1,6 +1,6 @@
 """Counting people by the same work whatever the data.
 
-An ask takes the same steps for every database of the same public sizes:
+An ask takes the same steps for every database of the same shown sizes:
 
     1. the engine works out every leaf of the condition on every value of its column (on every row, if it compares
        columns), without a WHERE, a short circuit or an optimizer that knows the values;
@@ -11,10 +11,9 @@ An ask takes the same steps for every database of the same public sizes:
 No filter, no hash table, no work for each match or person. (``logical_or.reduceat`` looks simpler, and stops at the
 first match of each person.) Nearly all of it runs without the interpreter's lock, so counts use all cores.
 
-**Public sizes.** The rows and the different values of each column, and the characters in them, are filled up to sizes
-that are treated as public, and so is the schema (``filling``). The work follows from them and the condition, and so do
-D and what is refused as too dear. One person more or less changes a size only where it stands within that person's rows
-of the edge of a step.
+**Shown sizes.** The rows and the different values of each column are filled up to sizes that were drawn, and paid for,
+and so may be seen (``filling``); the schema is public. The work follows from them and the condition, and so do D and
+what is refused as too dear.
 
 **How long it takes at worst** is a sum over the steps: queries, values times the cost of the leaves on them
 (``conditions.costs``), rows times the leaves, and the people. What this machine takes for each is measured at the start
@@ -82,7 +81,7 @@ class Copy:
     unit: str
     """ "user" or "row"."""
     rows: int
-    """The public number of rows."""
+    """With what fills them up."""
     ends: Words = field(repr=False)
     """The last row of each person; see ``people_bits``."""
     order: npt.NDArray[np.intp] = field(repr=False)
@@ -173,7 +172,7 @@ class Speed:
 
 
 def measured_speed(engine: DuckDBPyConnection, copy: Copy) -> Speed:
-    """Measure it. What is measured on are public sizes and made-up cells."""
+    """Measure it. What is measured on are shown sizes and made-up cells."""
     import numpy as np
 
     block = "memory.main.block"

@@ -4,19 +4,22 @@ What is copied, and how, is told from the schema of the table, which is public, 
 column is kept twice: in the table ``SERVED``, row by row, and as *values and codes*: its different values in a table,
 with those of all columns that are filled up to the same size, and for each row the place of its value there, as an
 array in the order of the people. Nothing is sorted but numbers. See ``constant_work`` and ``filling``.
+
+It takes two steps, because the sizes that the copy is filled up to are drawn, and paid for, in between: ``copy`` reads
+all that is needed of the files, and ``fill`` makes of it what is counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import TableError
 from sparsegate.service.data.constant_work import Coded, Copy
-from sparsegate.service.data.filling import filling_cells, public_size, width_counts
+from sparsegate.service.data.filling import FILLING_CELLS, ROWS, TEXT, Size, filling_cells, public_size, width_counts
 from sparsegate.service.data.people_bits import last_rows
 from sparsegate.tables.columns import check_columns, identifier, unlike
 from sparsegate.tables.text_files import TextForm
@@ -61,15 +64,41 @@ class _Distinct:
     count: int
     codes: npt.NDArray[np.intp]
     """For each row of ``SERVED``, by its place, the place of its value."""
+    kind: Kind
+    characters: Sequence[Sequence[int]] = ()
+    """Of a text column, how many of each width there are in the values, and in the rows."""
     cells: Sequence[tuple[str, int]] = ()
     """What fills the characters of the values up; see ``filling``."""
     row_cells: Sequence[tuple[str, int]] = ()
     """What fills the characters of the rows up."""
 
     @property
-    def size(self) -> int:
-        """The public number of values. One of them, at least, is null."""
-        return public_size(self.count + len(self.cells) + 1)
+    def filling_cells(self) -> int:
+        """How many cells fill the characters up, at most: a public number."""
+        return FILLING_CELLS if self.kind is Kind.TEXT else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfilled:
+    """What was read of the files, before it is filled up."""
+
+    schema: Schema
+    user: str | None
+    place: str
+    """The column of the places."""
+    owners: npt.NDArray[np.int64] = field(repr=False)
+    found: Sequence[_Distinct] = field(repr=False)
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        """What is shown of the sizes is drawn from these, which are private."""
+        values = {values_of(each.name): Size(each.count, TEXT if each.kind is Kind.TEXT else 1) for each in self.found}
+        return {ROWS: Size(len(self.owners)), **values}
+
+
+def values_of(column: str) -> str:
+    """The name of the size of a column."""
+    return f"values of {column}"
 
 
 class CopyEngine(Workspace):
@@ -85,10 +114,8 @@ class CopyEngine(Workspace):
         columns: Sequence[str] | None,
         max_cell: int,
         form: TextForm,
-    ) -> Copy:
+    ) -> Unfilled:
         """Read the files once, and copy the declared columns of every row that has a person."""
-        import numpy as np
-
         # Of JSON the columns are those named: keys that were read off the records would depend on who is in them.
         asked = None if columns is None else [*columns, *([] if user is None else [user])]
         opened = self.open(files, form=form, table=table, sql=sql, columns=asked, user=user)
@@ -101,36 +128,47 @@ class CopyEngine(Workspace):
         person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
         self._stage(opened, user, [(name, _CASTS[types[name]][1]) for name in names], (person, place), max_cell)
         owners = self._owners(person, place) if user else self._places(place)
-        order = _by_person(owners)
-        found = [self._distinct(column, place, len(owners), max_cell) for column in schema.columns]
-        filled = len(owners) + sum(len(each.row_cells) for each in found)
-        rows = public_size(filled + 1)
-        tables = self._values(found, place)
-        copied = Copy(
-            schema=schema,
-            unit="row" if user is None else "user",
-            rows=rows,
-            ends=last_rows(owners[order], rows),
-            order=np.concatenate([order, np.arange(len(order), rows)]),
-            coded={
-                each.name: Coded(
-                    table=tables[each.size],
-                    size=each.size,
-                    # Filling has the code of some value: no end of a person comes after it.
-                    codes=np.concatenate([each.codes[order], np.zeros(rows - len(order), np.intp)]),
-                )
-                for each in found
-            },
-            shown=_shown(user, names, place),
-        )
-        for each in found:
-            self._fill(SERVED, each.name, each.row_cells)
-        self._connection.execute(f"INSERT INTO {SERVED} ({place}) SELECT NULL FROM range({rows - filled})")
+        found = [self._distinct(column, place, len(owners)) for column in schema.columns]
         if self.kind == "DuckDB":
             self._connection.execute("USE memory")
             self._connection.execute("DETACH source")
         self._inbox.clear()
         self._connection.execute("SET enable_external_access = false")
+        return Unfilled(schema=schema, user=user, place=place, owners=owners, found=found)
+
+    def fill(self, read: Unfilled, shown: Mapping[str, int], filled_up: Callable[[Sequence[int]], list[int]]) -> Copy:
+        """Fill up to the shown sizes, and the characters of each width to what ``filled_up`` makes of their number."""
+        import numpy as np
+
+        schema, place, owners = read.schema, read.place, read.owners
+        order = _by_person(owners)
+        found = [_with_cells(each, schema.max_cell, filled_up) for each in read.found]
+        # The cells that fill characters up have room of their own, as many as there can be: how many there are is drawn
+        # with the characters, and the sizes must follow from what is shown alone.
+        sizes = {each.name: public_size(shown[values_of(each.name)] + each.filling_cells + 1) for each in found}
+        rows = public_size(shown[ROWS] + sum(each.filling_cells for each in found))
+        tables = self._values(found, sizes, place)
+        copied = Copy(
+            schema=schema,
+            unit="row" if read.user is None else "user",
+            rows=rows,
+            ends=last_rows(owners[order], rows),
+            order=np.concatenate([order, np.arange(len(order), rows)]),
+            coded={
+                each.name: Coded(
+                    table=tables[sizes[each.name]],
+                    size=sizes[each.name],
+                    # Filling has the code of some value: no end of a person comes after it.
+                    codes=np.concatenate([each.codes[order], np.zeros(rows - len(order), np.intp)]),
+                )
+                for each in found
+            },
+            shown=_shown(read.user, [column.name for column in schema.columns], place),
+        )
+        for each in found:
+            self._fill(SERVED, each.name, each.row_cells)
+        nulls = rows - len(owners) - sum(len(each.row_cells) for each in found)
+        self._connection.execute(f"INSERT INTO {SERVED} ({place}) SELECT NULL FROM range({nulls})")
         return copied
 
     def close_settings(self, connections: int) -> list[DuckDBPyConnection]:
@@ -188,8 +226,8 @@ class CopyEngine(Workspace):
         owners[found["place"]] = found["number"]
         return owners
 
-    def _distinct(self, column: Column, place: str, rows: int, max_cell: int) -> _Distinct:
-        """The different values of a column, the codes of its rows, and what fills both up."""
+    def _distinct(self, column: Column, place: str, rows: int) -> _Distinct:
+        """The different values of a column, the codes of its rows, and how many characters both have."""
         import numpy as np
 
         name, table = identifier(column.name), f"memory.main.{identifier(f'values of {column.name}')}"
@@ -204,7 +242,7 @@ class CopyEngine(Workspace):
         codes = np.empty(rows, np.intp)
         codes[found["place"]] = found["code"]
         ((count,),) = self._connection.execute(f"SELECT count(*) FROM {table}").fetchall()
-        told = _Distinct(name=column.name, table=table, count=count, codes=codes)
+        told = _Distinct(name=column.name, kind=column.kind, table=table, count=count, codes=codes)
         if column.kind is not Kind.TEXT:
             return told
         sums = ", ".join(
@@ -212,23 +250,21 @@ class CopyEngine(Workspace):
         )
         widths = np.array([*self._arrays(f"SELECT {sums} FROM {table} ORDER BY {place}").values()])
         often = np.bincount(codes, minlength=count)
-        cells, row_cells = (filling_cells((widths @ each).tolist(), max_cell) for each in (np.ones_like(often), often))
-        return replace(told, cells=cells, row_cells=row_cells)
+        return replace(told, characters=[(widths @ each).tolist() for each in (np.ones_like(often), often)])
 
-    def _values(self, found: Sequence[_Distinct], place: str) -> dict[int, str]:
-        """A table for each public size, with the values of all columns of that size, filled up; by the size."""
+    def _values(self, found: Sequence[_Distinct], sizes: Mapping[str, int], place: str) -> dict[int, str]:
+        """A table for each size, with the values of all columns of that size, filled up; by the size."""
         execute = self._connection.execute
         for each in found:
             self._fill(each.table, each.name, each.cells)
-            execute(
-                f"INSERT INTO {each.table} ({place}) SELECT NULL FROM range({each.size - each.count - len(each.cells)})"
-            )
-        tables = {each.size: f"memory.main.values_{each.size}" for each in found}
+            nulls = sizes[each.name] - each.count - len(each.cells)
+            execute(f"INSERT INTO {each.table} ({place}) SELECT NULL FROM range({nulls})")
+        tables = {size: f"memory.main.values_{size}" for size in sizes.values()}
         for size, table in tables.items():
             ordered = (
                 f"(SELECT {identifier(each.name)} FROM {each.table} ORDER BY {place} NULLS LAST)"
                 for each in found
-                if each.size == size
+                if sizes[each.name] == size
             )
             execute(f"CREATE TABLE {table} AS SELECT * FROM {' POSITIONAL JOIN '.join(ordered)}")
         for each in found:
@@ -244,6 +280,17 @@ class CopyEngine(Workspace):
     def _arrays(self, sql: str) -> dict[str, npt.NDArray[np.int64]]:
         found: dict[str, npt.NDArray[np.int64]] = self._connection.execute(sql).fetchnumpy()
         return found
+
+
+def _with_cells(found: _Distinct, max_cell: int, filled_up: Callable[[Sequence[int]], list[int]]) -> _Distinct:
+    """With the cells that fill the characters of a text column up."""
+    if found.kind is not Kind.TEXT:
+        return found
+    cells, row_cells = (
+        filling_cells([after - before for before, after in zip(counted, filled_up(counted), strict=True)], max_cell)
+        for counted in found.characters
+    )
+    return replace(found, cells=cells, row_cells=row_cells)
 
 
 def _by_person(owners: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:

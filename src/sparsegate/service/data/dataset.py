@@ -10,24 +10,29 @@ except the one that names the person: a question about one person is answered pr
 (decimals, blobs, lists, ...) are left out; ``sql`` can cast them. Timestamps with a time zone are taken as UTC; one
 outside of the engine's range of microseconds becomes null.
 
+**Filled up.** What a count takes follows from sizes that are shown and not from those that there are: ``filling``. No
+count is made before they are known.
+
 **Errors.** Whatever goes wrong in a count is one constant text. The engine's own words may quote a cell.
 """
 
 from __future__ import annotations
 
 import queue
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
 from sparsegate.conditions.schema import check_max_cell
 from sparsegate.errors import ParameterError, TableError
+from sparsegate.noise import Secure
 from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
-from sparsegate.service.data.copying import SERVED, CopyEngine
-from sparsegate.service.data.served import CountedTable
+from sparsegate.service.data.copying import SERVED, CopyEngine, Unfilled
+from sparsegate.service.data.filling import Size, checked, drawn_characters
+from sparsegate.service.data.served import CountedTable, Source, uncharged
 from sparsegate.service.data.stamps import Files
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.text_files import PLAIN, TextForm
@@ -54,6 +59,8 @@ class ServedTable(CountedTable):
     """ "user", or "row" where every row is another person."""
     fingerprint: str
     """A digest of what the files held when they were opened."""
+    sizes: Mapping[str, Size]
+    """Private; see ``filling``."""
     constant_work = True
     """The work of a count follows from public numbers."""
 
@@ -65,25 +72,40 @@ class ServedTable(CountedTable):
         files: Files,
         notes: tuple[str | None, ...],
         fingerprint: str,
-        copy: Copy,
+        read: Unfilled,
         engine: CopyEngine,
     ) -> None:
-        """Made by ``open``."""
+        """Made by ``read`` and ``open``."""
         self.name = name
         self.user = user
-        self.schema = copy.schema
-        self.unit = copy.unit
+        self.schema = read.schema
+        self.unit = "row" if user is None else "user"
         self.fingerprint = fingerprint
         self._files, self._notes, self._altered = files, notes, False
-        self._copy = copy
+        self._read: Unfilled | None = read
+        self._filled: Copy | None = None
+        self.sizes = read.sizes
         self._engine = engine
         self._idle: queue.LifoQueue[DuckDBPyConnection] = queue.LifoQueue()
-        for connection in engine.close_settings(CONNECTIONS):
-            self._idle.put(connection)
         self._closed = False
 
     @classmethod
     def open(
+        cls, files: Sequence[str], *, shown: Mapping[str, int] | None = None, **source: Unpack[Source]
+    ) -> ServedTable:
+        """``read``, and filled up: to the ``shown`` sizes, or to sizes that are drawn here and charged to nobody.
+
+        The latter is for made-up data, and for whoever shows no one how long a count takes.
+        """
+        table = cls.read(files, **source)
+        with ExitStack() as stack:
+            stack.callback(table.close)
+            table.fill(uncharged(table) if shown is None else shown)
+            stack.pop_all()
+        return table
+
+    @classmethod
+    def read(
         cls,
         files: Sequence[str],
         *,
@@ -95,7 +117,7 @@ class ServedTable(CountedTable):
         max_cell: int = MAX_CELL,
         form: TextForm = PLAIN,
     ) -> ServedTable:
-        """Read the files (see ``tables.workspace``) into a dataset that is ready to be counted.
+        """Read the files (see ``tables.workspace``) into a dataset that can be counted once it is filled up.
 
         Parameters
         ----------
@@ -120,12 +142,29 @@ class ServedTable(CountedTable):
             source: dict[str, Any] = {"user": user, "table": table, "sql": sql, "columns": columns, "form": form}
             with quiet("the files cannot be read"):
                 received = engine.receive(files, form)
-                copy = engine.run(lambda: engine.copy(received, **source, max_cell=max_cell))
+                read = engine.run(lambda: engine.copy(received, **source, max_cell=max_cell))
             if opened.now() != opened:
                 raise TableError("a file changed while it was read; open the dataset when the file is complete")
             stack.pop_all()
         name = " ".join([*(Path(file).name for file in files), *([table] if table else [])])
-        return cls(name=name, user=user, files=opened, notes=notes, fingerprint=fingerprint, copy=copy, engine=engine)
+        return cls(name=name, user=user, files=opened, notes=notes, fingerprint=fingerprint, read=read, engine=engine)
+
+    def fill(self, shown: Mapping[str, int], *, characters: Callable[[Sequence[int]], list[int]] | None = None) -> None:
+        """Fill up to the shown sizes, once, and have it counted from now on.
+
+        ``characters`` says how many of each width a text column shall have, from how many it has; drawn unless given.
+        """
+        read = self._read
+        if read is None:
+            raise TableError("the dataset is filled up already; open it again")
+        checked(shown, read.sizes)
+        self._read = None  # what fails half-way is never counted, and not filled up again
+        drawn = partial(drawn_characters, max_cell=self.schema.max_cell, source=Secure())
+        with quiet("the copy cannot be filled up"):
+            copy = self._engine.run(lambda: self._engine.fill(read, shown, characters or drawn))
+            for connection in self._engine.close_settings(CONNECTIONS):
+                self._idle.put(connection)
+        self._filled = copy
 
     def close(self) -> None:
         """Let go of the copy; whoever counts after this gets a TableError."""
@@ -158,9 +197,10 @@ class ServedTable(CountedTable):
     def count(self, condition: Condition) -> int:
         """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody."""
         self._require_open()
+        copy = self._copy
         connection = self._idle.get()
         try:
-            return count_people(condition, self._copy, connection, SERVED)
+            return count_people(condition, copy, connection, SERVED)
         except Exception:  # of whatever type: which one it was may depend on a cell
             pass
         finally:
@@ -179,10 +219,11 @@ class ServedTable(CountedTable):
     @cached_property
     def _speed(self) -> Speed:
         self._require_open()
+        copy = self._copy
         connection = self._idle.get()
         try:
             with quiet("the speed of the engine cannot be measured"):
-                return measured_speed(connection, self._copy)
+                return measured_speed(connection, copy)
         finally:
             self._idle.put(connection)
 
@@ -194,6 +235,12 @@ class ServedTable(CountedTable):
         self._require_open()
         with quiet("the table cannot be read"):
             return self._engine.cursor().sql(f"SELECT {self._copy.shown}")
+
+    @property
+    def _copy(self) -> Copy:
+        if self._filled is None:
+            raise TableError("the dataset is not filled up, and what a count takes would tell; fill it first")
+        return self._filled
 
     def _require_open(self) -> None:
         if self._closed:

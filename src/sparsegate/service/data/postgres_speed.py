@@ -1,7 +1,7 @@
 """How long a count in PostgreSQL takes at worst, from public numbers.
 
-**Public sizes** are the rows of the table and the characters of each text column, as they are read, each rounded up as
-``filling.public_size`` does. One person more or less changes one of them only near the edge of a step.
+**Shown sizes** are the rows of the table and the characters of each text column, as they are read, in cells of the
+public length: a person of s rows adds at most s to each. They are drawn, and charged, as ``filling`` says.
 
 **The bound.** The cost of a leaf on a cell (``conditions.costs``, and ``extra_cost`` for what takes longer in
 PostgreSQL) is a concave function of its length: a constant, and a part for each character, perhaps of the shorter of
@@ -24,7 +24,7 @@ from sparsegate.conditions.operations import PARTS, WINDOWS
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import Apply, Literal, Node, children, columns_in
 from sparsegate.service.data.constant_work import fastest_of
-from sparsegate.service.data.filling import public_size
+from sparsegate.service.data.filling import ROWS, Size, public_size
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.databases.postgres_columns import DatabaseTable
 
@@ -88,17 +88,31 @@ def _pattern_length(node: Node) -> int:
     return len(str(node.constant)) if isinstance(node, Literal) else _pattern_length(children(node)[0])
 
 
+def _characters_of(column: str) -> str:
+    return f"characters of {column}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """The public sizes."""
+    """The sizes as they are shown."""
 
     rows: int
     characters: Mapping[str, int]
 
+    @staticmethod
+    def counted(rows: int, characters: Mapping[str, int], schema: Schema) -> dict[str, Size]:
+        """What is drawn from: the rows, and characters in cells of the public length, rounded up."""
+        cells = {_characters_of(name): Size(-(-count // schema.max_cell)) for name, count in characters.items()}
+        return {ROWS: Size(rows), **cells}
+
     @classmethod
-    def public(cls, rows: int, characters: Mapping[str, int]) -> Sizes:
-        """What was counted, rounded up."""
-        return cls(rows=public_size(rows), characters={name: public_size(n) for name, n in characters.items()})
+    def public(cls, shown: Mapping[str, int], schema: Schema) -> Sizes:
+        """From what is shown of them."""
+        texts = (column.name for column in schema.columns if column.kind is Kind.TEXT)
+        return cls(
+            rows=public_size(shown[ROWS]),
+            characters={name: shown[_characters_of(name)] * schema.max_cell for name in texts},
+        )
 
     def mean(self, node: Node) -> int:
         """The mean length, rounded up, of the text column in the node where it is greatest."""

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Engine
 
@@ -31,8 +31,9 @@ from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import columns_in
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.service.data.dataset import COUNT_FAILED
+from sparsegate.service.data.filling import Size, checked
 from sparsegate.service.data.postgres_speed import DatabaseSpeed, Sizes, measured_database
-from sparsegate.service.data.served import CountedTable
+from sparsegate.service.data.served import CountedTable, uncharged
 from sparsegate.tables.databases.database_table import TableInDatabase
 from sparsegate.tables.databases.folding import folds, found_folding
 from sparsegate.tables.databases.one_moment import check_server
@@ -55,10 +56,18 @@ class PostgresTable(CountedTable):
         self._engine, self._table = engine, table
         self._guard = threading.Lock()
         self._altered = self._closed = False
-        self._snapshot, self.fingerprint, self._sizes = self._held()
+        self._snapshot, self.fingerprint, self.sizes = self._held()
+        self._shown: Sizes | None = None
 
     @classmethod
-    def open(
+    def open(cls, url: str, **source: Any) -> PostgresTable:
+        """``read``, with sizes that are charged to nobody: for whoever shows no one what a count takes."""
+        table = cls.read(url, **source)
+        table.fill(uncharged(table))
+        return table
+
+    @classmethod
+    def read(
         cls,
         url: str,
         *,
@@ -68,7 +77,7 @@ class PostgresTable(CountedTable):
         columns: Sequence[str] | None = None,
         max_cell: int = MAX_CELL,
     ) -> PostgresTable:
-        """Look the table up, take a snapshot, and fingerprint it; see ``ServedTable.open`` for the parameters."""
+        """Look the table up, take a snapshot, and fingerprint it; see ``ServedTable.read`` for the parameters."""
         if (user is None) == (unit is None) or unit not in (None, "row"):
             raise ParameterError(
                 "user", 'or unit="row" must be given, and not both', next_step="say whom the rows belong to"
@@ -78,6 +87,12 @@ class PostgresTable(CountedTable):
             check_server(connection)
             found = find_table(connection, table, user=user, columns=columns, max_cell=max_cell)
         return cls(name=f"{place.database} {table}", user=user, engine=engine, table=found)
+
+    def fill(self, shown: Mapping[str, int]) -> None:
+        """Take the shown sizes, once: the bound of every condition follows from them. Nothing is filled up here."""
+        if self._shown is not None:
+            raise TableError("the sizes of the table are known already; open it again")
+        self._shown = Sizes.public(checked(shown, self.sizes), self.schema)
 
     def close(self) -> None:
         """Let go of the snapshot; whoever counts after this gets a TableError."""
@@ -103,6 +118,7 @@ class PostgresTable(CountedTable):
 
     def count(self, condition: Condition) -> int:
         """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody."""
+        self._require_sizes()
         try:
             with self._snapshot.lent() as connection:
                 return int(connection.exec_driver_sql(self._count_sql(condition)).scalar_one())
@@ -131,16 +147,21 @@ class PostgresTable(CountedTable):
 
     @cached_property
     def _speed(self) -> DatabaseSpeed:
-        folding = self._folding
+        folding, sizes = self._folding, self._require_sizes()
         with quiet_database(UNREAD), self._snapshot.lent() as connection:
-            return measured_database(connection, self._table, self._sizes, folding)
+            return measured_database(connection, self._table, sizes, folding)
+
+    def _require_sizes(self) -> Sizes:
+        if self._shown is None:
+            raise TableError("no sizes are shown of the table, and what a count takes would tell; fill it first")
+        return self._shown
 
     @cached_property
     def _folding(self) -> Folding | None:
         with quiet_database(UNREAD), self._snapshot.lent() as connection:
             return found_folding(connection)
 
-    def _held(self) -> tuple[Snapshot, str, Sizes]:
+    def _held(self) -> tuple[Snapshot, str, dict[str, Size]]:
         """A new snapshot, and what it holds."""
         with quiet_database(UNREAD):
             snapshot = Snapshot(self._engine, self._table.place)
@@ -155,7 +176,7 @@ class PostgresTable(CountedTable):
         columns = [(column.name, kind) for column, kind in zip(self.schema.columns, self._table.types, strict=True)]
         notes = (rows, lanes, columns, self.user, self._table.person_type, self.schema.max_cell)
         digest = hashlib.blake2b(repr(notes).encode(), digest_size=32, person=b"sparsegate table")
-        return snapshot, digest.hexdigest(), Sizes.public(rows, dict(zip(texts, lengths, strict=True)))
+        return snapshot, digest.hexdigest(), Sizes.counted(rows, dict(zip(texts, lengths, strict=True)), self.schema)
 
     def _fingerprint_sql(self) -> str:
         columns = self.schema.columns

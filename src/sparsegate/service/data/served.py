@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, Protocol, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol, Self, TypedDict, Unpack
 
-from sparsegate.conditions import MAX_CELL, Condition, Schema
+from sparsegate.conditions import Condition, Schema
 from sparsegate.errors import ParameterError
+from sparsegate.noise import Secure
+from sparsegate.service.data.filling import FillTerms, Size
 from sparsegate.tables.text_files import PLAIN, TextForm
 
 POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
@@ -28,8 +30,13 @@ class CountedTable(Protocol):
     """ "user", or "row" where every row is another person."""
     fingerprint: str
     """Equal for equal data: a gate goes on for as long as it is the same."""
+    sizes: Mapping[str, Size]
+    """What was counted: private. What is shown of it is drawn (``filling``), and ``fill`` takes it."""
     constant_work: bool
     """Whether the work of a count follows from public numbers alone. Where it does not, an overrun may tell of data."""
+
+    def fill(self, shown: Mapping[str, int]) -> None:
+        """Take the shown sizes, once: what a count takes at worst follows from them. Nothing is counted before."""
 
     def changed(self) -> bool:
         """Whether the data is no longer what was opened."""
@@ -64,30 +71,48 @@ class CountedTable(Protocol):
         self.close()
 
 
-def open_data(
-    files: Sequence[str],
-    *,
-    user: str | None = None,
-    unit: str | None = None,
-    table: str | None = None,
-    sql: str | None = None,
-    columns: Sequence[str] | None = None,
-    max_cell: int = MAX_CELL,
-    form: TextForm = PLAIN,
-) -> CountedTable:
-    """Files as a copy (``ServedTable.open``); a table of a database, ``postgresql://...``, where it lives."""
+class Source(TypedDict, total=False):
+    """What is read, and how; see ``ServedTable.read``."""
+
+    user: str | None
+    unit: str | None
+    table: str | None
+    sql: str | None
+    columns: Sequence[str] | None
+    max_cell: int
+    form: TextForm
+
+
+def uncharged(table: CountedTable) -> dict[str, int]:
+    """Sizes that are drawn as those of a service are, and charged to nobody: for what is shown to nobody."""
+    return FillTerms().of_unit(table.unit).drawn(table.sizes, Secure())
+
+
+def open_data(files: Sequence[str], **source: Unpack[Source]) -> CountedTable:
+    """``read_data``, filled up to sizes that are charged to nobody: for whoever shows no one what a count takes."""
+    table = read_data(files, **source)
+    try:
+        table.fill(uncharged(table))
+    except BaseException:
+        table.close()
+        raise
+    return table
+
+
+def read_data(files: Sequence[str], **source: Unpack[Source]) -> CountedTable:
+    """Files as a copy (``ServedTable``); a table of a database, ``postgresql://...``, where it lives. Not filled up."""
     if not files[0].startswith(POSTGRESQL):
         from sparsegate.service.data.dataset import ServedTable
 
-        source: dict[str, Any] = {"user": user, "unit": unit, "table": table, "sql": sql, "columns": columns}
-        return ServedTable.open(files, **source, max_cell=max_cell, form=form)
-    for name, said in form.said.items():
+        return ServedTable.read(files, **source)
+    asked: dict[str, Any] = {**source}
+    for name, said in asked.pop("form", PLAIN).said.items():
         raise ParameterError(name, "is for files of text, and this is a database", said, "leave it out")
     from sparsegate.service.data.postgres_table import PostgresTable
 
     if len(files) > 1:
         raise ParameterError("files", "must be one database alone", len(files), "start one service for each")
-    if sql is not None or table is None:
+    if asked.pop("sql", None) is not None or asked.get("table") is None:
         step = "for what else you need: CREATE MATERIALIZED VIEW, and --table with its name"
         raise ParameterError("table", "must be given for a database, and sql must not", next_step=step)
-    return PostgresTable.open(files[0], table=table, user=user, unit=unit, columns=columns, max_cell=max_cell)
+    return PostgresTable.read(files[0], **asked)
