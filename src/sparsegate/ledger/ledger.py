@@ -160,7 +160,7 @@ class Ledger:
 
     def charge(self, connection: Connection, amount: Amount, what: str, kind: EntryKind = EntryKind.SPEND) -> Entry:
         """Add a spending to a transaction that writes more than that."""
-        statement = self.read(connection)
+        statement = self._read(connection)
         statement.admit(amount)
         return append(connection, len(statement.entries) + 1, kind, amount, what)
 
@@ -182,7 +182,7 @@ class Ledger:
     def refund(self, connection: Connection, number: int, epsilon: Fraction) -> Entry | None:
         """Add a refund of an entry to a transaction that writes more than that."""
         amount = Amount(epsilon=rounded_down(epsilon))
-        statement = self.read(connection)
+        statement = self._read(connection)
         paid = self._spent(connection, number)
         if (before := statement.refund_of(number)) is not None:
             return before
@@ -266,7 +266,7 @@ class Ledger:
                     f"has used entry {number} already, and a reserved charge serves one release; read what it gave "
                     f"with release({number})"
                 )
-            statement = self.read(connection)
+            statement = self._read(connection)
             if statement.restored_after(number):
                 raise self.database.trouble(
                     f"was restored from a backup after entry {number}, which may have served a release since; reserve "
@@ -284,7 +284,7 @@ class Ledger:
         public_line(why, "why")
         exact_amount(budget, budget_delta or 0, epsilon_name="budget", delta_name="budget_delta")
         with self.database.writing() as connection:
-            statement = self.read(connection)
+            statement = self._read(connection)
             amount = exact_amount(budget, statement.budget.delta if budget_delta is None else budget_delta)
             statement.admit_raise(amount)
             return append(connection, len(statement.entries) + 1, EntryKind.BUDGET, amount, why)
@@ -292,7 +292,7 @@ class Ledger:
     def statement(self) -> Statement:
         """Everything, read at one moment."""
         with self.database.reading() as connection:
-            return self.read(connection)
+            return self._read(connection)
 
     def total_spent(self) -> Amount:
         """The sum of everything spent and not given back."""
@@ -339,8 +339,7 @@ class Ledger:
             "of the two, and start this one again"
         )
 
-    def read(self, connection: Connection) -> Statement:
-        """Everything, in a transaction that does more than that."""
+    def _read(self, connection: Connection) -> Statement:
         return read_statement(self.database, connection, self._dataset)
 
     def _spent(self, connection: Connection, number: object) -> Entry:

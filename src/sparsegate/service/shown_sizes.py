@@ -25,7 +25,7 @@ from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, exact_amount, exact_text
 from sparsegate.ledger.database_schema import RELEASES
 from sparsegate.ledger.ledger import USED, Ledger
-from sparsegate.ledger.rows import add_part, last_part
+from sparsegate.ledger.rows import add_part, last_part, read_statement
 from sparsegate.noise import Secure, Source
 from sparsegate.service.data.filling import FillTerms, Size
 from sparsegate.service.data.served import CountedTable
@@ -106,9 +106,10 @@ def _charged(ledger: Ledger, data: CountedTable, terms: FillTerms, sizes: Mappin
     try:
         with ledger.database.writing() as connection:
             same = select(RELEASES.c.entry).where(RELEASES.c.part == USED, RELEASES.c.gave == json.dumps(mark))
+            before = read_statement(ledger.database, connection, ledger.dataset)
             for number in connection.execute(same.order_by(RELEASES.c.entry)).scalars():
                 # After a restore nobody knows whether a draw that is not here was shown.
-                if last_part(connection, number) or not ledger.read(connection).restored_after(number):
+                if last_part(connection, number) or not before.restored_after(number):
                     return int(number)
             entry = ledger.charge(connection, _cost(terms), f"{WHAT}, for {whose}")
             add_part(connection, entry.number, mark, part=USED)
