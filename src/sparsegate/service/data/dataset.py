@@ -32,7 +32,7 @@ from sparsegate.noise import Secure
 from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
 from sparsegate.service.data.copying import SERVED, CopyEngine, Unfilled
 from sparsegate.service.data.filling import Size, checked, drawn_characters
-from sparsegate.service.data.served import CountedTable, Reading, uncharged
+from sparsegate.service.data.served import CountedTable, ReadOptions, uncharged
 from sparsegate.service.data.stamps import Files
 from sparsegate.tables.engine_errors import quiet
 from sparsegate.tables.text_files import PLAIN, TextForm
@@ -91,7 +91,7 @@ class ServedTable(CountedTable):
 
     @classmethod
     def open(
-        cls, files: Sequence[str], *, shown: Mapping[str, int] | None = None, **source: Unpack[Reading]
+        cls, files: Sequence[str], *, shown: Mapping[str, int] | None = None, **source: Unpack[ReadOptions]
     ) -> ServedTable:
         """``read``, and filled up: to the ``shown`` sizes, or to sizes that are drawn here and charged to nobody.
 

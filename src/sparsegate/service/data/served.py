@@ -71,7 +71,7 @@ class CountedTable(Protocol):
         self.close()
 
 
-class Reading(TypedDict, total=False):
+class ReadOptions(TypedDict, total=False):
     """What is read, and how; see ``ServedTable.read``."""
 
     user: str | None
@@ -88,7 +88,7 @@ def uncharged(table: CountedTable) -> dict[str, int]:
     return FillTerms().of_unit(table.unit).drawn(table.sizes, Secure())
 
 
-def open_data(files: Sequence[str], **source: Unpack[Reading]) -> CountedTable:
+def open_data(files: Sequence[str], **source: Unpack[ReadOptions]) -> CountedTable:
     """``read_data``, filled up to sizes that are charged to nobody: for whoever shows no one what a count takes."""
     table = read_data(files, **source)
     try:
@@ -99,7 +99,7 @@ def open_data(files: Sequence[str], **source: Unpack[Reading]) -> CountedTable:
     return table
 
 
-def read_data(files: Sequence[str], **source: Unpack[Reading]) -> CountedTable:
+def read_data(files: Sequence[str], **source: Unpack[ReadOptions]) -> CountedTable:
     """Files as a copy (``ServedTable``); a table of a database, ``postgresql://...``, where it lives. Not filled up."""
     if not files[0].startswith(POSTGRESQL):
         from sparsegate.service.data.dataset import ServedTable
