@@ -4,6 +4,11 @@ A gate is a secret. ``ask`` is atomic under threads: a question is either refuse
 gate as it was, or answered. A gate cannot be copied or pickled, because two copies would answer with the same
 noise; after a fork it is dead in the child; its repr shows public numbers only, and no error is raised while noise
 stands in a local variable.
+
+A question that is cut short, by Ctrl-C, a signal or a lack of memory, closes the gate, and all of its budget counts as
+spent: where the exception arose may tell what the answer was, and the counts may lack it. The gate is marked before
+noise is drawn, and the mark goes when all is drawn, closed and counted: whatever comes between, however often, leaves a
+gate that answers no more.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.uncopied import Uncopied
 
 _CHUNK = 1 << 16
+_CUT_SHORT = "a question was cut short, and all of its budget counts as spent"
 
 
 class Gate(Uncopied):
@@ -42,6 +48,7 @@ class Gate(Uncopied):
         "_born",
         "_calibration",
         "_closed",
+        "_drawing",
         "_estimator",
         "_fast",
         "_lock",
@@ -75,6 +82,7 @@ class Gate(Uncopied):
         self._born = birthmark()
         self._asked = self._positives = 0
         self._closed = ""
+        self._drawing = False
         # The path most questions take: Python ints on an integer gate.
         self._fast = calibration.lattice.integers and calibration.row.compared is Compared.ANSWER
         # One stream for each kind of noise: how many of one kind are drawn never changes another.
@@ -108,13 +116,21 @@ class Gate(Uncopied):
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
-            if self._closed:
+            if self._closed or self._drawing:
                 self._refuse()
             bar = self._threshold if threshold is None else threshold
             if self._fast and type(answer) is int and type(bar) is int and -LIMIT <= bar <= LIMIT and estimate is None:
-                clamped = answer if -LIMIT <= answer <= LIMIT else LIMIT if answer > 0 else -LIMIT
-                return self._decide(clamped, bar, None)
-            return self._decide(*self._to_lattice(answer, threshold, estimate))
+                steps, guess = answer if -LIMIT <= answer <= LIMIT else LIMIT if answer > 0 else -LIMIT, None
+            else:
+                steps, bar, guess = self._to_lattice(answer, threshold, estimate)
+            try:
+                self._drawing = True
+                said = self._decide(steps, bar, guess)
+                self._drawing = False
+            except BaseException as error:
+                self._closed = _CUT_SHORT
+                raise error.with_traceback(None) from None  # its frames hold noise
+            return said
 
     def _to_lattice(self, answer: Any, threshold: Any, estimate: Any) -> tuple[int, int, int | None]:
         lattice, row = self._calibration.lattice, self._calibration.row
@@ -150,16 +166,16 @@ class Gate(Uncopied):
         return Answer(True, calibration.lattice.value(estimate), self._standard_error)
 
     def _count(self, asked: int, positives: int) -> None:
-        """Count answers given, and close the gate where they were the last."""
+        """Close the gate where these answers are the last, and count them."""
         calibration = self._calibration
-        self._asked += asked
-        self._positives += positives
-        if calibration.finished(self._asked - self._positives, self._positives):
-            self._closed = f"it has given all {self._positives} of its positive answers"
+        above, in_all = self._positives + positives, self._asked + asked
+        if calibration.finished(in_all - above, above):
+            self._closed = f"it has given all {above} of its positive answers"
             if calibration.row.closes is Closes.RARER:
                 self._closed = f"it has given both answers {calibration.cutoff} times"
-        elif calibration.queries is not None and self._asked >= calibration.queries:
+        elif calibration.queries is not None and in_all >= calibration.queries:
             self._closed = "all the questions it was planned for have been asked"
+        self._asked, self._positives = in_all, above
         if positives and calibration.row.redraws_threshold:
             self._rho = self._draw_rho()
             self._meter.redrawn(self._asked)
@@ -182,7 +198,7 @@ class Gate(Uncopied):
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
-            if self._closed:
+            if self._closed or self._drawing:
                 self._refuse()
             lattice, row = self._calibration.lattice, self._calibration.row
             steps = lattice.private_steps_many(answers, "answers")
@@ -210,7 +226,14 @@ class Gate(Uncopied):
             )
             able = self._estimator is not None or row.released is Released.NOISY_ANSWER
             wanted = not row.gap or self._answer_noise is not None if numeric is None else numeric
-            return self._decide_many(steps, bars, guesses, able and wanted)
+            try:
+                said = self._decide_many(steps, bars, guesses, able and wanted)
+                self._drawing = False
+            except BaseException as error:
+                if self._drawing:
+                    self._closed = _CUT_SHORT
+                raise error.with_traceback(None) from None  # its frames hold noise
+            return said
 
     def _decide_many(
         self, steps: NDArray[np.int64], bars: NDArray[np.int64], guesses: NDArray[np.int64] | None, numeric: bool
@@ -221,6 +244,7 @@ class Gate(Uncopied):
         above = np.zeros(total, dtype=np.bool_)
         released = np.zeros(total, dtype=np.int64)
         start = 0
+        self._drawing = True
         while start < total and not self._closed:
             end = min(start + _CHUNK, total)
             nu = self._nu.take_many(end - start) if self._nu is not None else np.zeros(end - start, dtype=np.int64)
@@ -262,7 +286,10 @@ class Gate(Uncopied):
             last = np.flatnonzero(calibration.finished(below, above))[:1] + done
         else:
             # To the next positive where rho is redrawn, else to the last one allowed.
-            room = 1 if calibration.row.redraws_threshold else self.remaining or hits.size + 1
+            left = hits.size + 1 if self.remaining is None else self.remaining
+            if left <= 0:  # it is through, and says nothing
+                return hits[:0], done
+            room = 1 if calibration.row.redraws_threshold else left
             last = hits[room - 1 : room]
         until = int(last[0]) + 1 if last.size else surplus.size
         return hits[hits < until], until
@@ -272,6 +299,7 @@ class Gate(Uncopied):
             raise GateClosed(
                 "this gate belongs to another process: its noise died at the fork; make a new gate in this one"
             )
+        self._closed = self._closed or _CUT_SHORT
         raise GateClosed(f"this gate is closed: {self._closed}; make a new gate to ask on, which spends a new budget")
 
     @property
@@ -293,23 +321,29 @@ class Gate(Uncopied):
 
     @property
     def spent(self) -> Fraction:
-        """L(m,k): what the answers drawn so far have cost, exactly; at most the whole budget. See ``meter``."""
+        """L(m,k): what the answers drawn so far have cost, exactly; at most the whole budget. See ``meter``.
+
+        Of a gate that was cut short it is the whole budget.
+        """
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
-            return self._meter.spent(self._asked, self._positives)
+            return self._cost()
         with self._lock:
-            return self._meter.spent(self._asked, self._positives)
+            return self._cost()
+
+    def _cost(self) -> Fraction:
+        return self._calibration.budget.total if self._drawing else self._meter.spent(self._asked, self._positives)
 
     def close(self) -> None:
         """Stop answering, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
 
         Nothing goes back in another process than the gate's own, where it is dead, nor from a gate made with
-        ``refund=False``, ``not_private=True`` or a delta.
+        ``refund=False``, ``not_private=True`` or a delta, nor from one that was cut short.
         """
         if self._born != MARK[0]:
             return
         with self._lock:
             self._closed = self._closed or "it was closed by hand"
-        self._meter.give_back(self._asked, self._positives)
+        self._meter.give_back(self._cost())
 
     def __enter__(self) -> Self:
         return self

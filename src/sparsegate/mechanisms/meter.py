@@ -44,11 +44,11 @@ class Meter:
         rounds = [(end - start - 1, 1) for start, end in pairwise(ends)]
         return self._calibration.spent([*rounds, (asked - ends[-1], 0)])
 
-    def give_back(self, asked: int, positives: int) -> None:
-        """Give back what those answers did not cost: once, or again where the ledger could not be written."""
+    def give_back(self, spent: Fraction) -> None:
+        """Give back all but what was spent: once, or again where the ledger could not be written."""
         try:
             charge = self._charges.pop()  # of two threads one gets it
         except IndexError:
             return
-        if not charge.give_back(self._calibration.budget.total - self.spent(asked, positives)):
+        if not charge.give_back(self._calibration.budget.total - spent):
             self._charges.append(charge)

@@ -27,8 +27,10 @@ _MARKS: Final = {Noise.LAPLACE: b"L", Noise.EXPONENTIAL: b"E"}
 
 
 def threshold_noise(gate: Gate) -> bytes:
-    """Rho, in lattice steps, and the mark of its law. A secret."""
+    """Rho, in lattice steps, and the mark of its law. A secret; refused of a gate that was cut short."""
     with gate._lock:
+        if gate._drawing:
+            gate._refuse()
         return gate._rho.to_bytes(_BYTES, "big", signed=True) + _MARKS[gate._calibration.row.noise]
 
 

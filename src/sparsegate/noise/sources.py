@@ -91,13 +91,13 @@ class Source(ABC):
             done += step
 
     def _take(self, count: int) -> builtins.bytes:
-        end = self._position + count
-        if end > len(self._ready):
+        start = self._position
+        if start + count > len(self._ready):
+            # The bytes first, then the place: whatever comes between, no byte is given twice.
             self._ready = self._checked_cipher().update(_ZEROS[:_BLOCK])
-            self._position, end = 0, count
-        taken = self._ready[self._position : end]
-        self._position = end
-        return taken
+            self._position = start = 0
+        self._position = start + count
+        return self._ready[start : start + count]
 
     def _checked_cipher(self) -> CipherContext:
         """The cipher; under a new key where the process id has changed although no handler of a fork was called."""
