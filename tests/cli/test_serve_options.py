@@ -11,6 +11,8 @@ import pytest
 from tests.support.certificates import write_certificate
 from tests.support.served_process import spawned
 
+import sparsegate as sg
+from sparsegate.service.client.client import connect
 from sparsegate.service.web.server import tls_context
 
 
@@ -116,3 +118,31 @@ def test_the_help_does_not_repeat_the_name_in_the_environment_of_each_option(com
     assert code == 0
     assert "SPARSEGATE_SERVE_PORT=8460" in out
     assert out.count("SPARSEGATE") == 1
+
+
+def test_text_is_read_as_the_types_that_are_declared_and_the_schema_says_so(tmp_path):
+    file, config = tmp_path / "visits.csv", tmp_path / "serve.toml"
+    rows = "".join(f"{n},{n},2030-01-{n:02} 12:00+02,{n}\n" for n in range(1, 31))
+    file.write_text(f"visitor,age,seen,note\n{rows}31,x,y,z\n")
+    config.write_text('read = ["age=integer", "seen=timestamptz"]\n')
+    rest = ("--user", "visitor", "--new-ledger", "--budget", "900", "--delay", "off")
+    with spawned(file, *rest, "--config", config) as (_, url, said):
+        token = re.search(r"sg_[\w-]{43}", said).group()
+        with connect(url, token) as service:
+            kinds = {column.name: column.kind for column in service.schema().schema.columns}
+            assert kinds == {"age": "integer", "seen": "timestamp", "note": "text"}
+            gate = service.open_gate(threshold=20, cutoff=1, epsilon=800)
+            with pytest.raises(sg.ConditionError, match="sparsegate serve --read note=timestamptz"):
+                gate.ask("CAST(note AS TIMESTAMPTZ) IS NULL")
+            assert not gate.ask("age IS NULL OR seen > '2030-01-16 11:00:00'")
+            assert gate.ask("age > 5 AND seen < TIMESTAMP '2030-01-30 10:00:00'")
+
+
+def test_a_declaration_that_is_none_is_refused_before_anything_is_read(visits, command):
+    for given, message in {
+        "country": "read must be COLUMN=TYPE",
+        "country=money": "must give 'country' one of",
+    }.items():
+        code, _, err = command("serve", visits, "--user", "visitor", "--read", given, "--new-ledger", "--budget", "1")
+        assert code == 2
+        assert message in err

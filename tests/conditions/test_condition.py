@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.condition_texts import ACCEPTED
+from tests.support.condition_texts import SCHEMA as EVERY_KIND
 
 from sparsegate.conditions import FALSE, TRUE, UNKNOWN, Column, Condition, ConditionError, Kind, Schema, read_condition
 from sparsegate.conditions.condition import MOST_CASES, MOST_STEPS
-from sparsegate.conditions.tree import All, CaseWhen, Coalesce, Either, Node, Not, children
+from sparsegate.conditions.tree import All, CaseWhen, Cast, Coalesce, Either, Node, Not, children
 
 SCHEMA = Schema(
     (
@@ -46,14 +48,14 @@ TESTS = [
     "s LIKE '%a%b%'",
     "s NOT LIKE '_'",
     "contains(s, '_%')",
-    "CAST(s AS DATE) > '2020-01-01'",
+    "CAST(day AS TIMESTAMP) > '2020-01-01 12:00:00'",
     "CAST(age AS BOOLEAN)",
     "length(s) < age",
-    "age + CAST(s AS DOUBLE) = 207",
-    "CAST(CAST(s AS DOUBLE) AS SMALLINT) BETWEEN 1 AND age",
-    "coalesce(CAST(s AS INT), age) IN (7, 200, NULL)",
+    "age + x = 200",
+    "CAST(x AS SMALLINT) BETWEEN 1 AND age",
+    "coalesce(CAST(x AS INT), age) IN (7, 200, NULL)",
     "CAST(age AS VARCHAR) LIKE '2%'",
-    "year(CAST(s AS TIMESTAMP)) = 2024",
+    "year(CAST(day AS TIMESTAMP)) = 2024",
     "CASE age WHEN 200 THEN s WHEN 1 THEN 'y' END <> lower(coalesce(s, 'X'))",
     "CASE WHEN flag THEN age ELSE x END > CASE WHEN s IS NULL THEN 1 ELSE 0 END",
     "flag = (age > 5)",
@@ -171,10 +173,60 @@ def test_cases_one_after_another_are_refused_where_the_stack_could_end() -> None
             _ = condition.leaves
 
 
-@pytest.mark.parametrize("text", ["regexp_matches(s, 'a')", "s SIMILAR TO 'a'", "s LIKE '_%a%b'", "s ILIKE '%a_%b%'"])
+FROM_TEXT = [
+    "CAST(s AS TIMESTAMPTZ) > '2020-01-01'",
+    "year(CAST(s AS TIMESTAMP)) = 2024",
+    "age + CAST(s AS DOUBLE) = 207",
+    "coalesce(TRY_CAST(s AS INT), age) IN (7, 200, NULL)",
+    "s::DECIMAL(10, 2) = 1",
+    "CAST(lower(s) AS DATE) IS NULL",
+    "CAST(CAST(age AS VARCHAR) AS TIME) IS NULL",
+    "CAST(s AS UUID) = 'x'",
+    "CAST(CASE WHEN flag THEN s END AS TINYINT) = 1",
+    "TRY_CAST('no number' AS INT) = age",
+    "s IS TRUE",
+]
+
+
+@pytest.mark.parametrize(
+    "text", [*FROM_TEXT, "regexp_matches(s, 'a')", "s SIMILAR TO 'a'", "s LIKE '_%a%b'", "s ILIKE '%a_%b%'"]
+)
 def test_what_has_no_public_cost_is_refused_there_and_has_sql(table: duckdb.DuckDBPyConnection, text: str) -> None:
     condition = read_condition(f"age > 1 AND {text}", SCHEMA)
     column(table, condition.sql())
     for look in (lambda: condition.cost, lambda: condition.leaves):
         with pytest.raises(ConditionError, match="where must"):
             look()
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("CAST(s AS TIMESTAMPTZ) IS NULL", "--read s=timestamptz;"),
+        ("CAST(s AS TIMESTAMP_NS) IS NULL", "--read s=timestamp;"),
+        ("s::BIGINT > 1", "--read s=integer;"),
+        ("s::DECIMAL > 1", "--read s=double;"),
+        ("s IS NOT FALSE", "--read s=boolean;"),
+        ("day = CAST(s AS DATE)", "--read s=date;"),
+        ("CAST(s AS UUID) = 'x'", "compare it as text"),
+    ],
+)
+def test_a_cast_of_text_says_how_the_column_gets_its_type(text: str, step: str) -> None:
+    with pytest.raises(ConditionError, match=f"must not cast text where the cost of every condition is public.*{step}"):
+        _ = read_condition(text, SCHEMA).leaves
+
+
+@pytest.mark.parametrize("text", [*ACCEPTED, *TESTS])
+def test_no_leaf_casts_text(text: str) -> None:
+    """What is served is the whole language but for these, patterns without a bound, and regular expressions."""
+    condition = read_condition(text, SCHEMA if text in TESTS else EVERY_KIND)
+    casts = [node for node in nodes(condition.tree) if isinstance(node, Cast) and node.target != "VARCHAR"]
+    from_text = any(node.arguments[0].kind is Kind.TEXT for node in casts)
+    unbounded = "regexp" in condition.sql() or text in ("page LIKE 'a_b%c%d'",)
+    try:
+        _ = condition.leaves
+    except ConditionError:
+        assert from_text or unbounded
+    else:
+        assert not from_text
+        assert not unbounded

@@ -25,7 +25,7 @@ from sparsegate.errors import ConditionError
 
 # The collation of glibc's C.UTF-8 leaves the sharp s alone.
 FOLDING = Folding(collation="C.utf8", corrections={"upper": ("ß", "ẞ")})
-TYPE = dict(zip(Kind, ("text", "bigint", "float8", "boolean", "date", "timestamp"), strict=True))
+TYPE = dict(zip(Kind, ("text", "bigint", "float8", "boolean", "date", "timestamp", "time"), strict=True))
 WIDE = {"unsigned": "numeric", "huge": "numeric", "float": "float4", "tiny": "smallint"}
 READS = {name: f"cells.c{place}" for place, name in enumerate(CELLS)}
 
@@ -198,6 +198,7 @@ def test_every_cast_has_the_value_of_the_embedded_engine_or_is_refused(engines: 
             Kind.BOOLEAN: ["TRUE"],
             Kind.DATE: ["DATE '2024-02-29'"],
             Kind.TIMESTAMP: ["TIMESTAMP '2024-02-29 00:00:00'"],
+            Kind.TIME: ["TIME '12:30:00.5'"],
         }[TYPES[target].kind]
         for constant in constants:
             text = f"{value} = {constant} OR {value} < {constant} AND {value} IS NOT NULL"
@@ -257,6 +258,7 @@ def test_whatever_is_accepted_has_the_same_value_or_is_refused(engines: Engines)
         Kind.BOOLEAN: "(NULL), (TRUE), (FALSE)",
         Kind.DATE: "(NULL), ('2024-01-01'::date), ('infinity'::date)",
         Kind.TIMESTAMP: "(NULL), ('2024-01-01 10:00:00'::timestamp), ('-infinity'::timestamp)",
+        Kind.TIME: "(NULL), ('09:00'::time), ('23:59:59.999999'::time)",
     }
     names = {column.name: f"cells.c{place}" for place, column in enumerate(texts.SCHEMA.columns)}
     refused = []

@@ -48,6 +48,7 @@ CELLS: dict[str, tuple[Kind, str, list[Any]]] = {
         "TIMESTAMP",
         [datetime.datetime(1, 1, 1), datetime.datetime(2024, 2, 29, 12, 30, 0, 500_000), datetime.datetime.max],
     ),
+    "clock": (Kind.TIME, "TIME", [datetime.time(0), datetime.time(12, 30, 0, 500_000), datetime.time.max]),
 }
 SCHEMA, READ = duckdb_columns({name: sort.lower() for name, (_, sort, _) in CELLS.items()})
 LENGTH = max(len(cells) for _, _, cells in CELLS.values()) + 1
@@ -141,12 +142,13 @@ def literals(kind: Kind) -> st.SearchStrategy[Drawn]:
         Kind.BOOLEAN: st.booleans(),
         Kind.DATE: st.dates(),
         Kind.TIMESTAMP: st.datetimes(),
+        Kind.TIME: st.times(),
     }
 
     def drawn(value: Any) -> Drawn:
         if kind is Kind.TEXT:
             words: tuple[str, ...] = ("'" + value.replace("'", "''") + "'",)
-        elif kind in (Kind.DATE, Kind.TIMESTAMP):
+        elif kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIME):
             words = (kind.upper(), f"'{value}'")
         elif kind is Kind.REAL and not math.isfinite(value):
             words = ("CAST", "(", f"'{value}'", "AS", "DOUBLE", ")")

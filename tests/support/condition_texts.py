@@ -17,10 +17,11 @@ SCHEMA = Schema(
         *(Column(name, Kind.DATE) for name in ("day", "date")),
         Column("r", Kind.REAL),
         Column("at", Kind.TIMESTAMP),
+        Column("opens", Kind.TIME),
     )
 )
 
-TYPES = dict(zip(Kind, ("VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"), strict=True))
+TYPES = dict(zip(Kind, ("VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP", "TIME"), strict=True))
 
 
 def _table(name: str) -> dict[str, str]:

@@ -53,7 +53,7 @@ PANELS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         OUTPUT: ("as_json",),
     },
     "serve": {
-        "Data": ("user", "unit", "columns", "max_cell", "table", "sql", "format", "separator", "encoding"),
+        "Data": ("user", "unit", "columns", "max_cell", "read", "table", "sql", "format", "separator", "encoding"),
         LEDGER: (
             *("ledger", "new_ledger", "budget", "budget_delta", "dataset", "key", "new_key", "close_gates"),
             *("no_refund", "token_file"),

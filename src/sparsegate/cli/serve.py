@@ -58,6 +58,10 @@ def serve(
     max_cell: Annotated[
         int, typer.Option(metavar="N", min=1, help="Cut text cells to N characters: less is faster, and D shorter.")
     ] = 1000,
+    read: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=TYPE", help="Read text as a type: age=integer; may be repeated."),
+    ] = None,
     table: Table = None,
     sql: Sql = None,
     format: Format = None,
@@ -120,6 +124,7 @@ def serve(
     from sparsegate.service import shown_sizes
     from sparsegate.service.busy_machine import slowdown
     from sparsegate.service.client.remote import is_loopback
+    from sparsegate.service.data.declared_types import read_declarations
     from sparsegate.service.data.filling import FillTerms
     from sparsegate.service.data.served import read_data
     from sparsegate.service.deadline import DelayPlan
@@ -156,6 +161,7 @@ def serve(
         )
     form = TextForm(format=format, separator=separator, encoding=encoding)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
+    declared = read_declarations(read)
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
@@ -168,7 +174,15 @@ def serve(
         nullcontext() if metrics_port is None else closing(server.listen(LOOPBACK, metrics_port)) as inside,
         shown_once(token_file) as show,
         read_data(
-            files, user=user, unit=unit, table=table, sql=sql, columns=names, max_cell=max_cell, form=form
+            files,
+            user=user,
+            unit=unit,
+            table=table,
+            sql=sql,
+            columns=names,
+            max_cell=max_cell,
+            form=form,
+            read=declared,
         ) as data,
     ):
         name = data.name if dataset is None else dataset
@@ -199,8 +213,8 @@ def serve(
                 closing(Tokens(account)) as tokens,
             ):
                 statement = account.statement()
-                declared = counted(len(data.schema.columns), "column")
-                typer.echo(f"dataset {name!r}, unit {data.unit}: {declared} may be asked about")
+                columns_said = counted(len(data.schema.columns), "column")
+                typer.echo(f"dataset {name!r}, unit {data.unit}: {columns_said} may be asked about")
                 typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
                 typer.echo(_about_delay(pace, look))
                 if new_ledger:

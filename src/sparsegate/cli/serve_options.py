@@ -45,7 +45,7 @@ class ServeCommand(TyperCommand):
 def _read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     """The file becomes the defaults of all other options."""
     if path is not None:
-        several = {"files", "allowed_host", "trusted_proxy"}
+        several = {"files", "allowed_host", "trusted_proxy", "read"}
         names = {str(parameter.name) for parameter in ctx.command.params} - {"config"}
         ctx.default_map = dict(_settings(path, names, several))
     return path

@@ -5,7 +5,7 @@
     >>> print(condition.sql())
     (("ward" = 'ICU') AND (("age" > 60) OR ("age" IS NULL)))
 
-**The language.** Columns, by name or in double quotes; 'text', numbers, TRUE, FALSE, NULL, DATE '...', TIMESTAMP '...';
+**The language.** Columns, by name or in double quotes; 'text', numbers, TRUE, FALSE, NULL, DATE, TIMESTAMP, TIME '...';
 = <> < <= > >=, [NOT] IN, BETWEEN, LIKE, ILIKE and SIMILAR TO, IS [NOT] NULL, TRUE, FALSE and DISTINCT FROM; AND, OR,
 NOT; CASE, coalesce; CAST, TRY_CAST and ::, which give null where a value does not convert; + - * / of doubles; and the
 functions of ``operations``. Nothing else: no subquery, aggregate, window, parameter, or function that could fail.
@@ -32,8 +32,8 @@ tests of a condition: each is worked out for every row by ``SELECT leaf, leaf, .
 with the engine's optimizer off* (it would answer ``age = 500`` from the greatest age there is), and ``combine`` puts
 the arrays together in the same steps for every row. ``cost`` is a public upper bound of the work on one row, in about
 nanoseconds, if text cells have at most ``Schema.max_cell`` characters: see ``costs``. A condition without such a bound
-(regular expressions, some patterns with _) raises ConditionError there; ``sql()`` is for callers who show nobody how
-long it took.
+(regular expressions, casts of text, some patterns with _) raises ConditionError there; ``sql()`` is for callers who
+show nobody how long it took.
 
     >>> print(*(leaf.sql() for leaf in condition.leaves), sep="\\n")
     coalesce(2 * CAST(("ward" = 'ICU') AS TINYINT), 1)

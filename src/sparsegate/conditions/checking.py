@@ -181,7 +181,10 @@ class Checker:
             first, second = (self._text[part.start : part.end] for part in (one, other))
             step = f"{first} is {one.node.kind} and {second} is {other.node.kind}: convert one, as "
             text = first if one.node.kind is Kind.TEXT else second if other.node.kind is Kind.TEXT else ""
-            step += f"CAST({text} AS INTEGER), or write text in single quotes" if text else "CAST(age AS INTEGER)"
+            step += f"CAST({text or 'age'} AS INTEGER)"
+            if text:
+                opened = f"of a service: --read {text}=integer, when the data are opened"
+                step += f" ({opened}), or write text in single quotes"
             raise self.refusal(other, "must compare values of one kind", step)
         return tuple(self._fit(part, kind).node for part in parts), kind
 

@@ -2,9 +2,11 @@
 
 The unit is about a nanosecond of one core. A text has at most ``Schema.max_cell`` characters, and no operation makes a
 longer one. The numbers are rounded up from DuckDB 2.0 on the worst cells that were found: repeats of the beginning of a
-pattern, characters of several bytes, a thousand blanks or digits, numbers that do not fit and dates that do not exist,
-which take longer than those that do. What has no bound of this form has no cost: regular expressions, whose factor only
-the engine knows, and patterns in which several % meet a _.
+pattern, characters of several bytes, a thousand blanks, numbers that do not fit. A search for dear cells holds them
+against the engine (``tests/support/dear_cells.py``). What has no bound of this form has no cost: regular expressions,
+whose factor only the engine knows; patterns in which several % meet a _; and casts of text. What an engine does with a
+text that is no number, or names a time zone that does not exist, is its own affair, and took hundreds of times what
+other cells had taught. So a text becomes a number or a date when the data are opened, before anybody asks.
 
 A pattern without _ is matched in a time linear in the cell: the segments between % are found one after another, each as
 far left as possible, and no other place could help. With _ the engine tries every place after a % against the rest of
@@ -17,9 +19,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from sparsegate.conditions.operations import REGEXPS, WINDOWS
+from sparsegate.conditions.operations import REGEXPS, TYPES, WINDOWS
 from sparsegate.conditions.schema import Column, Kind
-from sparsegate.conditions.tree import Apply, Cast, Literal, Node, children
+from sparsegate.conditions.tree import Apply, Cast, Literal, Node, children, columns_in
 
 STEP: Final = 20
 """What any node costs: a value of fixed size is read and written."""
@@ -33,15 +35,12 @@ PER_CHARACTER: Final = {
     **dict.fromkeys(("lower", "upper"), 40),
     **dict.fromkeys(("trim", "ltrim", "rtrim"), 32),
     "length": 2,
-    "contains": 10,
 }
 """Of the first argument."""
 FAILED, FAILED_DECIMAL = 2_000, 24_000
 """A cast that does not convert: the engine writes a message that nobody reads."""
-HALFWAY: Final = 40_000
-"""A text of many digits halfway between two doubles: the engine takes integers of a thousand bits to round it."""
-FROM_TEXT: Final = {"DECIMAL": (24, FAILED), **dict.fromkeys(("DOUBLE", "FLOAT"), (24, HALFWAY))}
-"""A text as a type: for each character, and once. Others take 8, and what a failure takes."""
+SOUGHT: Final = 20
+"""For each character of a cell in which a text is looked for; and more if that has over 8 characters."""
 
 
 class Unbounded(Exception):
@@ -62,9 +61,8 @@ def cost_of(node: Node, max_cell: int) -> int:
             own += READ * max_cell
         case Apply(operation, (_, *others)):
             own += _applied(operation, lengths, others)
-        case Cast(target=target) if below[0].kind is Kind.TEXT:
-            each, once = FROM_TEXT.get(target, (8, FAILED))
-            own += each * lengths[0] + once
+        case Cast() if below[0].kind is Kind.TEXT and node.target != "VARCHAR":
+            raise _from_text(node)
         case Cast(target="DECIMAL"):
             own += FAILED_DECIMAL
         case Cast(target=target) if (below[0].kind, target) != (Kind.INTEGER, "DOUBLE"):
@@ -80,8 +78,9 @@ def _applied(operation: str, lengths: list[int], others: list[Node]) -> int:
         return WINDOW
     if operation in PER_CHARACTER:
         return PER_CHARACTER[operation] * first
-    if operation == "segments":
-        return (20 + max(map(len, _pattern(others[0]).split("%"))) // 8) * first
+    if operation in ("contains", "segments"):
+        sought = [_pattern(others[0])] if operation == "contains" else _pattern(others[0]).split("%")
+        return (SOUGHT + max(map(len, sought)) // 8) * first
     if operation == "wildcards":
         pattern = _pattern(others[0])
         places = len(re.findall("%+(?!$)", pattern))  # the % that have something after them
@@ -90,6 +89,16 @@ def _applied(operation: str, lengths: list[int], others: list[Node]) -> int:
             raise Unbounded(rule, "ask for the parts with AND")
         return WILDCARD * len(pattern) * (first if places else 1)
     return sum(STEP + COMPARED * min(first, each) for each in rest)
+
+
+def _from_text(node: Cast) -> Unbounded:
+    name = next((column.name for column in columns_in(node)), "COLUMN")
+    rule = "must not cast text where the cost of every condition is public"
+    if node.kind is Kind.TEXT:
+        return Unbounded(rule, "compare it as text")
+    read = "timestamptz" if TYPES[node.target].zoned else "double" if node.kind is Kind.REAL else str(node.kind)
+    step = f"give the column its type when the data are opened: sparsegate serve --read {name}={read}"
+    return Unbounded(rule, f"{step}; of a table in a database, there")
 
 
 def _characters(node: Node, max_cell: int) -> int:

@@ -18,11 +18,12 @@ WRITTEN: Final = {
     Kind.BOOLEAN: ("a truth value", "TRUE or FALSE"),
     Kind.DATE: ("a date that exists", "DATE 'YYYY-MM-DD'"),
     Kind.TIMESTAMP: ("a timestamp that exists", "TIMESTAMP 'YYYY-MM-DD HH:MM:SS'"),
+    Kind.TIME: ("a time of day", "TIME 'HH:MM:SS'"),
 }
 """How an error calls a value of the kind, and how it is written."""
 
 _DAY: Final = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
-_TIME: Final = r"[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?"
+_TIME: Final = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?"
 _ZONE: Final = r"|Z|[+-][0-9]{2}(?::?[0-9]{2})?"
 _TRUTHS: Final = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
@@ -66,8 +67,11 @@ def converted(value: Constant, kind: Kind, *, zoned: bool = False) -> Constant:
             return text.lower()
         case Kind.DATE if day := re.fullmatch(_DAY, text):
             return datetime.date(*map(int, day.groups())).isoformat()
-        case Kind.TIMESTAMP if moment := re.fullmatch(f"{_DAY}(?:{_TIME}({_ZONE if zoned else ''}))?", text):
+        case Kind.TIMESTAMP if moment := re.fullmatch(f"{_DAY}(?:[ T]{_TIME}({_ZONE if zoned else ''}))?", text):
             return _moment(moment)
+        case Kind.TIME if clock := re.fullmatch(_TIME, text):
+            hour, minute, second, fraction = (part or "0" for part in clock.groups())
+            return datetime.time(int(hour), int(minute), int(second), int(fraction.ljust(6, "0"))).isoformat()
     raise ValueError
 
 

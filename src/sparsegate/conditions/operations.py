@@ -22,7 +22,9 @@ MATCHES: Final = {
 }
 """Operators between a text and a pattern; each also with a NOT or a ! before it."""
 
-PARTS: Final = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
+CLOCK: Final = ("hour", "minute", "second")
+"""The parts of a time of day; of a date each is 0."""
+PARTS: Final = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", *CLOCK)
 WINDOWS: Final = ("year_month", "year_quarter", "year_week")
 """A window of time as text, "2024-03", "2024-Q1" or "2024-W09" (of ISO 8601); null before the year 1 and after 9999."""
 TESTS: Final = {"starts_with": "starts_with", "prefix": "starts_with", "ends_with": "ends_with", "suffix": "ends_with"}
@@ -50,6 +52,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         for name, operation in {**TESTS, "contains": "contains", **{each: each for each in REGEXPS}}.items()
     },
     **{part: Function(part, _MOMENT, Kind.INTEGER) for part in PARTS},
+    **{part: Function(part, _MOMENT | {Kind.TIME}, Kind.INTEGER) for part in CLOCK},
     **{window: Function(window, _MOMENT, Kind.TEXT) for window in WINDOWS},
 }
 
@@ -67,7 +70,7 @@ class Type:
     @property
     def exact(self) -> bool:
         """Whether every constant of the kind, within the bounds, stays as it is."""
-        own = self.name in ("VARCHAR", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
+        own = self.name in ("VARCHAR", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP", "TIME")
         return own or self.zoned or self.bounds is not None
 
 
@@ -86,6 +89,7 @@ _KNOWN: Final = [
     Type("TIMESTAMP WITH TIME ZONE", Kind.TIMESTAMP, zoned=True),
     Type("BOOLEAN", Kind.BOOLEAN),
     Type("DATE", Kind.DATE),
+    Type("TIME", Kind.TIME),
 ]
 _ALIASES: Final = {
     "VARCHAR": "TEXT STRING CHAR BPCHAR NVARCHAR",
@@ -113,5 +117,6 @@ CONVERTS: Final[dict[Kind, set[Kind]]] = {
     Kind.TEXT: set(Kind),
     **{kind: _NUMBERS | {Kind.TEXT} for kind in _NUMBERS},
     **{kind: {Kind.DATE, Kind.TIMESTAMP, Kind.TEXT} for kind in (Kind.DATE, Kind.TIMESTAMP)},
+    Kind.TIME: {Kind.TIME, Kind.TEXT},
 }
 """From which kind to which a cast converts."""

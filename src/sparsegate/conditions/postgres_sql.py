@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparsegate.conditions.condition import Condition
-from sparsegate.conditions.operations import PARTS, TYPES
+from sparsegate.conditions.operations import CLOCK, PARTS, TYPES
 from sparsegate.conditions.schema import Column, Kind
 from sparsegate.conditions.sql import Dialect, Writer, quoted, window_forms
 from sparsegate.conditions.tree import Cast, Literal, Node
@@ -157,7 +157,8 @@ _PARTS: Final = {
     **_part("year", "extract(year FROM {0})::bigint + (extract(year FROM {0}) < 0)::int"),
     **{(window, kind): form for window, form in _WINDOWS.items() for kind in (Kind.DATE, Kind.TIMESTAMP)},
     **_part("second", "floor(extract(second FROM {0}))::bigint"),
-    **{(part, Kind.DATE): "(CASE WHEN isfinite({0}) THEN 0 END)" for part in ("hour", "minute", "second")},
+    **{(part, Kind.DATE): "(CASE WHEN isfinite({0}) THEN 0 END)" for part in CLOCK},
+    **{(part, Kind.TIME): f"floor(extract({part} FROM {{0}}))::bigint" for part in CLOCK},
 }
 _TRIMS: Final = {"trim": "btrim", "ltrim": "ltrim", "rtrim": "rtrim"}
 _FORMS: Final = {
@@ -190,6 +191,7 @@ _CASTS: Final[dict[tuple[Kind, str], str]] = {
     (Kind.REAL, "BOOLEAN"): "({0} <> 0)",
     (Kind.INTEGER, "VARCHAR"): '({0}::text COLLATE "C")',
     (Kind.BOOLEAN, "VARCHAR"): '({0}::text COLLATE "C")',
+    (Kind.TIME, "VARCHAR"): '({0}::text COLLATE "C")',
     (Kind.DATE, "VARCHAR"): f'({_BEFORE_CHRIST} COLLATE "C")',
     (Kind.TIMESTAMP, "VARCHAR"): f'({_BEFORE_CHRIST} COLLATE "C")',
     (Kind.DATE, "TIMESTAMP"): f"""(CASE WHEN {{0}} <= '{MOST_TIMESTAMP[:12]}'::date OR {{0}} = 'infinity'
@@ -197,12 +199,12 @@ _CASTS: Final[dict[tuple[Kind, str], str]] = {
     (Kind.TIMESTAMP, "DATE"): "{0}::date",
 }
 """From which kind to which type; a cast that is not here is refused, unless it changes nothing."""
-_SAME: Final = dict(zip(Kind, ("VARCHAR", "HUGEINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"), strict=True))
+_SAME: Final = dict(zip(Kind, ("VARCHAR", "HUGEINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP", "TIME"), strict=True))
 
 
 class _PostgresWriter(Writer):
     def __init__(self, cells: Mapping[str, str], folding: Folding | None) -> None:
-        types = ("text", "bigint", "float8", "boolean", "date", "timestamp")
+        types = ("text", "bigint", "float8", "boolean", "date", "timestamp", "time")
         super().__init__(Dialect(types=dict(zip(Kind, types, strict=True))), cells)
         self._folding = folding
 

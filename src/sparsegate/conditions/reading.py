@@ -59,7 +59,8 @@ def read_condition(text: str, schema: Schema) -> Condition:
     >>> read_condition("page = 5", schema)
     Traceback (most recent call last):
     sparsegate.errors.ConditionError: where must compare values of one kind (character 8), got '5'; page is
-    text and 5 is integer: convert one, as CAST(page AS INTEGER), or write text in single quotes
+    text and 5 is integer: convert one, as CAST(page AS INTEGER) (of a service: --read page=integer, when the data are
+    opened), or write text in single quotes
     """
     reader = _Reader(text, schema)
     return Condition(text, schema, reader.truth(reader.whole()).node)
@@ -248,7 +249,7 @@ class _Reader(Checker):
             return self.negated(self._expression(NOT), word)
         if word.upper in _CONSTANTS:
             return Piece(_CONSTANTS[word.upper], word.start, word.end)
-        if word.upper in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
+        if word.upper in ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIME"):
             name = "TIMESTAMPTZ" if self._took("WITH", "TIME", "ZONE") else word.upper
             if self._word.part == "string":
                 return self._moment(word, TYPES[name])

@@ -35,6 +35,9 @@ class Kind(StrEnum):
     TIMESTAMP = "timestamp"
     """A date and a time to the microsecond, without a time zone."""
 
+    TIME = "time"
+    """A time of day to the microsecond."""
+
 
 @dataclass(frozen=True)
 class Column:

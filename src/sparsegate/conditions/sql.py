@@ -49,7 +49,7 @@ _ZONED: Final = "make_timestamp(epoch_us(TRY_CAST({} AS TIMESTAMPTZ)))"
 DIALECTS: Final = {
     "duckdb": Dialect(
         types={
-            **dict(zip(Kind, ("VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"), strict=True)),
+            **dict(zip(Kind, ("VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP", "TIME"), strict=True)),
         },
         casts={
             "TIMESTAMP WITH TIME ZONE": _ZONED,
@@ -63,8 +63,8 @@ DIALECTS: Final = {
             "week": "(CASE WHEN {0} >= DATE '290300-01-01 (BC)' THEN date_part('week', {0}) END)",
             **window_forms("date_part('{part}', {{0}})"),
             **{name: f"{name}({{}}, {{}})" for name in ("starts_with", "ends_with", *REGEXPS)},
-            # At worst 2 ns for each byte of the cell; the engine's own contains takes 5.
-            "contains": "regexp_matches({}, regexp_escape({}))",
+            # As a regular expression it is faster on most cells, and takes 20 ms for one that holds a long pattern.
+            "contains": "contains({}, {})",
             **dict.fromkeys(("segments", "wildcards"), "({} LIKE {})"),
             "is null": "({} IS NULL)",
             "between": "({} BETWEEN {} AND {})",
@@ -88,6 +88,7 @@ _READ_AS: Final = {
     "timestamp with time zone": (Kind.TIMESTAMP, _ZONED),
     "boolean": (Kind.BOOLEAN, "{}"),
     "date": (Kind.DATE, "{}"),
+    "time": (Kind.TIME, "{}"),
 }
 
 

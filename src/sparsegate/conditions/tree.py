@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sparsegate.conditions.schema import Column, Kind
 
 Constant: TypeAlias = str | int | float | bool | None
-"""Dates and timestamps are text in the form of ISO 8601, or infinity."""
+"""Dates, timestamps and times are text in the form of ISO 8601, or infinity."""
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class GateStore:
             gates = f"{count} open gate{'s' * (count > 1)}"
             raise self.ledger.database.trouble(
                 f"has {gates} that this would close for good, because {because}; give what was given when that was "
-                "opened (the same data, --user, --max-cell, --key), or --close-gates"
+                "opened (the same data, --user, --max-cell, --read, --key), or --close-gates"
             )
         if count:
             self.close(because, unlike=unlike)

@@ -35,6 +35,7 @@ _VALUES: Final[dict[Kind, str]] = {
     Kind.BOOLEAN: "{u} < 0.3",
     Kind.DATE: "DATE '2030-01-01' + CAST(floor(365 * {u}) AS INTEGER)",
     Kind.TIMESTAMP: "TIMESTAMP '2030-01-01' + to_hours(CAST(floor(8760 * {u}) AS INTEGER))",
+    Kind.TIME: "TIME '00:00:00' + to_minutes(CAST(floor(1440 * {u}) AS INTEGER))",
 }
 """A cell, by its kind, from a number u from 0 to 1; what is small is common."""
 
@@ -45,6 +46,7 @@ _CONDITIONS: Final[dict[Kind, str]] = {
     Kind.BOOLEAN: "= true",
     Kind.DATE: "< DATE '2030-07-01'",
     Kind.TIMESTAMP: "< TIMESTAMP '2030-07-01 00:00:00'",
+    Kind.TIME: "< TIME '12:00:00'",
 }
 
 

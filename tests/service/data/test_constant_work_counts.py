@@ -17,7 +17,7 @@ ATOMS = (
     *("TRUE", "NULL", "1 = 1", "paid", "page IS NULL"),
     *("page = '/pay'", "page LIKE '/%'", "lower(page) > 'b'", "length(page) BETWEEN 1 AND 4", "page IN ('', '/')"),
     *("seconds < 50", "seconds >= 20", "seconds = 7", "score > 1", "score IS NULL", "day >= DATE '2024-02-01'"),
-    *("seconds < score", "CAST(seconds AS VARCHAR) = page", "CAST(page AS INTEGER) IS NULL", "score + seconds > 40"),
+    *("seconds < score", "CAST(seconds AS VARCHAR) = page", "CAST(score AS TINYINT) IS NULL", "score + seconds > 40"),
     *("coalesce(seconds, 3) = 3", "coalesce(seconds, score) < 2", "CASE WHEN paid THEN seconds ELSE score END > 1"),
     "CASE WHEN seconds > 9 THEN seconds < 30 WHEN seconds > 2 THEN NULL ELSE page = '/' END",
 )

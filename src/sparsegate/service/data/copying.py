@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import Column, Kind, Schema
-from sparsegate.errors import TableError
+from sparsegate.errors import ParameterError, TableError
 from sparsegate.service.data.constant_work import Coded, Copy
+from sparsegate.service.data.declared_types import declared_types
 from sparsegate.service.data.filling import FILLING_CELLS, ROWS, TEXT, Size, filling_cells, public_size, width_counts
 from sparsegate.service.data.people_bits import last_rows
 from sparsegate.tables.columns import check_columns, identifier, unlike
@@ -48,6 +49,7 @@ _CASTS: Final[dict[str, tuple[Kind, str]]] = {
     "timestamp with time zone": (Kind.TIMESTAMP, "TRY(make_timestamp(epoch_us({})))"),
     "boolean": (Kind.BOOLEAN, "CAST({} AS BOOLEAN)"),
     "date": (Kind.DATE, "CAST({} AS DATE)"),
+    "time": (Kind.TIME, "CAST({} AS TIME)"),
 }
 """By the engine's type: the kind, and how a cell is copied. No cast here can fail on a cell."""
 
@@ -114,6 +116,7 @@ class CopyEngine(Workspace):
         columns: Sequence[str] | None,
         max_cell: int,
         form: TextForm,
+        read: Mapping[str, str],
     ) -> Unfilled:
         """Read the files once, and copy the declared columns of every row that has a person."""
         # Of JSON the columns are those named: keys that were read off the records would depend on who is in them.
@@ -123,10 +126,15 @@ class CopyEngine(Workspace):
         types = {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
         if self.people != user:
             types.pop(self.people or "")  # keys beside the users are nothing to ask about
-        schema = _declared(types, user, columns, max_cell)
+        check_columns(list(types), [*([] if user is None else [user]), *(columns or ()), *read])
+        casts = {name: _CASTS[kind] for name, kind in types.items() if kind in _CASTS} | declared_types(types, read)
+        schema = _declared(types, casts, user, columns, max_cell)
+        for name in read:
+            if schema.find(name) is None:
+                raise ParameterError("read", "must name columns that may be asked about", name, "add it to --columns")
         names = [column.name for column in schema.columns]
         person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
-        self._stage(opened, user, [(name, _CASTS[types[name]][1]) for name in names], (person, place), max_cell)
+        self._stage(opened, user, [(name, casts[name][1]) for name in names], (person, place), max_cell)
         owners = self._owners(person, place) if user else self._places(place)
         found = [self._distinct(column, place, len(owners)) for column in schema.columns]
         if self.kind == "DuckDB":
@@ -312,18 +320,25 @@ def _shown(user: str | None, names: Sequence[str], place: str) -> str:
     return f"{cells}, {OWNERS}.number AS {identifier(user)} FROM {known}"
 
 
-def _declared(types: Mapping[str, str], user: str | None, columns: Sequence[str] | None, max_cell: int) -> Schema:
-    """The columns that may be asked about, told from the schema of the table alone."""
-    check_columns(list(types), [*([] if user is None else [user]), *(columns or ())])
+def _declared(
+    types: Mapping[str, str],
+    casts: Mapping[str, tuple[Kind, str]],
+    user: str | None,
+    columns: Sequence[str] | None,
+    max_cell: int,
+) -> Schema:
+    """The columns that may be asked about, told from the schema of the table, and what was declared, alone."""
     if user is not None and types[user] not in _PEOPLE:
         raise TableError(
             f"the users in column {user!r} must be of a type that tells people apart exactly, such as whole numbers or "
             f"strings, not {types[user]}; cast the column first, with --sql"
         )
     for name in columns or ():
-        if types[name] not in _CASTS:
+        if name not in casts:
             raise TableError(f"column {name!r} is {types[name]}, which cannot be asked about; cast it, with --sql")
-    chosen = columns if columns is not None else [name for name in types if types[name] in _CASTS and name != user]
+    chosen = columns if columns is not None else [name for name in types if name in casts and name != user]
     if not chosen:
-        raise TableError("the table has no column to ask about: text, integers, floats, booleans, dates, timestamps")
-    return Schema(tuple(Column(name, _CASTS[types[name]][0]) for name in chosen), max_cell=max_cell)
+        raise TableError(
+            "the table has no column to ask about: text, integers, floats, booleans, dates, timestamps, times"
+        )
+    return Schema(tuple(Column(name, casts[name][0]) for name in chosen), max_cell=max_cell)

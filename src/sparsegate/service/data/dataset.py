@@ -5,8 +5,9 @@ that stands for its kind, text cut to ``max_cell`` characters, and the people ar
 was fingerprinted and on nothing else: not on a file that somebody replaces, and not on a cell that cannot be cast. The
 copy lives in memory and spills to a private folder that goes when the dataset is closed.
 
-**Declared columns.** Those named by ``columns``, or all that are text, integers, floats, booleans, dates or timestamps,
-except the one that names the person: a question about one person is answered privately, and tells nothing. Other types
+**Declared columns.** Those named by ``columns``, or all that are text, integers, floats, booleans, dates, timestamps or
+times, except the one that names the person: a question about one person is answered privately, and tells nothing. Text
+is read as numbers, dates and times where ``read`` declares it (``declared_types``): questions cast no text. Other types
 (decimals, blobs, lists, ...) are left out; ``sql`` can cast them. Timestamps with a time zone are taken as UTC; one
 outside of the engine's range of microseconds becomes null.
 
@@ -116,6 +117,7 @@ class ServedTable(CountedTable):
         columns: Sequence[str] | None = None,
         max_cell: int = MAX_CELL,
         form: TextForm = PLAIN,
+        read: Mapping[str, str] | None = None,
     ) -> ServedTable:
         """Read the files (see ``tables.workspace``) into a dataset that can be counted once it is filled up.
 
@@ -128,6 +130,8 @@ class ServedTable(CountedTable):
         columns: what may be asked about; the column of ``user`` only if it is named here.
         max_cell: a PUBLIC number of characters; what a text cell has beyond them is cut off, and nobody can ask for it.
         form: how text files are written.
+        read: for columns of text, the type that their cells are read as, by name: {"note": "timestamptz"}. A cell that
+            is not written as a value of that type is null. See ``declared_types``.
         """
         if (user is None) == (unit is None) or unit not in (None, "row"):
             raise ParameterError(
@@ -138,16 +142,20 @@ class ServedTable(CountedTable):
         with ExitStack() as stack:
             engine = stack.enter_context(CopyEngine())
             notes = (table, sql, user, unit, str(max_cell), *(f"{name}={said}" for name, said in form.said.items()))
+            notes += tuple(f"read {name}={kind}" for name, kind in sorted((read or {}).items()))
             fingerprint = opened.fingerprint(*notes)
             source: dict[str, Any] = {"user": user, "table": table, "sql": sql, "columns": columns, "form": form}
+            source["read"] = read or {}
             with quiet("the files cannot be read"):
                 received = engine.receive(files, form)
-                read = engine.run(lambda: engine.copy(received, **source, max_cell=max_cell))
+                unfilled = engine.run(lambda: engine.copy(received, **source, max_cell=max_cell))
             if opened.now() != opened:
                 raise TableError("a file changed while it was read; open the dataset when the file is complete")
             stack.pop_all()
         name = " ".join([*(Path(file).name for file in files), *([table] if table else [])])
-        return cls(name=name, user=user, files=opened, notes=notes, fingerprint=fingerprint, read=read, engine=engine)
+        return cls(
+            name=name, user=user, files=opened, notes=notes, fingerprint=fingerprint, read=unfilled, engine=engine
+        )
 
     def fill(self, shown: Mapping[str, int], *, characters: Callable[[Sequence[int]], list[int]] | None = None) -> None:
         """Fill up to the shown sizes, once, and have it counted from now on.

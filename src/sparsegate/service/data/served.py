@@ -81,6 +81,7 @@ class ReadOptions(TypedDict, total=False):
     columns: Sequence[str] | None
     max_cell: int
     form: TextForm
+    read: Mapping[str, str] | None
 
 
 def uncharged(table: CountedTable) -> dict[str, int]:
@@ -108,6 +109,9 @@ def read_data(files: Sequence[str], **source: Unpack[ReadOptions]) -> CountedTab
     asked: dict[str, Any] = {**source}
     for name, said in asked.pop("form", PLAIN).said.items():
         raise ParameterError(name, "is for files of text, and this is a database", said, "leave it out")
+    for name, kind in (asked.pop("read", None) or {}).items():
+        step = "give the column its type in the database, for instance in a materialized view"
+        raise ParameterError("read", "is for files, and this is a database", f"{name}={kind}", step)
     from sparsegate.service.data.postgres_table import PostgresTable
 
     if len(files) > 1:

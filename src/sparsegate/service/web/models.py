@@ -52,7 +52,7 @@ class DeclaredColumn(BaseModel):
     model_config = example(name="country", kind="text")
 
     name: str
-    kind: Literal["text", "integer", "real", "boolean", "date", "timestamp"]
+    kind: Literal["text", "integer", "real", "boolean", "date", "timestamp", "time"]
     example: Annotated[str | None, Field(description="For practice: a condition that many made-up people meet.")] = None
 
 

@@ -4,11 +4,11 @@ import { button, element } from "./elements.js";
 
 const MOST = 8; // suggestions, or examples, at once
 const WORDS = [
-  "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "IS NULL", "IS NOT NULL", "TRUE", "FALSE", "NULL", "CAST", "DATE", "TIMESTAMP",
+  "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "IS NULL", "IS NOT NULL", "TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP", "TIME",
   "CASE", "WHEN", "THEN", "ELSE", "END", "coalesce", "lower", "upper", "trim", "length", "starts_with", "ends_with", "contains",
   "year", "month", "day", "hour",
 ];
-const RESERVED = new Set([...WORDS.flatMap((word) => word.toUpperCase().split(" ")), "SIMILAR", "DISTINCT", "FROM", "EXTRACT", "AS", "ESCAPE"]);
+const RESERVED = new Set([...WORDS.flatMap((word) => word.toUpperCase().split(" ")), "CAST", "SIMILAR", "DISTINCT", "FROM", "EXTRACT", "AS", "ESCAPE"]);
 
 export const nameOf = (column) =>
   /^[A-Za-z_][A-Za-z0-9_]*$/.test(column.name) && !RESERVED.has(column.name.toUpperCase())
@@ -23,6 +23,7 @@ const TESTS = {
   boolean: (name) => `${name} IS TRUE`,
   date: (name) => `${name} >= DATE '2030-01-31'`,
   timestamp: (name) => `${name} >= TIMESTAMP '2030-01-31 12:00:00'`,
+  time: (name) => `${name} >= TIME '12:00:00'`,
 };
 const test = (column) => (TESTS[column.kind] ?? ((name) => `${name} IS NOT NULL`))(nameOf(column));
 
@@ -37,7 +38,6 @@ export function examples(columns) {
   if (second) found.push(`${test(first)} AND ${second.kind === "text" ? `${nameOf(second)} IN ('one', 'another')` : test(second)}`);
   const text = columns.find((column) => column.kind === "text");
   if (text) found.push(`${nameOf(text)} LIKE 'begin%'`);
-  if (text && kinds.size === 1) found.push(`CAST(${nameOf(columns.at(-1))} AS INTEGER) >= 10`);
   return found;
 }
 

@@ -1,0 +1,220 @@
+"""Text that gets its type when data are opened: what is read, what is null, and that no cell fails or tells."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.support.rows import ask
+
+from sparsegate.conditions import Kind, read_condition
+from sparsegate.conditions.literals import converted
+from sparsegate.errors import ConditionError, ParameterError, TableError
+from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.declared_types import TYPES, read_declarations
+from sparsegate.service.data.served import open_data
+
+DAY = datetime.date(2024, 2, 29)
+NOON = datetime.datetime(2024, 2, 29, 12, 30)
+READ: dict[str, dict[str, Any]] = {
+    "integer": {"7": 7, " -7\t": -7, "+007": 7, str(2**63 - 1): 2**63 - 1, str(2**63): None, "1.7": None, "1e3": None},
+    "double": {
+        "7": 7.0,
+        ".5": 0.5,
+        "5.": 5.0,
+        "-1.5e3": -1500.0,
+        "1e999": math.inf,
+        "inf": math.inf,
+        "0x1": None,
+        "1,5": None,
+    },
+    "decimal": {"12.50": 12.5, "-0.0": 0.0, "inf": None, "1 000": None},
+    "boolean": {"true": True, "F": False, "yes": True, "0": False, "2": None, "on": None},
+    "date": {"2024-02-29": DAY, "2024-2-29": DAY, "2023-02-29": None, "2024/02/29": None, "2024-02-29 12:30": None},
+    "time": {"12:30": NOON.time(), "12:30:00.5": datetime.time(12, 30, 0, 500_000), "25:00": None, "noon": None},
+    "timestamp": {
+        "2024-02-29 12:30": NOON,
+        "2024-02-29T12:30:00": NOON,
+        "2024-02-29": datetime.datetime(2024, 2, 29),
+        "2024-02-29 12:30+02": None,
+        "2024-02-30 12:30": None,
+    },
+    "timestamptz": {
+        "2024-02-29 12:30": NOON,
+        "2024-02-29T12:30Z": NOON,
+        "2024-02-29 14:30:00+02": NOON,
+        "2024-02-29 14:30+0200": NOON,
+        "2024-02-29 07:00:00.000 -05:30": NOON,
+        "2024-02-29 12:30 UTC": NOON,
+        "2024-02-29 12:30 Europe/Berlin": None,
+        "2024-02-29 12:30 Europe/Berlix": None,
+        "2024-02-29 12:30+99": None,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def engine() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/New_York'")
+    return connection
+
+
+def cells(engine: duckdb.DuckDBPyConnection, kinds: Sequence[str], text: str) -> list[Any]:
+    reads = ", ".join(TYPES[kind][1].format("s") for kind in kinds)
+    return list(engine.execute(f"SELECT {reads} FROM (SELECT $1::VARCHAR AS s)", [text]).fetchall()[0])
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_a_cell_is_read_where_it_is_written_as_a_value(kind: str, engine: duckdb.DuckDBPyConnection) -> None:
+    for text, value in (READ[kind] | dict.fromkeys(("", " ", "x"))).items():
+        assert repr(cells(engine, [kind], text)) == repr([value]), text
+
+
+def test_every_type_is_tried_here() -> None:
+    assert {*READ, "bigint"} == set(TYPES)
+    assert TYPES["bigint"] == TYPES["integer"]
+
+
+PIECES = [
+    "2024-02-29",
+    " ",
+    "T",
+    "12:30",
+    ":59",
+    ".5",
+    "Z",
+    "UTC",
+    "+02",
+    "-14:00",
+    "1e",
+    "9",
+    "-",
+    "inf",
+    "nan",
+    "yes",
+    "\0",
+    "😀",
+    "\n",
+    "Europe/Berlin",
+]
+
+
+@given(text=st.lists(st.sampled_from(PIECES), max_size=7).map("".join) | st.text(max_size=30) | st.just("9" * 400))
+@example(text="9999-12-31 23:59:59.999999999-14:00")
+@example(text="0000-01-01 00:00+14")
+def test_no_cell_fails_and_what_a_condition_would_take_is_read(text: str, engine: duckdb.DuckDBPyConnection) -> None:
+    """For the forms that a constant has, cells have them too, and no more than white space makes a difference."""
+    for kind, found in zip(TYPES, cells(engine, list(TYPES), text), strict=True):
+        sort, _ = TYPES[kind]
+        try:
+            constant = None if "\0" in text else converted(text, sort, zoned=kind == "timestamptz")
+        except ValueError:
+            constant = None
+        if sort in (Kind.DATE, Kind.TIMESTAMP) and constant in ("infinity", "-infinity"):
+            continue  # a cell has to be a day
+        if text.strip() == text.strip(" \t\n\r\f") and constant is not None and kind != "decimal":
+            within = sort is not Kind.INTEGER or -(2**63) <= constant < 2**63  # type: ignore[operator]
+            assert (found is not None) == within or constant in (math.inf, -math.inf), (kind, text)
+
+
+# --- The served table -------------------------------------------------------------------------------------------------
+
+CSV = """visitor,age,note,price,opens,day,ok
+1,17,2024-02-29 12:30:00+02,1.50,09:00,2024-02-29,yes
+2,18.5,2024-02-29 10:30:00 Europe/Berlix,x,25:00,,no
+3,not a number,,2,10:00,2024-03-01,maybe
+4,40,2024-02-29 10:30:00Z,3e0,09:30,2024-02-29,1
+"""
+DECLARED = {"age": "integer", "note": "timestamptz", "price": "decimal", "opens": "time", "day": "date"}
+DECLARED["ok"] = "boolean"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "visits.csv"
+    path.write_text(CSV)
+    return str(path)
+
+
+def test_declared_columns_are_compared_as_what_they_are(file: str) -> None:
+    with open_data([file], user="visitor", read=DECLARED) as data:
+        kinds = {column.name: column.kind.value for column in data.schema.columns}
+        assert kinds == DECLARED | {"note": "timestamp", "price": "real"}
+        for text, people in {
+            "age > 16": 2,
+            "age IS NULL": 2,
+            "note = TIMESTAMP '2024-02-29 10:30:00'": 2,
+            "price >= 1.5 AND price < 3.5": 3,
+            "opens BETWEEN '09:00' AND TIME '09:30:00'": 2,
+            "hour(opens) = 9": 2,
+            "year_month(day) = '2024-02'": 2,
+            "ok IS TRUE": 2,
+            "ok IS NULL": 1,
+        }.items():
+            assert ask(data, text) == people, text
+
+
+def test_text_is_not_cast_where_it_was_not_declared(file: str) -> None:
+    with ServedTable.open([file], user="visitor") as data:
+        with pytest.raises(ConditionError, match="must not cast text.*--read age=integer"):
+            data.check(read_condition("CAST(age AS INTEGER) > 16", data.schema))
+        with pytest.raises(ConditionError, match="--read age=integer, when the data are opened"):
+            ask(data, "age > 16")
+
+
+def test_gates_do_not_go_on_over_columns_of_another_type(file: str) -> None:
+    def fingerprint(**read: str) -> str:
+        with ServedTable.open([file], user="visitor", read=read) as data:
+            return data.fingerprint
+
+    assert fingerprint(age="integer") == fingerprint(age="integer") != fingerprint(age="double")
+    assert fingerprint() not in (fingerprint(age="integer"), fingerprint(age="double"))
+    assert fingerprint(age="integer", day="date") == fingerprint(day="date", age="integer")
+
+
+def test_whether_data_open_does_not_depend_on_a_cell(tmp_path: Path) -> None:
+    path = tmp_path / "hard.csv"
+    hard = ["9" * 2_000, "2024-01-01 00:00:00 " + "A" * 2_000, "\U0010ffff", "1e-400", "5877642-06-25 (BC)", "infinity"]
+    path.write_text("visitor,note\n" + "".join(f"{place},{text}\n" for place, text in enumerate(hard)))
+    for kind in TYPES:
+        with ServedTable.open([str(path)], user="visitor", read={"note": kind}) as data:
+            assert ask(data, "note IS NULL") == len(hard) - {"double": 3, "decimal": 2}.get(kind, 0)
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        ({"age": "money"}, "must give 'age' one of integer, .*got 'money'"),
+        ({"ages": "integer"}, "no column 'ages'"),
+        ({"visitor": "integer"}, "must name columns that may be asked about.*'visitor'.*--columns"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_its_name(file: str, read: dict[str, str], message: str) -> None:
+    with pytest.raises((ParameterError, TableError), match=message):
+        ServedTable.open([file], user="visitor", read=read)
+
+
+def test_a_column_that_has_a_type_and_a_table_of_a_database_need_no_declaration(tmp_path: Path) -> None:
+    path = str(tmp_path / "typed.parquet")
+    duckdb.sql("SELECT 1 AS visitor, 5 AS age, [1] AS tags").write_parquet(path)
+    for name, step in {"age": "leave it out", "tags": "--sql"}.items():
+        with pytest.raises(ParameterError, match=f"must name columns of text, and '{name}' is .*{step}"):
+            ServedTable.open([path], user="visitor", read={name: "integer"})
+    with pytest.raises(ParameterError, match="read is for files, and this is a database"):
+        open_data(["postgresql://localhost/none"], table="visits", user="visitor", read={"age": "integer"})
+
+
+@pytest.mark.parametrize("given", [["age"], ["=integer"], ["age=integer", "age=date"]])
+def test_a_declaration_is_a_column_and_a_type(given: list[str]) -> None:
+    with pytest.raises(ParameterError, match="COLUMN=TYPE"):
+        read_declarations(given)
+    assert read_declarations(["a=b=date"]) == {"a=b": "date"}
+    assert read_declarations(None) == {}
