@@ -64,12 +64,15 @@ def test_a_table_from_standard_input_or_in_another_encoding(command: Command, fo
 
 
 BAD = {
-    "empty.csv": (b"", (), "must name the column"),
+    "empty.csv": (b"", (), "empty.csv is empty"),
+    "ragged.csv": (b"page,visitor\n/home,1\nSECRET,1,2\n", (), "ragged.csv is ragged"),
+    "book.xlsx": (b"PK\x03\x04SECRET", (), "book.xlsx is a workbook"),
+    "book.csv": (b"PK\x03\x04SECRET", (), "save its sheet as CSV"),
     "empty.parquet": (b"", (), "cannot be read as Parquet"),
-    "garbage.csv": (bytes(range(256)), (), "not UTF-8 text; give --encoding"),
+    "garbage.csv": (bytes(range(256)), (), "not UTF-8 text: give --encoding"),
     "garbage.parquet": (b"SECRET" * 99, (), "cannot be read as Parquet"),
     "latin.csv": ("page,visitor\nSECRETé,1\n".encode("latin-1"), (), "not UTF-8 text: give --encoding"),
-    "nul.csv": (b"page,visitor\nSECRET\0,1,2\n", (), "not UTF-8 text: give --encoding"),
+    "nul.csv": (b"page,visitor\nSECRET\0,1,2\n", (), "nul.csv is ragged"),
     "one.csv": (b"page\nSECRET\n", (), "no column 'visitor'"),
     "row.csv": (b"SECRET,17\n", (), "must name the column"),
     "twice.csv": (b"page,visitor,Visitor\nSECRET,1,2\n", (), "must name the column 'visitor' once"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,3 +95,21 @@ def table(name: str, columns: Mapping[str, list[Any]]) -> Any:
 def _sql(values: list[Any]) -> str:
     kinds = {str: "string", float: "double", Decimal: "decimal(9,2)"}
     return next((sql for kind, sql in kinds.items() if any(isinstance(value, kind) for value in values)), "bigint")
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A table (book, reader) in files of 40 MB, plain and packed: seven books, and everybody has one of them.
+
+    Its first block has few rows, and long ones: who reads all blocks at once has rows from the middle first.
+    """
+    folder = tmp_path_factory.mktemp("large")
+    rows = [(f"B{i % 7}", i, "x" * 19_000 if i < 420 else "x") for i in range(7 * 225_000)]
+    written = {
+        "large.csv": "book,reader,note\n" + "".join(f"{book},reader-{i},{note}\n" for book, i, note in rows),
+        "large.dat": "".join(f"{book} {note} {i}\n" for book, i, note in rows),
+    }
+    for name, text in written.items():
+        (folder / name).write_text(text)
+        (folder / f"{name}.gz").write_bytes(gzip.compress(text.encode(), 1))
+    return {file.name: file for file in folder.iterdir()}

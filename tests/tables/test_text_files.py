@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
-from sparsegate.tables.text_files import TextForm, is_utf8
+from sparsegate.tables.text_files import TextForm
 from sparsegate.tables.workspace import Workspace
 
 pytest.importorskip("duckdb")
@@ -205,7 +205,7 @@ def test_a_tab_may_be_typed_as_a_shell_leaves_it() -> None:
         ("x.json", b"{}", {"separator": ","}, "separator is for CSV"),
         ("x.csv.zst", b"", {"encoding": "latin-1"}, "unpack it first"),
         ("x.csv", b"\xff\xfeSECRET", {"encoding": "ascii"}, "is not written in ascii"),
-        ("x.csv", b"p\0a\0", {}, "is not UTF-8 text; pass encoding="),
+        ("x.csv", b"p\0a\0", {}, "is not UTF-8 text: pass encoding="),
         ("x.dat", b"\xff\xfe\x01SECRET\n", {}, "is not UTF-8 text: pass encoding="),
         ("x.csv", b"page,visitor\nSECRET\xe9,1\n", {}, "is not UTF-8 text: pass encoding="),
         ("x.jsonl", b'{"page": "SECRET\xe9", "visitor": 1}\n', {}, "is not UTF-8 text: pass encoding="),
@@ -226,9 +226,3 @@ def test_what_does_not_fit_is_explained_without_a_cell(
     assert "SECRET" not in str(caught.value)
     assert "UTF-8" not in rule or "damaged" not in str(caught.value)
     assert caught.value.__context__ is None or not str(caught.value.__context__)
-
-
-def test_only_text_that_is_not_utf8_is_called_so(tmp_path: Path) -> None:
-    for content, fine in ((b"abc\n", True), ("é".encode() * 10**6, True), (b"\xc3", False), (b"a\0", False)):
-        (tmp_path / "x").write_bytes(content)
-        assert is_utf8(str(tmp_path / "x")) is fine

@@ -12,6 +12,8 @@ import pytest
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.tables.engine_errors import quiet, refused
+from sparsegate.tables.inbox import Inbox
+from sparsegate.tables.top import top_items
 from sparsegate.tables.workspace import Workspace
 
 duckdb = pytest.importorskip("duckdb")
@@ -25,8 +27,8 @@ BROKEN = {
     "no-header.csv": "SECRET,1\n/home,2\n",
     "twice.csv": "SECRET,SECRET\n1,2\n",
     "empty.csv": "",
-    "cut.json": '{"page": "/home", "visitor": 1}\n{"page": "SECRET", "visi',
-    "no-record.json": '{"page": "/home"}\n"SECRET"\n',
+    "cut.json": '[{"page": "/home", "visitor": 1},\n{"page": "SECRET", "visi',
+    "no.json": "SECRET\n",
     "not.parquet": "SECRET\n" * 100,
     "SECRET.gz": "x",
     "x.doc": "SECRET",
@@ -99,6 +101,35 @@ def test_one_row_cannot_change_the_type_of_a_column(tmp_path: Path) -> None:
     for last in ("4", "four", "2024-01-01"):
         path.write_text(f"page,visitor\n07,1\n7,2\n{last},3\n")
         assert {page for page, _ in read(path)} == {"07", "7", last}
+
+
+@pytest.mark.parametrize(("name", "times"), [("large.csv", 60), ("large.csv.gz", 3)])
+def test_the_first_line_is_the_header_of_however_many_blocks_the_file_has(
+    large: dict[str, Path], name: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first row to come from a reader of several threads is any row: its cells would be names, and be suggested."""
+    with Workspace() as workspace:
+        rows = workspace.open([str(large[name])], columns=["book", "reader"])
+        counts = rows.aggregate("book, count(DISTINCT reader)", "book").fetchall()
+    assert sorted(counts) == [(f"B{i}", 225_000) for i in range(7)]
+    monkeypatch.setattr(Inbox, "rows", lambda self, file, *_: (file, False))  # it would be looked through each time
+    for _ in range(times):
+        with Workspace() as workspace:
+            rows = workspace.open([str(large[name])], columns=["book", "reader"])
+            assert rows.columns == ["book", "reader", "note"]
+
+
+@pytest.mark.parametrize("name", ["large.dat", "large.dat.gz"])
+def test_every_line_of_a_large_file_of_baskets_is_another_user(large: dict[str, Path], name: str) -> None:
+    with Workspace() as workspace:
+        rows = workspace.open([str(large[name])])
+        counts = rows.filter("item LIKE 'B%'").aggregate('item, count(DISTINCT "user")', "item").fetchall()
+    assert sorted(counts) == [(f"B{i}", 225_000) for i in range(7)]
+
+
+def test_a_suggestion_comes_from_the_header_alone(large: dict[str, Path]) -> None:
+    with pytest.raises(TableError, match="no column 'boook'; did you mean 'book'[?]$"):
+        top_items(large["large.csv"], item="boook", user="reader", count=1, epsilon=1, domain=["B1"])
 
 
 def test_a_fimi_line_is_a_user_and_its_tokens_are_items(tmp_path: Path) -> None:

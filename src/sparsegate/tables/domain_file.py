@@ -16,7 +16,7 @@ from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.engine_errors import quiet, raise_alone
 from sparsegate.tables.files import DATABASES, expand, kind_of
-from sparsegate.tables.text_files import NO_TEXT
+from sparsegate.tables.text_lines import NO_TEXT
 from sparsegate.tables.workspace import Workspace
 
 if TYPE_CHECKING:

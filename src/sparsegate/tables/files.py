@@ -17,7 +17,7 @@ from typing import Final
 
 from sparsegate.errors import TableError
 from sparsegate.tables.columns import unlike
-from sparsegate.tables.text_files import FORMATS, NO_TEXT, PLAIN, TextForm
+from sparsegate.tables.text_files import FORMATS, PLAIN, TextForm
 
 KINDS: Final = {
     "parquet": "Parquet",
@@ -34,6 +34,7 @@ KINDS: Final = {
 DATABASES: Final = ("DuckDB", "SQLite")
 
 _PACKED = ("gz", "zst")
+_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _NAME = re.compile(r"[^\W\d][^@\n]{0,99}")
 
 
@@ -74,9 +75,6 @@ def kind_of(file: str, form: TextForm = PLAIN) -> str:
         raise TableError(f"{file} cannot be opened; check its permissions") from None
     kind = _kind(file, start, form)
     form.check(file, kind)
-    packed = path.suffix.lstrip(".").lower() in _PACKED
-    if kind not in ("Parquet", *DATABASES) and b"\0" in start and not packed and form.encoding is None:
-        raise TableError(f"{file} is not UTF-8 text; {NO_TEXT}")
     return kind
 
 
@@ -85,6 +83,8 @@ def _kind(file: str, start: bytes, form: TextForm) -> str:
         return "SQLite"
     if start[8:12] == b"DUCK":
         return "DuckDB"
+    if start.startswith(_OFFICE):
+        raise TableError(f"{file} is a workbook, as Excel writes them, or a zip archive; save its sheet as CSV")
     if form.format is not None:
         return "Parquet" if start.startswith(b"PAR1") else FORMATS[form.format]
     endings = [ending.lstrip(".").lower() for ending in Path(file).suffixes]

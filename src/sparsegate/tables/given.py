@@ -87,7 +87,7 @@ class GivenFiles(Given):
         self.workspace.pay()
 
     def explained(self) -> AbstractContextManager[None]:
-        cause = f"in a {self.kind} file the usual cause is a row that does not fit the others"
+        cause = "in a JSON file of one array the usual cause is a record that is not JSON; write one record a line"
         return self.workspace.explained(self.files, self.kind, cause)
 
     def check_item(self, item: str | None) -> None:

@@ -9,6 +9,9 @@ or none. So adding or removing a person moves each count of different users by a
 
 *Nothing is refused because of a cell*: the refusal would tell that somebody has such a cell. What cannot be compared
 exactly is refused by the type of its column: nested types, durations as items, and what narwhals has no name for.
+*Checks of a file* as a whole, which ``tables.text_lines`` and ``tables.csv_rows`` name, are outside of this promise:
+its encoding, its line ends, and that CSV is CSV and an array of JSON is JSON. Other lines that cannot be read count
+as nothing, each by itself.
 *One limit:* a cell that the engine itself cannot read, such as an instant of milliseconds beyond its microseconds in a
 Parquet file or in a DuckDB relation over Arrow, or text that is not UTF-8 in an Arrow column, fails the release.
 

@@ -7,23 +7,19 @@ first, by Python's own decoder, into a private folder; so is standard input, whi
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Final
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.engine_errors import raise_alone
+from sparsegate.tables.text_lines import unpacked
 
 FORMATS: Final = {"fimi": "FIMI", "baskets": "baskets"}
 """What ``format`` may say, and the kind of file that it is. Without it the ending of a name tells the kind."""
-
-NO_TEXT: Final = 'pass encoding=, for instance "utf-16" or "latin-1"'
 
 _CHUNK: Final = 1 << 20
 
@@ -121,7 +117,7 @@ def rewritten(file: str, encoding: str, target: Path, shown: str) -> None:
     """Write a text file anew, in UTF-8, as Python decodes it."""
     try:
         with (
-            _unpacked(file) as raw,
+            unpacked(file) as raw,
             io.TextIOWrapper(raw, encoding=encoding, newline="") as text,
             target.open("x", encoding="utf-8", newline="") as kept,
         ):
@@ -129,35 +125,6 @@ def rewritten(file: str, encoding: str, target: Path, shown: str) -> None:
         return
     except UnicodeError:
         reason = f"{shown} is not written in {encoding}; pass another encoding="
-    except (OSError, EOFError):
+    except OSError:
         reason = f"{shown} cannot be read, or the disk is full"
     raise_alone(TableError(reason))
-
-
-def is_utf8(file: str) -> bool:
-    """Whether a text file is UTF-8; a file that cannot be read passes, too: that is another trouble."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with _unpacked(file) as raw:
-            while chunk := raw.read(_CHUNK):
-                if b"\0" in chunk:
-                    return False
-                decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-    except UnicodeError:
-        return False
-    except (OSError, EOFError, TableError):
-        return True
-    return True
-
-
-@contextmanager
-def _unpacked(file: str) -> Iterator[IO[bytes]]:
-    if file.endswith(".zst"):
-        raise TableError(f"{file} is compressed in a way that is read as UTF-8 alone; unpack it first")
-    if file.endswith(".gz"):
-        with gzip.open(file) as raw:
-            yield cast("IO[bytes]", raw)
-    else:
-        with Path(file).open("rb") as plain:
-            yield plain

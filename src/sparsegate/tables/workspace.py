@@ -3,8 +3,10 @@
 How a file is read must not depend on what people did in it, so nothing is guessed from rows. Every column of a CSV,
 JSON, basket or SQLite source is text (a guessed type would change with one person's row), the columns of JSON are those
 that are asked for (the keys of its records would change with one person's record), the delimiter is read from the
-header line alone, and a row that does not fit is an error for the owner, never skipped. Parquet files and DuckDB
+header line alone, and no line changes how another one is read (``tables.text_lines``). Parquet files and DuckDB
 databases keep the types of their schema.
+
+Rows come in any order, unless the workspace is ``ordered``: a query here that needs their order says so.
 
 No error from an engine leaves this module with its own words: see ``tables.engine_errors``.
 """
@@ -21,18 +23,25 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sparsegate.errors import ParameterError, TableError, load_extra
 from sparsegate.tables.columns import check_columns, check_table, identifier, unlike
-from sparsegate.tables.engine_errors import DAMAGED, quiet, raise_alone, refused
+from sparsegate.tables.engine_errors import quiet, raise_alone, refused
 from sparsegate.tables.files import DATABASES, expand, header_of, kind_of
 from sparsegate.tables.identity import json_label, json_person
 from sparsegate.tables.inbox import Inbox
 from sparsegate.tables.python_tables import readable
 from sparsegate.tables.sqlite_rows import SqliteRows, sqlite_file
-from sparsegate.tables.text_files import NO_TEXT, PLAIN, TEXT, TextForm
+from sparsegate.tables.text_files import PLAIN, TEXT, TextForm
+from sparsegate.tables.text_lines import begins, engine_alone, first_line
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-LINE = "delim='\x01', quote='', escape='', header=false, auto_detect=false, columns={'line': 'VARCHAR'}"
+# No line that is longer is left: see ``tables.text_lines``.
+LINE = (
+    "delim='\x01', quote='', escape='', header=false, auto_detect=false, max_line_size=2100000, "
+    "columns={'line': 'VARCHAR'}"
+)
+# In one piece: where a row has several lines, the engine loses its way at the edge of a block.
+SERIAL = ", parallel=false, max_line_size=100000000"
 # The engine's own bar would be drawn into the output, and would tell how much there is to read.
 NO_BAR = "SET enable_progress_bar = false"
 ONE_TABLE = 'pass table="NAME", or sql="SELECT ..."'
@@ -166,6 +175,8 @@ class Workspace:
         named = self._inbox.shown(*files)
         with self.explained(files, kind), quiet(f"{named} cannot be read as {kind}"):
             self._connection.execute(NO_BAR)
+            if kind in TEXT:
+                files = [self._unpacked(file) for file in files]
             if kind in DATABASES:
                 if len(files) > 1 or (table is None) == (sql is None):
                     raise ParameterError(
@@ -190,19 +201,18 @@ class Workspace:
 
     @contextmanager
     def explained(self, files: Sequence[str], kind: str, otherwise: str = "") -> Iterator[None]:
-        """Add the cause to an error of the engine, whose own message may hold data and is not shown.
-
-        Text that is not UTF-8 is named; other trouble in files whose rows must fit has the cause ``otherwise``.
-        """
+        """Add the cause ``otherwise`` to an error of the engine, whose own message may hold data and is not shown."""
         try:
             yield
             return
         except TableError as error:
-            reason, cause = str(error), otherwise if kind in ("CSV", "JSON") else ""
-        if kind in TEXT and (odd := self._inbox.no_text(files)):
-            found = f"{odd} is not UTF-8 text: {NO_TEXT}"
-            reason, cause = reason.replace(DAMAGED, found), "" if DAMAGED in reason else found
-        raise_alone(TableError("; ".join(filter(None, (reason, cause)))))
+            reason = str(error)
+        raise_alone(TableError(f"{reason}; {otherwise}" if otherwise and kind == "JSON" else reason))
+
+    def _go_on(self) -> None:
+        """Called while a file is looked through: after a signal the look ends."""
+        if self._stopped is not None and not self._paying:
+            raise self._stopped
 
     def stream(self, data: Any, columns: Sequence[str]) -> DuckDBPyRelation:
         """The columns of a stream or dataset of Arrow; a stream is copied, because it can be read once."""
@@ -231,40 +241,72 @@ class Workspace:
         self, files: Sequence[str], asked: Sequence[str] | None, sql: str | None, separator: str | None
     ) -> DuckDBPyRelation:
         """One reader for each header, so that files whose columns differ in order or number are matched by name."""
-        groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        groups: dict[tuple[str, tuple[str, ...], bool], list[str]] = {}
         for file in files:
-            first = self._connection.sql(f"FROM read_csv({_quoted(file)}, {LINE}) LIMIT 1").fetchall()
-            line = first[0][0] if first else ""
-            found = header_of(self._inbox.shown(file), line or "", separator=separator, asked=asked, query=sql)
-            groups.setdefault(found, []).append(file)
+            shown = self._inbox.shown(file)
+            if not (line := first_line(file, shown)):
+                raise TableError(f"{shown} is empty, or its first line is; it must name the columns")
+            delimiter, names = header_of(shown, line, separator=separator, asked=asked, query=sql)
+            read, serial = self._inbox.rows(file, delimiter, len(names), self._go_on)
+            groups.setdefault((delimiter, names, serial), []).append(read)
         parts = [
-            f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', "
-            f"escape='\"', delim={_quoted(delimiter)}, columns={{{_text_columns(names)}}})"
-            for (delimiter, names), members in groups.items()
+            f"FROM read_csv({_quoted_list(members)}, header=true, auto_detect=false, quote='\"', escape='\"', "
+            f"delim={_quoted(delimiter)}, columns={{{_text_columns(names)}}}{SERIAL if serial else ''})"
+            for (delimiter, names, serial), members in groups.items()
         ]
         return self._connection.sql(" UNION ALL BY NAME ".join(f"({part})" for part in parts))
 
+    def _unpacked(self, file: str) -> str:
+        """A file that the engine alone can unpack, line by line in their order, as one that all can read."""
+        if not engine_alone(file):
+            return file
+        target = str(self._inbox.beside(file))
+        with quiet(f"{self._inbox.shown(file)} cannot be unpacked as lines of text; unpack it first"):
+            self._connection.execute("SET preserve_insertion_order = true")
+            self._connection.execute(
+                f"COPY (FROM read_csv({_quoted(file)}, {LINE})) TO {_quoted(target)} "
+                "(FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01')"
+            )
+            self._connection.execute(f"SET preserve_insertion_order = {str(self._ordered).lower()}")
+        return target
+
     def _json(self, files: Sequence[str], asked: Sequence[str] | None, user: str | None) -> DuckDBPyRelation:
         """The columns are those asked for; if nobody can say, the keys of the first records. All are text."""
-        records = f"read_json({_quoted_list(files)}, records=true"
+        forms: dict[str, list[str]] = {}
+        for file in files:
+            form = _json_form(file, self._inbox.shown(file))
+            read = self._inbox.lines(file, "JSON", self._go_on, whole=form != "newline_delimited")
+            forms.setdefault(form, []).append(read)
         if asked is None:
             # Left to itself the engine takes records with many different keys for a map, and refuses them.
-            keys = f"{records}, union_by_name=true, maximum_depth=1, map_inference_threshold=-1)"
-            asked = self._connection.sql(f"FROM {keys}").columns
+            read_as = "records=true, union_by_name=true, maximum_depth=1, map_inference_threshold=-1"
+            asked = self._connection.sql(
+                " UNION ALL BY NAME ".join(
+                    f"FROM read_json({_quoted_list(each)}, {read_as}, {_json_options(form)})"
+                    for form, each in forms.items()
+                )
+            ).columns
         names = asked or ["record"]
         chosen = [f"{json_label(identifier(name))} AS {identifier(name)}" for name in names]
         if user is not None and user in names:
             self.people = unlike(f"{user} (person)", names)
             chosen.append(f"{json_person(identifier(user))} AS {identifier(self.people)}")
-        cells = ", ".join(f"{_quoted(name)}: 'JSON'" for name in names)
-        return self._connection.sql(f"SELECT {', '.join(chosen)} FROM {records}, columns={{{cells}}})")
+        parts = " UNION ALL ".join(_json_reader(each, form, names) for form, each in forms.items())
+        return self._connection.sql(f"SELECT {', '.join(chosen)} FROM ({parts})")
 
     def _fimi(self, files: Sequence[str], cells: str = r"(\S+)") -> DuckDBPyRelation:
-        """One basket a line: ``user`` is a number for the line, ``item`` each cell on it."""
+        """One basket a line: ``user`` is a number for the line, ``item`` each cell on it.
+
+        The numbers are different, and that is all: which line has which changes from one reading to the next.
+        """
         return self._connection.sql(
             f"""SELECT "user", unnest(regexp_extract_all(line, {_quoted(cells)}, 1)) AS item
-            FROM (SELECT row_number() OVER () AS "user", line FROM read_csv({_quoted_list(files)}, {LINE}))"""
+            FROM (SELECT row_number() OVER () AS "user", line FROM {self._line_reader(files)})"""
         )
+
+    def _line_reader(self, files: Sequence[str], kind: str = "FIMI") -> str:
+        read = [self._inbox.lines(file, kind, self._go_on) for file in files]
+        return f"read_csv({_quoted_list(read)}, {LINE})"
 
     def _baskets(self, files: Sequence[str], form: TextForm) -> DuckDBPyRelation:
         """The same, where cells may be quoted; empty ones are left out."""
@@ -273,7 +315,7 @@ class Workspace:
         return self._fimi(files, form.cells).select(f'"user", {cell} AS item').filter("item <> ''")
 
     def _lines(self, files: Sequence[str]) -> DuckDBPyRelation:
-        return self._connection.sql(f"SELECT line AS item FROM read_csv({_quoted_list(files)}, {LINE})")
+        return self._connection.sql(f"SELECT line AS item FROM {self._line_reader(files, 'lines')}")
 
     def _duckdb(self, file: str, table: str | None, sql: str | None) -> DuckDBPyRelation:
         self._connection.execute(f"ATTACH {_quoted(file)} AS source (READ_ONLY)")
@@ -310,6 +352,35 @@ class Workspace:
                 self._connection.register("batch", batch)
                 self._connection.execute("INSERT INTO copied FROM batch")
         return self._connection.sql("SELECT * FROM copied")
+
+
+def _json_form(file: str, shown: str) -> str:
+    """How records stand in a file, told from its first byte, and for an object from the end of the first line."""
+    start = begins(file)
+    if start and start[:1] not in b"{[":
+        raise TableError(f"{shown} is not JSON: it must begin with {{ or [")
+    if start.startswith(b"["):
+        return "array"
+    first, ended, _ = start.partition(b"\n")
+    lines = Path(file.removesuffix(".gz")).suffix.lower() in (".jsonl", ".ndjson")
+    return "newline_delimited" if lines or not ended or first.rstrip().endswith(b"}") else "unstructured"
+
+
+def _json_options(form: str) -> str:
+    # Where each line is a record, one that cannot be read is a record without keys.
+    return f"format='{form}', ignore_errors={'true' if form == 'newline_delimited' else 'false'}"
+
+
+def _json_reader(files: Sequence[str], form: str, names: Sequence[str]) -> str:
+    """The columns as JSON. Of a key that a record has twice the first counts; what is no object has none."""
+    if form == "newline_delimited":
+        cells = ", ".join(f"{_quoted(name)}: 'JSON'" for name in names)
+        return f"(FROM read_json({_quoted_list(files)}, records=true, {_json_options(form)}, columns={{{cells}}}))"
+    wanted = _quoted(json.dumps(dict.fromkeys(names, "JSON"), ensure_ascii=False))
+    return (
+        f"(SELECT unnest(json_transform(json, {wanted})) "
+        f"FROM read_json_objects({_quoted_list(files)}, {_json_options(form)}))"
+    )
 
 
 def _text_columns(names: Sequence[str]) -> str:
