@@ -26,7 +26,8 @@ from sparsegate.service.web.http import create_app
 from sparsegate.service.web.server import guarded_server, listen
 
 _RATES = [f"{which}{what}" for which in ("", "failure_", "open_", "practice_") for what in ("rate", "burst")]
-UNLIMITED = Limits(**dict.fromkeys([*_RATES, "share", "share_burst"], 10**9))
+_SHARES = ["share", "share_burst", "listing_share", "listing_burst"]
+UNLIMITED = Limits(**dict.fromkeys([*_RATES, *_SHARES], 10**9))
 CERTAIN = {"threshold": 100, "cutoff": 3, "epsilon": "100", "queries": None}
 """A gate with so little noise that 300 people are ABOVE and nobody is BELOW, up to a chance of less than 1e-300."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Select, and_, select
+from sqlalchemy import Select, and_, or_, select
 
 from sparsegate.ledger.account import exact_text, exact_value
 from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REFUNDS, TOKENS
@@ -32,8 +32,28 @@ WITH_LAST: Final[Select[Any]] = (
 )
 """Gates with their newest ask, with what they gave back, and with who opened them."""
 
-CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None))
-"""Those that give back when they close, and have not."""
+_POSITIVES: Final = GATES.c.asked - GATES.c.below
+_TWO_SIDED: Final = GATES.c.closes == "rarer"
+
+MAY_BE_CLOSED: Final = or_(
+    GATES.c.closed_because.is_not(None),
+    and_(~_TWO_SIDED, GATES.c.cutoff <= _POSITIVES),
+    and_(_TWO_SIDED, GATES.c.asked >= 2 * GATES.c.cutoff),
+    GATES.c.asked >= GATES.c.queries,
+    GATES.c.asked >= GATES.c.most_asks,
+)
+"""True of every gate that is closed, as it is or as it may be seen (``Tally.closed``): the others need not be read."""
+
+MAY_BE_OPEN: Final = and_(
+    or_(GATES.c.closed_because.is_(None), GATES.c.closed_with.is_not(None)),
+    or_(_TWO_SIDED, GATES.c.cutoff > _POSITIVES - 1),
+    or_(GATES.c.queries.is_(None), GATES.c.asked - 1 < GATES.c.queries),
+    or_(GATES.c.most_asks.is_(None), GATES.c.asked - 1 < GATES.c.most_asks),
+)
+"""True of every gate that is open, as it is or as it may be seen: without its newest ask, at the most."""
+
+CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None), MAY_BE_CLOSED)
+"""Those that give back when they close, may be closed, and have not."""
 
 
 def columns(gate: GateRow) -> dict[str, Any]:

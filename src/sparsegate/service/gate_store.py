@@ -76,6 +76,7 @@ class GateStore:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.departures = Departures()
+        self._used_up: set[tuple[int, ...]] = set()
 
     def resume(self, turns: SharedTurns) -> None:
         """When a keeper starts: what of all this is still on its way at another."""
@@ -299,10 +300,17 @@ class GateStore:
     def _due(self, connection: Connection, id: str | None = None) -> list[tuple[int, Fraction]]:
         """Nothing while an answer is on its way: the amount depends on what has left, and on nothing else."""
         which = CLOSABLE if id is None else CLOSABLE.where(GATES.c.id == id)
-        tallies = [
-            (row.entry, stored(row).tally) for row in connection.execute(which) if not self.departures.hides(row)
-        ]
-        return [(entry, left) for entry, tally in tallies if tally.closed and (left := unused(tally))]
+        due = []
+        for row in connection.execute(which):
+            # What had nothing left as it stands has nothing left: most closed gates are not looked at again.
+            stands = (row.entry, row.asked, row.above, row.below)
+            if stands in self._used_up or self.departures.hides(row) or not (tally := stored(row).tally).closed:
+                continue
+            if left := unused(tally):
+                due.append((row.entry, left))
+            else:
+                self._used_up.add(stands)
+        return due
 
 
 def recalled(connection: Connection, request: KeyedRequest, path: str) -> str | None:

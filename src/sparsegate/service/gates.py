@@ -250,7 +250,7 @@ def gate_view(gate: GateRow) -> dict[str, Any]:
 def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
     """What a gate would be good for that is not opened; ``remaining`` is what the ledger has left, if that is told."""
     check_work(spec, MOST_PREVIEWED)
-    found = accuracy(spec)
+    found = _preview(spec)
     warnings = [found.warning]
     if remaining is not None and spec.epsilon > remaining:
         left = exact_text(remaining)
@@ -269,9 +269,8 @@ def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=1024)
-def accuracy(spec: GateSpec) -> GatePreview:
-    """In people; from the law of the noise, not from any gate's noise."""
+@lru_cache(maxsize=64)
+def _preview(spec: GateSpec) -> GatePreview:
 
     def at_cutoff(cutoff: int) -> Calibration:
         other = replace(spec, cutoff=cutoff)
@@ -281,10 +280,44 @@ def accuracy(spec: GateSpec) -> GatePreview:
     return GatePreview.of(law(spec), threshold=spec.threshold, confidence=CONFIDENCE, at_cutoff=at_cutoff)
 
 
-@lru_cache(maxsize=1024)
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How far the answers of a gate can be trusted, in people: see ``GatePreview``."""
+
+    margin: float
+    margin_all: float
+    standard_error: float | None
+
+
+def accuracy(spec: GateSpec) -> Accuracy:
+    """From the law of the noise, not from any gate's noise. It takes milliseconds once, and is then remembered."""
+    return _accuracy(_noise_of(spec))
+
+
+@lru_cache(maxsize=2**16)
+def _accuracy(spec: GateSpec) -> Accuracy:
+    found = GatePreview.of(_law(spec), confidence=CONFIDENCE)
+    return Accuracy(found.margin, found.margin_all, found.standard_error)
+
+
 def law(spec: GateSpec) -> Calibration:
     """Everything public about the gate's noise; raises what is wrong with its parameters, and draws nothing."""
     return gate_calibration(**parameters(spec))
+
+
+_law: Final = lru_cache(maxsize=2**14)(law)
+
+
+def _noise_of(spec: GateSpec) -> GateSpec:
+    """The spec of all gates with the same noise: where its threshold lies is no part of that."""
+    return GateSpec(
+        threshold=0,
+        cutoff=spec.cutoff,
+        epsilon=spec.epsilon,
+        queries=spec.queries,
+        noise=spec.noise,
+        closes=spec.closes,
+    )
 
 
 def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
@@ -292,14 +325,18 @@ def check_work(spec: GateSpec, most: int = MOST_PLANNED) -> None:
     check_plan_work(cutoff=spec.cutoff, queries=spec.queries, most=most)
 
 
-@lru_cache(maxsize=4096)
 def cost(tally: Tally) -> Fraction:
     """What a gate has cost: an ask without an outcome counts as whichever is dearer.
 
     Machine-checked: `loss_bounds_every_transcript` (proofs/ledger_gates.v).
     """
-    public, lost = law(tally.spec), tally.unsettled
-    return max(public.spent([(tally.below + i, tally.above + lost - i)]) for i in range(lost + 1))
+    return _cost(_noise_of(tally.spec), tally.below, tally.above, tally.unsettled)
+
+
+@lru_cache(maxsize=2**15)
+def _cost(spec: GateSpec, below: int, above: int, lost: int) -> Fraction:
+    public = _law(spec)
+    return max(public.spent([(below + i, above + lost - i)]) for i in range(lost + 1))
 
 
 def unused(tally: Tally) -> Fraction:

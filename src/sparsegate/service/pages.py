@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import islice
+from types import MappingProxyType
 from typing import Final
 
 from sqlalchemy import bindparam, select
 
 from sparsegate.ledger.database_schema import ASKS, GATES, TOKENS
-from sparsegate.service.gate_rows import WITH_LAST, asked, seen
+from sparsegate.service.gate_rows import MAY_BE_CLOSED, MAY_BE_OPEN, WITH_LAST, asked, seen
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import Asked, GateRow
 
@@ -16,6 +17,7 @@ PAGE: Final = 1000
 """The most on one page."""
 
 _OLDER: Final = WITH_LAST.where(GATES.c.number < bindparam("before")).order_by(GATES.c.number.desc())
+_WANTED: Final = MappingProxyType({None: _OLDER, True: _OLDER.where(MAY_BE_CLOSED), False: _OLDER.where(MAY_BE_OPEN)})
 
 _BETWEEN: Final = (
     select(ASKS, TOKENS.c.name.label("asker"))
@@ -33,7 +35,7 @@ def page_of_gates(
     """Gates as they may be seen, newest first: those that were opened before the gate ``after``."""
     before = 2**31 - 1 if after is None else store.gate(after).number
     with store.ledger.database.reading() as connection:
-        rows = connection.execute(_OLDER, {"before": before}).yield_per(100)
+        rows = connection.execute(_WANTED[closed], {"before": before}).yield_per(100)
         found = (seen(row, hidden=store.departures.hides(row)) for row in rows)
         # Whether a gate is through follows from its counters, and is never written.
         return list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.serving import MANY, NOBODY, assert_problem, serving
+from tests.support.serving import MANY, NOBODY, UNLIMITED, assert_problem, serving
+
+from sparsegate.service.web.queues import OwnWork
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +92,16 @@ def test_the_pages_begin_after_a_gate_that_is_there(busy, after):
 def test_numbers_of_answers_are_numbers(busy, query):
     path = f"/v1/gates/{busy.names[-1]}/answers?{query}"
     assert assert_problem(busy.send("GET", path), 422, "parameter")["parameter"] == query.partition("=")[0]
+
+
+def test_lists_of_one_token_are_bounded(tmp_path, data):
+    with serving(tmp_path, data) as service:
+        service.app.state.service.listing = OwnWork(replace(UNLIMITED, share=1e-6, share_burst=1e-6))
+        sent = [service.send("GET", "/v1/gates") for _ in range(2)]
+        assert [response.status_code for response in sent] == [200, 429]
+        assert_problem(sent[-1], 429, "too-many-requests")
+        assert int(sent[-1].headers["retry-after"]) >= 1
+        assert service.send("GET", "/v1/gates", token="analyst").status_code == 200
+        assert_problem(
+            service.send("GET", "/v1/gates?after=g-0123456789abcdef", token="analyst"), 429, "too-many-requests"
+        )

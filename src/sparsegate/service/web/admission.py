@@ -44,6 +44,9 @@ class Limits:
     """Processor seconds a second that conditions of one token may take to be read, in the long run."""
     share_burst: float = 0.5
     """Processor seconds of one token at once."""
+    listing_share: float = 0.2
+    """Processor seconds a second that lists of gates may take for one token, in the long run."""
+    listing_burst: float = 2.0
     failure_rate: float = 1.0
     """Wrong tokens a second from one address, in the long run."""
     failure_burst: int = 20

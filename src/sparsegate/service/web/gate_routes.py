@@ -26,7 +26,7 @@ router = APIRouter()
 @router.get("/gates", response_model=list[models.GateView], responses=problem_responses(*LISTED, problems.UNKNOWN_GATE))
 async def gates(
     service: Service,
-    _: Anybody,
+    token: Anybody,
     request: Request,
     response: Response,
     closed: Annotated[bool | None, Query(description="Only those that are closed, or only those that are not.")] = None,
@@ -34,7 +34,8 @@ async def gates(
     limit: Limit = PAGE,
 ) -> list[Body]:
     """Gates, newest first. The header Link says where the next page is."""
-    found = await service.run(service.keeper.gates, closed=closed, after=after, limit=limit + 1)
+    listed = partial(service.keeper.gates, closed=closed, after=after, limit=limit + 1)
+    found = (await service.listing.run(token.number, listed))()
     if len(found) > limit:
         link(request, response, "next", after=found[limit - 1]["id"])
     return [service.label(view) for view in found[:limit]]

@@ -41,6 +41,9 @@ class ThreadedKeeper:
         # A preview takes tens of milliseconds, a planned one hundreds: all have a share of their own.
         self.reading: OwnWork = OwnWork(limits) if beside is None else beside.reading
         self.planning: OwnWork = OwnWork(limits) if beside is None else beside.planning
+        # A page of a thousand gates takes a tenth of a second, and seconds where each has a noise of its own.
+        share = replace(limits, share=limits.listing_share, share_burst=limits.listing_burst)
+        self.listing: OwnWork = OwnWork(share) if beside is None else beside.listing
         self._askers = anyio.CapacityLimiter(limits.asks)
         self._lookers = anyio.CapacityLimiter(_LOOKERS)
 
