@@ -265,10 +265,29 @@ def test_all_sizes_follow_from_those_that_are_shown(tmp_path: Path) -> None:
     assert len(found) == 1
 
 
-def saved(folder: Path) -> str:
+def saved(folder: Path, query: str = BASE) -> str:
     file = folder / "base.parquet"
-    duckdb.sql(f"COPY ({BASE}) TO '{file}' (FORMAT parquet)")
+    duckdb.sql(f"COPY ({query}) TO '{file}' (FORMAT parquet)")
     return str(file)
+
+
+def test_one_person_more_at_what_was_an_edge_changes_no_bound(tmp_path: Path) -> None:
+    """Rows and values went from one step to the next with this person, and so did D and what was refused."""
+    edge = 20_479
+    assert public_size(edge + 1) < public_size(edge + 2)
+    shown: dict[str, int] = {}
+    seen, speed = [], None
+    for people in (edge, edge + 1):
+        query = f"SELECT i AS patient, i AS age, i % 7 AS ward FROM range({people}) AS t(i)"
+        with ServedTable.read([saved(tmp_path, query)], user="patient") as data:
+            shown = shown or FillTerms().drawn(data.sizes, Seeded(1))
+            data.fill(shown)
+            speed = speed or data._speed
+            conditions = [read_condition(text, data.schema) for text in ("age > 3", "ward = 3", "age > ward")]
+            bounds = [speed.seconds(condition, data._copy, SERVED) for condition in conditions]
+            seen.append((data._copy.rows, [coded.size for coded in data._copy.coded.values()], bounds))
+            assert data.count(conditions[0]) == people - 4
+    assert seen[0] == seen[1]
 
 
 def test_nothing_is_counted_before_it_is_filled_up_and_it_is_filled_up_once(tmp_path: Path) -> None:

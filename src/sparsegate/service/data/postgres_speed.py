@@ -24,7 +24,7 @@ from sparsegate.conditions.operations import PARTS, WINDOWS
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import Apply, Literal, Node, children, columns_in
 from sparsegate.service.data.constant_work import fastest_of
-from sparsegate.service.data.filling import ROWS, Size, public_size
+from sparsegate.service.data.filling import ROWS, TEXT, Size, public_size
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.databases.postgres_columns import DatabaseTable
 
@@ -102,7 +102,7 @@ class Sizes:
     @staticmethod
     def counted(rows: int, characters: Mapping[str, int], schema: Schema) -> dict[str, Size]:
         """What is drawn from: the rows, and characters in cells of the public length, rounded up."""
-        cells = {_characters_of(name): Size(-(-count // schema.max_cell)) for name, count in characters.items()}
+        cells = {_characters_of(name): Size(-(-count // schema.max_cell), TEXT) for name, count in characters.items()}
         return {ROWS: Size(rows), **cells}
 
     @classmethod
