@@ -196,6 +196,18 @@ class Database(ABC):
         rest = "whether the last entry was recorded is not known: look before you go on"
         return LedgerError(f"the ledger {self.shown} {reason}; {rest if unknown else 'nothing was spent'}")
 
+    def room(self) -> str:
+        """What is wrong with the room for what is written next, as far as that can be known; empty: there is some."""
+        return ""
+
+    def need_room(self) -> None:
+        """Refuse before anything is charged or reserved what could not be written to its end."""
+        if short := self.room():
+            raise self.trouble(f"{short}; make room there")
+
+    def doubt(self) -> None:  # noqa: B027  (what is elsewhere cannot be looked at)
+        """Something that there was room for could not be written: look more closely before the next."""
+
     def start_over(self) -> None:
         """In the child of a fork: forget the parent's connections without closing them."""
         self._group = self._writers()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import tempfile
 import time
@@ -33,6 +34,10 @@ _REASONS: Final = MappingProxyType(
     }
 )
 
+ROOM: Final = 100 * 2**20
+"""The least room beside a ledger, in bytes: for intents, outcomes and failures of 200 questions under way, the longest
+that there are, and time to act."""
+_PROBE: Final = bytes(2**20)
 _BEGIN: Final = MappingProxyType({True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"})
 _LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away
 
@@ -43,6 +48,7 @@ class SqliteFile(Database):
     def __init__(self, path: str | Path, *, patience: float, pooled: bool) -> None:
         self.path, self.shown, self.address = Path(path), str(path), str(Path(path).absolute())
         self._patience = patience
+        self._doubted = False
         seen = self._seen()
         self._inode = None if seen is None else seen.st_ino
         super().__init__(self._engine(self.path, pooled=pooled), patience=patience)
@@ -89,6 +95,23 @@ class SqliteFile(Database):
                 )
             time.sleep(_LINKING / 20)
             seen = self._seen()
+
+    def room(self) -> str:
+        short = f"has less than {ROOM // 2**20} MiB free beside it"
+        try:
+            if shutil.disk_usage(self.path.parent).free < ROOM:
+                return short
+            if self._doubted:  # a quota, for instance, is in no number of the disk
+                with tempfile.TemporaryFile(dir=self.path.parent, buffering=0) as probe:
+                    probe.write(_PROBE)
+                    os.fsync(probe.fileno())
+                self._doubted = False
+        except OSError:
+            return "has a folder that cannot be written, or no room left in it"
+        return ""
+
+    def doubt(self) -> None:
+        self._doubted = True
 
     @property
     def _begins(self) -> str:

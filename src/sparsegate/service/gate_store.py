@@ -10,6 +10,10 @@ it, ``settle`` writes 0 or 1, and an estimate or none. Whether a gate is through
 written. A gate that gave back is closed for good and takes no outcome any more, in whichever process, until a backup is
 restored: that closes all gates, and no server may be at work meanwhile (``ledger.backup``).
 Machine-checked: `refunded_gate_is_silent_everywhere` (proofs/ledger_answers.v).
+
+An intent, and a charge, is refused while there is no room for what follows it (``Database.room``): a full disk may take
+the one and not the other. Where it fills in between, the ask is lost and counts: how many bytes an outcome takes
+depends on the digits of its estimate, so whether it could be written may tell something.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from sparsegate.errors import KeyReused, RequestLost, SparsegateError, UnknownGate
+from sparsegate.errors import KeyReused, LedgerError, RequestLost, SparsegateError, UnknownGate
 from sparsegate.ledger.account import Amount
 from sparsegate.ledger.database import DriverConnection, DriverStatement
 from sparsegate.ledger.database_schema import ASKS, GATES, LEDGER, REFUNDS, REQUESTS
@@ -106,6 +110,7 @@ class GateStore:
         None: this did it. Else the request came before, nothing was written, and this is the response that it got; one
         that was charged and has no response is lost. ``key_name`` is that of the key which the gate is sealed with.
         """
+        self.ledger.database.need_room()
         try:
             with self.ledger.database.writing() as connection:
                 if (stored := recalled(connection, request, path)) is not None:
@@ -206,6 +211,7 @@ class GateStore:
             _once(lambda: connection.rows(_ADD_ASK, **ask))
             return tally.asked, leaves
 
+        self.ledger.database.need_room()
         try:
             written = self.ledger.database.together(intent)
         except _Repeated:
@@ -245,7 +251,11 @@ class GateStore:
             connection.rows(_COUNT_OUTCOME, this=gate.number, above_now=tally.above, below_now=tally.below)
             return tally
 
-        return self.ledger.database.together(outcome)
+        try:
+            return self.ledger.database.together(outcome)
+        except LedgerError:
+            self.ledger.database.doubt()
+            raise
 
     def void(self, gate: GateRow, number: int, because: str | None) -> None:
         """Take the outcome of an ask back, if it has one, so that it counts as an ABOVE; with a reason, close the gate.

@@ -8,8 +8,9 @@ import time
 from itertools import pairwise
 
 import pytest
-from tests.support.serving import assert_problem, serving, visits
+from tests.support.serving import CERTAIN, MANY, TOP, assert_problem, serving, visits
 
+from sparsegate.ledger import sqlite_file
 from sparsegate.service.web import readiness
 
 
@@ -64,9 +65,18 @@ def test_data_that_has_changed_is_not_ready(ready, tmp_path, caplog):
 
 
 def test_a_disk_that_is_nearly_full_is_not_ready(ready, monkeypatch, caplog):
-    free = readiness.DISK_FLOOR - 1
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": free}))
-    assert_not_ready(ready, caplog, "less than 100 MiB are free")
+    free = sqlite_file.ROOM - 1
+    gate = ready.open_gate()
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": free}))
+        assert_not_ready(ready, caplog, "has less than 100 MiB free beside it")
+        assert_problem(ready.ask(gate, MANY), 503, "ledger-unavailable")
+        assert_problem(ready.send("POST", "/v1/gates", CERTAIN), 503, "ledger-unavailable")
+        assert_problem(ready.send("POST", "/v1/top", TOP), 503, "ledger-unavailable")
+        view = ready.send("GET", f"/v1/gates/{gate}").json()
+        assert (view["asked"], view["spent"]) == (0, "0"), "nothing is spent"
+    assert ready.send("GET", "/v1/budget").json()["entries"][-1]["epsilon"] == CERTAIN["epsilon"]
+    assert ready.ask(gate, MANY).json()["above"] is True
 
 
 def test_a_look_is_kept_for_a_second(standing, monkeypatch):

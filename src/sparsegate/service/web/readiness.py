@@ -2,12 +2,11 @@
 
 Health says that a process is there, and whoever restarts it looks at that; readiness says that requests should be sent
 to it. A look takes a write lock of the ledger for a moment and writes nothing; it is kept for a second, so that looking
-often is no load.
+often is no load. For want of room asks are refused by the same look (``Database.room``), without that second.
 """
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from typing import Final
@@ -15,13 +14,10 @@ from typing import Final
 import anyio
 
 from sparsegate.errors import LedgerError, SparsegateError
-from sparsegate.ledger.sqlite_file import SqliteFile
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.web.in_threads import ThreadedKeeper
 from sparsegate.service.web.request_log import LOG
 
-DISK_FLOOR: Final = 100 * 2**20
-"""The least room beside the ledger, in bytes: many thousand questions, and time to act."""
 KEPT_SECONDS: Final = 1.0
 
 
@@ -51,8 +47,8 @@ def _look(keeper: Keeper) -> str:
             pass
         if keeper.dataset.changed():
             return "the data has changed since it was opened, or cannot be reached"
-        if isinstance(database, SqliteFile) and shutil.disk_usage(database.path.parent).free < DISK_FLOOR:
-            return f"less than {DISK_FLOOR // 2**20} MiB are free beside the ledger {database.shown}"
+        if short := database.room():
+            return f"the ledger {database.shown} {short}"
     except LedgerError as error:
         return str(error)
     except (SparsegateError, OSError) as error:
