@@ -9,11 +9,13 @@ import socket
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 import typer
 from tests.support.pretend_service import until
 from tests.support.served_process import spawned
 
+from sparsegate.errors import ConditionError
 from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.client.client import connect
 from sparsegate.service.gates import KeyedRequest
@@ -25,6 +27,27 @@ def visits(tmp_path):
     file = tmp_path / "visits.csv"
     file.write_text("visitor,country\n" + "".join(f"{person},DE\n" for person in range(300)))
     return file
+
+
+def test_what_is_left_out_is_named_to_whoever_starts_it_and_whoever_asks(tmp_path):
+    file = tmp_path / "visits.parquet"
+    rows = (
+        "SELECT i AS visitor, 1.25::DECIMAL(9, 2) AS price, 'x'::BLOB AS photo, [1] AS \"Tags\" FROM range(300) AS t(i)"
+    )
+    duckdb.sql(f"COPY ({rows}) TO '{file}'")
+    options = ("--user", "visitor", "--new-ledger", "--budget", "200", "--delay", "off")
+    with spawned(file, *options) as (_, url, said):
+        assert "unit user: 1 column may be asked about" in said
+        assert "left out, of a type that cannot be asked about: photo, Tags; cast them with --sql" in said
+        with connect(url, re.search(r"sg_[\w-]{43}", said).group()) as owner:
+            served = owner.schema().schema
+            assert [column.name for column in served.columns] == ["price"]
+            assert served.unreadable == ("photo", "Tags")
+            gate = owner.open_gate(threshold=100, cutoff=3, epsilon=100)
+            assert gate.ask("price = 1.25")
+            assert not gate.ask("price > 1.25")
+            with pytest.raises(ConditionError, match="whose type can be asked about.*'photo'"):
+                gate.ask("photo IS NULL")
 
 
 def test_a_service_starts_answers_stops_on_a_signal_and_goes_on_where_it_was(visits):

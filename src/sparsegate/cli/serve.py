@@ -215,6 +215,9 @@ def serve(
                 statement = account.statement()
                 columns_said = counted(len(data.schema.columns), "column")
                 typer.echo(f"dataset {name!r}, unit {data.unit}: {columns_said} may be asked about")
+                if left_out := data.schema.unreadable:
+                    step = "cast them with --sql, or say what may be asked about with --columns"
+                    typer.echo(f"        left out, of a type that cannot be asked about: {', '.join(left_out)}; {step}")
                 typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
                 typer.echo(_about_delay(pace, look))
                 if new_ledger:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import random
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ import duckdb
 import pytest
 from tests.support.rows import ROWS, ask, write
 
-from sparsegate.conditions import Column, Kind, Schema, read_condition
-from sparsegate.errors import ParameterError, TableError
+from sparsegate.conditions import Column, Kind, Schema, read_condition, sql
+from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.noise import Seeded
+from sparsegate.service.data import copying
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.data.served import open_data
 from sparsegate.tables.text_files import TextForm
@@ -138,7 +141,12 @@ def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
             "us": Kind.TIMESTAMP,
             "ns": Kind.TIMESTAMP,
             "tz": Kind.TIMESTAMP,
+            "money": Kind.REAL,
+            "id": Kind.TEXT,
         }
+        assert dataset.schema.unreadable == ("list", "pair", "blob", "span")
+        with pytest.raises(ConditionError, match=r"a column whose type can be asked about .*got 'Blob'.*--sql"):
+            read_condition("Blob IS NULL", dataset.schema)
         for text in (
             *(
                 "i8 = 127",
@@ -150,10 +158,33 @@ def test_every_type_becomes_the_kind_it_is(tmp_path: Path) -> None:
             ),
             *("f64 > 1e308", "day = DATE '2024-02-29'", "us = TIMESTAMP '2024-02-29 12:00:00'", "us < ns", "tz < us"),
             *("ns = TIMESTAMP '2024-02-29 12:00:00.5'", "tz = TIMESTAMP '2024-02-29 10:00:00'"),
+            *("money = 1.5", "money IN (1, 1.50)", "money < 1.51", "money = f32 + 1", "length(id) = 36"),
         ):
             assert ask(dataset, text) == 1, text
-    with pytest.raises(TableError, match="'money' is decimal"):
-        ServedTable.open([file], user="visitor", columns=["money"])
+    with pytest.raises(TableError, match="'list' is list"):
+        ServedTable.open([file], user="visitor", columns=["list"])
+    with ServedTable.open([file], user="visitor", columns=["text"]) as dataset:
+        assert dataset.schema.unreadable == (), "the owner has chosen"
+
+
+def test_the_service_knows_the_types_that_conditions_know() -> None:
+    known = {kind: meant for kind, (meant, _) in sql._READ_AS.items()}
+    assert {kind: meant for kind, (meant, _) in copying._CASTS.items()} == known
+
+
+@pytest.mark.parametrize(("digits", "scale"), [(4, 2), (18, 3), (38, 10), (38, 37)])
+def test_decimals_are_the_nearest_reals(tmp_path: Path, digits: int, scale: int) -> None:
+    """Each is counted where it equals the number as it is written in a condition, and elsewhere not."""
+    chance = random.Random(digits)
+    cells = [f"{Decimal(chance.randrange(-(10**digits) + 1, 10**digits)).scaleb(-scale):f}" for _ in range(30)]
+    values = ", ".join(f"({place}, {cell}::DECIMAL({digits}, {scale}))" for place, cell in enumerate(cells))
+    file = write(tmp_path / "decimals.parquet", f"SELECT * FROM (VALUES {values}) AS t(visitor, money)")
+    with ServedTable.open([file], user="visitor") as dataset:
+        for cell in cells:
+            same = sum(float(cell) == float(other) for other in cells)
+            assert ask(dataset, f"money = {cell}") == same, cell
+            above = sum(float(other) > float(cell) for other in cells)
+            assert ask(dataset, f"money > {cell}") == above, cell
 
 
 def test_a_moment_beyond_the_range_is_null_and_no_error(tmp_path: Path) -> None:

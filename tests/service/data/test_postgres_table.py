@@ -192,6 +192,7 @@ def test_text_is_cut_and_types_are_read(database: Database) -> None:
             **dict.fromkeys(("at", "far"), Kind.TIMESTAMP),
             "money": Kind.REAL,
         }
+        assert data.schema.unreadable == ("wild", "doc", "list")
         for text in (
             "long = 'ababababa' AND length(long) = 9",
             "code = 'code' AND padded = 'pad' AND mood = 'Glad' AND mood > 'a' IS NOT TRUE",

@@ -204,7 +204,8 @@ class TopAnswer(TopTable):
 class ServedData:
     """What is public about the data: its name ``dataset``, the ``unit`` it protects, and what may be asked about.
 
-    ``delay`` is D, in seconds. ``schema.max_cell`` is the number of characters that text cells were cut to.
+    ``delay`` is D, in seconds. ``schema.max_cell`` is the number of characters that text cells were cut to;
+    ``schema.unreadable`` names columns of a type that cannot be asked about.
     """
 
     dataset: str
@@ -242,7 +243,7 @@ def read_top(body: Any) -> TopAnswer:
 def read_served(body: Any) -> ServedData:
     """What is served."""
     columns = tuple(Column(column["name"], ColumnKind(column["kind"])) for column in body["columns"])
-    schema = Schema(columns, max_cell=body["max_cell"])
+    schema = Schema(columns, max_cell=body["max_cell"], unreadable=tuple(body.get("left_out", ())))
     return ServedData(dataset=body["dataset"], unit=body["unit"], delay=body["delay"], schema=schema)
 
 

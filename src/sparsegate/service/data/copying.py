@@ -37,11 +37,11 @@ OWNERS: Final = "memory.main.owners"
 _NARROW: Final = ("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger")
 _CASTS: Final[dict[str, tuple[Kind, str]]] = {
     # A cast would keep a collation, and then 'A' and 'a' might be equal.
-    **dict.fromkeys(("varchar", "enum"), (Kind.TEXT, 'left(CAST({} AS VARCHAR), {max_cell}) COLLATE "C"')),
+    **dict.fromkeys(("varchar", "enum", "uuid"), (Kind.TEXT, 'left(CAST({} AS VARCHAR), {max_cell}) COLLATE "C"')),
     **dict.fromkeys(_NARROW, (Kind.INTEGER, "CAST({} AS BIGINT)")),
     **dict.fromkeys(("ubigint", "hugeint"), (Kind.INTEGER, "CAST({} AS HUGEINT)")),
     # Two zeros that are equal and print differently must not stand for one another: adding 0 leaves one of them.
-    **dict.fromkeys(("float", "double"), (Kind.REAL, "CAST({} AS DOUBLE) + 0")),
+    **dict.fromkeys(("float", "double", "decimal", "uhugeint"), (Kind.REAL, "CAST({} AS DOUBLE) + 0")),
     **dict.fromkeys(
         ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), (Kind.TIMESTAMP, "TRY_CAST({} AS TIMESTAMP)")
     ),
@@ -51,10 +51,11 @@ _CASTS: Final[dict[str, tuple[Kind, str]]] = {
     "date": (Kind.DATE, "CAST({} AS DATE)"),
     "time": (Kind.TIME, "CAST({} AS TIME)"),
 }
-"""By the engine's type: the kind, and how a cell is copied. No cast here can fail on a cell."""
+"""By the engine's type: the kind, and how a cell is copied. No cast here can fail on a cell. The types and their kinds
+are those of conditions elsewhere (``conditions.sql``)."""
 
 # Two floats that are told apart may be one person, and not-a-number is nobody.
-_PEOPLE: Final = {*_CASTS, "uhugeint", "uuid", "decimal", "blob"} - {"float", "double"}
+_PEOPLE: Final = {*_CASTS, "blob"} - {"float", "double"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,6 +340,7 @@ def _declared(
     chosen = columns if columns is not None else [name for name in types if name in casts and name != user]
     if not chosen:
         raise TableError(
-            "the table has no column to ask about: text, integers, floats, booleans, dates, timestamps, times"
+            "the table has no column to ask about: text, integers, decimals, floats, booleans, dates, timestamps, times"
         )
-    return Schema(tuple(Column(name, casts[name][0]) for name in chosen), max_cell=max_cell)
+    left_out = () if columns is not None else tuple(name for name in types if name not in casts and name != user)
+    return Schema(tuple(Column(name, casts[name][0]) for name in chosen), max_cell=max_cell, unreadable=left_out)

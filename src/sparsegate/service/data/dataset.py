@@ -5,11 +5,11 @@ that stands for its kind, text cut to ``max_cell`` characters, and the people ar
 was fingerprinted and on nothing else: not on a file that somebody replaces, and not on a cell that cannot be cast. The
 copy lives in memory and spills to a private folder that goes when the dataset is closed.
 
-**Declared columns.** Those named by ``columns``, or all that are text, integers, floats, booleans, dates, timestamps or
-times, except the one that names the person: a question about one person is answered privately, and tells nothing. Text
-is read as numbers, dates and times where ``read`` declares it (``declared_types``): questions cast no text. Other types
-(decimals, blobs, lists, ...) are left out; ``sql`` can cast them. Timestamps with a time zone are taken as UTC; one
-outside of the engine's range of microseconds becomes null.
+**Declared columns.** Those named by ``columns``, or all that are text, numbers, booleans, dates, timestamps or times,
+except the one that names the person: a question about one person is answered privately, and tells nothing. Decimals
+are reals. Text is read as numbers, dates and times where ``read`` declares it (``declared_types``): questions cast no
+text. Other types (blobs, lists, ...) are left out, and ``schema.unreadable`` names them; ``sql`` can cast them.
+Timestamps with a time zone are taken as UTC; one outside of the engine's range of microseconds becomes null.
 
 **Filled up.** What a count takes follows from sizes that are shown and not from those that there are: ``filling``. No
 count is made before they are known.

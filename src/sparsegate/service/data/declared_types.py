@@ -86,5 +86,5 @@ def declared_types(types: Mapping[str, str], read: Mapping[str, str]) -> dict[st
 
 _TYPED: Final = (
     *("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint"),
-    *("float", "double", "boolean", "date", "timestamp", "timestamp with time zone", "time"),
+    *("float", "double", "decimal", "uhugeint", "boolean", "date", "timestamp", "timestamp with time zone", "time"),
 )

@@ -33,7 +33,8 @@ async def schema(service: Service, _: Anybody) -> Body:
     ]
     served = keeper.dataset
     public = {"unit": served.unit, "delay": keeper.pace.delay, "max_cell": served.schema.max_cell}
-    return {"dataset": keeper.ledger.dataset, **public, "columns": columns, "practice": service.practice}
+    public |= {"columns": columns, "left_out": served.schema.unreadable}
+    return {"dataset": keeper.ledger.dataset, **public, "practice": service.practice}
 
 
 @router.get(

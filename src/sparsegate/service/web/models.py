@@ -65,6 +65,7 @@ class Served(BaseModel):
         delay=0.05,
         max_cell=1000,
         columns=[{"name": "country", "kind": "text"}],
+        left_out=["photo"],
     )
 
     dataset: str
@@ -72,6 +73,9 @@ class Served(BaseModel):
     delay: Annotated[float, Field(description="D: an answer leaves this many seconds after its turn came.")]
     max_cell: Annotated[int, Field(description="Text cells are cut to this many characters before they are compared.")]
     columns: list[DeclaredColumn]
+    left_out: Annotated[
+        list[str], Field(description="Columns that are there, of a type that cannot be asked about.")
+    ] = []
     practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
 
 

@@ -15,7 +15,7 @@ char(n) make one person of what they call equal (``tables.identity``). Floats do
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -136,6 +136,8 @@ def find_table(
     if not chosen:
         raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
     schema, cells = found.schema(chosen, max_cell)
+    if columns is None:
+        schema = replace(schema, unreadable=tuple(each for each in found.types if each not in (user, *chosen)))
     return DatabaseTable(
         name=found.name,
         place=found.place,
