@@ -237,7 +237,8 @@ class Charge:
             _or_warn("this release is paid for, and is not stored", lambda: self.ledger.keep(self.entry, gave))  # type: ignore[union-attr]
 
     def give_back(self, epsilon: Fraction) -> bool:
-        """Give back what the release did not cost; False where that may be tried again.
+        """Give back what the release did not cost; False where that may be tried again: an error of this library came
+        before anything was written. After any other nobody knows, and it must not go back twice.
 
         Nothing goes back where delta > 0, because only pure losses belong to a transcript (``ledger.account``), nor to
         an account that has no ``give_back``.
@@ -264,6 +265,7 @@ class Prepaid:
 
 
 def _or_warn(otherwise: str, write: Callable[[], object]) -> bool:
+    """Whether it is over: it is written, or nobody knows."""
     try:
         write()
     except Exception as error:
@@ -271,7 +273,7 @@ def _or_warn(otherwise: str, write: Callable[[], object]) -> bool:
         known = isinstance(error, SparsegateError)
         why = str(error).removesuffix("; nothing was spent") if known else f"{type(error).__name__} in the ledger"
         warnings.warn(f"{otherwise}: {why}", RuntimeWarning, stacklevel=5)
-        return False
+        return not known
     return True
 
 

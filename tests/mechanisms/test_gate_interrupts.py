@@ -281,9 +281,16 @@ def test_many_answers_that_do_not_fit_leave_the_gate_as_it_was(monkeypatch: pyte
     asked.check()
 
 
-def test_what_is_given_back_goes_back_once_whatever_interrupts_it() -> None:
+@pytest.mark.filterwarnings("ignore:what this did not cost stays spent")
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_what_is_given_back_goes_back_once_whatever_interrupts_it(error: type[BaseException]) -> None:
+    """To an account that adds up whatever it is given."""
+
     def check(asked: Asked) -> None:
         asked.gate.close()
         assert asked.account.back <= asked.law.budget.total - asked.gate.spent
 
-    assert interrupt_everywhere(lambda: Asked("standard", [-FAR]), lambda asked: asked.gate.close(), check) > 5
+    def close(asked: Asked) -> None:
+        asked.gate.close()
+
+    assert interrupt_everywhere(lambda: Asked("standard", [-FAR]), close, check, error=error, opcodes=True) > 50

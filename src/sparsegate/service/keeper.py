@@ -263,9 +263,12 @@ class Keeper:
         return _answer(gate, known.number, answer, self._store.gate(gate.id, visible=True).tally)
 
     def _resumed(self, row: GateRow) -> SparseVector:
-        """The live gate of this process; the ledger, and not it, counts what all processes have given."""
+        """The live gate of this process; the ledger, and not it, counts what all processes have given.
+
+        One that was cut short is made anew: the ledger counts the ask, which has no outcome, as an ABOVE.
+        """
         with self._guard:
-            if row.id not in self._live:
+            if row.id not in self._live or self._live[row.id].closed:
                 spec, now = row.tally.spec, self._store.gate(row.id).tally
                 secret = self._key.unseal(row.sealed, self._context(row.id, spec))
                 most = now.asked if spec.closes == "rarer" else spec.cutoff
