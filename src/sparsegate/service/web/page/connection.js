@@ -1,6 +1,6 @@
 // Whether the service answers. A page that is in use asks about once a second, one that is only in sight more rarely, one
-// that is not in sight not at all; every other answer counts as well. It asks with the token: requests without one are
-// bounded for each address, and behind a proxy everybody has the same.
+// that is not in sight not at all; every other answer counts as well. It asks with the token, so that one
+// that is revoked shows, and a proxy that bounds requests of an address need not tell people apart.
 
 import { get, line, Unreachable } from "./api.js";
 import { local } from "./figures.js";

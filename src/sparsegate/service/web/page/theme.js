@@ -4,8 +4,8 @@
 const saved = localStorage.getItem("theme");
 if (saved === "light" || saved === "dark") document.documentElement.dataset.theme = saved;
 
-// Behind a proxy everybody has one address, and the service bounds the requests of an address without a token. A part of
-// the page that was refused is asked for again, a little later.
+// A proxy may bound the requests of an address, which many people can share. A part of the page that was refused is asked
+// for again, a little later.
 addEventListener("error", (event) => {
   if (event.target?.matches?.("script, link")) setTimeout(() => location.reload(), 1500 + 1500 * Math.random());
 }, true);
