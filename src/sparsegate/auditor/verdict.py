@@ -32,7 +32,7 @@ class Evidence:
     counts: Counts
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict(Single):
     """What an audit proved, at ``confidence``.
 
@@ -86,9 +86,6 @@ class Verdict(Single):
             f"{counts.trials1:,} runs; on the neighbour {neighbour} in {counts.hits2:,} of "
             f"{counts.trials2:,}."
         )
-
-    def __str__(self) -> str:
-        return self.sentence
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON takes it, by the schema "sparsegate/audit/1": see docs/reference/json.md."""

@@ -113,6 +113,18 @@ def rounded(estimate: float, bar: float) -> str:
     return f"{estimate:,.{max(0, 1 - math.floor(math.log10(bar))) if bar else 6}f}"
 
 
+def noisy_text(estimate: float | None, standard_error: float | None) -> str:
+    """What one line says of a noisy number after what it is of; nothing where there is none.
+
+    >>> noisy_text(4021, 4.0824), noisy_text(0.1234567, 0.01), noisy_text(None, None)
+    (', about 4,021, standard error 4.08', ', about 0.123457, standard error 0.01', '')
+    """
+    if estimate is None:
+        return ""
+    about = f", about {estimate:,}" if isinstance(estimate, int) else f", about {estimate:,.6g}"
+    return about + ("" if standard_error is None else f", standard error {standard_error:,.3g}")
+
+
 def printable(value: object) -> str:
     """A cell as text without control characters: an item's name must not steer what it is shown on."""
     return "".join(mark if mark.isprintable() else "�" for mark in str(value))

@@ -1,4 +1,4 @@
-"""A result as a table, and the table as HTML, Markdown or CSV. Labels are data: they are escaped wherever they go."""
+"""A result as a table, and the table as text, HTML, Markdown or CSV. Labels are data: they are escaped everywhere."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from sparsegate.display.plain import plain_label, printable, rounded
+from sparsegate.display.text_table import folded, terminal_width, text_table
 from sparsegate.errors import SparsegateWarning
 
 _MARKED = re.compile(r"([\\`*_\[\]<>|~&$#]|:(?=//))")
@@ -79,6 +80,16 @@ class Sheet:
         brief = f'<p class="brief">{_html(self.brief)}</p>' if self.brief else ""
         title = f'<p class="title">{_html(self.title)}</p>'
         return f'{STYLE}<div class="sparsegate">{title}{table}{left}{brief}{about}</div>'
+
+    def text(self, *, most: int | None = None, width: int | None = None) -> str:
+        """Plain text that fits a terminal: the title, the first ``most`` rows, and what there is to say of all."""
+        width = terminal_width() if width is None else width
+        total = len(next(iter(self.columns.values()), ()))
+        shown = [self._texts(row) for row in islice(self.rows, most)]
+        table = text_table(list(self.columns), shown, self.numbers, width) if total else "nothing"
+        left = [f"and {total - len(shown):,} more"] if total > len(shown) else []
+        brief = folded(printable(self.brief), width) if self.brief else []
+        return "\n".join([*folded(printable(self.title), width), table, *left, *brief])
 
     def page(self) -> str:
         """A whole page of HTML."""

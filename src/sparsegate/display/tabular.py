@@ -1,13 +1,17 @@
-"""What every result can do: become a dataframe or JSON, show itself in a notebook, be drawn."""
+"""What every result can do: be printed, become a dataframe or JSON, show itself in a notebook, be drawn."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sparsegate.display.plain import plain_label
+from sparsegate.display.plain import exact_text, plain_label, printable
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import load_extra
 
@@ -19,10 +23,38 @@ if TYPE_CHECKING:
 
 _EXTRA = "frames"
 _SHOWN_ROWS = 100
+_TITLE = 100
+_DIGITS = 20
+_SIMPLE = (str, bool, int, float, Fraction, Decimal, Enum, date)
 _LABELS = {str, int, float, bool}
 
 
-class Tabular:
+class Printed:
+    """A result that `print` shows as a table, whose ``repr`` is one short line. What a class adds: ``sheet``.
+
+    Without one it has a single row: the fields that are a number, a text or the like.
+    """
+
+    __slots__ = ()
+
+    def sheet(self) -> Sheet:
+        """The result as named columns, with what there is to say about them."""
+        held = {field.name: getattr(self, field.name) for field in fields(self) if not field.name.startswith("_")}  # type: ignore[arg-type]
+        said = {name: _said(value) for name, value in held.items() if value is None or isinstance(value, _SIMPLE)}
+        numbers = frozenset(name for name, value in said.items() if type(value) in (int, float))
+        columns = {name.replace("_", " "): [value] for name, value in said.items()}
+        title = "".join(f" {mark.lower()}" if mark.isupper() else mark for mark in type(self).__name__).strip()
+        return Sheet(title=title, columns=columns, numbers=frozenset(name.replace("_", " ") for name in numbers))
+
+    def __str__(self) -> str:
+        return self.sheet().text(most=_SHOWN_ROWS)
+
+    def __repr__(self) -> str:
+        title = printable(self.sheet().title)
+        return f"<{type(self).__name__}: {title if len(title) <= _TITLE else title[: _TITLE - 1] + '…'}>"
+
+
+class Tabular(Printed):
     """A result with rows. What a class adds: ``sheet``, ``to_dict`` and ``plot``."""
 
     __slots__ = ()
@@ -106,3 +138,10 @@ def labels(values: Sequence[Any]) -> list[Any]:
     if len(kinds) <= 1 and kinds <= _LABELS and fits:
         return list(values)
     return [str(plain_label(value)) for value in values]
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        exact = exact_text(value)
+        return exact if len(exact) <= _DIGITS else f"about {float(value):.6g}"
+    return value.name.lower() if isinstance(value, Enum) else value

@@ -56,6 +56,7 @@ and asked, and the histories are private. Machine-checked: `ledger_admits_within
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -67,6 +68,9 @@ from typing import Any
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.display.plain import exact_text as exact_text
+from sparsegate.display.published_top import SCHEMA, PrintedTop
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 
 _DIGITS = 400
@@ -131,8 +135,8 @@ class Entry:
     of: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Release:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Release(Printed):
     """What an ``entry`` paid for. ``gave`` holds its parts in their order, as JSON brought them back.
 
     A one-shot release has one part. It has none where it was cut short before anything left, where a gate gave its
@@ -142,13 +146,36 @@ class Release:
     entry: Entry
     gave: tuple[dict[str, Any], ...]
 
+    def sheet(self) -> Sheet:
+        """The top items as they were published; of another release a row for each part, as JSON."""
+        if len(self.gave) == 1 and self.gave[0].get("schema") == SCHEMA:
+            return PrintedTop(kept=self.gave[0], recorded=f"entry {self.entry.number}").sheet()
+        parts = {"part": range(1, len(self.gave) + 1), "gave": [json.dumps(part) for part in self.gave]}
+        title = f"entry {self.entry.number}, {self.entry.amount}: {self.entry.what}"
+        return Sheet(title=title, columns=parts, numbers=frozenset({"part"}))
 
-@dataclass(frozen=True, kw_only=True)
-class Statement:
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Statement(Printed):
     """All ``entries`` of the ledger of a ``dataset`` at one moment, and what follows from them."""
 
     dataset: str
     entries: tuple[Entry, ...]
+
+    def sheet(self) -> Sheet:
+        """A row for each entry."""
+        delta = any(entry.amount.delta for entry in self.entries)
+        columns: dict[str, list[Any]] = {
+            "entry": [entry.number for entry in self.entries],
+            "at": [entry.at.isoformat(sep=" ", timespec="seconds") for entry in self.entries],
+            "kind": [entry.kind.value for entry in self.entries],
+            "epsilon": [exact_text(entry.amount.epsilon) for entry in self.entries],
+            **({"delta": [exact_text(entry.amount.delta) for entry in self.entries]} if delta else {}),
+            "what": [entry.what for entry in self.entries],
+        }
+        numbers = frozenset({"entry", "epsilon", "delta"}) & columns.keys()
+        title = f"{self.dataset}: {self.spent} spent of {self.budget}"
+        return Sheet(title=title, columns=columns, numbers=frozenset(numbers))
 
     @property
     def budget(self) -> Amount:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sparsegate.display.plain import noisy_text
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -18,6 +20,8 @@ class Answer:
     >>> gate.ask(12)
     Answer(above=False, estimate=None, standard_error=None)
     >>> answer = gate.ask(4021)
+    >>> print(answer)
+    ABOVE, about 4,021, standard error 4.08
     >>> bool(answer), answer == sg.ABOVE, answer.estimate, round(answer.standard_error, 1)
     (True, True, 4021, 4.1)
     """
@@ -30,6 +34,9 @@ class Answer:
 
     def __bool__(self) -> bool:
         return self.above
+
+    def __str__(self) -> str:
+        return "ABOVE" * self.above + "BELOW" * (not self.above) + noisy_text(self.estimate, self.standard_error)
 
 
 ABOVE = Answer(True)

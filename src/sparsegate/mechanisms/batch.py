@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.budget import exact_count
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
 from sparsegate.mechanisms.gap import Estimator
@@ -20,8 +22,8 @@ from sparsegate.noise.own_settings import own_settings
 _LANES = 1 << 18  # comparisons held at a time: 2 MB of noise
 
 
-@dataclass(frozen=True)
-class Outcomes:
+@dataclass(frozen=True, repr=False)
+class Outcomes(Printed):
     """What many runs answered: run i said ABOVE to question j where ``above[i, j]``; it answered ``asked[i]`` in all.
 
     ``values[i, j]`` is the number that a positive carried (0 elsewhere), ``gaps[i, j]`` by how much it was above, which
@@ -40,6 +42,17 @@ class Outcomes:
     asked: NDArray[np.int64]
     values: NDArray[Any] | None
     gaps: NDArray[Any] | None = None
+
+    def sheet(self) -> Sheet:
+        """A row for each question: in how many of the runs it was asked, and in how many it was ABOVE."""
+        runs, questions = self.above.shape
+        places = np.arange(questions)
+        columns = {
+            "question": places.tolist(),
+            "asked": [int((self.asked > place).sum()) for place in places],
+            "above": self.above.sum(axis=0).tolist(),
+        }
+        return Sheet(title=f"{runs:,} runs, {questions:,} questions", columns=columns, numbers=frozenset(columns))
 
 
 @own_settings

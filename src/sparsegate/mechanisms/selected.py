@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Selection(ChosenTable):
     """What was selected. This, and nothing else of the run, may be released.
 

@@ -204,10 +204,14 @@ def select_top(
     >>> import sparsegate as sg
     >>> visits = {"/home": 912, "/docs": 850, "/blog": 31, "/jobs": 12}
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> sg.select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, **seeded)
-    Selection(method='subset', budget=Budget(threshold=0, queries=0.5, answers=0), delta=Fraction(0, 1),
-        indices=None, items=('/docs', '/home'), estimates=None, error_bar=None, error_bar_all=None,
-        confidence=0.95)
+    >>> top = sg.select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, **seeded)
+    >>> print(top)
+    top 2, ε = 0.5
+    item
+    /docs
+    /home
+    >>> top
+    <Selection: top 2, ε = 0.5>
     """
     request = Request(
         count=count,

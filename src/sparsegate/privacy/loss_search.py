@@ -19,11 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import exact_count
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.privacy.enumeration import MOST_QUERIES, possible_outcomes, rho_grid, spans
 from sparsegate.privacy.laws import Floats
 from sparsegate.privacy.model import Model, ModelOptions, build
+from sparsegate.privacy.outcome import said_outcome
 
 Direction = Literal["any", "up", "down"]
 Indices = NDArray[np.intp]
@@ -34,8 +37,8 @@ _SWEEPS = 30
 _SMALL = 1e-280  # sums below this have lost digits to underflow: they are taken in log space
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Found(Printed):
     """The largest loss met, and where; a number in the outcome is what that positive released.
 
     >>> import sparsegate as sg
@@ -54,6 +57,12 @@ class Found:
     """What was answered: True for ABOVE."""
     loss: float
     """ln Pr_D[outcome] - ln Pr_D'[outcome]."""
+
+    def sheet(self) -> Sheet:
+        """A row for each question."""
+        given = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
+        columns = {**given, "outcome": said_outcome(self.outcome, len(self.answers))}
+        return Sheet(title=f"largest loss met: {self.loss:g}", columns=columns, numbers=frozenset(given))
 
 
 class _Options(NamedTuple):

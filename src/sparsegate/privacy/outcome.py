@@ -75,6 +75,16 @@ def transcript(comparisons: Comparisons, outcome: Outcome) -> float:
     return math.fsum(_round(asked[at], entries[at], above[at]) for at in _rounds(asked.model, above))
 
 
+def said_outcome(outcome: Outcome, questions: int) -> list[str]:
+    """An outcome in words, for a table: of questions that were not reached, nothing.
+
+    >>> said_outcome([False, True, 4.25], 4)
+    ['BELOW', 'ABOVE', '4.25', '-']
+    """
+    words = [("ABOVE" if one else "BELOW") if isinstance(one, bool | np.bool_) else f"{one:g}" for one in outcome]
+    return words + ["-"] * (questions - len(words))
+
+
 class OutcomeEntry(NamedTuple):
     """One answer of a transcript, and what an ABOVE released: the gap to the noisy threshold, a noisy answer."""
 

@@ -22,20 +22,22 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
 
 from sparsegate.budget import exact_count
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.bounds import MOVES, Direction, tight_loss
 from sparsegate.mechanisms.variants import Compared, Released, Variant
 from sparsegate.privacy.loss import difference
 from sparsegate.privacy.model import Model, ModelOptions, build
-from sparsegate.privacy.outcome import transcript
+from sparsegate.privacy.outcome import said_outcome, transcript
 from sparsegate.privacy.profiles import Profile, Round, profiles
 
 _NEAR = 5e-4  # relative: well within the promised 0.1 %
 _DOUBLINGS = 14
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorstCase:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class WorstCase(Printed):
     """Neighbours and an outcome with their exact loss; ``tight`` is the supremum over all neighbours and outcomes.
 
     ``loss(row, w.answers, w.neighbour, w.outcome, threshold=w.threshold, estimates=w.estimates, ...)`` is ``w.loss``.
@@ -62,6 +64,13 @@ class WorstCase:
     """The public estimates of a row that compares an error; else None."""
     loss: float
     tight: float
+
+    def sheet(self) -> Sheet:
+        """A row for each question."""
+        given = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
+        given |= {} if self.estimates is None else {"estimate": self.estimates}
+        columns = {**given, "outcome": said_outcome(self.outcome, len(self.answers))}
+        return Sheet(title=f"loss {self.loss:g}, at most {self.tight:g}", columns=columns, numbers=frozenset(given))
 
 
 def worst_case(

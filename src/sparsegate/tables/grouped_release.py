@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GroupedTopItems(Mapping[Hashable, TopItems], Tabular):
     """The release of every group, by group, in the order of the public list: a mapping, and one record.
 

@@ -92,7 +92,7 @@ class Record:
         return {**shown, **exact}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TopItems(TopTable):
     """The chosen items in the order selected, which is part of what may be released; an itemset is a tuple of items.
 

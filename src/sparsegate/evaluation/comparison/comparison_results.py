@@ -84,7 +84,7 @@ class WonCell:
         }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ComparisonResults(Tabular):
     """A row for each case in ``table``; ``winners`` has a cell for each league, dataset, epsilon and c.
 

@@ -63,7 +63,7 @@ _LIBRARIES = ("sparsegate", "numpy", "pyarrow")
 Record = dict[str, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExperimentResults(Tabular):
     """The results of an experiment, a row for each case; ``table`` is a PyArrow table.
 

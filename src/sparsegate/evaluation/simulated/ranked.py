@@ -19,12 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import exact_count
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.scores import Scores, ScoresLike
 
@@ -110,8 +112,8 @@ class Ladder:
         return f"Ladder({self.values.size} rungs, {self.total} items)"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Errors:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Errors(Printed):
     """One number for each run: the rates of ``evaluation.simulated.ranked``, and |S|.
 
     >>> from sparsegate import evaluation
@@ -147,6 +149,15 @@ class Errors:
             found[f"{field.name}_mean"] = float(rates.mean())
             found[f"{field.name}_std"] = float(rates.std(ddof=1)) if rates.size > 1 else float("nan")
         return found
+
+    def sheet(self) -> Sheet:
+        """A row for each rate: its mean, and its standard deviation over the runs."""
+        found, names = self.summary(), [field.name for field in fields(self)]
+        columns: dict[str, list[Any]] = {
+            "rate": names,
+            **{what: [found[f"{name}_{what}"] for name in names] for what in ("mean", "std")},
+        }
+        return Sheet(title=f"errors of {self.ser.size:,} runs", columns=columns, numbers=frozenset({"mean", "std"}))
 
 
 def measure(scores: Rankable, rungs: Integers, *, count: int) -> Errors:

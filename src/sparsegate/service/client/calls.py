@@ -20,6 +20,8 @@ from sparsegate.budget import exact_epsilon
 from sparsegate.conditions import Column, Schema
 from sparsegate.conditions import Kind as ColumnKind
 from sparsegate.display.published_top import PrintedTop, TopTable
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import (
     BudgetExceeded,
     ConditionError,
@@ -179,7 +181,7 @@ def _error(heard: Heard | None) -> SparsegateError:
     return error
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TopAnswer(TopTable):
     """A private top-c: the ``items`` in the order selected, or as a set, and their noisy counts where there are any.
 
@@ -200,8 +202,8 @@ class TopAnswer(TopTable):
         return PrintedTop(kept=self.body).json
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServedData:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ServedData(Printed):
     """What is public about the data: its name ``dataset``, the ``unit`` it protects, and what may be asked about.
 
     ``delay`` is D, in seconds. ``schema.max_cell`` is the number of characters that text cells were cut to;
@@ -212,6 +214,14 @@ class ServedData:
     unit: str
     delay: float
     schema: Schema
+
+    def sheet(self) -> Sheet:
+        """A row for each column that may be asked about."""
+        columns = {
+            "column": [column.name for column in self.schema.columns],
+            "kind": [column.kind.value for column in self.schema.columns],
+        }
+        return Sheet(title=f"{self.dataset}, by {self.unit}, D = {self.delay:g} s", columns=columns)
 
 
 def read_statement(body: Any) -> Statement:

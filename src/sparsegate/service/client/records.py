@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
 from urllib.parse import quote
 
 from sparsegate.budget import Number
+from sparsegate.display.plain import exact_text
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.service.client.calls import Call, decimal
 
 PAGE: Final = 1000
@@ -17,7 +20,7 @@ PAGE: Final = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoteAnswer:
+class RemoteAnswer(Printed):
     """A question that was asked before: its ``number`` at its gate, when (``at``) and ``where`` what holds.
 
     ``above`` is None where the answer was lost, ``estimate`` where there is none, ``by`` where it is not told.
@@ -40,8 +43,8 @@ class RemoteAsk(RemoteAnswer):
     cursor: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class RemotePreview:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RemotePreview(Printed):
     """What a gate would be good for; ``curve`` has (epsilon, margin), ``by_cutoff`` (cutoff, margin).
 
     With this ``confidence`` an answer is right that is ``margin`` or more from the threshold; with ``margin_all`` as
@@ -62,9 +65,15 @@ class RemotePreview:
     curve: tuple[tuple[float, float], ...]
     by_cutoff: tuple[tuple[int, float], ...] = ()
 
+    def sheet(self) -> Sheet:
+        """One row, and what speaks against the gate."""
+        found = super().sheet()
+        columns = {name: cells for name, cells in found.columns.items() if name != "warning"}
+        return replace(found, title=f"a gate at ε = {exact_text(self.cost)}", brief=self.warning or "", columns=columns)
+
 
 @dataclass(frozen=True, kw_only=True)
-class RemoteQuota:
+class RemoteQuota(Printed):
     """What a token may have, and had; None: no limit."""
 
     most_above: int | None
@@ -74,7 +83,7 @@ class RemoteQuota:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoteToken:
+class RemoteToken(Printed):
     """A token without its text: the ``name`` and the ``role`` of whoever has it; ``quota`` is None where it has none.
 
     It was made at ``added_at``, lets nobody in from ``expires_at`` on, was used at ``last_used_at`` and stopped at

@@ -38,6 +38,9 @@ from fractions import Fraction
 from typing import Any, Final, Literal
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.display.plain import exact_text
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.margin import steps_to_confidence
 from sparsegate.mechanisms.sparse_vector import gate_calibration
@@ -50,8 +53,8 @@ _MOST_PLANNED: Final = 50  # the cutoff up to which a plan for few windows takes
 _MANY: Final = 10**9
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlertPlan:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AlertPlan(Printed):
     """Which method an alert uses, and why: public numbers alone.
 
     ``margin`` is that of the method, ``gate_margin`` and ``counts_margin`` those of both; None: it cannot be used.
@@ -101,6 +104,16 @@ class AlertPlan:
             counts = f"noisy counts {self.counts_margin:,}, for a person in {windows} at most"
         words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
         return f"{words[self.method]}: {mine} ({gate}; {counts})"
+
+    def sheet(self) -> Sheet:
+        """A row for each of the two methods; the one that runs has a star."""
+        margins = {"gate": self.gate_margin, "counts": self.counts_margin}
+        columns: dict[str, list[Any]] = {
+            "method": [name + " *" * (name == self.method) for name in margins],
+            "margin": list(margins.values()),
+        }
+        title = f"alert by {self.method}, ε = {exact_text(self.epsilon)}"
+        return Sheet(title=title, brief=self.sentence, columns=columns, numbers=frozenset({"margin"}))
 
     def cost(self, *, asked: int) -> Fraction:
         """What this many windows cost with noisy counts."""

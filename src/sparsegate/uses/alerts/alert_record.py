@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparsegate.budget import Charge, Number, Spender, charge
+from sparsegate.display.plain import noisy_text
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 
 
@@ -61,6 +62,10 @@ class AlertAnswer:
 
     def __bool__(self) -> bool:
         return self.fired
+
+    def __str__(self) -> str:
+        said = "fired" if self.fired else "quiet"
+        return f"window {self.window:,}: {said}{noisy_text(self.estimate, self.standard_error)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it, and as the ledger keeps it."""

@@ -51,7 +51,7 @@ class ItemsetRecord:
         return {name: value for name, value in entries.items() if value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FrequentItemsets(TopTable):
     """The chosen sets, each a tuple of its items; by size and label, or the largest estimates first.
 

@@ -35,6 +35,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from sparsegate.budget import Budget, Number, exact_count, exact_delta, exact_epsilon
+from sparsegate.display.plain import exact_text
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.mechanisms.accounting import Accountant, composed, gate_event, selection_event, waiting_rate
 from sparsegate.mechanisms.approximate import approximate_scales, renyi_bound
@@ -59,8 +62,8 @@ _BITS, _DIGITS = 128, 40
 _AROUND = math.log(8)  # ln(alpha - 1) is searched this far on both sides of the best order of plain zCDP
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictionTerms:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PredictionTerms(Printed):
     """What a ``PrivatePredictor`` costs and how sure it is of what it does; all of it public.
 
     ``epsilon`` and ``delta``: the loss of everything that comes out. ``token_epsilon``: e, that of one paid token.
@@ -109,6 +112,19 @@ class PredictionTerms:
             one = selection_event("exponential", epsilon=each, count=1, **whole)  # type: ignore[arg-type]
             tokens = load_extra("dp_accounting.dp_event", extra="accounting").SelfComposedDpEvent(one, self.cutoff)
         return composed([gate, tokens])
+
+    def sheet(self) -> Sheet:
+        """One row, with the margin of the gate."""
+        found = super().sheet()
+        paid = f"ε = {exact_text(self.epsilon)}" + (f", δ = {exact_text(self.delta)}" if self.delta else "")
+        columns = {**found.columns, "margin": [self.margin()]}
+        return replace(
+            found,
+            title=f"private prediction, {paid}",
+            brief=f"margin: a distance so far from the threshold is told apart with 95 %; {self.batches:,} batches",
+            columns=columns,
+            numbers=found.numbers | {"margin"},
+        )
 
     def spent(self, *, gate: Fraction, paid: int) -> Fraction:
         """What has been spent where the gate has spent this much and this many tokens are paid for."""

@@ -35,6 +35,9 @@ class Prediction:
     paid: bool
     checked: bool
 
+    def __str__(self) -> str:
+        return f"token {self.token}, {'paid' if self.paid else 'free'}{'' if self.checked else ', not checked'}"
+
 
 def read_context(context: Sequence[int], vocabulary: int) -> tuple[int, ...]:
     """The tokens so far: whole numbers below the size of the vocabulary."""

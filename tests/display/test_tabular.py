@@ -1,0 +1,159 @@
+"""Whatever a call returns prints as a table, and its repr is one short line."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.display import release
+
+import sparsegate as sg
+from sparsegate import evaluation, privacy
+from sparsegate.conditions import Column, Kind, Schema
+from sparsegate.display.tabular import Printed
+from sparsegate.display.text_table import cell_width
+from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement
+from sparsegate.service.client.calls import ServedData, read_top
+from sparsegate.service.client.records import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken
+
+SEEDED: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
+NOW = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
+ENTRY = Entry(number=1, at=NOW, kind=EntryKind.BUDGET, amount=Amount(epsilon=Fraction(9)), what="the budget")
+SPENT = Entry(number=2, at=NOW, kind=EntryKind.SPEND, amount=Amount(epsilon=Fraction(1)), what="top 3 of page")
+
+
+def grouped() -> sg.GroupedTopItems:
+    table = {"country": ["DE"] * 50 + ["FR"] * 40, "visitor": [*range(90)], "page": ["/home"] * 50 + ["/pay"] * 40}
+    asked: dict[str, Any] = {"item": "page", "user": "visitor", "per": "country", "groups": ["DE", "FR"]}
+    found: Any = sg.top_items(table, count=1, epsilon=20, domain=["/home", "/pay"], **asked, **SEEDED)
+    return found
+
+
+def itemsets() -> sg.FrequentItemsets:
+    baskets = {"shopper": [i for i in range(400) for _ in "ab"], "article": ["bread", "salt"] * 400}
+    asked: dict[str, Any] = {"item": "article", "user": "shopper", "domain": ["bread", "salt"], "size": 2}
+    return sg.frequent_itemsets(baskets, count=3, epsilon=20, answers_epsilon=20, **asked, **SEEDED)
+
+
+def tree() -> sg.DependencyTree:
+    rows = {"rain": [0, 1] * 500, "wet": [0, 1, 0, 0] * 250}
+    return sg.dependency_tree(rows, {"rain": [0, 1], "wet": [0, 1]}, epsilon=20, unit="row", **SEEDED)
+
+
+def verdict() -> sg.Verdict:
+    noise = np.random.default_rng(1)
+
+    def half_the_noise(answers: Any, runs: int) -> Any:
+        return answers[0] + noise.laplace(scale=0.5, size=runs)
+
+    return sg.audit(half_the_noise, epsilon=1, queries=1, samples=2_000, seed=1)
+
+
+def errors() -> evaluation.Errors:
+    scores = [90, 80, 30]
+    return evaluation.measure(scores, evaluation.simulate("em", scores, count=2, epsilon=1, runs=9, rng=1), count=2)
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "Selection": lambda: sg.select_top(
+        {"/home": 9120, "/a page of a very long name indeed, and longer": 15}, count=1, epsilon=9, sensitivity=1
+    ),
+    "TopItems": lambda: release(answers_epsilon=30),
+    "TopItems of sums": lambda: release(item="page\x1b[31m of 東京"),
+    "GroupedTopItems": grouped,
+    "FrequentItemsets": itemsets,
+    "DependencyTree": tree,
+    "TopPreview": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),
+    "GatePreview": lambda: sg.SparseVector.preview(threshold=9, cutoff=2, epsilon=1, sensitivity=1),
+    "Verdict": verdict,
+    "HoldoutScore": lambda: sg.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4),
+    "OnlineAnswer": lambda: sg.OnlineAnswer(estimate=12.5, paid=True, checked=True, margin=3.0, note="a note " * 15),
+    "AlertPlan": lambda: sg.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan,
+    "PredictionTerms": lambda: sg.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5),
+    "Outcomes": lambda: sg.run_many("roth-2011", [0, 500], runs=3, threshold=100, epsilon=1, **SEEDED),
+    "WorstCase": lambda: privacy.worst_case("standard", cutoff=1, epsilon=1),
+    "Found": lambda: privacy.search("stoddard-2014", queries=2, epsilon=1, restarts=1),
+    "Errors": errors,
+    "ExperimentResults": lambda: evaluation.run(datasets=["zipf"], counts=[5, 9], methods=["em"], runs=5),
+    "ComparisonResults": lambda: evaluation.compare(
+        datasets=["zipf"], counts=[10], epsilon=0.1, methods=["em", "subset"], peers=False, runs=20, most_runs=20
+    ),
+    "Statement": lambda: Statement(dataset="visits", entries=(ENTRY, SPENT)),
+    "Release": lambda: Release(entry=SPENT, gave=(release().to_dict(),)),
+    "Release of another kind": lambda: Release(entry=SPENT, gave=({"release": "laplace", "value": 3},) * 2),
+    "TopAnswer": lambda: read_top(release().to_dict()),
+    "ServedData": lambda: ServedData(dataset="v", unit="user", delay=0.1, schema=Schema((Column("page", Kind.TEXT),))),
+    "RemotePreview": lambda: RemotePreview(
+        confidence=0.95,
+        margin=3.0,
+        margin_all=9.0,
+        standard_error=None,
+        noise="exponential",
+        cost=Fraction(1, 3),
+        remaining=None,
+        warning="a warning " * 20,
+        curve=((1.0, 2.0),) * 50,
+    ),
+    "RemoteAnswer": lambda: RemoteAnswer(number=1, at=NOW, where="page = '/pay'", above=True, estimate=3, by=None),
+    "RemoteQuota": lambda: RemoteQuota(most_above=3, above=1, most_epsilon=None, epsilon=Fraction(1, 3)),
+    "RemoteToken": lambda: RemoteToken(name="olga", role="analyst", added_at=NOW),
+}
+LINES: dict[str, tuple[Any, str]] = {
+    "Answer": (sg.Answer(True, 4021, 4.0824), "ABOVE, about 4,021, standard error 4.08"),
+    "ABOVE": (sg.ABOVE, "ABOVE"),
+    "BELOW": (sg.BELOW, "BELOW"),
+    "AlertAnswer": (sg.AlertAnswer(window=1200, fired=True, estimate=906), "window 1,200: fired, about 906"),
+    "quiet": (sg.AlertAnswer(window=1, fired=False), "window 1: quiet"),
+    "Prediction": (sg.Prediction(token=2, paid=True, checked=True), "token 2, paid"),
+    "free": (sg.Prediction(token=2, paid=False, checked=False), "token 2, free, not checked"),
+}
+
+
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_prints_as_a_table_that_fits(monkeypatch: pytest.MonkeyPatch, name: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = RESULTS[name]()
+    shown, line = str(result), repr(result)
+    assert len(shown.splitlines()) > 1
+    assert max(map(cell_width, shown.splitlines())) <= width
+    assert all(line.isprintable() for line in shown.splitlines())
+    assert not re.search(r"\b[A-Z]\w+\(\w+=|array\(|<object", shown)  # what a dataclass says of itself
+    assert line.isprintable()
+    assert len(line) < 500
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_an_answer_prints_as_a_line(name: str) -> None:
+    answer, said = LINES[name]
+    assert str(answer) == said
+
+
+def results() -> Iterator[type[Printed]]:
+    """Every class of results: of the modules that speak of one of their bases."""
+    source = Path(sg.__file__).parent
+    for file in source.rglob("*.py"):
+        if re.search(r"^class .*(Printed|Tabular|Single|Table)\b", file.read_text(encoding="utf-8"), re.MULTILINE):
+            importlib.import_module(".".join(["sparsegate", *file.relative_to(source).with_suffix("").parts]))
+    found = [Printed]
+    for kind in found:
+        found += kind.__subclasses__()
+        if dataclasses.is_dataclass(kind):
+            yield kind
+
+
+def test_every_class_of_results_and_every_public_dataclass_is_tried() -> None:
+    """One that is new must say here what it prints."""
+    tried = {name.partition(" ")[0] for name in (*RESULTS, *LINES)} | {"RemoteAsk"}  # as RemoteAnswer
+    assert {kind.__name__ for kind in results()} - tried == set()
+    public = {name for name in sg.__all__ if dataclasses.is_dataclass(getattr(sg, name))}
+    settings = {"Budget", "Scale", "Scores", "TimeWindows", "Variant"}  # given, not returned
+    assert {name for name in public if isinstance(getattr(sg, name), type)} - tried - settings == set()
