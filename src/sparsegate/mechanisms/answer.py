@@ -21,7 +21,7 @@ class Answer:
     Answer(above=False, estimate=None, standard_error=None)
     >>> answer = gate.ask(4021)
     >>> print(answer)
-    ABOVE, about 4,021, standard error 4.08
+    ABOVE, about 4,021, standard error 4.14
     >>> bool(answer), answer == sg.ABOVE, answer.estimate, round(answer.standard_error, 1)
     (True, True, 4021, 4.1)
     """

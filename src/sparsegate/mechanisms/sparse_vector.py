@@ -143,7 +143,7 @@ class SparseVector(Gate):
         epsilon asks for the least epsilon, of three digits, whose margin is at most that.
 
         >>> import sparsegate as sg
-        >>> print(sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True))
+        >>> sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
         <GatePreview: ε = 0.5, cutoff 25: an answer 92 or more from the threshold 1,000 is right with 95 %; any 25 of
         them at once, 272 or more. An ABOVE carries an estimate with a standard error of 59.>
         >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).cost
