@@ -195,6 +195,7 @@ def test_a_folder_that_is_no_package_is_caught() -> None:
 
 def test_a_bare_import_loads_nothing_heavy() -> None:
     assert heavy_modules_after("import sparsegate") == set()
+    assert heavy_modules_after("from sparsegate import SparseVector, select_top, run, laplace, Secure") == set()
 
 
 def test_the_command_line_starts_without_what_only_some_commands_need() -> None:

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from sparsegate import __version__
+from sparsegate.cli import loaded
 from sparsegate.cli.wording import speak
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"sparsegate.cli.{cmd_name}")
+        loaded()
         found = getattr(module, cmd_name)
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(add_completion=False, **_OPTIONS)

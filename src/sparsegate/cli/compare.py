@@ -28,7 +28,7 @@ from sparsegate.cli.evaluation_options import (
 )
 from sparsegate.cli.imported import imported
 from sparsegate.cli.options import AsJson
-from sparsegate.cli.printing import grid, print_json, print_plain
+from sparsegate.cli.printing import grid, print_json, print_plain, to_standard_output
 from sparsegate.evaluation.comparison.comparison_page import write_comparison_page
 from sparsegate.evaluation.comparison.comparison_results import ComparisonResults
 from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES
@@ -116,14 +116,15 @@ def compare(
             measured_uses.measure_uses(out, pool, tasks)
         with pool.plan.stage("page"):
             page = write_comparison_page(out)
-    if as_json:
-        print_json({**found.to_dict(), "report": str(page)})
-        return
-    print_plain(*_maps(found))
-    for title, text in headlines(found).items():
-        typer.echo(f"{title}: {text}")
-    typer.echo(f"{len(found)} rows: {out / 'results.csv'}, .parquet, .json; winners: {out / 'winners.csv'}")
-    typer.echo(f"report: {page}")
+    with to_standard_output(f"all of it is in {page}"):
+        if as_json:
+            print_json({**found.to_dict(), "report": str(page)})
+            return
+        print_plain(*_maps(found))
+        for title, text in headlines(found).items():
+            typer.echo(f"{title}: {text}")
+        typer.echo(f"{len(found)} rows: {out / 'results.csv'}, .parquet, .json; winners: {out / 'winners.csv'}")
+        typer.echo(f"report: {page}")
 
 
 def _maps(found: ComparisonResults) -> list[Table | str]:

@@ -19,7 +19,16 @@ import sparsegate as sg
 from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.options import LedgerDelta, recorded
 from sparsegate.cli.printed_top import draw_bars, drawable, print_top
-from sparsegate.cli.printing import counted, facts, grid, print_json, print_plain, print_table, ready_to_print
+from sparsegate.cli.printing import (
+    counted,
+    facts,
+    grid,
+    print_json,
+    print_plain,
+    print_table,
+    ready_to_print,
+    to_standard_output,
+)
 from sparsegate.cli.watch import WatchReport
 from sparsegate.display.plain import printable
 from sparsegate.display.published_top import PrintedTop
@@ -87,7 +96,10 @@ def create(
         from sparsegate.service.sealed_noise import SealingKey
 
         SealingKey.create(key)
-    with sg.Ledger.create(file, dataset=dataset, budget=budget, budget_delta=budget_delta or 0) as made:
+    with (
+        sg.Ledger.create(file, dataset=dataset, budget=budget, budget_delta=budget_delta or 0) as made,
+        to_standard_output("the ledger is made"),
+    ):
         typer.echo(f"{made.database.shown}: {made.statement().remaining} for {dataset}")
 
 
@@ -185,7 +197,8 @@ def compact(
 
         until = (now() - timedelta(days=days)).isoformat()
         moved = compact(_looked(GateStore(opened)), until=until, keep=keep)
-    typer.echo(f"{to}: {counted(moved, 'answer')}, which the ledger no longer holds")
+    with to_standard_output(f"the answers are in {to}"):
+        typer.echo(f"{to}: {counted(moved, 'answer')}, which the ledger no longer holds")
 
 
 @ledger.command("raise")
@@ -198,7 +211,8 @@ def raise_budget(
     """Raise the budget, on record. A budget is never lowered."""
     ledger = sg.Ledger(file)
     entry = ledger.raise_budget(budget=budget, budget_delta=budget_delta, why=why)
-    typer.echo(f"{ledger.dataset}: the budget is now {entry.amount}")
+    with to_standard_output("the budget is raised"):
+        typer.echo(f"{ledger.dataset}: the budget is now {entry.amount}")
 
 
 @ledger.command()
@@ -208,8 +222,10 @@ def backup(
     """Write a backup to a new file, complete, also while a service runs. A plain copy would miss what came last."""
     from sparsegate.ledger.backup import back_up
 
-    typer.echo(f"{to}: everything up to {back_up(file, to):%Y-%m-%d %H:%M:%S} UTC, on disk")
-    typer.echo("keep it apart from the key file: with both, somebody could undo half of the noise of open gates")
+    until = back_up(file, to)
+    with to_standard_output("the backup is complete"):
+        typer.echo(f"{to}: everything up to {until:%Y-%m-%d %H:%M:%S} UTC, on disk")
+        typer.echo("keep it apart from the key file: with both, somebody could undo half of the noise of open gates")
 
 
 @ledger.command()
@@ -237,7 +253,8 @@ def restore(
     from sparsegate.ledger.backup import restore
 
     statement = restore(file, backup=backup, spent_since=spent_since, delta_since=delta_since)
-    typer.echo(f"{statement.dataset}: {statement.remaining} left of {statement.budget}; all its gates are closed")
+    with to_standard_output("the ledger is restored"):
+        typer.echo(f"{statement.dataset}: {statement.remaining} left of {statement.budget}; all its gates are closed")
     typer.echo(
         "warning: tokens that were revoked since the backup let people in again; see `sparsegate token list`", err=True
     )
@@ -256,11 +273,10 @@ def rotate_key(
     place = Path(f"{file}.key" if key is None else key)
     with sg.Ledger(file) as opened:
         count = rotate_key(opened, place)
-    typer.echo(f"{place}: a new key, and {counted(count, 'gate')} sealed with it")
-    typer.echo(
-        "restart every server on this ledger, with this file: until then it answers gates that it has read before, and "
-        "refuses to read or open others"
-    )
+    step = "restart every server on this ledger, with this file"
+    with to_standard_output(f"the key is replaced: {step}"):
+        typer.echo(f"{place}: a new key, and {counted(count, 'gate')} sealed with it")
+        typer.echo(f"{step}: until then it answers gates that it has read before, and refuses to read or open others")
 
 
 def _print_release(release: Release, dataset: str, form: str, plot: str | None) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import io
 import json
-import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console, RenderableType
 from rich.table import Table
 
+from sparsegate.cli.console import give_up_output
 from sparsegate.display.plain import plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.errors import SparsegateError
@@ -83,23 +83,23 @@ def print_json(data: Any, *, schema: str = "", indent: int | None = 2) -> None:
 def to_standard_output(again: str) -> Iterator[None]:
     """Write and flush. A closed pipe ends the program without a message, a full disk with one."""
     try:
-        ready_to_print()
+        ready_to_print(again)
         yield
         sys.stdout.flush()
         return
     except OSError as error:
         reason, left = error.strerror, error.errno == errno.EPIPE
-    with suppress(OSError, ValueError):  # what is still in the buffer would fail again when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    give_up_output()
     if left:
         raise SystemExit(1)
     raise SparsegateError(f"standard output cannot be written: {reason}" + (f"; {again}" if again else ""))
 
 
-def ready_to_print() -> None:
+def ready_to_print(again: str = "give it a file or a terminal") -> None:
     """Make sure, before a result is paid for, that it can be printed: no name in it stops that, nor a closed output."""
     if sys.stdout is None:  # as after `>&-`
-        raise SparsegateError("standard output is closed, so nothing could be printed; give it a file or a terminal")
+        said = "standard output is closed, so nothing could be printed"
+        raise SparsegateError(f"{said}; {again}" if again else said)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

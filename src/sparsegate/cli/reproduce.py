@@ -27,7 +27,7 @@ from sparsegate.cli.evaluation_options import (
     workers,
 )
 from sparsegate.cli.options import AsJson
-from sparsegate.cli.printing import print_json
+from sparsegate.cli.printing import print_json, to_standard_output
 from sparsegate.cli.reproduction_summary import failed_self_checks, reading_lines, summary_record, verdict_lines
 from sparsegate.evaluation.experiment.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, run
 from sparsegate.evaluation.experiment.readings import SWITCHES
@@ -105,12 +105,13 @@ def reproduce(
         checked, verdicts = check_all(load_findings(out)), ReadingVerdicts.load(out)
     names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
     files = {**{name: out / file for name, file in names.items()}, "report": page}
-    if as_json:
-        seconds = time.monotonic() - begun
-        print_json(summary_record(checked, rows=len(found), seconds=seconds, files=files, verdicts=verdicts))
-    else:
-        typer.echo("\n".join([*verdict_lines(checked), *reading_lines(verdicts)]))
-        typer.echo(f"{len(found)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
-        typer.echo(f"report: {page}")
+    with to_standard_output(f"all of it is in {page}"):
+        if as_json:
+            seconds = time.monotonic() - begun
+            print_json(summary_record(checked, rows=len(found), seconds=seconds, files=files, verdicts=verdicts))
+        else:
+            typer.echo("\n".join([*verdict_lines(checked), *reading_lines(verdicts)]))
+            typer.echo(f"{len(found)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
+            typer.echo(f"report: {page}")
     if failed_self_checks(checked):
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ import typer
 
 import sparsegate as sg
 from sparsegate.cli.completion import one_of
-from sparsegate.cli.printing import grid, print_json, print_plain
+from sparsegate.cli.printing import grid, print_json, print_plain, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import exact_text
 
@@ -55,9 +55,12 @@ def add(
     token_file: TokenFile = None,
 ) -> None:
     """Make a token and print it, this once: the ledger keeps a digest."""
+    ready_to_print()
     with shown_once(token_file) as show, _tokens(ledger) as tokens:
-        text = tokens.add(name, role, expires=expires, most_above=most_above, most_epsilon=most_epsilon)
-        typer.echo(show(text))
+        shown = show(tokens.add(name, role, expires=expires, most_above=most_above, most_epsilon=most_epsilon))
+        lost = "the token is lost: revoke it, and make another under a new name"
+        with to_standard_output(lost if token_file is None else f"the token is in {token_file}"):
+            typer.echo(shown)
 
 
 @token.command("list")
@@ -85,7 +88,8 @@ def revoke(name: Name, ledger: Place) -> None:
     """Stop a token, also in a service that runs, within seconds."""
     with _tokens(ledger) as tokens:
         tokens.revoke(name)
-    typer.echo(f"{name}: revoked")
+    with to_standard_output(f"{name} is revoked"):
+        typer.echo(f"{name}: revoked")
 
 
 @contextmanager
