@@ -124,9 +124,10 @@ def test_what_is_done_and_cannot_be_told_is_done(
 @full_device
 def test_the_buffer_of_a_process_is_told_too() -> None:
     """What Python would flush, and complain of, after the command is done."""
+    words = ["variants", "--format", "csv"]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with FULL.open("w") as full:
-        done = subprocess.run([*PROGRAM, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
+        done = subprocess.run([*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, env=buffered)
     assert (done.returncode, done.stderr) == (2, f"{NO_ROOM}give it a file or a terminal that takes it\n")
 
 
