@@ -35,6 +35,7 @@ def test_no_cell_that_was_dear_before_takes_more_than_its_public_cost() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3 * SECONDS + 600)
 def test_an_hour_of_search_finds_no_dear_cell(capsys: pytest.CaptureFixture[str]) -> None:
     best = sorted(Search(seed=35).run(SECONDS).values(), key=lambda each: -each.ratio)
     with capsys.disabled():

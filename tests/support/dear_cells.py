@@ -221,7 +221,7 @@ def value_sql(kind: Kind, place: float) -> str:
         case Kind.DATE:
             return f"DATE '1970-01-01' + CAST({int((2 * place - 1) * 2_000_000_000)} + i AS INTEGER)"
         case Kind.TIMESTAMP:
-            return f"make_timestamp({int((2 * place - 1) * 9e18)} + i)"
+            return f"make_timestamp({int((2 * place - 1) * 9.223372e18)} + i)"
     return f"make_time(i % 24, {int(59 * place)}, i % 6000 / 100)"
 
 

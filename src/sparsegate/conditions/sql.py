@@ -74,6 +74,16 @@ DIALECTS: Final = {
 }
 """By name. Another engine is one more entry."""
 
+
+def known_moment(moment: str) -> str:
+    """The moment, or null where it lies before all that the engine has a date for.
+
+    A file can hold such a number. Written as text it would end the engine, with everything that is in it.
+    """
+    first = "TIMESTAMP '290309-12-22 (BC) 00:00:00'"
+    return f"(CASE WHEN {moment} >= {first} OR {moment} = TIMESTAMP '-infinity' THEN {moment} END)"
+
+
 _MOMENTS: Final = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns")
 _READ_AS: Final = {
     # A cast alone would keep a collation, and then 'A' and 'a' might be equal.
@@ -84,8 +94,8 @@ _READ_AS: Final = {
     ),
     **dict.fromkeys(("ubigint", "hugeint"), (Kind.INTEGER, "TRY_CAST({} AS HUGEINT)")),
     **dict.fromkeys(("float", "double", "decimal", "uhugeint"), (Kind.REAL, "TRY_CAST({} AS DOUBLE)")),
-    **dict.fromkeys(_MOMENTS, (Kind.TIMESTAMP, "TRY_CAST({} AS TIMESTAMP)")),
-    "timestamp with time zone": (Kind.TIMESTAMP, _ZONED),
+    **dict.fromkeys(_MOMENTS, (Kind.TIMESTAMP, known_moment("TRY_CAST({0} AS TIMESTAMP)"))),
+    "timestamp with time zone": (Kind.TIMESTAMP, known_moment(_ZONED.replace("{}", "{0}"))),
     "boolean": (Kind.BOOLEAN, "{}"),
     "date": (Kind.DATE, "{}"),
     "time": (Kind.TIME, "{}"),

@@ -339,3 +339,12 @@ def test_the_relation_serves_a_top(visits: str) -> None:
 def test_a_length_that_no_memory_holds_is_refused_before_a_file_is_read(max_cell: int) -> None:
     with pytest.raises(ParameterError, match="max_cell must be a number of characters from 1 to 100,000"):
         ServedTable.open([__file__], unit="row", max_cell=max_cell)
+
+
+def test_a_moment_before_all_dates_is_null_and_ends_no_engine(tmp_path: Path) -> None:
+    """A file can hold the number; written as text it would take the engine, and every gate, with it."""
+    at = "make_timestamp(CASE WHEN range = 0 THEN -9223372036854775806 ELSE -9223372022400000000 END)"
+    file = write(tmp_path / "old.parquet", f"SELECT range AS visitor, {at} AS at FROM range(3)")
+    with ServedTable.open([file], user="visitor") as dataset:
+        assert ask(dataset, "CAST(at AS VARCHAR) IS NULL") == ask(dataset, "at IS NULL") == 1
+        assert ask(dataset, "CAST(at AS VARCHAR) LIKE '290309%'") == 2

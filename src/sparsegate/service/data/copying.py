@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sparsegate.conditions import Column, Kind, Schema
+from sparsegate.conditions.sql import known_moment
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.service.data.constant_work import Coded, Copy
 from sparsegate.service.data.declared_types import declared_types
@@ -43,10 +44,11 @@ _CASTS: Final[dict[str, tuple[Kind, str]]] = {
     # Two zeros that are equal and print differently must not stand for one another: adding 0 leaves one of them.
     **dict.fromkeys(("float", "double", "decimal", "uhugeint"), (Kind.REAL, "CAST({} AS DOUBLE) + 0")),
     **dict.fromkeys(
-        ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), (Kind.TIMESTAMP, "TRY_CAST({} AS TIMESTAMP)")
+        ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
+        (Kind.TIMESTAMP, known_moment("TRY_CAST({0} AS TIMESTAMP)")),
     ),
     # A cast would take the time zone of the machine.
-    "timestamp with time zone": (Kind.TIMESTAMP, "TRY(make_timestamp(epoch_us({})))"),
+    "timestamp with time zone": (Kind.TIMESTAMP, known_moment("TRY(make_timestamp(epoch_us({0})))")),
     "boolean": (Kind.BOOLEAN, "CAST({} AS BOOLEAN)"),
     "date": (Kind.DATE, "CAST({} AS DATE)"),
     "time": (Kind.TIME, "CAST({} AS TIME)"),
