@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sparsegate.errors import TableError
@@ -77,6 +77,9 @@ def test_what_a_csv_writer_wrote_comes_back(
     ).map("".join),
     size=st.sampled_from([1, 2, 5, 1 << 20]),
 )
+@example(text="a\nb,c,d\n", size=1 << 20)  # together they have as many cells as two rows
+@example(text='a,b\n"c\n",d\n', size=1 << 20)
+@example(text='"a"b,c\n', size=1 << 20)
 def test_a_regular_file_has_the_rows_that_any_other_way_to_read_it_finds(
     folder: Path, one: Workspace, monkeypatch: pytest.MonkeyPatch, text: str, size: int
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from datetime import date, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -266,7 +267,10 @@ def test_the_result_is_a_mapping_and_has_rows() -> None:
         ({"per": "country", "groups": []}, "groups must be from 1 to 10,000 public groups, got 0"),
         ({"per": "country", "groups": [1, True]}, "groups must be told apart: Python calls 1 and True equal"),
         ({"per": "country", "groups": 7}, "groups must list the groups"),
-        ({"per": "country", "groups": [1.5]}, "groups must be texts, whole numbers, truth values or dates, got 1.5"),
+        (
+            {"per": "country", "groups": [1.5]},
+            "groups must be texts, whole numbers, decimals, truth values or dates, got 1.5",
+        ),
         ({"per": "country", "groups": "2024-12..2024-01"}, "groups must have ranges such as"),
         ({"per": "country", "groups": "2024-01..2024-1"}, "groups must have ranges such as"),
         ({"per": "code", "groups": "DE"}, "groups must be whole numbers, as the column has, got 'DE'"),
@@ -347,3 +351,16 @@ def test_a_list_of_groups_is_written_in_many_ways() -> None:
         assert list(public_groups(groups, "country", STRING)) == ["DE", "FR"]
     assert public_groups([date(2024, 1, 1), True], "x", STRING) == {"2024-01-01": date(2024, 1, 1), "true": True}
     assert public_groups(range(2), "x", INTEGER) == {0: 0, 1: 1}
+
+
+def test_decimals_are_groups_as_they_are_written_or_by_their_value(tmp_path: Path) -> None:
+    import polars
+
+    rows = {"page": ["/a", "/b"] * 50, "visitor": list(range(100)), "price": [Decimal("1.50"), Decimal("2.00")] * 50}
+    polars.DataFrame(rows, schema_overrides={"price": polars.Decimal(9, 2)}).write_parquet(tmp_path / "x.parquet")
+    asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "domain": ["/a", "/b"], "epsilon": 100}
+    for groups in ("1.50,2.00", [Decimal("1.5"), Decimal(2)], ["1.5", 2]):
+        found = sg.top_items(
+            tmp_path / "x.parquet", **asked, per="price", groups=groups, source=sg.Seeded(1), not_private=True
+        )
+        assert [one.items for one in found.values()] == [("/a",), ("/b",)]

@@ -44,6 +44,7 @@ class RegularRows:
     def __init__(self, delimiter: str, cells: int) -> None:
         self._delimiter, self._cells, self._rest = delimiter, cells, b""
         self._pairs: bool | None = None
+        self._due = 0
         self.regular = len(delimiter.encode()) == 1
         self.breaks = self.long = False
 
@@ -51,12 +52,16 @@ class RegularRows:
         """Look at the next chunk."""
         if self.regular:
             self._rest += chunk
-            self._look()
-            self.long = self.long or len(self._rest) > LONG
+            self.long = self.long or len(self._rest) > LONG + len(chunk)
+            if len(self._rest) >= self._due:  # of a row that goes on and on, not all of it with every chunk
+                self._look()
+                self._due = 2 * len(self._rest)
             self.regular = self.regular and len(self._rest) <= LONGEST["CSV"]
 
     def end(self) -> None:
         """Look at what is left."""
+        if self.regular:
+            self._look()
         if self.regular and self._rest:
             self._rest += b"\r\n" if self._pairs else b"\n"
             self._look()
@@ -65,46 +70,46 @@ class RegularRows:
     def _look(self) -> None:
         """Look at the whole rows that there are, and keep the rest: a line that ends outside of quotes ends a row."""
         data = np.frombuffer(self._rest, np.uint8)
-        feeds, marks, returns = (data == byte for byte in (_FEED, ord(self._delimiter), _RETURN))
-        if b'"' in self._rest:
-            within = (np.cumsum(data == _QUOTE, dtype=np.uint8) & 1).astype(bool)
+        feeds, marks = data == _FEED, data == ord(self._delimiter)
+        returns = data == _RETURN if b"\r" in self._rest else None
+        quotes = data == _QUOTE if b'"' in self._rest else None
+        stray = False
+        if quotes is not None:
+            within = (np.cumsum(quotes, dtype=np.uint8) & 1).view(np.bool_)
+            edges = feeds | marks | quotes
+            ends_cell = edges if returns is None else edges | returns
+            # Quotes open and close in turn: one that opens stands first in its cell, one that closes last, or two of
+            # them side by side.
+            opens, closes = quotes & within, quotes > within
+            stray = bool((opens[1:] > edges[:-1]).any() or (closes[:-1] > ends_cell[1:]).any())
             self.breaks = self.breaks or bool((feeds & within).any())
             for each in (feeds, marks, returns):
-                each &= ~within
+                if each is not None:
+                    each &= ~within
         ends = np.flatnonzero(feeds)
         if not len(ends):
             return
         last = int(ends[-1]) + 1
-        lines, self._rest = self._rest[:last], self._rest[last:]
+        self._rest = self._rest[last:]
         places = np.flatnonzero(marks[:last])
         self.regular = (
-            len(places) == len(ends) * (self._cells - 1)
-            and int(np.diff(ends, prepend=-1).max()) <= LONGEST["CSV"]
-            and self._ended(returns[:last], ends)
-            and (b'"' not in lines or self._quoted(data[:last]))
+            not stray
+            and len(places) == len(ends) * (self._cells - 1)
+            and (last <= LONGEST["CSV"] or int(np.diff(ends, prepend=-1).max()) <= LONGEST["CSV"])
+            and self._ended(None if returns is None else returns[:last], ends)
         )
         if self.regular and self._cells > 1:
             rows = places.reshape(len(ends), self._cells - 1)
             self.regular = bool((rows[:, -1] < ends).all() and (rows[1:, 0] > ends[:-1]).all())
 
-    def _ended(self, returns: NDArray[np.bool_], ends: NDArray[np.intp]) -> bool:
-        """Whether no row ends in a carriage return and a line feed, or all do, and no row holds a return."""
-        found = int(np.count_nonzero(returns))
+    def _ended(self, returns: NDArray[np.bool_] | None, ends: NDArray[np.intp]) -> bool:
+        """Whether no row ends in a carriage return and a line feed, or all do; and no row has another one."""
+        found = 0 if returns is None else int(np.count_nonzero(returns))
         if self._pairs is None:
             self._pairs = found > 0
-        return bool(returns[ends - 1].all()) and found == len(ends) if self._pairs else found == 0
-
-    def _quoted(self, data: NDArray[np.uint8]) -> bool:
-        """Whether quotes that open stand first in their cells, those that close last, or two side by side.
-
-        They open and close in turn, and all that open are closed.
-        """
-        quotes = np.flatnonzero(data == _QUOTE)
-        # Before the first byte stands the last one, a line feed.
-        before, after = data[quotes[::2] - 1], data[quotes[1::2] + 1]
-        edge = np.zeros(256, bool)
-        edge[[_FEED, _QUOTE, ord(self._delimiter)]] = True
-        return bool(edge[before].all() and (edge[after] | (after == _RETURN)).all())
+        if not self._pairs or returns is None:
+            return found == 0 and not self._pairs
+        return found == len(ends) and bool(returns[ends - 1].all())
 
 
 def write_rows(

@@ -269,3 +269,12 @@ def _warn(size: int, *unlike: int) -> None:
 
 _POINTED: Final = r"^[+-]?[0-9]+\.0+$"
 _UNLIKE: Final = ("begin or end with a space", "are whole numbers that end in .0, and the items are text")
+
+
+def whole_labels(domain: Any) -> bool:
+    """Whether the public labels are whole numbers, and not text."""
+    if isinstance(domain, list | tuple | set | frozenset):
+        return bool(domain) and all(whole_labels(label) for label in domain)
+    kind = getattr(domain, "dtype", None)  # of an array or a series, of whatever library
+    whole = isinstance(domain, int | range) or (kind is not None and "int" in str(kind).lower())
+    return whole and not isinstance(domain, bool)

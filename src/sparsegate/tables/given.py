@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparsegate.errors import ParameterError
 from sparsegate.tables.columns import identifier, read_columns
+from sparsegate.tables.domain import whole_labels
 from sparsegate.tables.engines.engine import guarded, open_engine
 from sparsegate.tables.paid_work import PaidWork
 from sparsegate.tables.python_tables import as_frame, is_rows, is_stream
@@ -113,7 +114,7 @@ class GivenFiles(Given):
             # The name of an enumeration is the list of its values, which an error must not hold.
             kind = kind if kind == "INTEGER" or kind.endswith("INT") else "VARCHAR"
             return file_labels(self.workspace, place, item=item, kind=kind), self.table
-        return domain, self.numbers([item]) if _whole(domain) else self.table
+        return domain, self.numbers([item]) if whole_labels(domain) else self.table
 
     def numbers(self, columns: Sequence[str]) -> Any:
         from sparsegate.tables.domain_file import whole_numbers
@@ -186,15 +187,6 @@ def given(
         yield GivenFiles(
             table=rows, user=workspace.people, workspace=workspace, files=workspace.files, kind=workspace.kind
         )
-
-
-def _whole(domain: Any) -> bool:
-    """Whether the public labels are whole numbers, and not text."""
-    if isinstance(domain, list | tuple | set | frozenset):
-        return bool(domain) and all(_whole(label) for label in domain)
-    kind = getattr(domain, "dtype", None)  # of an array or a series, of whatever library
-    whole = isinstance(domain, int | range) or (kind is not None and "int" in str(kind).lower())
-    return whole and not isinstance(domain, bool)
 
 
 def _paths(data: Any) -> list[str] | None:

@@ -30,12 +30,13 @@ asked for.
 from __future__ import annotations
 
 import datetime
+import decimal
 import itertools
 import os
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -46,11 +47,15 @@ from sparsegate.tables.columns import MOST_LABEL, label_kind
 from sparsegate.tables.counting import Counted, cut_users, name_picks
 from sparsegate.tables.domain import Domain
 from sparsegate.tables.engines.engine import Engine, Frame
+from sparsegate.tables.group_forms import check_forms
 from sparsegate.tables.grouped_release import GroupedTopItems
 from sparsegate.tables.label_kinds import INTEGER, STRING, LabelKind
 from sparsegate.tables.prepared import Prepared, Selected
 from sparsegate.tables.question import MOST_SELECTED, Question
 from sparsegate.tables.release import Record
+
+if TYPE_CHECKING:
+    from sparsegate.conditions.tree import Node
 
 MOST_GROUPS: Final = 10_000
 """Each is named by queries of its own."""
@@ -73,6 +78,11 @@ def check_groups(question: Question, groups: Any) -> None:
         raise ParameterError("groups", rule, next_step='pass for instance per="country"')
     if question.per is not None and not isinstance(groups, os.PathLike):
         public_groups(groups, question.per, STRING)
+
+
+def check_expression(groups: Any, per: str, tree: Node) -> None:
+    """Raise a ParameterError where a group is listed in a form that the expression ``per`` never gives."""
+    check_forms(public_groups(groups, per, STRING), tree, per)
 
 
 def public_groups(groups: Any, per: str, kind: LabelKind) -> dict[Any, Hashable]:
@@ -113,9 +123,9 @@ def _text(label: Any) -> str:
     """The label as the conditions language writes it as text."""
     if isinstance(label, bool):
         return str(label).lower()
-    if isinstance(label, str | int) or type(label) is datetime.date:
+    if isinstance(label, str | int | decimal.Decimal) or type(label) is datetime.date:
         return str(label)
-    raise ParameterError("groups", "must be texts, whole numbers, truth values or dates", label)
+    raise ParameterError("groups", "must be texts, whole numbers, decimals, truth values or dates", label)
 
 
 def _whole(text: int | str) -> int:
@@ -135,10 +145,12 @@ def _labels_in_file(groups: os.PathLike[str], per: str) -> list[Any]:
 
 
 def _expanded(text: str) -> list[str]:
-    """A group, or a range of numbers, months, quarters or days, both ends included.
+    """A group, or a range of numbers, months, quarters, weeks or days, both ends included.
 
     >>> _expanded("2023-Q4..2024-Q2"), _expanded("9..12"), _expanded("2024-02-28..2024-03-01"), _expanded("DE")
     (['2023-Q4', '2024-Q1', '2024-Q2'], ['9', '10', '11', '12'], ['2024-02-28', '2024-02-29', '2024-03-01'], ['DE'])
+    >>> _expanded("2026-W52..2027-W01")
+    ['2026-W52', '2026-W53', '2027-W01']
     """
     first, dots, last = text.partition("..")
     if not dots:
@@ -162,8 +174,19 @@ def _in_year(mark: str, parts: int, width: int) -> tuple[Callable[[str], int], C
     return read, lambda place: f"{place // parts:04}{mark}{place % parts + 1:0{width}}"
 
 
+def _week_read(text: str) -> int:
+    year, _, week = text.partition("-W")
+    return datetime.date.fromisocalendar(int(year), int(week), 1).toordinal() // 7
+
+
+def _week_written(place: int) -> str:
+    year, week, _ = datetime.date.fromordinal(place * 7 + 1).isocalendar()
+    return f"{year:04}-W{week:02}"
+
+
 _RANGES: Final = (
     (int, str),
+    (_week_read, _week_written),
     _in_year("-Q", 4, 1),
     _in_year("-", 12, 2),
     (lambda text: datetime.date.fromisoformat(text).toordinal(), lambda day: str(datetime.date.fromordinal(day))),

@@ -35,6 +35,9 @@ class TableInPlace(ABC):
 
     name: str
 
+    elsewhere: str
+    """What to do where something cannot be counted in place."""
+
     def __init__(self) -> None:
         self._opened = ExitStack()
 

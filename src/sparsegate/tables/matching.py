@@ -12,6 +12,7 @@ none. On the data itself nothing is left to fail.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sparsegate.conditions import Kind, duckdb_columns, read_condition, read_value
@@ -22,6 +23,8 @@ from sparsegate.tables.engines.engine import Engine, framed
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
+
+    from sparsegate.conditions.tree import Node
 
 KEPT_RULES = ("unused_columns",)
 """What the optimizer may still do: it looks at the query alone."""
@@ -56,8 +59,11 @@ class Matching:
             return guarded
         raise ConditionError("must be a condition that the engine takes", where, 0, len(where), next_step=reason)
 
-    def text(self, per: str) -> str:
-        """Read an expression without the data, or raise ``ConditionError``; returns how a row's group is written."""
+    def text(self, per: str, check: Callable[[Node], None]) -> str:
+        """Read an expression without the data, or raise ``ConditionError``; returns how a row's group is written.
+
+        What was read is given to ``check``, which may refuse it.
+        """
         import duckdb
 
         try:
@@ -67,6 +73,7 @@ class Matching:
                 raise read.refusal("must be text, a whole number, true or false, or a date", step)
         except ConditionError as error:
             raise error.about("per") from None
+        check(read.tree)
         guarded = f"TRY(CAST({read.sql(cells=self._cells)} AS VARCHAR))"
         try:
             self._row.project(guarded).fetchall()
@@ -96,8 +103,11 @@ def matching_engine(engine: Engine, where: str | None) -> Engine:
     return Relation(framed(Matching(engine.frame.to_native()).rows(where)))
 
 
-def grouping_engine(engine: Engine, per: str | None) -> Engine:
-    """The engine of a table in which ``per`` is the name of a column: an expression becomes a column, as text."""
+def grouping_engine(engine: Engine, per: str | None, check: Callable[[Node], None]) -> Engine:
+    """The engine of a table in which ``per`` is the name of a column: an expression becomes a column, as text.
+
+    ``check`` may refuse what was read of the expression, before a row is.
+    """
     from sparsegate.tables.engines.dataframes import InMemory
     from sparsegate.tables.engines.duckdb import Relation
 
@@ -106,12 +116,12 @@ def grouping_engine(engine: Engine, per: str | None) -> Engine:
     if per.lower() in map(str.lower, names):
         check_columns(names, [per])
     if isinstance(engine, InMemory):
-        return engine.with_text(per, lambda relation: Matching(relation).text(per))
+        return engine.with_text(per, lambda relation: Matching(relation).text(per, check))
     if not isinstance(engine, Relation):
         step = "compute the column before you pass the DataFrame, from each row alone"
         raise ParameterError("per", f"must be the name of a column for a table of {engine.name}", per, step)
     relation = engine.frame.to_native()
-    return Relation(framed(relation.project(f"*, {Matching(relation).text(per)} AS {identifier(per)}")))
+    return Relation(framed(relation.project(f"*, {Matching(relation).text(per, check)} AS {identifier(per)}")))
 
 
 class MatchingUsers(Matching):

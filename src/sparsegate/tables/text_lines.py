@@ -36,7 +36,8 @@ UNREADABLE: Final = {"CSV": b"\r", "lines": b"\r\1", "FIMI": b"\r\1", "baskets":
 
 NO_TEXT: Final = 'pass encoding=, for instance "utf-16" or "latin-1"'
 
-_CHUNK: Final = 1 << 20
+_CHUNK: Final = 1 << 17
+"""What numpy looks at in one go stays near the processor."""
 _FIRST: Final = 1 << 16
 _LONGEST_HEADER: Final = 1 << 20
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
@@ -95,7 +96,8 @@ def look_through(
     decoder = codecs.getincrementaldecoder("utf-8")()
     longest, control = LONGEST[kind], UNREADABLE[kind][1:]
     odd, first = False, True
-    lone = feeds = pairs = held = 0
+    lone = pairs = held = 0
+    feeds = bare = False
     try:
         with unpacked(file) as raw:
             while chunk := raw.read(_CHUNK):
@@ -104,12 +106,19 @@ def look_through(
                     chunk += more
                 if first and _is_wide(chunk[:16]):
                     _refuse(shown)
-                decoder.decode(chunk)
+                if not chunk.isascii() or decoder.getstate()[0]:
+                    decoder.decode(chunk)
                 marked = first and chunk.startswith(codecs.BOM_UTF8)
                 take(chunk.removeprefix(codecs.BOM_UTF8) if marked else chunk)
                 odd, first = odd or (marked and kind == "JSON"), False
-                here, both = chunk.count(b"\n"), chunk.count(b"\r\n")
-                lone, feeds, pairs = lone + chunk.count(b"\r") - both, feeds + here, pairs + both
+                here = b"\n" in chunk
+                feeds = feeds or here
+                if b"\r" in chunk:
+                    both = chunk.count(b"\r\n")
+                    lone, pairs = lone + chunk.count(b"\r") - both, pairs + both
+                    bare = bare or chunk.count(b"\n") > both
+                else:
+                    bare = bare or here
                 # A chunk is shorter than the longest line, so that only the ends of it can be part of a longer one.
                 odd = odd or (held + chunk.find(b"\n") if here else held + len(chunk)) > longest
                 odd = odd or (control != b"" and control in chunk)
@@ -122,7 +131,7 @@ def look_through(
             f"{shown} has carriage returns and no line feed, so that nobody can say where its lines end; write it anew "
             "with line feeds"
         )
-    return odd or (b"\r" in UNREADABLE[kind] and (lone > 0 or pairs not in (0, feeds)))
+    return odd or (b"\r" in UNREADABLE[kind] and (lone > 0 or (pairs > 0 and bare)))
 
 
 def _is_wide(start: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sparsegate.budget import Number, Spender, charge
@@ -15,7 +16,7 @@ from sparsegate.tables.domain import EXPLAINED, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
 from sparsegate.tables.given import Given, given
 from sparsegate.tables.grouped_release import GroupedTopItems
-from sparsegate.tables.groups import PreparedGroups, check_groups, prepare_groups
+from sparsegate.tables.groups import PreparedGroups, check_expression, check_groups, prepare_groups
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import grouping_engine, matching_engine
 from sparsegate.tables.prepared import Prepared
@@ -191,7 +192,8 @@ def _released(
     def engine_of(table: Any) -> Engine | TableInPlace:
         if isinstance(table, TableInPlace):
             return table
-        return grouping_engine(matching_engine(open_engine(table), question.where), question.per)
+        matching = matching_engine(open_engine(table), question.where)
+        return grouping_engine(matching, question.per, partial(check_expression, groups, question.per or ""))
 
     with guarded(name, lambda: engine_of(table)) as engine:
         with opened.explained():

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from sqlalchemy.pool import StaticPool
 from tests.support.in_database import top
 
+from sparsegate.errors import SparsegateError
+
 CELLS: list[Any] = [
     *(17, 17.0, "17", b"17", "17.0", 2.5, "2.5", -0.0, 0, 1e300, 2**53 + 1, float(2**53), -(2**63), float("inf")),
     *("a", "A", "a ", "\u00e4", "a\u0308", "a\0b", "a\0c", "a\0", "", b"", b"\xff", b"\xff\xfe", "\t", "日本", None),
@@ -50,6 +52,44 @@ def test_people_and_items_are_those_of_a_copy(tmp_path: Path, cells: Any, collat
     copied, counted = both(places, count=40, max_items_per_user=seed, **options)
     assert copied == counted
     assert copied.items
+
+
+def whole_domains() -> dict[str, Any]:
+    import numpy as np
+    import pandas
+
+    whole = [17, 0, 5]
+    return {
+        "list": whole,
+        "tuple": tuple(whole),
+        "set": set(whole),
+        "range": range(20),
+        "number": 20,
+        "array": np.array(whole),
+        "scalars": list(np.array(whole)),
+        "series": pandas.Series(whole),
+        "frame": pandas.DataFrame({"page": whole}),
+        "text": ["17", "0", "5"],
+        "truth": [True, False],
+        "mixed": [17, "0"],
+    }
+
+
+@pytest.mark.parametrize("name", whole_domains())
+def test_a_domain_is_taken_or_refused_by_the_path_and_by_the_url_alike(tmp_path: Path, name: str) -> None:
+    places = filled(tmp_path, CELLS, list(range(len(CELLS))))
+    gave: list[Any] = []
+    for place in places:
+        try:
+            release = top(
+                place, table="visits", count=2, domain=whole_domains()[name], epsilon=1e6, answers_epsilon=1e6
+            )
+            gave.append([(item, type(item), each) for item, each in zip(release.items, release.estimates, strict=True)])
+        except SparsegateError as error:
+            gave.append(str(error))
+    assert gave[0] == gave[1]
+    if name in ("list", "tuple", "set", "range", "number", "array", "scalars", "series"):
+        assert gave[0][0] == (17, int, 4)
 
 
 def test_labels_are_found_in_a_domain_however_the_cell_was_stored(tmp_path: Path) -> None:

@@ -175,10 +175,20 @@ def test_bad_input_is_refused_and_costs_nothing(
     assert account.charged == []
 
 
-def test_a_database_server_is_refused(tmp_path: Path) -> None:
-    sqlalchemy = pytest.importorskip("sqlalchemy")
-    with pytest.raises(sg.ParameterError, match="not counted in a database server"):
-        frequent_itemsets(sqlalchemy.create_engine(f"sqlite:///{tmp_path}/x.db"), table="t", **ASKED)
+@pytest.mark.parametrize(
+    ("place", "step"),
+    [
+        ("sqlite:///{}/x.db", "pass the path of the file"),
+        ("postgresql://nobody@localhost/none", "copy the table to Parquet"),
+    ],
+)
+def test_a_database_by_its_url_is_refused_and_the_advice_can_be_followed(tmp_path: Path, place: str, step: str) -> None:
+    with pytest.raises(sg.ParameterError, match=f"not counted in a database .*; {step}"):
+        frequent_itemsets(place.format(tmp_path), table="t", **ASKED)
+    with pytest.raises(sg.ParameterError, match=f"itemset_size must not be given .*; {step}"):  # so it is no advice
+        sg.top_items(
+            place.format(tmp_path), table="t", itemset_size=2, count=1, epsilon=1, user="u", item="i", domain=3
+        )
 
 
 # The whole law of a release, from the rows to the names, its draws replaced by each of their outcomes.

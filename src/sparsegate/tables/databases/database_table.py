@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection, Engine
 
 from sparsegate.errors import ParameterError
@@ -16,7 +15,7 @@ from sparsegate.tables.databases.asked_rows import AskedRows, DialectRows
 from sparsegate.tables.databases.database_counts import DatabaseCounts, HeldCounts
 from sparsegate.tables.databases.one_moment import NAMES, engine_at, one_moment
 from sparsegate.tables.databases.snapshot import UNREAD, quiet_database
-from sparsegate.tables.domain import Sized, public_labels
+from sparsegate.tables.domain import Sized, public_labels, whole_labels
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.label_kinds import Cell
 from sparsegate.tables.question import Question
@@ -40,6 +39,9 @@ class TableInDatabase(TableInPlace):
         self._lent, self._dialect, self._table, self._sql = lent, dialect, table, sql
         self._items, self._max_cell = items, max_cell
         self.name = NAMES.get(dialect, dialect)
+        self.elsewhere = "copy the table to Parquet, and release from that"
+        if dialect == "sqlite":  # which is copied, and knows all of it
+            self.elsewhere = "pass the path of the file instead of its URL"
 
     @classmethod
     def at(cls, place: str | Engine, *, table: str | None, sql: str | None) -> TableInDatabase:
@@ -54,9 +56,7 @@ class TableInDatabase(TableInPlace):
             sums = parameter == "value" and self._dialect == "postgresql"
             if (given := getattr(question, parameter)) != unused and not sums:
                 rule = "must not be given for a table that stays in its database"
-                copied = "copy the table to Parquet, and release from that"
-                by_path = "pass the path of the file instead of its URL"  # which is copied, and knows all of it
-                raise ParameterError(parameter, rule, given, by_path if self._dialect == "sqlite" else copied)
+                raise ParameterError(parameter, rule, given, self.elsewhere)
         if self._items is not None:
             check_columns(self._items, [question.item])
         asked = AskedRows(
@@ -70,7 +70,7 @@ class TableInDatabase(TableInPlace):
         )
         with quiet_database(UNREAD):
             connection = self._opened.enter_context(self._lent())
-            table = self._rows(connection, asked, whole=isinstance(domain, int | np.integer | range))
+            table = self._rows(connection, asked, whole=whole_labels(domain))
             public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
             if isinstance(public, list) and isinstance(public[0], str):
                 _check_labels(public)

@@ -312,7 +312,7 @@ class OnlineAnswers(Uncopied):
 
 def _counted(opened: Given, cells: Cells, *, only_one: bool) -> Integers:
     if isinstance(opened.table, TableInPlace):
-        raise ParameterError("data", "must not stay in a database here", next_step="copy the table to Parquet first")
+        raise ParameterError("data", "must not stay in a database here", next_step=opened.table.elsewhere)
     numbers = [name for place, name in enumerate(cells.names) if cells.whole(place)]
     with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
         check_columns(engine.frame.collect_schema().names(), cells.names)

@@ -106,9 +106,8 @@ def frequent_itemsets(
     noise, columns = trusted_source(source, not_private), asked.items
     with given(data, table=table, sql=sql, form=form, columns=columns.columns, user=columns.user) as opened:
         if isinstance(opened.table, TableInPlace):
-            rule = "must be a table or files: sets of items are not counted in a database server"
-            step = "pass what a query gives as a dataframe, or rank pairs there by top_items(itemset_size=2)"
-            raise ParameterError("data", rule, next_step=step)
+            rule = "must be a table or files: sets of items are not counted in a database that is named by its URL"
+            raise ParameterError("data", rule, next_step=opened.table.elsewhere)
         opened.check_item(item)
         return opened.run(lambda: _released(opened, asked, noise, ledger))
 
