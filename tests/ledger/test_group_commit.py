@@ -211,11 +211,12 @@ def _crash(database: Database, dies: str) -> None:
         if dies == "between":
             die()
 
-    release = database._group._release
+    commit = database._group._commit
 
-    def told(pieces: list[Any]) -> None:
-        release(pieces) if not pieces else die()
+    def committed(pieces: list[Any]) -> None:
+        commit(pieces)
+        die()
 
-    database._group._release = told  # type: ignore[method-assign]
+    database._group._commit = committed  # type: ignore[method-assign]
     signal.alarm(30)
     at_once(database, entry(FIRST), second, entry(FIRST + 2))

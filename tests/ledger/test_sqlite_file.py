@@ -31,6 +31,20 @@ def test_the_file_is_its_owners_alone_and_survives_power_cuts_by_setting(path: P
         assert held.exec_driver_sql("PRAGMA synchronous").scalar() == 2
 
 
+def test_a_connection_that_is_closed_in_the_middle_lets_go_of_the_write_lock(path: Path, ledger: Ledger) -> None:
+    """As an interrupt leaves it: SQLite keeps a connection open while a cursor of it is there."""
+    ledger.spend(epsilon=0.25, what="a quarter")
+    with Ledger(path, patience=0.2) as other:
+        connection = other.database.engine.connect().execution_options(writes=True)
+        connection.begin()
+        assert connection.connection.driver_connection is not None
+        cursor = connection.connection.driver_connection.execute("SELECT * FROM entries")
+        connection.invalidate()
+        other.spend(epsilon=0.25, what="another")
+        connection.close()
+        del cursor
+
+
 def test_entries_can_be_neither_changed_nor_removed_by_a_slip(path: Path, ledger: Ledger) -> None:
     ledger.spend(epsilon=0.5, what="half")
     for statement in ("DELETE FROM entries WHERE number = 2", "UPDATE entries SET epsilon = '0'"):

@@ -55,7 +55,7 @@ class DriverStatement:
 class DriverConnection:
     """A connection without SQLAlchemy around it, which takes ten times as long around a statement as SQLite for it.
 
-    ``sound`` is False after an error that leaves nobody knowing what state it is in.
+    ``sound`` is False after an error, or an interrupt, that leaves nobody knowing what state it is in.
     """
 
     def __init__(self, driver: Any, dialect: Dialect) -> None:
@@ -92,7 +92,7 @@ class DriverConnection:
     def _called(self, call: Callable[..., Any], *args: Any) -> Any:
         try:
             return _translated(self._dialect, call, *args)
-        except DBAPIError as error:
+        except BaseException as error:
             self.sound = self.sound and isinstance(error, IntegrityError)
             raise
 
@@ -126,6 +126,7 @@ class Database(ABC):
             lambda: self._transaction(True, self._driven),
             translated=lambda error: self.trouble(self._reason(error)) if isinstance(error, SQLAlchemyError) else error,
             busy=lambda: self.trouble(LOCKED),
+            interrupted=lambda: self.trouble("was interrupted by another thread", unknown=True),
             patience=self._patience,
         )
 

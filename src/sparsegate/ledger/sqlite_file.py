@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -68,6 +68,7 @@ class SqliteFile(Database):
         engine = create_engine("sqlite://", creator=lambda: self._connect(path), **options)
         event.listen(engine, "connect", _durable)
         event.listen(engine, "begin", _begin)
+        event.listen(engine, "close", _undone)
         return engine
 
     def _seen(self) -> os.stat_result | None:
@@ -198,6 +199,12 @@ def _code(error: SQLAlchemyError | sqlite3.Error) -> int:
 def _durable(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _undone(connection: sqlite3.Connection, _: object) -> None:
+    """After an interrupt: a connection that is closed while a cursor lives would keep the write lock as long."""
+    with suppress(sqlite3.Error):
+        connection.rollback()
 
 
 def _begin(connection: Connection) -> None:

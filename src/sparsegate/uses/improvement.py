@@ -132,7 +132,7 @@ class Improvement(Uncopied):
     _uncopied = "this can be neither copied nor pickled: it holds a gate; make a new one"
 
     __slots__ = (
-        *("_best", "_best_sum", "_ends", "_gate", "_in_vain", "_length", "_lock", "_seen", "_why"),
+        *("_best", "_best_sum", "_ends", "_gate", "_in_vain", "_length", "_lock", "_seen", "_unsaid", "_why"),
         *("by", "patience", "size"),
     )
 
@@ -145,7 +145,7 @@ class Improvement(Uncopied):
         self._ends = ends
         self._length: int | None = None
         self._best = self._best_sum = self._seen = self._in_vain = 0
-        self._why = ""
+        self._why, self._unsaid = "", False
 
     @own_settings
     def __call__(self, values: ArrayLike) -> Answer:
@@ -158,24 +158,38 @@ class Improvement(Uncopied):
         if self._gate.closed:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
+            self._end_if_lost()
             if self._why:
                 self._refuse()
             if self._length is not None and units.size != self._length:
                 # Not the lengths: they would tell how many records there are.
                 raise ParameterError("values", "must be of the same records each time", next_step="pass all of them")
-            total = int(units.sum())
-            answer = Answer(True) if self._length is None else self._gate.ask(total - self._best_sum)
-            if answer:
-                self._best, self._best_sum, self._in_vain = self._seen, total, 0
-            else:
-                self._in_vain += 1
-            self._length = units.size
-            self._seen += 1
-            if self._gate.closed:
-                self._finish("it has given all its answers")
-            elif self._in_vain == self.patience:
-                self._finish(f"{self.patience} candidates in a row brought no improvement")
-            return self._in_means(answer)
+            try:
+                return self._told(int(units.sum()), units.size)
+            finally:
+                self._end_if_lost()
+
+    def _told(self, total: int, length: int) -> Answer:
+        self._unsaid = True  # from before it is drawn until it may be told, and the best is known
+        answer = Answer(True) if self._length is None else self._gate.ask(total - self._best_sum)
+        told = self._in_means(answer)
+        if answer:
+            self._best, self._best_sum, self._in_vain = self._seen, total, 0
+        else:
+            self._in_vain += 1
+        self._length = length
+        self._seen += 1
+        if self._gate.closed:
+            self._finish("it has given all its answers")
+        elif self._in_vain == self.patience:
+            self._finish(f"{self.patience} candidates in a row brought no improvement")
+        self._unsaid = False
+        return told
+
+    def _end_if_lost(self) -> None:
+        """Nobody knows which candidate is the best after an answer that was cut short."""
+        if self._unsaid:
+            self._finish("its last answer was cut short")
 
     def _in_means(self, answer: Answer) -> Answer:
         if answer.estimate is None or answer.standard_error is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.accounts import Noted
 from tests.support.goodness import FALSE_ALARM, proportion_p
 from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
@@ -109,7 +110,7 @@ def test_one_record_moves_the_sum_by_at_most_its_range_whatever_the_floats(seed:
 
 def test_a_score_is_paid_for_as_often_as_the_exact_law_of_the_noise_says() -> None:
     questions = 2500
-    shares = sg.Budget(threshold=1000, queries=625, answers=1000)  # nu has a scale of 8 records
+    shares = sg.Budget(threshold=1000, queries=625, answers=10**5)  # nu has a scale of 8 records
     made = holdout(size=100, threshold=0.01, cutoff=questions, epsilon=None, budget=shares)
     paid = sum(made.score(0.0, []).paid for _ in range(questions))  # they agree: the gap is 0
     bar, rho = STEPS + made._gate._calibration.shift, made._gate._calibration.scales.threshold
@@ -345,3 +346,16 @@ def test_no_copy_is_possible_and_no_repr_shows_data() -> None:
         with pytest.raises(SparsegateError, match="neither copied nor pickled"):
             make(made)
     assert repr(made) == "<Holdout 'holdout': size 1000, 0 of 5 answers paid for, open>"
+
+
+def test_a_paid_score_that_tells_less_than_a_free_one_is_warned_of_before_anything_is_charged() -> None:
+    account = Noted()
+    terms = {"size": 1000, "threshold": 0.02, "cutoff": 20, "epsilon": 1}
+    with pytest.raises(sg.SparsegateWarning, match=r"within 0\.182 of the holdout .* more than the threshold of 0\.02"):
+        Holdout(**terms, ledger=account)
+    assert account.charged == []
+    with pytest.warns(sg.SparsegateWarning, match="more records") as said:
+        Holdout(**terms)
+    assert said[0].filename == __file__
+    margin = HoldoutTerms.of(**terms).margin(paid=True)
+    Holdout(**{**terms, "threshold": math.nextafter(margin, 1)})  # not there

@@ -188,9 +188,8 @@ class AlertRecord:
     def keep(self, answer: AlertAnswer) -> None:
         """Store an answer before anybody sees it. Where that fails nobody may see it."""
         self._store(answer.to_dict())
-        self.answers[answer.window] = answer
-        self.asked += 1
-        self.fired += answer.fired
+        self.asked, self.fired = self.asked + 1, self.fired + answer.fired
+        self.answers[answer.window] = answer  # last: from now on it is given again
 
     def _store(self, part: Mapping[str, Any]) -> None:
         if self._ledger is None:
@@ -227,12 +226,19 @@ class StateFile:
     def write(self, state: AlertState) -> None:
         """Store it, whole or not at all, and on the disk when this returns."""
         try:
-            self._write(json.dumps({**state._asdict(), "noise": state.noise.hex()}))
-            self._draft.replace(self._path)
+            try:
+                self._write(json.dumps({**state._asdict(), "noise": state.noise.hex()}))
+                self._draft.replace(self._path)
+            except BaseException:  # an interrupt would leave the noise in a second file
+                with suppress(OSError):
+                    self._draft.unlink()
+                raise
             folder = os.open(self._path.parent, os.O_RDONLY)
-            with suppress(OSError):  # not every system can
-                os.fsync(folder)
-            os.close(folder)
+            try:
+                with suppress(OSError):  # not every system can
+                    os.fsync(folder)
+            finally:
+                os.close(folder)
         except OSError as error:
             raise LedgerError(
                 f"the state file cannot be written: {error.strerror}; what the alert was charged stays charged"

@@ -118,6 +118,7 @@ class Alert(Uncopied):
         self._noise: dict[str, Any] = {"source": trusted_source(source, not_private), "not_private": not_private}
         self._people = None if windows is None else PeopleInWindows(windows, per_user=windows_per_user)
         self._lock, self._born, self._stopped, self._next = threading.Lock(), birthmark(), "", 0
+        self._unsaid = self._lost = False
         asks: dict[str, Any] = {"threshold": threshold, "fires": fires, "windows_per_user": windows_per_user}
         asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
         settings = {**asks, "cutoff": self.plan.cutoff, "epsilon": exact_text(self.plan.epsilon), "closes": closes}
@@ -170,17 +171,27 @@ class Alert(Uncopied):
         if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
+            self._stop_if_lost()
             if (given := self._record.answers.get(int(window))) is not None:
                 return given
             if self.closed:
                 self._refuse()
             if window <= self._last:
                 raise ParameterError("window", f"must come after window {self._last}, the last answered", window)
-            answer = self._draws.answer(int(window), int(count))
-            self._stopped = "its last answer could not be stored"  # and nobody may see it then
-            self._record.keep(answer)
-            self._stopped, self._last = "", int(window)
+            try:
+                self._unsaid = True  # from before it is drawn until it is stored
+                answer = self._draws.answer(int(window), int(count))
+                self._record.keep(answer)
+                self._last = int(window)
+                self._unsaid = False
+            finally:
+                self._stop_if_lost()
             return answer
+
+    def _stop_if_lost(self) -> None:
+        """Nobody may see an answer that was drawn and not stored, and nothing follows it here."""
+        if self._unsaid:
+            self._lost, self._stopped = True, "its last answer was cut short or could not be stored"
 
     @own_settings
     def add(self, user: Any, time: Any) -> None:
@@ -292,10 +303,10 @@ class Alert(Uncopied):
         if self._born != MARK[0]:
             return
         with self._lock:
-            lost = self._stopped.startswith("its last")
+            self._stop_if_lost()
             self._stopped = self._stopped or "it was closed by hand"
-        if lost:
-            return
+            if self._lost:
+                return
         if self._file is not None:
             self._file.end()
         self._draws.close(asked=self._record.asked, fired=self._record.fired)

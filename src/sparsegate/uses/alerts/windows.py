@@ -21,15 +21,17 @@ much as it likes. Nor does it help to wait for K people with later rows: one per
 **What is not in the theorem.** Rows of others must reach the program at the same time whether a person is there or not:
 somebody whose rows are so many that the reader falls behind makes the rows of others late. And memory is not bounded
 by public numbers: it holds the people of every window that is open, at most 2 + lateness/width of them where
-``latest`` is held to the clock; with w, everybody seen, and at most w windows of each.
+``latest`` is held to the clock; with w also everybody seen, and at most w windows of each.
+
+*An interrupt* (Ctrl-C, a time-out) leaves a row counted or not counted, and a window open or closed: in which windows a
+person counts changes in one step.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from bisect import insort
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -127,8 +129,7 @@ class PeopleInWindows:
         self._windows = windows
         self._per_user = None if per_user is None else exact_count(per_user, "windows_per_user")
         self._people: defaultdict[int, set[str]] = defaultdict(set)
-        self._first: dict[str, list[int]] = {}  # the earliest windows of each person, with per_user
-        self._counts: Counter[int] = Counter()
+        self._first: dict[str, tuple[int, ...]] = {}  # the earliest windows of each person, with per_user
         self._next = 0
         self.latest: int | None = None
         """Rows of later windows are dropped: the caller moves it with the clock, so that memory has an end."""
@@ -139,34 +140,30 @@ class PeopleInWindows:
         at = None if moment is None else self._windows.index(moment)
         if person is None or at is None or (self.latest is not None and at > self.latest):
             return
-        if self._per_user is None:
-            if at >= self._next:
-                self._people[at].add(person)
-            return
-        known = self._first.setdefault(person, [])
-        if at in known or (len(known) == self._per_user and at > known[-1]):
-            return
-        if len(known) == self._per_user:
-            self._move(known.pop(), -1)
-        insort(known, at)
-        self._move(at, +1)
-
-    def _move(self, window: int, by: int) -> None:
-        if window >= self._next:
-            self._counts[window] += by
+        known = earliest = self._first.get(person, ())
+        if self._per_user is not None:
+            earliest = tuple(sorted({*known, at})[: self._per_user])
+            if at not in earliest:
+                return
+        if at >= self._next:
+            self._people[at].add(person)
+        if earliest != known:  # in one step: in which of these windows a person counts follows from it alone
+            self._first[person] = earliest
 
     def take(self, window: int) -> int:
         """Close a window, and all before it: how many people it has."""
         if window < self._next:
             raise ParameterError("window", f"must be {self._next} or later: the others are closed", window)
-        count = self._counts[window] if self._per_user is not None else len(self._people.get(window, ()))
-        held: dict[int, Any] = self._people if self._per_user is None else self._counts
         # Whichever are fewer: a year of history closes one window after the other, and a jump may leave out many.
-        few = window - self._next < len(held)
-        for past in range(self._next, window + 1) if few else [at for at in held if at <= window]:
-            held.pop(past, None)
-        self._next = window + 1
-        return count
+        held, few = self._people, window - self._next < len(self._people)
+        past = range(self._next, window + 1) if few else [at for at in held if at <= window]
+        self._next = window + 1  # first: an interrupt leaves no window that is closed in part
+        inside = held.get(window, set())
+        for at in past:
+            held.pop(at, None)
+        if self._per_user is None:
+            return len(inside)
+        return sum(window in self._first.get(person, ()) for person in inside)
 
 
 def read_moment(cell: Any) -> int | None:

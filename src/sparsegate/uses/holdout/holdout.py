@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from fractions import Fraction
 from typing import Any, NoReturn, Self
+from warnings import warn
 
 from sparsegate.budget import Budget, Number, Spender
-from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
 from sparsegate.mechanisms.calibration import trusted_source
 from sparsegate.mechanisms.gate import Gate
 from sparsegate.noise import Source
@@ -50,7 +51,8 @@ class Holdout(Uncopied):
     ----------
     size: n, how many records the holdout has; PUBLIC. More or fewer values than that are no error: see
         ``holdout_terms``.
-    threshold: T, how far training and holdout may be apart and still agree; public.
+    threshold: T, how far training and holdout may be apart and still agree; public. Where a paid score is expected to
+        lie further off than that there is a warning, before anything is charged.
     cutoff: c, how many scores can be paid for.
     epsilon: the privacy loss of everything: 1/3 for the paid answers, 2/3 for the gate, there as 1:(2c)**(2/3). Or
     budget: a ``Budget`` with three shares of your own.
@@ -75,7 +77,7 @@ class Holdout(Uncopied):
         "process (n_jobs=1, or threads), or open it again by its name"
     )
 
-    __slots__ = ("_account", "_born", "_gate", "_kept", "_lock", "_lost", "_margins", "_name", "_terms")
+    __slots__ = ("_account", "_born", "_gate", "_kept", "_lock", "_lost", "_margins", "_name", "_terms", "_unsaid")
 
     @own_settings
     def __init__(
@@ -98,8 +100,9 @@ class Holdout(Uncopied):
         )
         terms.calibration(terms.cutoff, not_private=not_private)  # refuses what cannot run, before anything is charged
         noise = trusted_source(source, not_private)
+        _warn_of_noise(terms)
         self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
-        self._kept, self._lost = 0, False
+        self._kept, self._lost, self._unsaid = 0, False, False
         self._margins = {paid: terms.margin(paid=paid) for paid in (False, True)}
         self._account = open_account(ledger, name, terms, refund=not not_private)
         made = terms.calibration(self._account.cutoff, not_private=not_private)
@@ -121,31 +124,38 @@ class Holdout(Uncopied):
         if by is not None:
             check_name(by, "by")
         mean = self._terms.mean(train_values)
-        total = self._terms.total(holdout_values)
-        if self._gate.closed:  # before the lock: a fork may have left it held for ever
+        total, guess = self._terms.total(holdout_values), self._terms.steps(mean)
+        if self.closed:  # before the lock: a fork may have left it held for ever
             self._refuse()
         with self._lock:
             self._end_if_lost()
-            if self._gate.closed:
+            if self.closed:
                 self._refuse()
-            outcome = self._gate.ask(total, estimate=self._terms.steps(mean))
-            if outcome.estimate is None:
-                return self._scored(mean, paid=False)
-            value = self._terms.value(outcome.estimate)
-            self._keep(value, by)
-            return self._scored(value, paid=True)
+            try:
+                return self._asked(mean, total, guess, by)
+            finally:
+                self._end_if_lost()
 
-    def _keep(self, value: float, by: str | None) -> None:
-        """Store a paid answer, or nobody sees it."""
+    def _asked(self, mean: float, total: int, guess: int, by: str | None) -> HoldoutScore:
+        """Draw an answer, and store it if it is paid for, or nobody sees it."""
+        self._unsaid = True  # from before it is drawn until it may be said
         try:
-            self._account.keep(value, by)
+            outcome = self._gate.ask(total, estimate=guess)
+        except GateClosed:  # by another thread: nothing was drawn
+            self._unsaid = False
+            raise
+        if outcome.estimate is None:
+            said = self._scored(mean, paid=False)
+        else:
+            said = self._scored(self._terms.value(outcome.estimate), paid=True)
+            self._account.keep(said.value, by)
             self._kept += 1
-        finally:
-            self._end_if_lost()
+        self._unsaid = False
+        return said
 
     def _end_if_lost(self) -> None:
-        """An ABOVE that was drawn and not stored counts as given, and nothing follows it: a crash counts one such."""
-        if self._kept != self._gate.positives:
+        """What was drawn and not said counts as an ABOVE, and nothing follows it: a crash counts one such."""
+        if self._unsaid:
             self._lost = True
             self.close()
 
@@ -155,7 +165,7 @@ class Holdout(Uncopied):
     def _refuse(self) -> NoReturn:
         reason = f"all {self._account.cutoff} answers are paid for"
         if self._lost:
-            reason = "a paid answer could not be stored, and counts as given"
+            reason = "an answer was cut short or could not be stored, and counts as given"
         elif self._gate.remaining:
             reason = "it was closed by hand, or belongs to another process"
         raise GateClosed(
@@ -166,7 +176,7 @@ class Holdout(Uncopied):
     @property
     def closed(self) -> bool:
         """Whether it answers no more."""
-        return self._gate.closed
+        return self._lost or self._gate.closed
 
     @property
     def remaining(self) -> int:
@@ -191,6 +201,11 @@ class Holdout(Uncopied):
     @property
     def spent(self) -> Fraction:
         """What the scores of this object count for: e1 with the first one, and a price for each that was paid for."""
+        return self._cost(lost=self._lost)
+
+    def _cost(self, *, lost: bool) -> Fraction:
+        if lost:
+            return self._terms.cost(min(max(self._gate.positives, self._kept + 1), self._account.cutoff))
         return self._terms.cost(self._gate.positives) if self._gate.spent else Fraction(0)
 
     @property
@@ -206,7 +221,7 @@ class Holdout(Uncopied):
         """Say nothing more, and give back to the ledger what the scores did not cost."""
         if self._born == MARK[0]:
             self._gate.close()
-            self._account.give_back(self.spent)
+            self._account.give_back(self._cost(lost=self._lost or self._unsaid))
 
     def __enter__(self) -> Self:
         return self
@@ -218,6 +233,19 @@ class Holdout(Uncopied):
         state = "closed" if self.closed else "open"
         paid = f"{self._gate.positives} of {self._account.cutoff} answers paid for"
         return f"<Holdout {self._name!r}: size {self._terms.size}, {paid}, {state}>"
+
+
+def _warn_of_noise(terms: HoldoutTerms) -> None:
+    """Before anything is charged: warnings may be errors."""
+    margin = terms.margin(paid=True)
+    if margin > terms.threshold:
+        warn(
+            f"a paid score lies within {margin:.3g} of the holdout with 95 %, which is more than the threshold of "
+            f"{terms.threshold:g}: its noise may take it further off than the training score was; take more records, a "
+            "larger epsilon, a larger threshold or a smaller cutoff",
+            SparsegateWarning,
+            stacklevel=4,  # whoever makes a Holdout, which runs under settings of its own
+        )
 
 
 def check_holdout(holdout: object) -> Holdout:

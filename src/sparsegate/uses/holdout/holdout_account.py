@@ -107,11 +107,12 @@ class _Charged:
 
     def give_back(self, spent: Fraction) -> None:
         """Once, or again where the ledger could not be written."""
+        rest = self.whole - spent
         try:
             charge = self.returns.pop()  # of two threads one gets it
         except IndexError:
             return
-        if not charge.give_back(self.whole - spent):
+        if not charge.give_back(rest):
             self.returns.append(charge)
 
 

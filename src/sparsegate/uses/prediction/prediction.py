@@ -31,7 +31,21 @@ from sparsegate.uses.prediction.prediction_reading import (
     checked_models,
 )
 from sparsegate.uses.prediction.prediction_terms import PredictionTerms, prediction_terms
-from sparsegate.uses.prediction.prediction_tokens import Metered, Prediction, free_token, paid_token, read_context
+from sparsegate.uses.prediction.prediction_tokens import (
+    Metered,
+    Prediction,
+    free_token,
+    paid_token,
+    read_context,
+    read_end,
+)
+
+
+class _Within(threading.local):
+    """Whether this thread is in the private callables; a lock, because an interrupt leaves none that it left held."""
+
+    def __init__(self) -> None:
+        self.callables = threading.Lock()
 
 
 class PrivatePredictor(Uncopied):
@@ -162,7 +176,7 @@ class PrivatePredictor(Uncopied):
         self.terms, self.alone = terms, alone
         self._reader = Reader(vocabulary=size, clip=float(clip), gives=gives)
         self._free, self._tokens, self._not_private = noise.stream(), noise.stream(), not_private
-        self._lock, self._within = threading.Lock(), threading.local()
+        self._lock, self._within = threading.Lock(), _Within()
         what = (
             f"private prediction: threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
         )
@@ -223,7 +237,7 @@ class PrivatePredictor(Uncopied):
         """
         text, most = list(read_context(context, self._reader.vocabulary)), exact_count(length, "length")
         alone = _switch(unchecked)
-        return self._generated(text, most, None if end is None else exact_count(end, "end", least=0), alone)
+        return self._generated(text, most, read_end(end, self._reader.vocabulary), alone)
 
     def _generated(self, text: list[int], most: int, end: int | None, alone: bool) -> Iterator[Prediction]:
         for made in range(most):
@@ -245,15 +259,12 @@ class PrivatePredictor(Uncopied):
     def _opinion(self, text: tuple[int, ...], public: Reading) -> Opinion:
         """What the private callables say."""
         self._check_outside()
-        self._within.callables = True
-        try:
+        with self._within.callables:
             return self._reader.gathered((answer_of(model, text) for model in self._private), public)
-        finally:
-            self._within.callables = False
 
     def _check_outside(self) -> None:
         """Refuse what a private callable asks of its own predictor: ``spent`` and ``closed`` would tell that it did."""
-        if getattr(self._within, "callables", False):
+        if self._within.callables.locked():
             raise SparsegateError("a private callable must not use the predictor that calls it; it abstains")
 
     def _paid_token(self, opinion: Opinion) -> int:

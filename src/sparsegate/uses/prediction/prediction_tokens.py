@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sparsegate.budget import Charge, exact_count
+from sparsegate.budget import Charge
 from sparsegate.errors import ParameterError
 from sparsegate.mechanisms.selection import select_top
 from sparsegate.noise import Source
@@ -41,13 +41,26 @@ class Prediction:
 
 def read_context(context: Sequence[int], vocabulary: int) -> tuple[int, ...]:
     """The tokens so far: whole numbers below the size of the vocabulary."""
+    rule, next_step = f"must be a sequence of tokens from 0 to {vocabulary - 1}", "pass for instance context=[0]"
     try:
-        tokens = tuple(exact_count(token, "context", least=0) for token in context)
+        given = tuple(context)
     except TypeError:
-        raise ParameterError("context", "must be a sequence of tokens", context, "pass a list of ints") from None
-    if tokens and max(tokens) >= vocabulary:
-        raise ParameterError("context", f"must hold tokens from 0 to {vocabulary - 1}", max(tokens))
-    return tokens
+        raise ParameterError("context", rule, context, next_step) from None
+    for token in given:
+        if not _is_token(token, vocabulary):
+            raise ParameterError("context", rule, token, next_step)
+    return tuple(int(token) for token in given)
+
+
+def read_end(end: int | None, vocabulary: int) -> int | None:
+    """The token after which nothing comes, if there is one."""
+    if end is not None and not _is_token(end, vocabulary):
+        raise ParameterError("end", f"must be a token from 0 to {vocabulary - 1}", end, "leave it out, or pass end=0")
+    return None if end is None else int(end)
+
+
+def _is_token(token: object, vocabulary: int) -> bool:
+    return isinstance(token, int | np.integer) and not isinstance(token, bool) and 0 <= int(token) < vocabulary
 
 
 def free_token(public: Reading, source: Source) -> int:
