@@ -169,3 +169,22 @@ def test_only_text_that_is_not_utf8_is_called_so(tmp_path: Path, content: bytes)
     with pytest.raises(TableError, match="^x is not UTF-8 text: pass encoding=") as caught:
         look_through(str(tmp_path / "x"), "lines", shown="x")
     assert caught.value.__context__ is None
+
+
+def test_what_the_engine_alone_can_unpack_is_read_like_the_rest(tmp_path: Path) -> None:
+    import duckdb
+
+    lines = {
+        "x.csv": ["page,visitor", "/home,1", '"a, b",2', '5" c,3', *(f"p{i},{i}" for i in range(200_000))],
+        "x.jsonl": [FINE[0], RECORDS["half a pair"], *FINE[1:]],
+        "x.dat": ["a b", "", "c"],
+    }
+    for name, each in lines.items():
+        (tmp_path / name).write_text("\n".join([*each, ""]))
+        form = "FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\x01', COMPRESSION zstd"
+        line = "delim='\x01', quote='', escape='', header=false, auto_detect=false, columns={'line': 'VARCHAR'}"
+        duckdb.sql(f"COPY (FROM read_csv('{tmp_path / name}', {line})) TO '{tmp_path / name}.zst' ({form})")
+    assert visits(tmp_path / "x.csv.zst") == visits(tmp_path / "x.csv")
+    assert len(visits(tmp_path / "x.csv.zst")) == 200_003
+    assert visits(tmp_path / "x.jsonl.zst") == visits(tmp_path / "x.jsonl")
+    assert items(tmp_path / "x.dat.zst") == ["a", "b", "c"]

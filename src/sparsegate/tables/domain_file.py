@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def read_labels(domain: os.PathLike[str], *, item: str, whole: bool, parameter: str = "domain") -> list[Any]:
-    """The labels in a file, as whole numbers or as strings; errors name the ``parameter``."""
-    with Workspace() as workspace, quiet(f"the {parameter} cannot be read"):
+    """The labels in a file, in its order, as whole numbers or as strings; errors name the ``parameter``."""
+    with Workspace(ordered=True) as workspace, quiet(f"the {parameter} cannot be read"):
         kind = "BIGINT" if whole else "VARCHAR"
         labels = file_labels(workspace, os.fspath(domain), item=item, kind=kind, parameter=parameter)
         return [label for (label,) in labels.fetchall()]
