@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.accounts import Noted
 from tests.support.goodness import FALSE_ALARM, proportion_p
 from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
 
 from sparsegate.budget import Budget
-from sparsegate.errors import GateClosed, ParameterError, SparsegateError, TableError
+from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, SparsegateError, TableError
 from sparsegate.mechanisms.answer import BELOW, Answer
 from sparsegate.mechanisms.margin import central_shift
 from sparsegate.mechanisms.variants import Scales
@@ -81,6 +82,21 @@ def test_epsilon_is_the_sum_of_the_count_the_gate_and_the_answers() -> None:
     assert public.budget.total == public.epsilon == counted.epsilon == Fraction(3, 10)
     assert counted.budget.total == Fraction(3, 10) * Fraction(19, 20)
     assert public.budget.answers == Fraction(1, 10)
+
+
+def test_what_is_spent_has_the_count_of_the_people_from_the_start() -> None:
+    made = online(population=None)
+    assert made.spent == made.epsilon / 20
+    made.ask({"country": "DE"})
+    assert made.spent == made.epsilon / 20 + made._gate.spent > made.epsilon / 20
+    assert online().spent == 0
+
+
+def test_nothing_is_counted_with_noise_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_noisy_population", "Gate"):
+        monkeypatch.setattr(f"sparsegate.tables.online.online_answers.{name}", lambda *_, **__: pytest.fail("drew"))
+    with pytest.raises(BudgetExceeded):
+        online(population=None, ledger=Noted(refuses=BudgetExceeded("nothing is left")))
 
 
 def unlearning(*_: object) -> None:
@@ -177,6 +193,20 @@ def test_the_histogram_moves_towards_the_released_answer_wherever_the_truth_is(r
     answer = made.ask({"country": "DE"})
     assert (answer.estimate, answer.paid) == (released, True)
     assert (made.synthetic[0].sum() > before) == (released > before)
+
+
+def test_one_person_moves_the_true_answer_by_their_weight_however_many_others_there_are() -> None:
+    made = online(population=2**39)
+    weights = np.full(6, 2**24, dtype=np.int64)
+    weights[1] = 2**14  # of a person in that cell: one step of the lattice
+    for many in (2**24 + 1, 2**33 + 3, 2**38 + 7):
+        counts = np.array([many, 1, 0, 5, many // 3, 2], dtype=np.int64)
+        made._counts = counts
+        before = made._truth(weights)
+        assert Fraction(before) == many + STEP + 5 + many // 3 + 2
+        for cell, moved in ((0, Fraction(1)), (1, STEP), (2, Fraction(1))):
+            made._counts = counts + np.eye(6, dtype=np.int64)[cell]
+            assert Fraction(made._truth(weights)) - Fraction(before) == moved
 
 
 def test_what_was_paid_for_once_is_free_afterwards() -> None:

@@ -207,6 +207,18 @@ def test_a_pause_keeps_the_reserve_and_the_block_pauses_where_there_is_a_state(l
     assert ledger.total_spent().epsilon == 5 - rounded_down(5 - again.spent)
 
 
+@pytest.mark.parametrize("closes", ["above", "rarer"])
+def test_a_restart_gives_back_nothing_of_what_was_answered_before(ledger, state, closes) -> None:
+    """Quiet windows cost eps1: a process that goes on and asks nothing knows of them by the ledger alone."""
+    options = {**PUBLIC, "ledger": ledger, "state": state, "closes": closes}
+    with sg.Alert(**options) as first:
+        said = [first.ask(window, LOW).fired for window in range(3)]
+    assert said == [False] * 3
+    sg.Alert(**options).close()
+    assert first.spent > 0
+    assert ledger.total_spent().epsilon == 5 - rounded_down(5 - first.spent)
+
+
 def test_without_a_state_a_restart_pays_again_and_asks_no_window_twice(ledger) -> None:
     said = sg.Alert(**PUBLIC, ledger=ledger).ask(0, HIGH)
     again = sg.Alert(**PUBLIC, ledger=ledger)

@@ -143,6 +143,24 @@ def test_rows_beyond_the_latest_window_are_not_held() -> None:
     assert [counted.take(window) for window in range(3)] == [0, 1, 0]
 
 
+@pytest.mark.parametrize("per_user", [None, 2])
+def test_rows_of_closed_windows_are_not_held(per_user: int | None) -> None:
+    people = PeopleInWindows(WINDOWS, per_user=per_user)
+    people.take(3)
+    for late in range(4):
+        people.add(f"late {late}", START + late * HOUR)
+    assert not people._people
+    people.add("ann", START + 4 * HOUR)
+    assert people.take(4) == 1
+
+
+def test_many_rows_in_one_window_take_one_of_the_places_of_a_person() -> None:
+    counted = PeopleInWindows(WINDOWS, per_user=2)
+    for window in (0, 0, 0, 1, 1, 2):
+        counted.add("ann", START + window * HOUR)
+    assert [counted.take(window) for window in range(3)] == [1, 1, 0]
+
+
 def played(events: list[tuple[str, int] | None], per_user: int | None, again: int | None = None) -> list[int]:
     """The counts of windows, closed one after another where an event is None; ``again``: a restart, with all rows."""
     counted, counts = PeopleInWindows(WINDOWS, per_user=per_user), []

@@ -63,6 +63,15 @@ def test_a_sensitivity_a_fifth_smaller_would_be_wrong(key: str) -> None:
     assert 0.8 * row.sensitivity < 0.99 * row.sensitivity < up <= row.sensitivity
 
 
+def test_rounded_down_information_moves_by_one_step_more_than_its_bound() -> None:
+    """Two numbers 1024 steps apart may be 1025 apart when floats round both: that step is in what is charged."""
+    row = SCORES["information"]
+    assert row.of_table is not None
+    before, new = np.array([[1, 0, 0], [0, 0, 708_843_641], [0, 0, 0]]), np.zeros((3, 3), dtype=np.int64)
+    new[2, 1] = 1
+    assert row.of_table(before + new) - row.of_table(before) == FINE + 1 == row.sensitivity
+
+
 @pytest.mark.parametrize("rows", [2, 10, 10**3, 10**6, 10**8])
 def test_information_falls_by_less_than_it_can_rise(rows: int) -> None:
     """The worst fall: a value and a class of half the rows each that never met, and now meet."""

@@ -17,10 +17,14 @@ from tests.support.branches import Choose, largest_loss, law_of
 from tests.support.release_laws import Drawn
 
 import sparsegate as sg
+from sparsegate.mechanisms.laplace import error_bar
 from sparsegate.mechanisms.scores import Scores
 from sparsegate.mechanisms.selection import Request
+from sparsegate.noise import Source
 from sparsegate.privacy.selections import subset_weights
 from sparsegate.tables.engines.engine import open_engine
+from sparsegate.tables.noisy_counts import noisy_counts
+from sparsegate.tables.observed_domain import Accounting, best_accounting
 from sparsegate.uses.itemsets.counted_baskets import CountedBaskets
 from sparsegate.uses.itemsets.frequent_itemsets import draw_sets, frequent_itemsets
 from sparsegate.uses.itemsets.itemset_question import ItemsetQuestion
@@ -76,6 +80,20 @@ def test_supports_count_each_person_once() -> None:
     assert found.error_bar_all < 5
 
 
+def test_supports_have_noise_for_a_person_who_has_all_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Fraction] = []
+
+    def noted(source: Source, scores: Sequence[int], scale: Fraction) -> tuple[int, ...]:
+        drawn.append(scale)
+        return noisy_counts(source, scores, scale)
+
+    monkeypatch.setattr("sparsegate.uses.itemsets.frequent_itemsets.noisy_counts", noted)
+    for count in (1, 7):
+        found = frequent_itemsets(polars(), **ASKED | {"count": count}, answers_epsilon=0.5)
+        assert drawn.pop() == Fraction(count) / Fraction(1, 2)
+        assert found.error_bar == error_bar(Fraction(2 * count), 0.95)
+
+
 def test_a_pool_of_more_than_sixty_items_and_numbers_for_a_domain() -> None:
     """Bits of 70 items are two whole numbers in the engine."""
     items = [(item, who) for item in range(70) for who in range(item, 400)]
@@ -103,6 +121,26 @@ def test_what_nobody_has_listed_is_found_for_a_delta() -> None:
     assert (found.record.delta, found.record.domain_size) == (Fraction(1, 10**6), None)
     nothing = frequent_itemsets(polars().head(1), **ASKED | {"domain": "observed"}, delta=1e-6, answers_epsilon=1)
     assert (nothing.items, nothing.estimates) == ((), ())
+
+
+def test_items_that_nobody_has_listed_are_selected_at_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Accounting] = []
+
+    def noted(self: CountedBaskets, accounting: Accounting, dbar: int, noise: Source) -> list[Any]:
+        drawn.append(accounting)
+        return pick(self, accounting, dbar, noise)
+
+    pick = CountedBaskets.pick_observed
+    monkeypatch.setattr(CountedBaskets, "pick_observed", noted)
+    asked = ASKED | {"domain": "observed", "delta": 1e-6, "count": 5}
+    for method in ("items-first", "levels"):
+        found = frequent_itemsets(polars(), **asked, method=method)
+        share, *others = found.record.shares
+        assert (share + sum(others), found.record.epsilon) == (20, 20)
+        public = {"delta": Fraction(1, 10**6), "count": found.record.pool, "touched": 10 * found.record.pool}
+        assert (
+            drawn.pop() == best_accounting(epsilon=share, **public) != best_accounting(epsilon=Fraction(20), **public)
+        )
 
 
 def test_an_empty_table_answers_from_zero_supports() -> None:

@@ -91,9 +91,23 @@ def test_dp_accounting_agrees_on_pure_terms() -> None:
     assert max(found.values()) <= zcdp
 
 
+@pytest.mark.parametrize("accountant", ["rdp", "pld"])
+def test_the_event_has_every_token(accountant: Any) -> None:
+    """Of gate and tokens together the accountant finds more than of the gate alone, by as much as c tokens lose."""
+    found = {}
+    for cutoff in (1, 200):
+        terms = prediction_terms(**NUMBERS | {"cutoff": cutoff, "batches": 20})
+        tokens = terms.dp_event(accountant).events[1]
+        made = RdpAccountant() if accountant == "rdp" else PLDAccountant(value_discretization_interval=1e-3)
+        found[cutoff] = made.compose(tokens).get_epsilon(DELTA) / float(terms.token_epsilon)
+    # 200 draws of e each lose e sqrt(200) and more at a small delta; of one, moments find at most 3 e.
+    assert found[1] < 3
+    assert found[200] > 14
+
+
 def test_zcdp_with_delta_covers_the_moments(approximate: PredictionTerms) -> None:
     gate, tokens = approximate.calibration, 60 * float(approximate.token_epsilon) ** 2 / 8
-    for order in (2, 8, 30):
+    for order in (Fraction(101, 100), 2, 8, 30):  # near 1 every part of it is needed
         bound = renyi_bound(Fraction(order), scales=gate.scales, sensitivity=1024, cutoff=60, monotonic=False)
         assert 0.3 * approximate.zcdp * order < bound + order * tokens <= approximate.zcdp * order
 
