@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -10,6 +11,7 @@ import pytest
 
 from sparsegate.conditions import Column, Kind, Schema, costs, read_condition
 from sparsegate.conditions.operations import FUNCTIONS, REGEXPS
+from sparsegate.conditions.sql import DIALECTS
 
 CELL = 1_000
 COLUMNS = (Column("s", Kind.TEXT), Column("n", Kind.INTEGER), Column("flag", Kind.BOOLEAN))
@@ -45,6 +47,21 @@ def test_more_values_longer_patterns_and_more_functions_cost_more() -> None:
         assert cost(less) < cost(more)
 
 
+def test_what_an_engine_works_out_again_costs_again_at_every_level() -> None:
+    """The first argument of BETWEEN is worked out twice: fifty of them, one inside the other, would never end."""
+    text, costs_of = "lower(s) BETWEEN 'a' AND 'b'", []
+    for _ in range(40):
+        costs_of.append(cost(text))
+        text = f"({text}) BETWEEN FALSE AND TRUE"
+    assert costs_of[0] > 2 * cost("lower(s) IS NULL") - 100
+    assert all(2 * less < more < 2 * less + 200 for less, more in pairwise(costs_of))
+
+
+def test_no_form_of_an_operation_has_its_argument_more_often_than_it_is_charged_for() -> None:
+    for operation, form in DIALECTS["duckdb"].forms.items():
+        assert form.count("{0}") in (0, costs.TIMES.get(operation, 1)), operation
+
+
 def test_every_function_but_regular_expressions_has_a_cost() -> None:
     for name, function in FUNCTIONS.items():
         if name not in REGEXPS and Kind.TEXT in function.takes:
@@ -74,6 +91,8 @@ def test_a_window_costs_what_it_takes_and_is_as_long_as_a_date_when_it_is_compar
         f"| `LIKE` with `_` | {costs.WILDCARD} for",
         f"`trim` | {costs.PER_CHARACTER['lower']}; {costs.PER_CHARACTER['trim']} for",
         f"`year_week` | {costs.WINDOW} |",
+        f"| what stands first in `BETWEEN`; in `week`; in a window | {costs.TIMES['between']}; {costs.TIMES['week']}; "
+        f"{costs.TIMES['year_week']} times its own |",
         f"| a cast | {costs.FAILED:,} (it may fail), to DECIMAL {costs.FAILED_DECIMAL:,};",
     ],
 )

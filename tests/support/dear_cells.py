@@ -64,6 +64,8 @@ def text_operations() -> Iterator[tuple[str, str]]:
         yield f"text {sign}", f"c {sign} '{{p}}'"
     yield "text in", "c IN ('{p}', '{q}', 'x')"
     yield "text between", "c BETWEEN '{p}' AND '{q}'"
+    yield "text between between", "(lower(c) BETWEEN '{p}' AND '{q}') BETWEEN FALSE AND TRUE"
+    yield "text betweens", "(((lower(c) BETWEEN '{p}' AND '{q}') BETWEEN FALSE AND TRUE) BETWEEN FALSE AND TRUE) = TRUE"
     yield "text distinct", "c IS DISTINCT FROM '{p}'"
     yield "text is null", "c IS NULL"
     yield "text = text", "c = d"
@@ -102,6 +104,7 @@ def value_operations(kind: Kind) -> Iterator[tuple[str, str]]:
     if kind in (Kind.DATE, Kind.TIMESTAMP):
         for window in WINDOWS:
             yield f"{window} {kind}", f"{window}(c) = '2024-05'"
+            yield f"{window} cast {kind}", f"{window}(CAST(CAST(c AS TIMESTAMP_NS) AS DATE)) = '2024-05'"
     for name in sorted({known.name for known in TYPES.values()}):
         if TYPES[name].kind in CONVERTS[kind]:
             for sizes in ("(18, 3)", "(38, 0)", "(38, 37)", "(1, 1)") if name == "DECIMAL" else ("",):
