@@ -62,6 +62,12 @@ def test_a_zero_byte_in_the_first_line_is_a_character_of_it(tmp_path: Path) -> N
     assert items(tmp_path / "x.dat") == ["a\0b", "c", "d"]
 
 
+@pytest.mark.parametrize("line", [b"\0a" * 9, b"a\0" * 9, b"\0" * 99, b"\0" * (1 << 20)])
+def test_zeros_in_the_first_line_alone_make_no_other_encoding(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "x.dat").write_bytes(line + b"\nc\nd\n")
+    assert items(tmp_path / "x.dat") == [line.decode(), "c", "d"]
+
+
 @pytest.mark.parametrize("start", ["utf-16", "utf-16-le", "utf-16-be", "utf-32-be"])
 def test_text_in_wide_characters_is_refused(tmp_path: Path, start: str) -> None:
     (tmp_path / "x.dat").write_bytes("17 SECRET\n18\n".encode(start))
@@ -120,6 +126,15 @@ def test_a_record_that_cannot_be_read_is_nobodys(tmp_path: Path, name: str) -> N
     lines = [FINE[0], RECORDS[name], *FINE[1:], RECORDS[name]]
     (tmp_path / "x.jsonl").write_bytes(codecs.BOM_UTF8 + "\n".join(lines).encode())
     (tmp_path / "y.json.gz").write_bytes(gzip.compress("\r\n".join([*lines, ""]).encode(), 1))
+    for path in tmp_path.iterdir():
+        assert visits(path) == [("/home", "1"), ("/home", "2"), ("/pay", "1")]
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_nor_is_the_first_one_where_the_name_of_the_file_says_that_lines_are_records(tmp_path: Path, name: str) -> None:
+    lines = "\n".join([RECORDS[name], *FINE]).encode()
+    (tmp_path / "x.jsonl").write_bytes(lines)
+    (tmp_path / "y.NDJSON.gz").write_bytes(gzip.compress(lines, 1))
     for path in tmp_path.iterdir():
         assert visits(path) == [("/home", "1"), ("/home", "2"), ("/pay", "1")]
 

@@ -95,17 +95,22 @@ def look_through(
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     longest, control = LONGEST[kind], UNREADABLE[kind][1:]
-    odd, first = False, True
+    odd, first, wide = False, True, False
     lone = pairs = held = 0
     feeds = bare = False
+    before = after = True
     try:
         with unpacked(file) as raw:
             while chunk := raw.read(_CHUNK):
                 go_on()
                 while chunk.endswith(b"\r") and (more := raw.read(1)):
                     chunk += more
-                if first and _is_wide(chunk[:16]):
+                if first and chunk.startswith(_WIDE):
                     _refuse(shown)
+                wide = _seems_wide(chunk[:16]) if first else wide
+                if wide:
+                    ends = chunk.count(b"\n")
+                    before, after = before and ends == chunk.count(b"\0\n"), after and ends == chunk.count(b"\n\0")
                 if not chunk.isascii() or decoder.getstate()[0]:
                     decoder.decode(chunk)
                 marked = first and chunk.startswith(codecs.BOM_UTF8)
@@ -126,6 +131,8 @@ def look_through(
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         _refuse(shown)
+    if wide and (before or after):
+        _refuse(shown)
     if lone > 1 and not feeds:
         raise TableError(
             f"{shown} has carriage returns and no line feed, so that nobody can say where its lines end; write it anew "
@@ -134,9 +141,9 @@ def look_through(
     return odd or (b"\r" in UNREADABLE[kind] and (lone > 0 or (pairs > 0 and bare)))
 
 
-def _is_wide(start: bytes) -> bool:
-    """Whether a text is in UTF-16 or UTF-32: by its mark, or because every second byte of it is zero."""
-    return start.startswith(_WIDE) or (len(start) > 3 and not (any(start[::2]) and any(start[1::2])))
+def _seems_wide(start: bytes) -> bool:
+    """Whether every second byte is zero, as in UTF-16 and UTF-32. It is so if no line of the file ends otherwise."""
+    return len(start) > 3 and not (any(start[::2]) and any(start[1::2]))
 
 
 def _refuse(shown: str) -> NoReturn:

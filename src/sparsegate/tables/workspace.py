@@ -355,15 +355,16 @@ class Workspace:
 
 
 def _json_form(file: str, shown: str) -> str:
-    """How records stand in a file, told from its first byte, and for an object from the end of the first line."""
+    """How records stand in a file: its name says lines; else its first byte, and for an object its first line, tell."""
+    if file.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        return "newline_delimited"  # whatever the first of them is
     start = begins(file)
     if start and start[:1] not in b"{[":
         raise TableError(f"{shown} is not JSON: it must begin with {{ or [")
     if start.startswith(b"["):
         return "array"
     first, ended, _ = start.partition(b"\n")
-    lines = Path(file.removesuffix(".gz")).suffix.lower() in (".jsonl", ".ndjson")
-    return "newline_delimited" if lines or not ended or first.rstrip().endswith(b"}") else "unstructured"
+    return "newline_delimited" if not ended or first.rstrip().endswith(b"}") else "unstructured"
 
 
 def _json_options(form: str) -> str:
