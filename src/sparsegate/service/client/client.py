@@ -80,7 +80,7 @@ def connect(
     ...     print(bool(gate.ask("country = 'DE'")), bool(gate.ask("country = 'IT'")))
     ...     print(service.budget().remaining)
     True False
-    epsilon 1.5
+    epsilon 1.45, delta 0.000000999
     >>> server.terminate()
     >>> _ = server.communicate()
     >>> folder.cleanup()
