@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from tests.support.postgres_cluster import Cluster, running_cluster
+
+from sparsegate.ledger.ledger import Ledger
 
 # A deadline measures the machine, not the code; pytest-timeout catches what hangs. CI tries the same cases at every
 # run, so that red means a change, and half as many; elsewhere each run tries others.
@@ -33,6 +37,20 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "visits.ledger")
     made: Callable[[], str] = request.getfixturevalue("cluster").database
     return made()
+
+
+@pytest.fixture
+def again(tmp_path: Path) -> Callable[[], Ledger]:
+    """Makes a new ledger each time: the more entries one has, the more lines there are to interrupt it at."""
+    Ledger.create(tmp_path / "empty.ledger", dataset="visits", budget=10).close()
+    made = itertools.count()
+
+    def copied() -> Ledger:
+        place = tmp_path / f"{next(made)}.ledger"
+        shutil.copy(tmp_path / "empty.ledger", place)
+        return Ledger(place, patience=0.5)
+
+    return copied
 
 
 @pytest.hookimpl(tryfirst=True)

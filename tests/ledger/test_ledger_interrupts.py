@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,20 +19,6 @@ from sparsegate.ledger.ledger import Ledger
 
 ERRORS = [KeyboardInterrupt, MemoryError]
 HALF = exact_amount(0.5, 0)
-
-
-@pytest.fixture
-def again(tmp_path: Path) -> Callable[[], Ledger]:
-    """Makes a new ledger each time: the more entries it has, the more lines there are."""
-    Ledger.create(tmp_path / "empty.ledger", dataset="visits", budget=10).close()
-    made = itertools.count()
-
-    def copied() -> Ledger:
-        place = tmp_path / f"{next(made)}.ledger"
-        shutil.copy(tmp_path / "empty.ledger", place)
-        return Ledger(place, patience=0.5)
-
-    return copied
 
 
 class Act:

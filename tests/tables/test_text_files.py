@@ -199,8 +199,8 @@ def test_a_tab_may_be_typed_as_a_shell_leaves_it() -> None:
     ("name", "content", "form", "rule"),
     [
         ("x.parquet", b"PAR1", {"encoding": "latin-1"}, "encoding is for text"),
-        ("x.csv", b"PAR1", {"format": "fimi"}, "format is for text"),
-        ("x.csv", b"SQLite format 3\0", {"format": "fimi"}, "format is for text"),
+        ("x.parquet", b"PAR1", {"format": "fimi"}, "format is for text"),
+        ("x.sqlite", b"SQLite format 3\0", {"format": "fimi"}, "format is for text"),
         ("x.db", b"SQLite format 3\0", {"separator": ","}, "separator is for text"),
         ("x.json", b"{}", {"separator": ","}, "separator is for CSV"),
         ("x.csv.zst", b"", {"encoding": "latin-1"}, "unpack it first"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from sparsegate.errors import TableError
 from sparsegate.tables import text_lines
-from sparsegate.tables.text_files import TextForm
+from sparsegate.tables.text_files import TextForm, keep_stream
 from sparsegate.tables.text_lines import LONGEST, look_through, write_lines
 from sparsegate.tables.workspace import Workspace
 
@@ -66,6 +67,20 @@ def test_a_zero_byte_in_the_first_line_is_a_character_of_it(tmp_path: Path) -> N
 def test_zeros_in_the_first_line_alone_make_no_other_encoding(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "x.dat").write_bytes(line + b"\nc\nd\n")
     assert items(tmp_path / "x.dat") == [line.decode(), "c", "d"]
+
+
+@pytest.mark.parametrize("line", [b"bread a DUCK", b"SQLite format 3\0", b"PAR1 x", b"PK\3\4", b"{ x", b"[ x"])
+@pytest.mark.parametrize("name", ["x.dat", "x.txt", "x", "-"])
+def test_a_first_line_that_begins_as_another_kind_of_file_is_a_line(tmp_path: Path, name: str, line: bytes) -> None:
+    form, content, file = TextForm(format="fimi"), line + b"\nc\n", tmp_path / name
+    if name == "-":
+        file = keep_stream(io.BytesIO(content), tmp_path, form)
+    else:
+        file.write_bytes(content)
+    expected = sorted([*line.decode().split(), "c"])
+    assert items(file, format="fimi") == expected
+    if name == "x.dat":
+        assert items(file) == expected
 
 
 @pytest.mark.parametrize("start", ["utf-16", "utf-16-le", "utf-16-be", "utf-32-be"])

@@ -1,9 +1,11 @@
 """Which files are meant, and of what kind they are: told from their names, their first bytes and a header line.
 
-The first bytes tell a database; everything else goes by what the owner says (``tables.text_files``), or else by the
-ending of its name. The header of a CSV file is public, and the only line of it that is read to find out how to read it.
-But a first line may be a row all the same. So nothing of it is shown or suggested unless all of it looks like names,
-and of another only the columns that the owner asks for by name are given theirs.
+The first bytes tell a database or a workbook; everything else goes by what the owner says (``tables.text_files``), or
+else by the ending of its name. Where these say that the first line is somebody's own (baskets, lines, JSON), the first
+bytes tell nothing: a basket may begin as a database does. The header of a CSV file is public, and the only line of it
+that is read to find out how to read it. But a first line may be a row all the same. So nothing of it is shown or
+suggested unless all of it looks like names, and of another only the columns that the owner asks for by name are given
+theirs.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ KINDS: Final = {
 
 DATABASES: Final = ("DuckDB", "SQLite")
 
+_OWN_FIRST_LINE = ("JSON", "FIMI", "lines")
+_NO_TEXT = ("db", "duckdb", "sqlite", "sqlite3", "parquet", "pq", "xls", "xlsx")
 _PACKED = ("gz", "zst")
 _OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _NAME = re.compile(r"[^\W\d][^@\n]{0,99}")
@@ -79,6 +83,12 @@ def kind_of(file: str, form: TextForm = PLAIN) -> str:
 
 
 def _kind(file: str, start: bytes, form: TextForm) -> str:
+    endings = [ending.lstrip(".").lower() for ending in Path(file).suffixes]
+    if endings and endings[-1] in _PACKED:
+        endings.pop()
+    ending = endings[-1] if endings else ""
+    if KINDS.get(ending) in _OWN_FIRST_LINE or (form.format is not None and ending not in _NO_TEXT):
+        start = b""  # of a person: it tells nothing of the file
     if start.startswith(b"SQLite format 3\0"):
         return "SQLite"
     if start[8:12] == b"DUCK":
@@ -87,16 +97,13 @@ def _kind(file: str, start: bytes, form: TextForm) -> str:
         raise TableError(f"{file} is a workbook, as Excel writes them, or a zip archive; save its sheet as CSV")
     if form.format is not None:
         return "Parquet" if start.startswith(b"PAR1") else FORMATS[form.format]
-    endings = [ending.lstrip(".").lower() for ending in Path(file).suffixes]
-    if endings and endings[-1] in _PACKED:
-        endings.pop()
-    if not endings or endings[-1] not in KINDS:
+    if ending not in KINDS:
         known = ", ".join(f".{ending}" for ending in KINDS)
         raise TableError(
             f"{file} is of no known kind; it must be a DuckDB or SQLite database, or end in {known} (or .gz); "
             'for baskets under another name pass format="fimi" or format="baskets"'
         )
-    kind = KINDS[endings[-1]]
+    kind = KINDS[ending]
     return "CSV" if kind == "lines" and form.separator else kind
 
 

@@ -34,20 +34,20 @@ class Inbox:
         """The paths to read."""
         files: list[str] = []
         for pattern in patterns:
-            files += [self._standard_input()] if pattern == STANDARD_INPUT else expand([pattern])
+            files += [self._standard_input(form)] if pattern == STANDARD_INPUT else expand([pattern])
         self.meant = files
         if form.foreign is not None:
             files = [self._rewritten(file, form, form.foreign) for file in files]
         return files
 
-    def _standard_input(self) -> str:
+    def _standard_input(self, form: TextForm) -> str:
         if self._shown:
             raise TableError("standard input can be read only once; name it once")
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:  # a notebook, or a program without one
             raise TableError("standard input cannot be read here; name a file")
         with quiet("standard input cannot be read"):
-            kept = str(keep_stream(stream, self._folder))
+            kept = str(keep_stream(stream, self._folder, form))
         self._shown[kept] = "standard input"
         return kept
 

@@ -97,10 +97,16 @@ _SAID_OF: Final = {"format": FORMATS.values(), "separator": TEXT, "encoding": TE
 PLAIN: Final = TextForm()
 
 
-def keep_stream(stream: IO[bytes], folder: Path) -> Path:
-    """Write a stream to a file of the folder, with the ending that its first bytes tell: CSV unless they say more."""
+def keep_stream(stream: IO[bytes], folder: Path, form: TextForm = PLAIN) -> Path:
+    """Write a stream to a file of the folder, with the ending that its first bytes tell: CSV unless they say more.
+
+    Where the owner says how it is written, they tell its compression and no more: the rest of them is somebody's own.
+    """
     start = stream.read(64)
-    file = folder / f"standard-input{_ending(start)}"
+    ending = _ending(start)
+    if form.format is not None and ending in (".parquet", ".json"):
+        ending = ".csv"
+    file = folder / f"standard-input{ending}"
     with file.open("xb") as kept:
         kept.write(start)
         shutil.copyfileobj(stream, kept, _CHUNK)

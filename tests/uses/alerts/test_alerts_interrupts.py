@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,19 +81,6 @@ def test_nobody_sees_what_is_not_stored_wherever_it_is_interrupted(
 
 def test_nobody_sees_what_is_not_stored_whenever_a_signal_comes() -> None:
     assert interrupt_by_signal(lambda: Watched(**PUBLIC), Watched.ask_on, Watched.check, times=80, within=6e-4) > 10
-
-
-@pytest.fixture
-def again(tmp_path: Path) -> Callable[[], sg.Ledger]:
-    sg.Ledger.create(tmp_path / "empty.ledger", dataset="visits", budget=10).close()
-    made = itertools.count()
-
-    def copied() -> sg.Ledger:
-        place = tmp_path / f"{next(made)}.ledger"
-        shutil.copy(tmp_path / "empty.ledger", place)
-        return sg.Ledger(place, patience=1)
-
-    return copied
 
 
 @pytest.mark.parametrize("error", ERRORS)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import shutil
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,19 +98,6 @@ def test_a_scorer_that_is_interrupted_asks_nothing_after_it(error: type[BaseExce
             self.told.append(scorer.score(0.0, np.zeros(10)))
 
     assert interrupt_everywhere(Scored, Scored.score, Scored.check, error=error, every=3) > 50
-
-
-@pytest.fixture
-def again(tmp_path: Path) -> Callable[[], sg.Ledger]:
-    sg.Ledger.create(tmp_path / "empty.ledger", dataset="labels", budget=10).close()
-    made = itertools.count()
-
-    def copied() -> sg.Ledger:
-        place = tmp_path / f"{next(made)}.ledger"
-        shutil.copy(tmp_path / "empty.ledger", place)
-        return sg.Ledger(place, patience=1)
-
-    return copied
 
 
 @pytest.mark.parametrize("error", ERRORS)
