@@ -60,9 +60,10 @@ class Watched:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what cannot be given back is a warning
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("error", ERRORS)
-def test_what_was_drawn_counts_wherever_it_is_interrupted(error: type[BaseException]) -> None:
-    assert interrupt_everywhere(Watched, Watched.surprise, Watched.check, error=error, every=2) > 50
+def test_what_was_drawn_counts_wherever_it_is_interrupted(error: type[BaseException], every: int) -> None:
+    assert interrupt_everywhere(Watched, Watched.surprise, Watched.check, error=error, every=every) > 50
 
 
 def test_what_was_drawn_counts_whenever_a_signal_comes() -> None:

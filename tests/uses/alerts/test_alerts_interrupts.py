@@ -83,9 +83,10 @@ def test_nobody_sees_what_is_not_stored_whenever_a_signal_comes() -> None:
     assert interrupt_by_signal(lambda: Watched(**PUBLIC), Watched.ask_on, Watched.check, times=80, within=6e-4) > 10
 
 
+@pytest.mark.parametrize("every", [19, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("error", ERRORS)
 def test_what_goes_on_from_its_state_file_fires_no_more_than_was_paid_for(
-    again: Callable[[], sg.Ledger], error: type[BaseException]
+    again: Callable[[], sg.Ledger], error: type[BaseException], every: int
 ) -> None:
     told: dict[str, list[bool]] = {}
 
@@ -115,7 +116,7 @@ def test_what_goes_on_from_its_state_file_fires_no_more_than_was_paid_for(
         assert ledger.total_spent().epsilon == later.epsilon  # both fired: all of it is used
         ledger.close()
 
-    assert interrupt_everywhere(make, act, check, error=error, every=19) > 100
+    assert interrupt_everywhere(make, act, check, error=error, every=every) > 100
 
 
 @pytest.mark.parametrize("error", ERRORS)

@@ -61,14 +61,15 @@ class Watched:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what cannot be given back is a warning
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("token", [0, 1])
-def test_what_was_drawn_counts_wherever_it_is_interrupted(token: int, error: type[BaseException]) -> None:
+def test_what_was_drawn_counts_wherever_it_is_interrupted(token: int, error: type[BaseException], every: int) -> None:
     def ask(watched: Watched) -> None:
         with contextlib.suppress(sg.ParameterError):  # where memory was short to read what the public model said
             watched.ask(token)
 
-    assert interrupt_everywhere(Watched, ask, Watched.check, error=error, every=3) > 50
+    assert interrupt_everywhere(Watched, ask, Watched.check, error=error, every=every) > 50
 
 
 def test_what_was_drawn_counts_whenever_a_signal_comes() -> None:
