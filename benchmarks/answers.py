@@ -17,12 +17,11 @@ from typing import Any
 
 from benchmarks.measure import Result
 from benchmarks.tables import KOSARAK, KOSARAK_ITEMS
-from sparsegate.evaluation.simulated.ranked import Ladder
-from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request
 from sparsegate.noise import Seeded
-from sparsegate.tables.observed_domain import best_accounting, pick_observed, pure
-from sparsegate.tables.partition_selection import bar_at
+from sparsegate.paper.ranked import Ladder
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Request
+from sparsegate.tables.observed import bar_at, best_accounting, pick_observed, pure
 
 RUNS, SCALED = 60, 9.9
 EPSILON, DELTA = Fraction(1, 10), Fraction(1, 10**6)

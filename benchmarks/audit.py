@@ -15,7 +15,7 @@ from multiprocessing import get_context
 import sparsegate as sg
 from benchmarks.measure import Result
 from sparsegate.auditor import Verdict, audit
-from sparsegate.mechanisms.running import row_mechanism
+from sparsegate.gates.research import row_mechanism
 
 PROCESSES = 2
 QUERIES = 10

@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.measure import Result
 from benchmarks.tables import KOSARAK
-from sparsegate.evaluation import METHODS, Ladder, Method, load, measure, simulate
-from sparsegate.mechanisms.choice import choose
-from sparsegate.mechanisms.scores import Scores
+from sparsegate.paper import METHODS, Ladder, Method, load, measure, simulate
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import choose
 
 RUNS = 100
 EPSILONS = tuple(Fraction(each) for each in ("0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"))

@@ -11,7 +11,7 @@ import numpy as np
 
 import sparsegate as sg
 from benchmarks.measure import Contender, Result, side_by_side, versus
-from sparsegate.mechanisms.plan import NoiseName
+from sparsegate.gates.planning import NoiseName
 
 THRESHOLD, CUTOFF, EPSILON = 100_000, 1000, 0.5
 QUESTIONS, QUESTIONS_MANY = 100_000, 3 * 10**6

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Contender, Result, side_by_side
-from sparsegate.tables.online.online_answers import OnlineAnswers
+from sparsegate.tables.online import OnlineAnswers
 
 PEOPLE, COLUMNS, QUERIES = 100_000, 12, 10_000
 CUTOFF, TOLERANCE, ROUNDS = 60, 3_000, 3

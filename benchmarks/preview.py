@@ -27,11 +27,11 @@ import numpy as np
 
 from benchmarks.choice import SAMPLES, data
 from benchmarks.measure import Result
-from sparsegate.evaluation import Ladder
-from sparsegate.evaluation.data.stand_ins import depths, selected_rungs, stand_in
-from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request
-from sparsegate.tables.promised import least_epsilon
+from sparsegate.paper import Ladder
+from sparsegate.paper.stand_ins import depths, selected_rungs, stand_in
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Request
+from sparsegate.tables.prepared import least_epsilon
 
 RUNS = 2_000
 COUNT = 50

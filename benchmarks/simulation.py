@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.measure import Contender, Result, side_by_side
-from sparsegate.evaluation import METHODS, Ladder, Method, load, simulate
+from sparsegate.paper import METHODS, Ladder, Method, load, simulate
 
 EPSILON = 0.1
 COUNTS = (25, 100, 300)

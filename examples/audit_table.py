@@ -19,7 +19,7 @@ from typing import Any
 
 import sparsegate as sg
 from sparsegate.auditor import Verdict, audit
-from sparsegate.mechanisms.running import row_mechanism
+from sparsegate.gates.research import row_mechanism
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "audit.png"
 BUDGETS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import sparsegate as sg
-from sparsegate.uses.itemsets.itemset_comparison import GATE, PUBLISHED, TRUE, ItemsetRow, compare_itemsets
+from sparsegate.paper.uses.itemsets import GATE, PUBLISHED, TRUE, ItemsetRow, compare_itemsets
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "itemsets.png"
 PLANTED = {("bread", "butter"): 0.14, ("tea", "milk", "sugar"): 0.12, ("pasta", "tomato", "basil", "garlic"): 0.09}

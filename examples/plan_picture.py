@@ -10,7 +10,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from sparsegate import VARIANTS, Budget
-from sparsegate.mechanisms.plan import comparison_variance
+from sparsegate.gates.planning import comparison_variance
 from sparsegate.privacy import plan
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "plan.png"

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
 
 import sparsegate as sg
-from sparsegate.uses.features.feature_comparison import WAYS, choose_many, compare_choices
-from sparsegate.uses.features.feature_scores import SCORES, contingency
+from sparsegate.paper.uses.features import WAYS, choose_many, compare_choices
+from sparsegate.uses.features import SCORES, contingency
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "features.png"
 RUNS = 100

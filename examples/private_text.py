@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import sparsegate as sg
-from sparsegate.mechanisms.bounded_range import round_epsilon
-from sparsegate.uses.prediction.prediction_reading import LEVELS, Reader
+from sparsegate.gates.approximate import round_epsilon
+from sparsegate.uses.prediction import LEVELS, Reader
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "prediction.png"
 PEOPLE, NOTES_EACH, BATCHES, PUBLIC_NOTES = 5_000, 3, 250, 4_000

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import sparsegate as sg
-from sparsegate.uses.structure.tree_comparison import EXACT, compare_trees
-from sparsegate.uses.structure.tree_drawing import draw_on
+from sparsegate.paper.uses.trees import EXACT, compare_trees
+from sparsegate.uses.tree_model import draw_on
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "structure.png"
 ATTRIBUTES, PEOPLE, RUNS = 14, 20_000, 12

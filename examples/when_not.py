@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import sparsegate as sg
-from sparsegate.mechanisms.laplace import error_bar, error_bar_all
+from sparsegate.gates.laplace import error_bar, error_bar_all
 from sparsegate.noise import exact_scale
 
 RUNS = 100

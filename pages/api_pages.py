@@ -44,7 +44,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("top_items", "TopItems", "GroupedTopItems", "preview", "TopPreview"),
             *("OnlineAnswers", "OnlineAnswer"),
         ),
-        others=("sparsegate.tables.release.Record", "sparsegate.tables.previewed_methods.MethodPreview"),
+        others=("sparsegate.tables.release.Record", "sparsegate.tables.preview.MethodPreview"),
     ),
     "ledger": ApiSubject(
         title="Ledger",
@@ -56,7 +56,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             "sparsegate.ledger.account.Entry",
             "sparsegate.ledger.account.Release",
             "sparsegate.ledger.account.Amount",
-            "sparsegate.ledger.reserved.Together",
+            "sparsegate.ledger.ledger.Together",
         ),
     ),
     "uses": ApiSubject(
@@ -70,8 +70,8 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("PrivatePredictor", "Prediction", "PredictionTerms"),
         ),
         others=(
-            "sparsegate.uses.holdout.holdout_terms.HoldoutTerms",
-            "sparsegate.uses.itemsets.released_itemsets.ItemsetRecord",
+            "sparsegate.uses.holdout.HoldoutTerms",
+            "sparsegate.uses.itemsets.ItemsetRecord",
         ),
     ),
     "client": ApiSubject(
@@ -85,10 +85,10 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             "sparsegate.service.client.remote.RemoteState",
             "sparsegate.service.client.async_client.AsyncClient",
             "sparsegate.service.client.async_client.AsyncGate",
-            "sparsegate.service.client.records.RemoteAnswer",
-            "sparsegate.service.client.records.RemoteAsk",
-            "sparsegate.service.client.records.RemotePreview",
-            "sparsegate.service.client.records.RemoteToken",
+            "sparsegate.service.client.calls.RemoteAnswer",
+            "sparsegate.service.client.calls.RemoteAsk",
+            "sparsegate.service.client.calls.RemotePreview",
+            "sparsegate.service.client.calls.RemoteToken",
             "sparsegate.service.client.calls.TopAnswer",
             "sparsegate.service.client.calls.ServedData",
         ),
@@ -101,7 +101,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("VARIANTS", "Variant", "Scale", "Noise", "Compared", "Released", "Closes"),
             *("gate", "run", "run_many", "Outcomes", "tight_epsilon"),
         ),
-        others=("sparsegate.mechanisms.setting.Setting",),
+        others=("sparsegate.gates.bounds.Setting",),
     ),
     "privacy": ApiSubject(
         title="Exact privacy loss",
@@ -118,21 +118,21 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="Any mechanism in, a certified lower bound on its epsilon out. Begin with "
         "[your first audit](../../tutorials/first_audit.md).",
         names=("audit", "Verdict", "testing.assert_private", "testing.CONFIDENCE"),
-        others=("sparsegate.auditor.verdict.Evidence",),
+        others=("sparsegate.auditor.audit.Evidence",),
     ),
     "evaluation": ApiSubject(
         title="Evaluation",
-        about="`sparsegate.evaluation`: the paper's experiments, and your methods beside ours. Not private, by design: "
+        about="`sparsegate.paper`: the paper's experiments, and your methods beside ours. Not private, by design: "
         "thresholds are computed from the true scores. The tasks are in [reproduce](../../how-to/reproduce.md) "
         "and [compare](../../how-to/compare.md).",
-        room="sparsegate.evaluation",
+        room="sparsegate.paper",
         names=(
             *("run", "Progress", "read", "write_report", "compare"),
             *("METHODS", "DEFAULT_METHODS", "Method", "SuppliedMethod"),
             *("PUBLISHED", "Dataset", "load", "fetch", "read_counts", "ItemCounts"),
             *("simulate", "measure", "Errors", "Ladder"),
         ),
-        others=("sparsegate.evaluation.experiment.results.ExperimentResults",),
+        others=("sparsegate.paper.results.ExperimentResults",),
     ),
     "exceptions": ApiSubject(
         title="Exceptions, and the version",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from pages.manual import documented_commands
-from sparsegate.cli.described import DescribedCommand, DescribedOption
-from sparsegate.cli.examples import example_lines
-from sparsegate.cli.exit_codes import ENVIRONMENT, EXIT_CODES
+from sparsegate.cli.app import DescribedCommand, DescribedOption
+from sparsegate.cli.errors import ENVIRONMENT, EXIT_CODES
+from sparsegate.cli.help_page import example_lines
 
 _CODE = re.compile(r"`[^`]*`|(?<![\w-])--?[a-z][a-z-]*(?![\w-])|\bSPARSEGATE_[A-Z_]+(?:=\S*\w)?")
 

@@ -20,7 +20,7 @@ _PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 
 LINKED = {
     name: f"{room.__name__}.{name}"
-    for room in (sparsegate.evaluation, sparsegate.privacy, sparsegate)
+    for room in (sparsegate.paper, sparsegate.privacy, sparsegate)
     for name in room.__all__
     if re.search(r"[A-Z]|[a-z]_[a-z]|^connect|^laplace", name)
 }
@@ -74,7 +74,7 @@ def with_fields(markdown: str, fields: Mapping[str, str]) -> str:
 
 
 def _module(code: str, module: str) -> str | None:
-    """The module that code names: `mechanisms.bounds`, or `alert_plan` in a module beside it."""
+    """The module that code names: `gates.bounds`, or `alert_plan` in a module beside it."""
     named = _MODULE.fullmatch(code)
     if named is None or named[1] in LINKED:
         return None

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import sparsegate
-from sparsegate.cli.app import GROUPS, described
-from sparsegate.cli.described import DescribedCommand
-from sparsegate.cli.examples import EXAMPLES, example_lines
-from sparsegate.cli.exit_codes import ENVIRONMENT, EXIT_CODES
+from sparsegate.cli.app import GROUPS, DescribedCommand, described
+from sparsegate.cli.errors import ENVIRONMENT, EXIT_CODES
+from sparsegate.cli.help_page import EXAMPLES, example_lines
 
 MANUAL = Path(__file__).parents[1] / "docs" / "reference" / "sparsegate.1"
 

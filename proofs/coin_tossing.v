@@ -1,6 +1,6 @@
 (** * A coin of any bias, from fair bits
 
-    The program [toss] of noise/bernoulli.py: a uniform number is compared with p, w digits at a time,
+    The program [toss] of noise/coins.py: a uniform number is compared with p, w digits at a time,
     until they differ. [toss] has w = 64. [toss_lanes], which runs many tosses side by side, has w = 16, and
     answers p = 1 without a draw.
 

@@ -1,6 +1,6 @@
 (** * The sampler that inverts: whole parts of exponential variables
 
-    The program of noise/inversion.py, which batches of a scale 1/a up to 2^22 use. U is uniform on (0, 1), q = e^(-a).
+    The program of noise/laplace.py, which batches of a scale 1/a up to 2^22 use. U is uniform on (0, 1), q = e^(-a).
 
     - [steps a m x] = -log(m x) / a: what is rounded down. m = 1 gives b E of the docstring, m = (1 + q)/2 gives b E plus its
       constant, with b = 1/a and E = -log U.

@@ -1,7 +1,7 @@
 (** * The ledger through crashes, with several processes, and from backups
 
     A [world] has the ledger on [disk], at most one transaction that is being written, under the one write lock
-    ([ledger/group_commit.py]: several pieces, each of which is done or refused, committed together or not at all), what
+    ([ledger/database.py]: several pieces, each of which is done or refused, committed together or not at all), what
     the callers of each process have got back, the answers that have left, ledgers that were lost, and backups.
 
     - [Begin], [Piece], [Commit], [Abort]: a transaction. What a piece gives its caller is [handed] out at the commit.

@@ -1,7 +1,7 @@
 (** * The losses of gates that release the gap
 
     As ledger_losses.v, for the gates that the service opens unless they are two-sided: with each ABOVE they release how
-    far it was above the threshold. In the notation of [mechanisms/bounds.py],
+    far it was above the threshold. In the notation of [gates/bounds.py],
 
 <<
     Laplace, general:        min{ (m+k) r,  e1 + 2 r min(k, floor((m+k)/2)) }

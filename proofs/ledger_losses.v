@@ -1,6 +1,6 @@
 (** * The losses of the gates that the ledger holds
 
-    L(m, k) in closed form, as [mechanisms/bounds.py] has it for rows without numeric answers or gaps (gaps:
+    L(m, k) in closed form, as [gates/bounds.py] has it for rows without numeric answers or gaps (gaps:
     ledger_gap_losses.v); that these bound the ratios is the subject of laplace_gate.v, exponential_gate.v and
     two_sided_gate.v. With a share e1 for the
     threshold and a rate r for each comparison,

@@ -1,6 +1,6 @@
 (** * Top-c when the items that exist are themselves private
 
-    The mechanism of tables/observed_domain.py, on a table [h] (candidates.v) by the race with a bottom
+    The mechanism of tables/observed.py, on a table [h] (candidates.v) by the race with a bottom
     (race.v), with public dbar, c, rate e, margin t, and Delta, the most one person raises a score:
 
     - [bottom Delta t dbar h] = h_(dbar+1) + Delta (1 + t), the score of the bottom.

@@ -1,6 +1,6 @@
 (** * The samplers that toss digits
 
-    The programs of noise/geometric.py and noise/discrete_laplace.py, line by line, given ideal
+    The programs of noise/laplace.py and noise/laplace.py, line by line, given ideal
     coins: how a coin of a given bias is tossed from bits is no part of this file. The scale is 1/a.
 
     - [low_digits a n]: the loop over the low n digits of [geometric_one] and [_add_low_digits].

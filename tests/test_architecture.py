@@ -22,26 +22,27 @@ FILES = sorted((SOURCE / "sparsegate").rglob("*.py"))
 
 # A room may import itself and the rooms of its row. The root is `sparsegate/__init__.py`: it gathers the
 # public names, so a room that imported it would import everything.
-_CORE = {"errors", "display", "budget", "noise", "mechanisms"}
+_CORE = {"errors", "display", "budget", "noise", "gates", "selection"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "display": {"errors"},
     "budget": {"errors"},
     "noise": {"errors"},
-    "mechanisms": {"errors", "display", "budget", "noise"},
+    "gates": {"errors", "display", "budget", "noise"},
+    "selection": {"errors", "display", "budget", "noise", "gates"},
     "privacy": _CORE,
-    "evaluation": _CORE,
     "ledger": {"errors", "display", "budget"},
     "conditions": {"errors"},
-    "tables": _CORE | {"evaluation", "ledger", "conditions"},
-    "uses": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions"},
-    "service": _CORE | {"privacy", "evaluation", "tables", "ledger", "conditions", "uses"},
+    "tables": _CORE | {"ledger", "conditions", "paper"},
+    "uses": _CORE | {"privacy", "tables", "ledger", "conditions"},
+    "paper": _CORE | {"privacy", "tables", "ledger", "conditions", "uses"},
+    "service": _CORE | {"privacy", "tables", "ledger", "conditions", "uses"},
     "cli": _CORE
-    | {"privacy", "evaluation", "tables", "ledger", "conditions", "uses", "service", "auditor", "testing", "root"},
+    | {"privacy", "paper", "tables", "ledger", "conditions", "uses", "service", "auditor", "testing", "root"},
     "auditor": {"errors", "display"},
     "testing": {"errors", "auditor"},
     "__main__": {"cli"},
-    "root": _CORE | {"privacy", "evaluation", "tables", "ledger", "uses", "service", "auditor", "testing"},
+    "root": _CORE | {"privacy", "paper", "tables", "ledger", "uses", "service", "auditor", "testing"},
 }
 
 HEAVY = {
@@ -131,20 +132,20 @@ def test_imports_point_one_way(file: Path) -> None:
     [
         ("sparsegate/errors.py", "import sparsegate.budget"),
         ("sparsegate/budget.py", "from sparsegate.noise import Secure"),
-        ("sparsegate/noise/sources.py", "from ..mechanisms import variants"),
+        ("sparsegate/noise/sources.py", "from ..gates import variants"),
         ("sparsegate/noise/sources.py", "from .. import budget"),
         ("sparsegate/noise/__init__.py", "from ..budget import Budget"),
         ("sparsegate/noise/sources.py", "def draw():\n    from sparsegate.budget import Budget"),
-        ("sparsegate/mechanisms/batch.py", "from sparsegate import privacy"),
-        ("sparsegate/mechanisms/batch.py", "import sparsegate as sg"),
-        ("sparsegate/mechanisms/batch.py", "from sparsegate import select_top"),
-        ("sparsegate/privacy/loss.py", "import numpy, sparsegate.evaluation.simulated.ranked"),
-        ("sparsegate/auditor/pair_search.py", "from sparsegate.mechanisms.variants import VARIANTS"),
+        ("sparsegate/gates/research.py", "from sparsegate import privacy"),
+        ("sparsegate/gates/research.py", "import sparsegate as sg"),
+        ("sparsegate/gates/research.py", "from sparsegate import select_top"),
+        ("sparsegate/privacy/loss.py", "import numpy, sparsegate.paper.ranked"),
+        ("sparsegate/auditor/certify.py", "from sparsegate.gates.variants import VARIANTS"),
         ("sparsegate/testing.py", "from sparsegate.privacy import loss"),
         ("sparsegate/service/page.py", "from sparsegate.cli import main"),
         ("sparsegate/__init__.py", "from .cli import main"),
         ("sparsegate/ledger/ledger.py", "from sparsegate.service.gates import Tally"),
-        ("sparsegate/mechanisms/gate.py", "from sparsegate.ledger.ledger import Ledger"),
+        ("sparsegate/gates/gate.py", "from sparsegate.ledger.ledger import Ledger"),
         ("sparsegate/attic.py", ""),
     ],
 )
@@ -155,10 +156,10 @@ def test_an_import_against_the_grain_is_caught(path: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("sparsegate/mechanisms/batch.py", "from sparsegate.noise import Secure\nfrom . import variants"),
-        ("sparsegate/mechanisms/__init__.py", "from . import variants\nfrom ..errors import GateClosed"),
+        ("sparsegate/gates/research.py", "from sparsegate.noise import Secure\nfrom . import variants"),
+        ("sparsegate/gates/__init__.py", "from . import variants\nfrom ..errors import GateClosed"),
         ("sparsegate/cli/app.py", "from sparsegate import __version__\nimport typer, sparsegates"),
-        ("sparsegate/__init__.py", "from sparsegate.mechanisms import VARIANTS"),
+        ("sparsegate/__init__.py", "from sparsegate.gates import VARIANTS"),
     ],
 )
 def test_an_import_with_the_grain_passes(path: str, source: str) -> None:
@@ -211,7 +212,7 @@ def test_the_documented_names_are_the_public_names() -> None:
     assert sorted(documented) == sorted(sparsegate.__all__)
 
 
-@pytest.mark.parametrize("room", ["privacy", "evaluation", "testing"])
+@pytest.mark.parametrize("room", ["privacy", "paper", "testing"])
 def test_the_documented_names_of_a_room_are_those_it_exports(room: str) -> None:
     page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
     documented = re.findall(rf"^\| `{room}\.(\w+)` \| [^|]+\. \|$", page, flags=re.MULTILINE)

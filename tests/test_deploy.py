@@ -74,7 +74,7 @@ def test_the_unit_starts_the_service_and_its_folders_are_those_of_the_configurat
 
 def test_the_configuration_is_read_by_the_command_line(tmp_path: Path) -> None:
     checked(["serve", *(f"--{name}" for name in SERVE if name != "files")])
-    from sparsegate.cli.serve_options import _settings
+    from sparsegate.cli.serve import _settings
 
     names = {name.replace("-", "_") for name in SERVE}
     assert (

@@ -9,19 +9,6 @@ from tests.support import names
 
 
 @pytest.mark.parametrize(
-    ("paths", "wrong"),
-    [
-        (["noise/laplace.py", "mechanisms/laplace.py"], 1),
-        (["privacy/search.py", "privacy/theorems/search.py"], 1),
-        (["cli/top.py", "tables/top.py"], 0),
-        (["cli/top.py", "tables/top.py", "service/top.py"], 1),
-    ],
-)
-def test_two_files_with_one_name_are_caught(paths: list[str], wrong: int) -> None:
-    assert len(names.repeated_files(map(P, paths))) == wrong
-
-
-@pytest.mark.parametrize(
     ("first", "second", "wrong"),
     [
         ("class Law: ...", "class Law: ...", 1),

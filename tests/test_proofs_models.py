@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 import sparsegate as sg
-from sparsegate.mechanisms.bounds import Direction, Rates, round_loss
-from sparsegate.mechanisms.noisy_scores import noisy_scale
-from sparsegate.privacy.laws import NoiseLaw
-from sparsegate.privacy.model import build
+from sparsegate.gates.bounds import Direction, Rates, round_loss
+from sparsegate.privacy.model import NoiseLaw, build
 from sparsegate.privacy.selections import noisy_order, peeled, subset_weights
-from sparsegate.tables.observed_domain import candidates
+from sparsegate.selection.noisy_scores import noisy_scale
+from sparsegate.tables.observed import candidates
 
 Law = dict[Any, float]
 Step = Callable[[tuple[Any, ...], int], Law]

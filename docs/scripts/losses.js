@@ -1,4 +1,4 @@
-// The tight privacy loss of every row, in closed form: what src/sparsegate/mechanisms/bounds.py has, without numeric
+// The tight privacy loss of every row, in closed form: what src/sparsegate/gates/bounds.py has, without numeric
 // answers and in floats. Its docstring has the proofs; tests/pages/test_svt_figures.py compares the numbers.
 "use strict";
 (() => {

@@ -20,44 +20,33 @@ if TYPE_CHECKING:
         SparsegateWarning,
         TableError,
     )
+    from sparsegate.gates.bounds import tight_epsilon
+    from sparsegate.gates.gate import ABOVE, BELOW, Answer
+    from sparsegate.gates.laplace import laplace
+    from sparsegate.gates.preview import GatePreview
+    from sparsegate.gates.research import Outcomes, gate, run, run_many
+    from sparsegate.gates.sparse_vector import SparseVector
+    from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Released, Scale, Variant
     from sparsegate.ledger.ledger import Ledger
-    from sparsegate.mechanisms.answer import ABOVE, BELOW, Answer
-    from sparsegate.mechanisms.batch import Outcomes, run_many
-    from sparsegate.mechanisms.bounds import tight_epsilon
-    from sparsegate.mechanisms.gate_preview import GatePreview
-    from sparsegate.mechanisms.laplace import laplace
-    from sparsegate.mechanisms.running import gate, run
-    from sparsegate.mechanisms.scores import Scores
-    from sparsegate.mechanisms.selected import Selection
-    from sparsegate.mechanisms.selection import select_top
-    from sparsegate.mechanisms.sparse_vector import SparseVector
-    from sparsegate.mechanisms.variants import VARIANTS, Closes, Compared, Noise, Released, Scale, Variant
     from sparsegate.noise import Secure, Seeded
+    from sparsegate.selection.scores import Scores
+    from sparsegate.selection.select import Selection, select_top
     from sparsegate.service.client.async_client import connect_async
     from sparsegate.service.client.client import connect
-    from sparsegate.tables.grouped_release import GroupedTopItems
-    from sparsegate.tables.online.online_answer import OnlineAnswer
-    from sparsegate.tables.online.online_answers import OnlineAnswers
-    from sparsegate.tables.preview import preview
-    from sparsegate.tables.previewed_methods import TopPreview
-    from sparsegate.tables.release import TopItems
+    from sparsegate.tables.online import OnlineAnswer, OnlineAnswers
+    from sparsegate.tables.preview import TopPreview, preview
+    from sparsegate.tables.release import GroupedTopItems, TopItems
     from sparsegate.tables.top import top_items
-    from sparsegate.uses.alerts.alert_plan import AlertPlan
-    from sparsegate.uses.alerts.alert_record import AlertAnswer
-    from sparsegate.uses.alerts.alerts import Alert
-    from sparsegate.uses.alerts.windows import TimeWindows
-    from sparsegate.uses.features.features import SelectKBestPrivate
-    from sparsegate.uses.holdout.holdout import Holdout
-    from sparsegate.uses.holdout.holdout_score import HoldoutScore
-    from sparsegate.uses.holdout.holdout_scorer import HoldoutScorer
+    from sparsegate.uses.alerts import Alert, AlertAnswer, AlertPlan
+    from sparsegate.uses.dependency_tree import dependency_tree
+    from sparsegate.uses.features import SelectKBestPrivate
+    from sparsegate.uses.holdout import Holdout, HoldoutScore
+    from sparsegate.uses.holdout_scoring import HoldoutScorer
     from sparsegate.uses.improvement import Improvement, improved
-    from sparsegate.uses.itemsets.frequent_itemsets import frequent_itemsets
-    from sparsegate.uses.itemsets.released_itemsets import FrequentItemsets
-    from sparsegate.uses.prediction.prediction import PrivatePredictor
-    from sparsegate.uses.prediction.prediction_terms import PredictionTerms
-    from sparsegate.uses.prediction.prediction_tokens import Prediction
-    from sparsegate.uses.structure.dependency_tree import dependency_tree
-    from sparsegate.uses.structure.tree_model import DependencyTree
+    from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
+    from sparsegate.uses.prediction import Prediction, PredictionTerms, PrivatePredictor
+    from sparsegate.uses.tree_model import DependencyTree
+    from sparsegate.uses.windows import TimeWindows
 
 __version__ = "0.1.0"
 """The version of this library.
@@ -138,73 +127,73 @@ __all__ = [
 _ROOMS = {
     "budget": "sparsegate.budget",
     "errors": "sparsegate.errors",
-    "evaluation": "sparsegate.evaluation",
+    "paper": "sparsegate.paper",
     "mechanisms": "sparsegate.mechanisms",
     "noise": "sparsegate.noise",
     "privacy": "sparsegate.privacy",
 }
 _NAMES = {
-    "ABOVE": "sparsegate.mechanisms.answer",
-    "Alert": "sparsegate.uses.alerts.alerts",
-    "AlertAnswer": "sparsegate.uses.alerts.alert_record",
-    "AlertPlan": "sparsegate.uses.alerts.alert_plan",
-    "Answer": "sparsegate.mechanisms.answer",
-    "BELOW": "sparsegate.mechanisms.answer",
+    "ABOVE": "sparsegate.gates.gate",
+    "Alert": "sparsegate.uses.alerts",
+    "AlertAnswer": "sparsegate.uses.alerts",
+    "AlertPlan": "sparsegate.uses.alerts",
+    "Answer": "sparsegate.gates.gate",
+    "BELOW": "sparsegate.gates.gate",
     "Budget": "sparsegate.budget",
     "BudgetExceeded": "sparsegate.errors",
-    "Closes": "sparsegate.mechanisms.variants",
-    "Compared": "sparsegate.mechanisms.variants",
+    "Closes": "sparsegate.gates.variants",
+    "Compared": "sparsegate.gates.variants",
     "ConditionError": "sparsegate.errors",
-    "DependencyTree": "sparsegate.uses.structure.tree_model",
-    "FrequentItemsets": "sparsegate.uses.itemsets.released_itemsets",
+    "DependencyTree": "sparsegate.uses.tree_model",
+    "FrequentItemsets": "sparsegate.uses.itemsets",
     "GateClosed": "sparsegate.errors",
-    "GatePreview": "sparsegate.mechanisms.gate_preview",
-    "GroupedTopItems": "sparsegate.tables.grouped_release",
-    "Holdout": "sparsegate.uses.holdout.holdout",
-    "HoldoutScore": "sparsegate.uses.holdout.holdout_score",
-    "HoldoutScorer": "sparsegate.uses.holdout.holdout_scorer",
+    "GatePreview": "sparsegate.gates.preview",
+    "GroupedTopItems": "sparsegate.tables.release",
+    "Holdout": "sparsegate.uses.holdout",
+    "HoldoutScore": "sparsegate.uses.holdout",
+    "HoldoutScorer": "sparsegate.uses.holdout_scoring",
     "Improvement": "sparsegate.uses.improvement",
     "Ledger": "sparsegate.ledger.ledger",
     "LedgerError": "sparsegate.errors",
-    "Noise": "sparsegate.mechanisms.variants",
-    "OnlineAnswer": "sparsegate.tables.online.online_answer",
-    "OnlineAnswers": "sparsegate.tables.online.online_answers",
-    "Outcomes": "sparsegate.mechanisms.batch",
+    "Noise": "sparsegate.gates.variants",
+    "OnlineAnswer": "sparsegate.tables.online",
+    "OnlineAnswers": "sparsegate.tables.online",
+    "Outcomes": "sparsegate.gates.research",
     "ParameterError": "sparsegate.errors",
-    "Prediction": "sparsegate.uses.prediction.prediction_tokens",
-    "PredictionTerms": "sparsegate.uses.prediction.prediction_terms",
-    "PrivatePredictor": "sparsegate.uses.prediction.prediction",
-    "Released": "sparsegate.mechanisms.variants",
-    "Scale": "sparsegate.mechanisms.variants",
-    "Scores": "sparsegate.mechanisms.scores",
+    "Prediction": "sparsegate.uses.prediction",
+    "PredictionTerms": "sparsegate.uses.prediction",
+    "PrivatePredictor": "sparsegate.uses.prediction",
+    "Released": "sparsegate.gates.variants",
+    "Scale": "sparsegate.gates.variants",
+    "Scores": "sparsegate.selection.scores",
     "Secure": "sparsegate.noise",
     "Seeded": "sparsegate.noise",
-    "SelectKBestPrivate": "sparsegate.uses.features.features",
-    "Selection": "sparsegate.mechanisms.selected",
+    "SelectKBestPrivate": "sparsegate.uses.features",
+    "Selection": "sparsegate.selection.select",
     "ServiceError": "sparsegate.errors",
-    "SparseVector": "sparsegate.mechanisms.sparse_vector",
+    "SparseVector": "sparsegate.gates.sparse_vector",
     "SparsegateError": "sparsegate.errors",
     "SparsegateWarning": "sparsegate.errors",
     "TableError": "sparsegate.errors",
-    "TimeWindows": "sparsegate.uses.alerts.windows",
+    "TimeWindows": "sparsegate.uses.windows",
     "TopItems": "sparsegate.tables.release",
-    "TopPreview": "sparsegate.tables.previewed_methods",
-    "VARIANTS": "sparsegate.mechanisms.variants",
-    "Variant": "sparsegate.mechanisms.variants",
+    "TopPreview": "sparsegate.tables.preview",
+    "VARIANTS": "sparsegate.gates.variants",
+    "Variant": "sparsegate.gates.variants",
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
     "connect_async": "sparsegate.service.client.async_client",
-    "dependency_tree": "sparsegate.uses.structure.dependency_tree",
-    "frequent_itemsets": "sparsegate.uses.itemsets.frequent_itemsets",
-    "gate": "sparsegate.mechanisms.running",
+    "dependency_tree": "sparsegate.uses.dependency_tree",
+    "frequent_itemsets": "sparsegate.uses.itemsets",
+    "gate": "sparsegate.gates.research",
     "improved": "sparsegate.uses.improvement",
-    "laplace": "sparsegate.mechanisms.laplace",
+    "laplace": "sparsegate.gates.laplace",
     "preview": "sparsegate.tables.preview",
-    "run": "sparsegate.mechanisms.running",
-    "run_many": "sparsegate.mechanisms.batch",
-    "select_top": "sparsegate.mechanisms.selection",
-    "tight_epsilon": "sparsegate.mechanisms.bounds",
+    "run": "sparsegate.gates.research",
+    "run_many": "sparsegate.gates.research",
+    "select_top": "sparsegate.selection.select",
+    "tight_epsilon": "sparsegate.gates.bounds",
     "top_items": "sparsegate.tables.top",
 }
 

@@ -11,8 +11,8 @@ from tests.support.audited import SOUND, laplace, randomized_response, too_many
 from tests.support.goodness import FALSE_ALARM
 
 from sparsegate.auditor import audit, blackbox
-from sparsegate.mechanisms.running import row_mechanism
-from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.gates.research import row_mechanism
+from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Seeded
 
 RATE = 0.1

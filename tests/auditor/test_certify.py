@@ -15,9 +15,8 @@ from sparsegate.auditor import certify as certification
 from sparsegate.auditor.certify import Look, Registration, certify, schedule
 from sparsegate.auditor.confidence import BoundRule, Bounds, Counts, certified
 from sparsegate.auditor.encoding import Encoder, Sample
-from sparsegate.auditor.events import Aim, OutcomeEvent, Runs, find_events
+from sparsegate.auditor.events import Aim, Atoms, OutcomeEvent, Runs, find_events
 from sparsegate.auditor.neighbours import NeighbourPair
-from sparsegate.auditor.partitions import Atoms
 
 YES, NO = np.array([1]), np.array([0])
 ALPHA = 0.1

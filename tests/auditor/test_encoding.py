@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsegate.auditor.encoding import BITS, Encoder, Sample, joined, outcome_text
-from sparsegate.auditor.partitions import Lookup, keys
+from sparsegate.auditor.events import Lookup, keys
 from sparsegate.errors import ParameterError
 
 

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from tests.support.audited import laplace, laplace_vector, responses
 
-from sparsegate.auditor.classifier import Slices
 from sparsegate.auditor.encoding import Encoder, Sample, joined
-from sparsegate.auditor.events import Aim, FoundEvent, OutcomeEvent, Runs, confirmed, find_events
-from sparsegate.auditor.partitions import Atoms, Bins
+from sparsegate.auditor.events import Aim, Atoms, Bins, FoundEvent, OutcomeEvent, Runs, Slices, confirmed, find_events
 
 ONE, ZERO = np.array([1]), np.array([0])
 AIM = Aim(trials=1e5, alpha=0.01, delta=0.0)

@@ -8,7 +8,7 @@ import pytest
 from tests.support.traps import Batch, exponential_gate, gap_gate, rounds_of_choice, two_sided_gate
 
 from sparsegate.auditor import audit
-from sparsegate.mechanisms.bounded_range import round_epsilon
+from sparsegate.gates.approximate import round_epsilon
 
 SAMPLES = 300_000
 CHOICES = {"rounds": 40, "rate": 0.3}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sparsegate.cli.audit import LEGEND
-from sparsegate.mechanisms.running import row_mechanism
-from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.gates.research import row_mechanism
+from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Seeded
 
 SOURCE = """

@@ -9,7 +9,7 @@ import pytest
 
 from sparsegate.cli import datasets as module
 from sparsegate.errors import SparsegateError
-from sparsegate.evaluation import PUBLISHED
+from sparsegate.paper import PUBLISHED
 
 
 def test_the_list_says_records_items_and_what_is_a_stand_in(command) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.test_formats import valid
+from tests.cli.test_options_formats import valid
 
 from sparsegate.cli import follow
 from sparsegate.ledger.ledger import Ledger

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparsegate.cli.app import described
-from sparsegate.cli.examples import EXAMPLES
-from sparsegate.cli.help_page import MOST_COLUMNS, help_lines
+from sparsegate.cli.help_page import EXAMPLES, MOST_COLUMNS, help_lines
 
 
 @pytest.mark.parametrize("words", EXAMPLES)

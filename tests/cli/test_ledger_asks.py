@@ -15,7 +15,7 @@ from sparsegate.service.tokens import Tokens
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A ledger in which olga asked twice and anna once, and the gate that they asked; a page is two lines long."""
-    monkeypatch.setattr("sparsegate.service.activity.activity.__kwdefaults__", {**DEFAULTS, "limit": 2})
+    monkeypatch.setattr("sparsegate.service.keeper.activity.__kwdefaults__", {**DEFAULTS, "limit": 2})
     shop = Shop(tmp_path)
     keeper = shop.keeper()
     for name in ("olga", "anna"):

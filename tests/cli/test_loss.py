@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from sparsegate.cli.app import app
 from sparsegate.errors import SparsegateError
-from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.gates.variants import VARIANTS
 
 
 def run(*arguments: str) -> str:

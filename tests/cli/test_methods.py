@@ -9,7 +9,8 @@ from importlib.resources import files
 import jsonschema_rs
 import pytest
 
-from sparsegate.evaluation import METHODS, installed_methods
+from sparsegate.paper import METHODS
+from sparsegate.paper import methods as installed_methods
 
 
 @pytest.fixture(autouse=True)

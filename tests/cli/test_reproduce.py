@@ -11,13 +11,14 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from sparsegate.cli import evaluation_options, long_run
+from sparsegate.cli import evaluation_options
+from sparsegate.cli import evaluation_options as long_run
 from sparsegate.cli import reproduce as module
-from sparsegate.evaluation import Progress, read
-from sparsegate.evaluation.experiment.progress import WorkPlan
-from sparsegate.evaluation.experiment.results import ResultFolder
-from sparsegate.evaluation.statements.judgements import Checked, Judgement, PaperStatement, Support
-from sparsegate.uses import measured_uses
+from sparsegate.paper import Progress, read
+from sparsegate.paper.findings import Checked, Judgement, PaperStatement, Support
+from sparsegate.paper.results import ResultFolder
+from sparsegate.paper.uses import measured as measured_uses
+from sparsegate.paper.workers import WorkPlan
 
 RUNS = ("--runs", "3", "--most-runs", "3", "--jobs", "1")
 FEW = ("--datasets", "zipf", "--counts", "25", "--methods", "em,svt-dpbook", *RUNS)

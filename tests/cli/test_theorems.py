@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from sparsegate.cli import theorems
-from sparsegate.privacy.theorems import CLAIMS, SECTIONS, ClaimVerdict
+from sparsegate.paper.theorems import CLAIMS, SECTIONS, ClaimVerdict
 
 QUICK = ("definition", "slip-alg-3-scales", "alg-5", "gptt-kappa")
 

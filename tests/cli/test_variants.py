@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 from sparsegate.cli.variants import LEGEND
-from sparsegate.mechanisms.variants import VARIANTS, Noise, Variant
+from sparsegate.gates.variants import VARIANTS, Noise, Variant
 
 KEYS = list(VARIANTS)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from sparsegate.errors import TableError
+from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import rounded_down
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.mechanisms.sparse_vector import SparseVector
 from sparsegate.tables.matching import MatchingUsers
 
 PUBLIC = {"threshold": 500, "cutoff": 2, "epsilon": 10, "sensitivity": 1, "monotonic": True}

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conditions.test_sql import CELLS, READ, ROWS, SCHEMA, TREES, Drawn, quoted, written
+from tests.conditions.test_condition_sql import CELLS, READ, ROWS, SCHEMA, TREES, Drawn, quoted, written
 from tests.support import condition_texts as texts
 from tests.support.postgres_cluster import Cluster
 

@@ -17,8 +17,7 @@ import pytest
 from tests.support.display import release
 
 import sparsegate as sg
-from sparsegate.display.chosen import Chosen
-from sparsegate.display.published_top import PrintedTop
+from sparsegate.display.published import Chosen, PrintedTop
 
 OLD = {
     "release": "top_items",

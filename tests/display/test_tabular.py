@@ -16,13 +16,12 @@ import pytest
 from tests.support.display import release
 
 import sparsegate as sg
-from sparsegate import evaluation, privacy
+from sparsegate import paper, privacy
 from sparsegate.conditions import Column, Kind, Schema
+from sparsegate.display.sheet import cell_width
 from sparsegate.display.tabular import Printed
-from sparsegate.display.text_table import cell_width
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement
-from sparsegate.service.client.calls import ServedData, read_top
-from sparsegate.service.client.records import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken
+from sparsegate.service.client.calls import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken, ServedData, read_top
 
 SEEDED: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
 NOW = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -57,9 +56,9 @@ def verdict() -> sg.Verdict:
     return sg.audit(half_the_noise, epsilon=1, queries=1, samples=2_000, seed=1)
 
 
-def errors() -> evaluation.Errors:
+def errors() -> paper.Errors:
     scores = [90, 80, 30]
-    return evaluation.measure(scores, evaluation.simulate("em", scores, count=2, epsilon=1, runs=9, rng=1), count=2)
+    return paper.measure(scores, paper.simulate("em", scores, count=2, epsilon=1, runs=9, rng=1), count=2)
 
 
 RESULTS: dict[str, Callable[[], Any]] = {
@@ -82,8 +81,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "WorstCase": lambda: privacy.worst_case("standard", cutoff=1, epsilon=1),
     "Found": lambda: privacy.search("stoddard-2014", queries=2, epsilon=1, restarts=1),
     "Errors": errors,
-    "ExperimentResults": lambda: evaluation.run(datasets=["zipf"], counts=[5, 9], methods=["em"], runs=5),
-    "ComparisonResults": lambda: evaluation.compare(
+    "ExperimentResults": lambda: paper.run(datasets=["zipf"], counts=[5, 9], methods=["em"], runs=5),
+    "ComparisonResults": lambda: paper.compare(
         datasets=["zipf"], counts=[10], epsilon=0.1, methods=["em", "subset"], peers=False, runs=20, most_runs=20
     ),
     "Statement": lambda: Statement(dataset="visits", entries=(ENTRY, SPENT)),

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import sparsegate as sg
+from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement
-from sparsegate.ledger.rows import now
-from sparsegate.mechanisms.calibration import Calibration, calibrate
+from sparsegate.ledger.ledger import now
 from sparsegate.privacy.loss import loss
 
 EPSILON, BUDGET, CUTOFF = Fraction(1), Fraction(4), 1

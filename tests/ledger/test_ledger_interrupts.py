@@ -14,7 +14,7 @@ from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
 
 from sparsegate.errors import LedgerError
 from sparsegate.ledger.account import Entry, EntryKind, exact_amount
-from sparsegate.ledger.group_commit import GroupCommit, _Piece
+from sparsegate.ledger.database import GroupCommit, _Piece
 from sparsegate.ledger.ledger import Ledger
 
 ERRORS = [KeyboardInterrupt, MemoryError]

@@ -21,8 +21,7 @@ import sparsegate as sg
 from sparsegate.budget import Prepaid, charge
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import EntryKind, rounded_down
-from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.rows import append
+from sparsegate.ledger.ledger import Ledger, append
 
 FAR = 10**6
 HALF = Fraction(1, 2)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparsegate.noise import Seeded
-from sparsegate.noise.clock_noise import Gumbel
-from sparsegate.noise.clocks import Clock, coarse_logs, enclose, extreme, ring_times
+from sparsegate.noise.clocks import Clock, Gumbel, coarse_logs, enclose, extreme, ring_times
 
 EDGES = [
     offset + sign * delta

@@ -10,11 +10,10 @@ import pytest
 from tests.support.scripted import Scripted, digits16
 
 from sparsegate.noise import discrete_laplace, expansions, geometric, uniform_below
-from sparsegate.noise.bernoulli import toss, toss_lanes
-from sparsegate.noise.binomial import binomial, fair_binomial
 from sparsegate.noise.clocks import Clock
+from sparsegate.noise.coins import binomial, fair_binomial, toss, toss_lanes
 from sparsegate.noise.expansions import Expansion, centre, decay, logistic, rational
-from sparsegate.noise.geometric import digits as coins
+from sparsegate.noise.laplace import digits as coins
 
 THIRD = 0x5555_5555_5555_5555  # every digit of 1/3
 ONES = 2**64 - 1

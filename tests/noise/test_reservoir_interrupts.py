@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
 
 from sparsegate.noise import Reservoir, Secure, Seeded, Source, fill_discrete_laplace, fill_geometric
-from sparsegate.noise.bernoulli import toss, toss_lanes
+from sparsegate.noise.coins import toss, toss_lanes
 from sparsegate.noise.expansions import Expansion, decay, rational
 
 TAKES = [0, 1, 64, 200]  # draws taken before: none, within a block, at its end, in the next ones

@@ -24,7 +24,7 @@ from sparsegate.noise import (
     fill_geometric,
     sources,
 )
-from sparsegate.noise.geometric import exact_scale
+from sparsegate.noise.laplace import exact_scale
 
 
 def test_a_seed_repeats_and_another_seed_does_not() -> None:

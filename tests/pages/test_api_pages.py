@@ -35,5 +35,5 @@ def test_a_page_has_a_directive_for_each_name() -> None:
 
 def test_the_theorems_are_those_that_public_docstrings_refer_to() -> None:
     page = api_pages.theorems_page()
-    assert "::: sparsegate.mechanisms.bounds\n" in page
+    assert "::: sparsegate.gates.bounds\n" in page
     assert "::: sparsegate.cli" not in page

@@ -9,7 +9,7 @@ from pages.command_reference import commands_part, exit_codes_part, prose
 from pages.hooks import anchor
 from pages.manual import documented_commands
 
-from sparsegate.cli.examples import example_lines
+from sparsegate.cli.help_page import example_lines
 
 PART = commands_part()
 

@@ -50,23 +50,23 @@ def test_formulas_stay_and_names_are_links(written: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("code", "place"),
     [
-        ("``mechanisms.bounds``", "sparsegate.mechanisms.bounds"),
-        ("``alert_plan``", "sparsegate.uses.alerts.alert_plan"),
+        ("``gates.bounds``", "sparsegate.gates.bounds"),
+        ("``alert_plan``", "sparsegate.uses.alerts"),
         ("``alert_record.begin``", None),
         ("``windows_per_user``", None),
         ("``frequent_itemsets``", "sparsegate.frequent_itemsets"),
     ],
 )
 def test_a_module_is_a_link_from_where_it_stands(code: str, place: str | None) -> None:
-    shown = as_markdown(code, "sparsegate.uses.alerts.alerts")
+    shown = as_markdown(code, "sparsegate.uses.alerts")
     assert shown == code if place is None else shown.endswith(f"[{place}]")
 
 
 def test_the_modules_of_a_docstring_have_their_whole_names() -> None:
-    told = "By ``alert_plan`` and ``mechanisms.bounds``, as ``improved`` does."
-    assert modules(told, "sparsegate.uses.alerts.alerts") == {
-        "sparsegate.mechanisms.bounds",
-        "sparsegate.uses.alerts.alert_plan",
+    told = "By ``alert_plan`` and ``gates.bounds``, as ``improved`` does."
+    assert modules(told, "sparsegate.uses.alerts") == {
+        "sparsegate.gates.bounds",
+        "sparsegate.uses.alerts",
     }
     assert modules(SECTION.replace("``Budget``", "``tables.sums``")) == {"sparsegate.tables.sums"}
 

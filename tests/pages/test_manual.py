@@ -11,7 +11,7 @@ import pytest
 from pages.blocks import ROOT
 from pages.manual import MANUAL, documented_commands, manual
 
-from sparsegate.cli.examples import EXAMPLES
+from sparsegate.cli.help_page import EXAMPLES
 
 MADE = manual()
 

@@ -40,7 +40,7 @@ NO_NAMES = {"sparsegate.methods"}
 NO_FILES = {"tables/engines/NAME.py"}
 """To be written by the reader."""
 
-BELOW = ("", "src", "src/sparsegate", "src/sparsegate/evaluation")
+BELOW = ("", "src", "src/sparsegate", "src/sparsegate/paper")
 """Where the path of a file may begin."""
 
 

@@ -16,7 +16,7 @@ from scipy.stats import laplace
 from tests.support.browsing import needs_browser
 
 import sparsegate as sg
-from sparsegate.mechanisms.bounds import transcript_loss
+from sparsegate.gates.bounds import transcript_loss
 from sparsegate.privacy import log_probability, loss
 
 pytestmark = needs_browser

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sparsegate as sg
-from sparsegate.mechanisms.bounds import outcome_loss
-from sparsegate.mechanisms.variants import Noise, Released, Scales
+from sparsegate.gates.bounds import outcome_loss
+from sparsegate.gates.variants import Noise, Released, Scales
 from sparsegate.privacy import loss
-from sparsegate.privacy.loss_search import largest_losses
+from sparsegate.privacy.loss import largest_losses
 
 ROWS = ["standard", "two-sided", "ding-2019", "liu-2024", "exponential-gap"]
 # e1, r and a3 without a tie between the terms of a minimum, where the supremum is reached too slowly to be met here.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sparsegate as sg
-from sparsegate.mechanisms.variants import Scales
+from sparsegate.gates.variants import Scales
 from sparsegate.privacy import delta, renyi, tight_epsilon, worst_case
 
 INDICATORS = ["standard", "lyu-2017", "dwork-roth-2014"]  # private rows that compare the answer and say no numbers

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import pytest
 
-from sparsegate.mechanisms.bounds import outcome_loss, tight_loss
-from sparsegate.mechanisms.plan import NoiseName
-from sparsegate.mechanisms.variants import VARIANTS, Scales
+from sparsegate.gates.bounds import outcome_loss, tight_loss
+from sparsegate.gates.planning import NoiseName
+from sparsegate.gates.variants import VARIANTS, Scales
 from sparsegate.privacy import plan, search, worst_case
 
 TOLERANCE = 1e-9

@@ -16,10 +16,10 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, law_p
 
 import sparsegate as sg
-from sparsegate.mechanisms.variants import Compared
+from sparsegate.gates.variants import Compared
 from sparsegate.privacy import log_probability
-from sparsegate.privacy.enumeration import log_probabilities, possible_outcomes
 from sparsegate.privacy.model import build
+from sparsegate.privacy.outcome import log_probabilities, possible_outcomes
 
 RUNS = 200_000
 WITH_NUMBERS = ["roth-2011", "hardt-rothblum-2010", "standard", "ding-2019", "exponential-gap"]

@@ -9,10 +9,8 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.privacy import log_probability, loss
-from sparsegate.privacy.laws import NoiseLaw
 from sparsegate.privacy.loss import worst_outcome
-from sparsegate.privacy.model import build
-from sparsegate.privacy.quadrature import Points, log_integral
+from sparsegate.privacy.model import NoiseLaw, Points, build, log_integral
 
 B, A = False, True
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import sparsegate as sg
-from sparsegate.mechanisms.variants import Compared
+from sparsegate.gates.variants import Compared
 from sparsegate.privacy import Found, loss, search, tight_epsilon
-from sparsegate.privacy.enumeration import log_probabilities
 from sparsegate.privacy.model import build
+from sparsegate.privacy.outcome import log_probabilities
 
 PRIVATE = [key for key in sg.VARIANTS if sg.VARIANTS[key].private]
 TOLERANCE = 1e-9

@@ -15,12 +15,10 @@ import numpy as np
 import pytest
 
 import sparsegate as sg
-from sparsegate.mechanisms.variants import Closes, Noise, Released, Scales, Variant
+from sparsegate.gates.variants import Closes, Noise, Released, Scales, Variant
 from sparsegate.privacy import log_probability, loss, search
-from sparsegate.privacy.enumeration import log_probabilities, possible_outcomes
-from sparsegate.privacy.laws import NoiseLaw
-from sparsegate.privacy.model import Model, build
-from sparsegate.privacy.outcome import transcript
+from sparsegate.privacy.model import Model, NoiseLaw, build
+from sparsegate.privacy.outcome import log_probabilities, possible_outcomes, transcript
 
 B, A = False, True
 SCALES = Scales(Fraction(2), Fraction(3), None)

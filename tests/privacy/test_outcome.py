@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.support import exact_reference as reference
 
 import sparsegate as sg
-from sparsegate.mechanisms.variants import Scales
+from sparsegate.gates.variants import Scales
 from sparsegate.privacy import log_probability
 
 B, A = False, True

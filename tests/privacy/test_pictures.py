@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sparsegate.mechanisms import variants
-from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.gates import variants
+from sparsegate.gates.variants import VARIANTS
 from sparsegate.privacy import pictures
 from sparsegate.privacy.pictures import line_style
 

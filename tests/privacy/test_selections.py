@@ -13,12 +13,8 @@ import pytest
 from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.selection_laws import peeled as peeled_before
 
-from sparsegate.mechanisms.noisy_scores import noisy_groups
-from sparsegate.mechanisms.one_shot import one_shot_groups
-from sparsegate.mechanisms.scores import Scores as ScoreTable
-from sparsegate.mechanisms.subset import Subsets
 from sparsegate.noise import Seeded
-from sparsegate.privacy.laws import NoiseLaw
+from sparsegate.privacy.model import NoiseLaw
 from sparsegate.privacy.selections import (
     Scores,
     Selection,
@@ -31,6 +27,10 @@ from sparsegate.privacy.selections import (
     subset_weights,
     worst_selection,
 )
+from sparsegate.selection.exponential import one_shot_groups
+from sparsegate.selection.noisy_scores import noisy_groups
+from sparsegate.selection.scores import Scores as ScoreTable
+from sparsegate.selection.subset import Subsets
 
 LAPLACE = NoiseLaw(scale=1.5, lattice=True)
 EXPONENTIAL = NoiseLaw(scale=1.5, lattice=True, side=1)

@@ -24,9 +24,9 @@ from sqlalchemy import func, select
 from tests.support.postgres_cluster import Cluster
 from tests.support.serving import MANY, NOBODY, write_visits
 
-from sparsegate.ledger.database_schema import ASKS, GATES
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service import gate_rows
+from sparsegate.ledger.schema import ASKS, GATES
+from sparsegate.service import gate_store as gate_rows
 from sparsegate.service.gates import cost
 
 CUTOFF, EPSILON, BUDGET = 5, 100, 1_000_000

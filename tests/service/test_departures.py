@@ -12,7 +12,7 @@ from sqlalchemy import update
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, swallow, until
 
 from sparsegate.errors import OutcomeLost
-from sparsegate.ledger.database_schema import ASKS, GATES
+from sparsegate.ledger.schema import ASKS, GATES
 from sparsegate.service.departures import Departures
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import FAILED, Keeper

@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from tests.support.pretend_service import HIGH, LOW, Shop
 
 from sparsegate.errors import GateClosed, LedgerError, OutcomeLost, RequestLost
-from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REQUESTS
+from sparsegate.ledger.schema import ASKS, ENTRIES, GATES, REQUESTS
 from sparsegate.service import gate_store
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.locks import SharedTurns

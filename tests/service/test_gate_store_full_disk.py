@@ -18,7 +18,7 @@ import pytest
 from tests.support.pretend_service import HIGH, LOW, Shop
 
 from sparsegate.errors import LedgerError, OutcomeLost
-from sparsegate.ledger import sqlite_file
+from sparsegate.ledger import database as sqlite_file
 from sparsegate.ledger.database import Database
 from sparsegate.service.keeper import Keeper
 

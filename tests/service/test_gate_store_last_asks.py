@@ -15,10 +15,9 @@ from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, until
 
 from sparsegate.errors import GateClosed, OutcomeLost
 from sparsegate.ledger.database import DriverConnection
-from sparsegate.ledger.database_schema import ASKS
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.service.compaction import compact
-from sparsegate.service.gate_store import GateStore
+from sparsegate.ledger.schema import ASKS
+from sparsegate.service.gate_store import GateStore, compact
 from sparsegate.service.gates import cost
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.tokens import Tokens

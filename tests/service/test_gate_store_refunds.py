@@ -13,11 +13,11 @@ from tests.support.threads import at_once
 
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, LedgerError
+from sparsegate.gates.sparse_vector import threshold_noise
+from sparsegate.gates.variants import Noise
 from sparsegate.ledger.account import EntryKind, rounded_down
-from sparsegate.ledger.database_schema import GATES
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.mechanisms.resume import threshold_noise
-from sparsegate.mechanisms.row import Noise
+from sparsegate.ledger.schema import GATES
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.gates import GateSpec, Tally, law, unused
 from sparsegate.service.keeper import Keeper

@@ -10,7 +10,7 @@ import pytest
 from tests.support.pretend_service import HIGH, LOW, Pretend, Shop
 
 from sparsegate.errors import OutcomeLost
-from sparsegate.mechanisms.gate import Gate
+from sparsegate.gates.gate import Gate
 from sparsegate.noise import Reservoir
 from sparsegate.service.deadline import Asking
 from sparsegate.service.gate_store import GateStore

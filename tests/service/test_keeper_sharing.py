@@ -15,8 +15,8 @@ from tests.support.pretend_service import HIGH, LOW, Pretend, Shop, broken, unti
 
 from sparsegate.conditions import Column, Kind, Schema
 from sparsegate.errors import GateClosed, KeyReused, LedgerError, TableError
-from sparsegate.ledger import database_schema as schema
-from sparsegate.mechanisms.resume import threshold_noise
+from sparsegate.gates.sparse_vector import threshold_noise
+from sparsegate.ledger import schema
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.keeper import CHANGED, ELSEWHERE, Keeper
 from sparsegate.service.sealed_noise import SealingKey

@@ -48,8 +48,8 @@ def test_a_question_passes_through_few_files(tmp_path: Path, monkeypatch: pytest
                 assert service.ask(gate, "country = 'DE' AND seconds LIKE '7%'").status_code == 200
             files = sorted(trace.files)
             assert "service/keeper.py" in files
-            assert "mechanisms/gate.py" in files
-            assert "ledger/sqlite_file.py" in files
+            assert "gates/gate.py" in files
+            assert "ledger/database.py" in files
             assert len(files) <= most, files
     sys.setprofile(before)
     threading.setprofile(None)  # type: ignore[arg-type]

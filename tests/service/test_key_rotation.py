@@ -12,9 +12,9 @@ from sqlalchemy import select
 from tests.support.pretend_service import HIGH, LOW, Shop
 
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.database_schema import LEDGER
+from sparsegate.gates.sparse_vector import threshold_noise
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.mechanisms.resume import threshold_noise
+from sparsegate.ledger.schema import LEDGER
 from sparsegate.service.key_rotation import key_of, rotate_key
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.web.server import open_key

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
-from sparsegate.ledger.database_schema import ASKS, GATES
+from sparsegate.ledger.schema import ASKS, GATES
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)

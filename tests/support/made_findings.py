@@ -6,11 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sparsegate.evaluation.statements.findings import Findings, Row
-from sparsegate.evaluation.statements.judgements import Support
-from sparsegate.evaluation.statements.paper_statements import STATEMENTS, check_all
-from sparsegate.evaluation.statements.reference_values import VALUES
-from sparsegate.evaluation.statements.use_rows import CLAIMED, CORRECTED, UseRow
+from sparsegate.paper.findings import CLAIMED, CORRECTED, Findings, Row, Support, UseRow
+from sparsegate.paper.statements import STATEMENTS, VALUES, check_all
 
 COUNTS = (25, 50, 100, 200)
 KINDS = {"kosarak": "stand-in", "aol": "stand-in", "zipf": "exact"}

@@ -1,6 +1,6 @@
 """What is wrong with the names in the house: `python -m tests.support.names` prints one line per offence.
 
-One name has one meaning. No two files of different rooms share a name, no two classes do, and the tests of
+One name has one meaning. No two classes share a name, and the tests of
 `src/sparsegate/<room>/x.py` are in `tests/<room>/test_x.py`, and where that grows long, also in `test_x_<aspect>.py`.
 """
 
@@ -13,9 +13,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[2]
-
-# A command is named for what it calls, so files of cli/ may mirror others.
-MAY_MIRROR = "cli"
 
 # Tests of a subject that more than one module serves.
 CROSS_MODULE = {
@@ -30,9 +27,9 @@ CROSS_MODULE = {
     "tests/auditor/test_public_hall.py",
     "tests/auditor/test_traps.py",
     "tests/ledger/test_charged_releases.py",
-    "tests/mechanisms/test_rows.py",
+    "tests/gates/test_rows.py",
     "tests/pages/test_glossary.py",
-    "tests/mechanisms/test_timing.py",
+    "tests/gates/test_timing.py",
     "tests/noise/test_digits.py",
     "tests/noise/test_samplers.py",
     "tests/pages/test_site.py",
@@ -61,15 +58,6 @@ def modules(root: Path = ROOT) -> dict[PurePosixPath, Path]:
     }
     found |= {file.relative_to(root): file for file in (root / "pages").rglob("*.py")}
     return {PurePosixPath(path): file for path, file in sorted(found.items()) if not path.name.startswith("__")}
-
-
-def repeated_files(paths: Iterable[PurePosixPath]) -> list[str]:
-    """Two files with one name, where neither is a command."""
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        if path.parts[0] != MAY_MIRROR:
-            by_name[path.name].append(str(path))
-    return [f"{name}: the name of {', '.join(there)}" for name, there in sorted(by_name.items()) if len(there) > 1]
 
 
 def repeated_classes(sources: Mapping[PurePosixPath, str]) -> list[str]:
@@ -103,7 +91,6 @@ def offences(root: Path = ROOT) -> list[str]:
     sources = {path: file.read_text(encoding="utf-8") for path, file in paths.items()}
     tests = sorted(PurePosixPath(file.relative_to(root).as_posix()) for file in (root / "tests").rglob("test_*.py"))
     return [
-        *repeated_files(paths),
         *repeated_classes(sources),
         *tests_without_module(tests, paths),
         *(f"{path}: fmt: skip" for path, source in sources.items() if "fmt: skip" in source),

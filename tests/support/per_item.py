@@ -10,9 +10,9 @@ import numpy as np
 from scipy import special, stats
 
 import sparsegate as sg
-from sparsegate.evaluation import Ladder, Method
-from sparsegate.evaluation.methods import NoiseScales
-from sparsegate.mechanisms.variants import Noise
+from sparsegate.gates.variants import Noise
+from sparsegate.paper import Ladder, Method
+from sparsegate.paper.methods import NoiseScales
 
 Outcome = tuple[int, ...]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.support.goodness import Law
 
 import sparsegate as sg
-from sparsegate.uses.prediction.prediction_terms import PredictionTerms
+from sparsegate.uses.prediction import PredictionTerms
 
 Logits = Sequence[float]
 Says = Callable[[tuple[int, ...]], Logits | None]

@@ -18,10 +18,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request
-from sparsegate.mechanisms.selection_methods import Ready
 from sparsegate.noise import Seeded
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Ready, Request
 from sparsegate.tables.prepared import Prepared
 
 

@@ -7,10 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request
-from sparsegate.mechanisms.selection_methods import METHODS
 from sparsegate.noise import Source
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import METHODS, Request
 from sparsegate.tables.engines.engine import digest
 
 Row = tuple[Any, Any]

@@ -14,7 +14,7 @@ from tests.tables.conftest import Maker, table
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.domain import BASE, Listed, Sized, public_domain
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.label_kinds import INTEGER, STRING
+from sparsegate.tables.labels import INTEGER, STRING
 
 
 def labels(engine: Any, domain: Any) -> list[Any]:

@@ -11,10 +11,9 @@ from tests.tables.conftest import table
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
-from sparsegate.tables.domain import public_domain
-from sparsegate.tables.domain_file import read_labels, split_column
+from sparsegate.tables.domain import public_domain, read_labels, split_column
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.label_kinds import INTEGER
+from sparsegate.tables.labels import INTEGER
 from sparsegate.tables.top import top_items
 
 duckdb = pytest.importorskip("duckdb")

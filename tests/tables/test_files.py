@@ -71,7 +71,7 @@ def test_rows_under_an_odd_header_are_read_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("separator", ["\t", "~", "::"])
 def test_text_with_a_separator_is_a_table(tmp_path: Path, separator: str) -> None:
-    from sparsegate.tables.text_files import TextForm
+    from sparsegate.tables.files import TextForm
 
     (tmp_path / "x.txt").write_text(f"page{separator}visitor\n/home{separator}1\n")
     with Workspace() as workspace:

@@ -16,7 +16,7 @@ import sparsegate as sg
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.groups import prepare_groups, public_groups
-from sparsegate.tables.label_kinds import INTEGER, STRING
+from sparsegate.tables.labels import INTEGER, STRING
 from sparsegate.tables.question import Question
 
 # Group 49 has /a 30, /b 10; group 33 has /a 5, /c 20; and group 39, which is not listed, 50 of /z and /a.

@@ -19,7 +19,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded
 from sparsegate.tables.domain import Sized
 from sparsegate.tables.itemsets import decode, itemset_domain
-from sparsegate.tables.observed_domain import best_accounting, pick_observed
+from sparsegate.tables.observed import best_accounting, pick_observed
 from sparsegate.tables.top import top_items
 
 

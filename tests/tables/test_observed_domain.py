@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.support.goodness import FALSE_ALARM, excess, law_p
 
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounded_range import round_epsilon
+from sparsegate.gates.approximate import round_epsilon
 from sparsegate.noise import Seeded
-from sparsegate.tables.observed_domain import (
+from sparsegate.tables.observed import (
     Accounting,
     best_accounting,
     bottom_margin,

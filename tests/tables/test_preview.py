@@ -12,8 +12,7 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.choice import choose
-from sparsegate.mechanisms.selection import Request
+from sparsegate.selection.select import Request, choose
 
 BY_SCORE = ("exponential", "subset", "one-shot", "noisy-scores")
 ASKED: dict[str, Any] = {"count": 20, "domain": 1_000}

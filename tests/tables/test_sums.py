@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.tables.conftest import Maker, table
 
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.mechanisms.lattice import LIMIT
+from sparsegate.gates.lattice import LIMIT
 from sparsegate.noise import Seeded
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.engines.engine import open_engine

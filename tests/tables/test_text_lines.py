@@ -13,7 +13,7 @@ import pytest
 
 from sparsegate.errors import TableError
 from sparsegate.tables import text_lines
-from sparsegate.tables.text_files import TextForm, keep_stream
+from sparsegate.tables.files import TextForm, keep_stream
 from sparsegate.tables.text_lines import LONGEST, look_through, write_lines
 from sparsegate.tables.workspace import Workspace
 

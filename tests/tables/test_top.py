@@ -16,9 +16,9 @@ from tests.support.untouchable import Untouchable
 from tests.tables.conftest import Maker, table
 
 from sparsegate.errors import BudgetExceeded, SparsegateError
-from sparsegate.mechanisms.laplace import error_bar
-from sparsegate.mechanisms.selection import Request
+from sparsegate.gates.laplace import error_bar
 from sparsegate.noise import Seeded
+from sparsegate.selection.select import Request
 from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.top import top_items
 

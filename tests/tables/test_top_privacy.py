@@ -20,7 +20,7 @@ from tests.support.table_reference import Row
 from tests.support.table_releases import prepared
 
 from sparsegate.noise import Seeded
-from sparsegate.tables import partition_selection
+from sparsegate.tables import observed as partition_selection
 from sparsegate.tables import prepared as drawing
 from sparsegate.tables.question import Question
 

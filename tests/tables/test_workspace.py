@@ -12,7 +12,7 @@ import pytest
 
 from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.tables.engine_errors import quiet, refused
-from sparsegate.tables.inbox import Inbox
+from sparsegate.tables.files import Inbox
 from sparsegate.tables.top import top_items
 from sparsegate.tables.workspace import Workspace
 

@@ -18,11 +18,11 @@ from tests.support.accounts import Noted
 from tests.support.processes import in_forked_child
 
 import sparsegate as sg
-from sparsegate.mechanisms.gate import Gate
-from sparsegate.mechanisms.row import Scales
+from sparsegate.gates.gate import Gate
+from sparsegate.gates.variants import Scales
 from sparsegate.privacy import loss
 from sparsegate.testing import assert_private
-from sparsegate.uses.record_values import STEPS
+from sparsegate.uses.records import STEPS
 
 CANDIDATES = [[0.0, 0.3, 1.0], [1.0, math.nan, -2.0], [7.0, 1.0, 0.5], [0.2, math.inf, -math.inf]]
 

@@ -11,7 +11,7 @@ from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
 
 import sparsegate as sg
 from sparsegate.uses.improvement import Improvement
-from sparsegate.uses.record_values import STEPS
+from sparsegate.uses.records import STEPS
 
 ERRORS = [KeyboardInterrupt, MemoryError]
 RECORDS = np.arange(1000)

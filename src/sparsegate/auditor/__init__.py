@@ -4,7 +4,6 @@
 them, and counts the event on fresh runs (``certify``, ``confidence``). It knows no mechanism of this library.
 """
 
-from sparsegate.auditor.audit import audit
-from sparsegate.auditor.verdict import Evidence, Verdict
+from sparsegate.auditor.audit import Evidence, Verdict, audit
 
 __all__ = ["Evidence", "Verdict", "audit"]

@@ -18,25 +18,35 @@ it. The probability that any look fails is at most the sum. A stopping rule, how
 chooses among bounds that all hold; a call that raises or hangs ends the audit without a verdict. ∎
 
 That an event is a function of one outcome is shown where outcomes are encoded (``sparsegate.auditor.encoding``) and
-where they are scored (``sparsegate.auditor.classifier``), and tested by splitting samples in every way.
+where they are scored (``sparsegate.auditor.events``), and tested by splitting samples in every way.
 
 The last look gets 95 % of alpha, the one before at half its size half of the rest, and so on down: looking early is
 nearly free, and what is flagrant is caught early. The sizes are fixed beforehand because a clock may not decide how
 often to look: how long a run takes can depend on its outcome. A clock may only decide to stop.
+
+The search for the pair and the event: successive halving, with mutations of the best, then a final.
+
+Round after round every pair that is still in gets the same number of runs, the third that promises most goes on, and
+mutations of the best join in. All rounds cost about the same, so the last three are trained on about as many runs as
+all pairs of the first round together. What a pair promises is the bound that its event would certify with the rest of
+the budget, at the speed of that pair: a long list of answers may leak more and still prove less. Where a pair promises
+enough, the search ends there.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from sparsegate.auditor.confidence import BoundRule, Bounds, Counts, certified
-from sparsegate.auditor.encoding import Sample
-from sparsegate.auditor.events import OutcomeEvent
-from sparsegate.auditor.neighbours import NeighbourPair
+from sparsegate.auditor.encoding import Sample, joined
+from sparsegate.auditor.events import Aim, FoundEvent, OutcomeEvent, Runs, confirmed, find_events
+from sparsegate.auditor.neighbours import NeighbourPair, Space, mutation
 
 _LAST: Final = 0.95
 _FIRST_LOOK: Final = 100
@@ -115,3 +125,176 @@ def certify(
         if stop_at_violation and bounds.epsilon > epsilon:
             break
     return bounds, evidence
+
+
+_KEEP: Final = 3
+_CHILDREN: Final = 6
+_FINALISTS: Final = 3
+_FINAL_SHARES: Final = 2
+_LEAST: Final = 100
+_AT_LEAST: Final = 4
+_MOST: Final = 1 << 20
+_MOST_NUMBERS: Final = 1 << 23
+_BEYOND_CHANCE: Final = 3.0
+
+
+@dataclass(kw_only=True)
+class Training:
+    """Training runs on a pair as it is, or on its magnified image."""
+
+    pair: NeighbourPair
+    magnified: int
+    one: list[Sample] = field(default_factory=list)
+    other: list[Sample] = field(default_factory=list)
+    seconds: float = 0.0
+    judged: int = 0
+
+    def train(self, draw: Draw, runs: int, over: Callable[[], bool]) -> None:
+        """Draw more runs on both inputs, as long as they fit into memory and time; a few in any case."""
+        begun = time.perf_counter()
+        self.judged = have = sum(map(len, self.one))
+        width = self.one[0].columns.shape[1] if self.one else 1
+        goal = min(have + runs, _MOST, max(_LEAST, _MOST_NUMBERS // max(width, 1)))
+        while have < goal and not (have >= _AT_LEAST and over()):
+            self.one.append(draw(self.pair.answers, goal - have))
+            have += len(self.one[-1])
+            # As many on the other side, however they come.
+            while (missing := have - sum(map(len, self.other))) > 0:
+                self.other.append(draw(self.pair.neighbour, missing))
+        self.one[:], self.other[:] = [joined(self.one)], [joined(self.other)]
+        self.seconds += time.perf_counter() - begun
+
+    def split(self) -> tuple[Runs, Runs]:
+        """Runs to learn an event from, and runs to judge it by: the newest, which no earlier choice has seen."""
+        runs = Runs(one=self.one[0], other=self.other[0], magnified=self.magnified)
+        size = len(self.one[0])
+        return runs.split(self.judged if 0 < self.judged < size else size // 2)
+
+
+@dataclass(kw_only=True)
+class Candidate:
+    """A pair in the race, its training runs, close ones first, and what they suggest."""
+
+    pair: NeighbourPair
+    trainings: list[Training]
+    finding: FoundEvent | None = None
+
+    @property
+    def promised(self) -> float:
+        """The bound it promises; nothing yet: -inf."""
+        return -math.inf if self.finding is None else self.finding.promised
+
+    @property
+    def cost(self) -> float:
+        """Seconds a run."""
+        drawn = sum(
+            len(sample) for training in self.trainings for held in (training.one, training.other) for sample in held
+        )
+        return sum(training.seconds for training in self.trainings) / max(drawn, 1)
+
+    def train(self, draw: Draw, runs: int, over: Callable[[], bool]) -> None:
+        """Draw ``runs`` more on either input, shared out between the trainings."""
+        for training in self.trainings:
+            training.train(draw, runs // len(self.trainings), over)
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is anything to judge it by."""
+        return all(training.one and training.other for training in self.trainings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A search: where pairs live (None: nowhere but in the list), how far to magnify, what to aim at, what to spend."""
+
+    draw: Draw
+    space: Space | None
+    magnification: int
+    aim: Callable[[float], Aim]
+    runs_for_share: Callable[[float], int]
+    over: Callable[[], bool]
+    enough: Callable[[float], bool]
+    rng: np.random.Generator
+    seed: int
+
+    def best(self, pairs: list[NeighbourPair]) -> Candidate:
+        """The candidate that promises most, with the event to certify."""
+        live, clear = [self._candidate(pair) for pair in pairs], False
+        share = 1 / (screenings(len(live)) + _FINAL_SHARES)
+        while len(live) > _FINALISTS and not clear and not self.over():
+            runs = max(self.runs_for_share(share) // (2 * len(live)), _LEAST)
+            for candidate in live:
+                candidate.train(self.draw, runs, self.over)
+                candidate.finding = self._screened(candidate)
+                if self.over():
+                    break
+            live = self._survivors(live)
+            clear = self.enough(live[0].promised)
+        finalists = live[: 1 if clear or self.over() else _FINALISTS]
+        runs = max(self.runs_for_share(_FINAL_SHARES * share) // (2 * len(finalists)), _LEAST)
+        for candidate in finalists:
+            if not candidate.trained or not self.over():
+                candidate.train(self.draw, runs, self.over)
+            candidate.finding = self._found(candidate, thorough=False)
+        winner = max(finalists, key=lambda candidate: candidate.promised)
+        winner.finding = self._found(winner, thorough=True)
+        return winner
+
+    def _candidate(self, pair: NeighbourPair) -> Candidate:
+        trainings = [Training(pair=pair, magnified=1)]
+        if self.magnification > 1 and self.space is not None:
+            far = self.space.magnified(pair, self.magnification)
+            trainings.append(Training(pair=far, magnified=self.magnification))
+        return Candidate(pair=pair, trainings=trainings)
+
+    def _screened(self, candidate: Candidate) -> FoundEvent:
+        aim = self.aim(candidate.cost)
+        far = candidate.trainings[-1]
+        best = self._best_of(far, aim, 1.0)
+        if far.magnified > 1:
+            # Beside magnified runs, close ones count if they show what is beyond chance, or if magnified ones show an
+            # endless ratio: whether it is endless close by they cannot tell.
+            caution = 1.0 if best.estimate.endless[0] else _BEYOND_CHANCE
+            best = _most([best, self._best_of(candidate.trainings[0], aim, caution)])
+        return best
+
+    def _best_of(self, training: Training, aim: Aim, caution: float) -> FoundEvent:
+        learn, judge = training.split()
+        return _most(list(find_events(learn, judge, aim, caution=caution, thorough=False, seed=self.seed)))
+
+    def _found(self, candidate: Candidate, *, thorough: bool) -> FoundEvent:
+        """Events from close runs, and events from magnified runs that close ones confirm."""
+        aim = self.aim(candidate.cost)
+        close_learn, close_judge = candidate.trainings[0].split()
+        found = list(find_events(close_learn, close_judge, aim, caution=1.0, thorough=thorough, seed=self.seed))
+        for training in candidate.trainings[1:]:
+            learn, judge = training.split()
+            far = find_events(learn, judge, aim, caution=1.0, thorough=thorough, seed=self.seed)
+            found += [confirmed(finding, close_judge, aim, caution=1.0) for finding in far]
+        return _most(found)
+
+    def _survivors(self, live: list[Candidate]) -> list[Candidate]:
+        keep = sorted(live, key=lambda candidate: -candidate.promised)[: math.ceil(len(live) / _KEEP)]
+        if self.space is None or len(keep) <= _FINALISTS:
+            return keep
+        known = {candidate.pair for candidate in live}
+        parents, count = keep[:_FINALISTS], min(_CHILDREN, len(keep))
+        children = [mutation(parents[place % len(parents)].pair, self.space, self.rng) for place in range(count)]
+        return keep + [self._candidate(pair) for pair in dict.fromkeys(children) if pair not in known]
+
+
+def screenings(pairs: int) -> int:
+    """How many rounds it takes until the finalists are left.
+
+    >>> screenings(3), screenings(9), screenings(100)
+    (0, 1, 6)
+    """
+    rounds = 0
+    while pairs > _FINALISTS:
+        keep = math.ceil(pairs / _KEEP)
+        pairs, rounds = keep + (min(_CHILDREN, keep) if keep > _FINALISTS else 0), rounds + 1
+    return rounds
+
+
+def _most(findings: list[FoundEvent]) -> FoundEvent:
+    return max(findings, key=lambda finding: finding.promised)

@@ -13,13 +13,12 @@ from rich.text import Text
 
 from sparsegate.auditor import Verdict
 from sparsegate.auditor import audit as audit_mechanism
-from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
 from sparsegate.cli.imported import imported
-from sparsegate.cli.options import Claimed, Monotonic, read_number
+from sparsegate.cli.options import OF_RESULTS, OUTPUT, Claimed, Monotonic, ResultFormats, chosen_formats, read_number
 from sparsegate.cli.printing import grid, print_json, print_table, write_sheet
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.bounds import tight_epsilon
-from sparsegate.mechanisms.variants import VARIANTS, Variant
+from sparsegate.gates.bounds import tight_epsilon
+from sparsegate.gates.variants import VARIANTS, Variant
 
 LEGEND = """
 true      the tight ε for this many questions (`sparsegate loss`)

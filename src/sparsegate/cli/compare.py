@@ -29,21 +29,21 @@ from sparsegate.cli.evaluation_options import (
 from sparsegate.cli.imported import imported
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import grid, print_json, print_plain, to_standard_output
-from sparsegate.evaluation.comparison.comparison_page import write_comparison_page
-from sparsegate.evaluation.comparison.comparison_results import ComparisonResults
-from sparsegate.evaluation.comparison.contestants import COMPARED, LEAGUES
-from sparsegate.evaluation.comparison.headlines import headlines
-from sparsegate.evaluation.comparison.selection_race import (
+from sparsegate.paper.comparison import (
+    COMPARED,
     DEFAULT_COUNTS,
     DEFAULT_EPSILONS,
     DEFAULT_RUNS,
+    LEAGUES,
     MEASURES,
     MOST_RUNS,
+    ComparisonResults,
+    headlines,
 )
-from sparsegate.evaluation.comparison.selection_race import compare as compare_methods
-from sparsegate.evaluation.comparison.winner_maps import legend, winner_map
-from sparsegate.evaluation.experiment.progress import Expected
-from sparsegate.evaluation.installed_methods import installed
+from sparsegate.paper.comparison import compare as compare_methods
+from sparsegate.paper.comparison_page import legend, winner_map, write_comparison_page
+from sparsegate.paper.methods import installed
+from sparsegate.paper.workers import Expected
 
 _COUNTS, _EPSILONS = joined(DEFAULT_COUNTS), joined(DEFAULT_EPSILONS)
 USE_EPSILONS, USE_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1000
@@ -105,7 +105,7 @@ def compare(
         "seed": seed,
         "out": out,
     }
-    from sparsegate.uses import measured_uses  # it loads what dataframes need, and --help does not
+    from sparsegate.paper.uses import measured as measured_uses
 
     with workers(jobs, out) as pool:
         tasks = measured_uses.use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []

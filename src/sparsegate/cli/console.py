@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from sparsegate.cli import loaded
-from sparsegate.cli.wording import Interrupted, misuse
+from sparsegate.cli.errors import Interrupted, misuse
 from sparsegate.errors import SparsegateError
 
 

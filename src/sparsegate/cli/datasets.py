@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from sparsegate.cli.completion import one_of
+from sparsegate.cli.app import one_of
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import grid, print_json, print_plain
-from sparsegate.evaluation.data.datasets import PUBLISHED, load
-from sparsegate.evaluation.data.downloads import fetch as fetch_file
-from sparsegate.evaluation.data.downloads import how_checked
+from sparsegate.paper.data import PUBLISHED, how_checked, load
+from sparsegate.paper.data import fetch as fetch_file
 
 LEGEND = """
 A stand-in is a law of three numbers with the published number of items; results

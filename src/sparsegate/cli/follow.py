@@ -1,35 +1,536 @@
-"""`sparsegate watch --follow`: the people in each window of a stream against a threshold, for as long as it runs."""
+"""`sparsegate watch --follow`: the people in each window of a stream against a threshold, for as long as it runs.
+
+Telling others of an alert: a webhook for each that fires, and numbers for Prometheus.
+
+**Both say what was released, and public numbers, and nothing else.** The numbers are written when an answer has been
+given, so that looking at them, or how long that takes, tells nothing new.
+
+**A hook never holds up an alert.** It is sent by a thread of its own when the answer is stored. It is tried thrice,
+and each waits at most five seconds for a byte; what failed is one line on standard error, which names the host and not
+the path, because those who make hooks put secrets there. No redirect is followed: the answer goes where its owner said.
+
+Where `watch --follow` gets its rows: a text file that grows, standard input, or (``polled_table``) a database.
+
+**One line, one row.** A line is read by itself, and what cannot be read is left out: an open quote or a broken cell of
+one person cannot swallow the row of another. So a cell has no line break in it. A last line without its end is not
+there yet.
+
+**What counts is what was there at a public moment.** Of a file that is its size then; of standard input the lines that
+had been read; of a database the one moment that a transaction sees. What is written while rows are read comes next.
+
+A table of a database as a source of rows for `watch --follow`.
+"""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import json
+import os
+import queue
 import signal
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, Self, cast
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Protocol, Self, cast
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
+import numpy as np
 import typer
 
 from sparsegate.budget import LONGEST_LINE
-from sparsegate.cli.alert_messages import AlertMetrics, Webhook
-from sparsegate.cli.followed_rows import (
-    FollowedLines,
-    FollowedRows,
-    GrowingFile,
-    StandardInputLines,
-)
 from sparsegate.cli.options import NOT_RECORDED, Spending, recorded
-from sparsegate.cli.polled_table import PolledTable
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import LedgerError, ParameterError, TableError
-from sparsegate.tables.text_files import TextForm
-from sparsegate.uses.alerts.alert_plan import Method, plan_alert
-from sparsegate.uses.alerts.alert_record import AlertAnswer, StateFile
-from sparsegate.uses.alerts.alerts import Alert
-from sparsegate.uses.alerts.windows import SECOND, TimeWindows
+from sparsegate.tables.files import TextForm
+from sparsegate.uses.alerts import Alert, AlertAnswer, Method, StateFile, plan_alert
+from sparsegate.uses.windows import SECOND, TimeWindows
+
+_HERE: Final = ("localhost", "127.0.0.1", "::1")
+_ATTEMPTS: Final = 3
+_MEANINGS: Final = {
+    "windows_answered": ("counter", "Windows that were answered."),
+    "windows_fired": ("counter", "Windows that fired."),
+    "epsilon_reserved": ("gauge", "What is charged while the alert may answer."),
+    "epsilon_spent": ("gauge", "What the answers so far have cost."),
+    "closed": ("gauge", "1 where the alert answers no more."),
+    "threshold": ("gauge", "The public threshold."),
+    "margin": ("gauge", "How far from the threshold a count must be to be answered rightly with 95 %."),
+}
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+class Webhook:
+    """Posts released answers to a URL, from a thread of its own."""
+
+    def __init__(self, url: str, *, say: Callable[[str], object], timeout: float = 5.0, pause: float = 1.0) -> None:
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname, parts.port
+        except ValueError:
+            parts, host = urlsplit(""), None
+        here = host in _HERE
+        plain = url.isascii() and url.isprintable() and " " not in url and "@" not in parts.netloc
+        if not host or not plain or not (parts.scheme == "https" or (parts.scheme == "http" and here)):
+            rule = "must be https://, or http:// on this machine, in ASCII, without a name and a password"
+            raise ParameterError("webhook", rule, next_step="give for instance https://hooks.example.org/...")
+        self._url, self._host, self._say, self._timeout, self._pause = url, host, say, timeout, pause
+        handlers = [_NoRedirect(), *([ProxyHandler({})] if here else [])]
+        self._opener: OpenerDirector = build_opener(*handlers)
+        self._waiting: queue.Queue[bytes | None] = queue.Queue()
+        self._left = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def post(self, answer: Mapping[str, Any]) -> None:
+        """Hand over a released answer; returns at once."""
+        self._waiting.put(json.dumps(dict(answer)).encode())
+
+    def close(self, patience: float = 10.0) -> None:
+        """Wait for what is under way, and not longer than this."""
+        self._waiting.put(None)
+        self._thread.join(patience)
+        self._left.set()
+        if self._thread.is_alive():  # the one under way, and those that wait: the queue without its end
+            late = self._waiting.qsize()
+            self._say(f"the webhook at {self._host} is slow: the last alerts, up to {max(1, late)}, may not be sent")
+
+    def _run(self) -> None:
+        while (body := self._waiting.get()) is not None:
+            if reason := self._sent(body):
+                self._say(f"the webhook at {self._host} failed {_ATTEMPTS} times ({reason}); the alert above stands")
+
+    def _sent(self, body: bytes) -> str:
+        """Nothing, or why it could not be sent."""
+        reason = ""
+        for attempt in range(_ATTEMPTS):
+            if attempt and self._left.wait(self._pause * 2 ** (attempt - 1)):
+                break
+            request = Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
+            try:
+                with self._opener.open(request, timeout=self._timeout):
+                    return ""
+            except HTTPError as error:
+                reason = f"status {error.code}"
+                error.close()
+            except (URLError, HTTPException, OSError, ValueError) as error:
+                reason = type(error).__name__
+        return reason
+
+
+class AlertMetrics:
+    """The numbers of an alert in the text format of Prometheus: on a port of this machine, or in a file."""
+
+    def __init__(self, place: str, *, say: Callable[[str], object]) -> None:
+        self._text, self._say = "", say
+        self._file: Path | None = None
+        self._server: ThreadingHTTPServer | None = None
+        if not place.isascii() or not place.isdigit():
+            self._file = Path(place)
+            if not place or self._file.is_dir() or not self._file.absolute().parent.is_dir():
+                raise ParameterError("metrics", "must be a port, or a file in a folder that is there", place)
+            return
+        try:
+            self._server = ThreadingHTTPServer(("127.0.0.1", int(place)), self._handler())
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or "from 0 to 65535"
+            raise ParameterError("metrics", f"must be a port that is free ({why})", place, "give another") from None
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens."""
+        return None if self._server is None else int(self._server.server_address[1])
+
+    def show(self, name: str, facts: Mapping[str, float]) -> None:
+        """Write the numbers down, when an answer has been given."""
+        escaped = name.replace("\\", r"\\").replace('"', r"\"")
+        lines = []
+        for fact, value in facts.items():
+            kind, meaning = _MEANINGS[fact]
+            full = f"sparsegate_alert_{fact}" + "_total" * (kind == "counter")
+            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}", f'{full}{{alert="{escaped}"}} {value!r}']
+        self._text = "\n".join(lines) + "\n"
+        if self._file is not None:
+            draft = self._file.with_name(f".{self._file.name}.{os.getpid()}.new")
+            try:
+                draft.write_text(self._text, encoding="utf-8")
+                draft.replace(self._file)
+            except OSError as error:  # a full disk must not stop the alert
+                self._say(f"the metrics cannot be written: {error.strerror}")
+
+    def close(self) -> None:
+        """Listen no more; a file stays."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        metrics = self
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 10
+
+            def do_GET(self) -> None:  # the name that http.server calls
+                found = self.path.partition("?")[0] in ("/", "/metrics")
+                body = metrics._text.encode() if found else b""
+                self.send_response(200 if found else 404)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing: standard error is for what the owner must read."""
+
+        return Handler
+
+
+Row = tuple[Any, Any]
+"""Who, and when."""
+
+_PIECE: Final = 1 << 20
+_LONGEST: Final = 1 << 20  # bytes of a line; a longer one is left out
+_HELD: Final = 10_000  # lines of standard input that wait to be looked at
+_FOLLOWED_ROWS_STEP: Final = 0.2  # seconds, between two looks at whether somebody wants to stop
+_END: Final = None
+_PLACE: Final = "sparsegate: the place of a row"
+
+
+class FollowedRows(Protocol):
+    """A source of rows."""
+
+    behind: bool
+    """Whether more rows wait than one look takes."""
+    ended: bool
+    """Whether no row will come any more."""
+    gone: bool
+    """Whether rows that were counted are there no more: who has counted cannot be known after a restart."""
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        """Look at the header, before anything is paid."""
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        """What has come; of a database the rows from ``start`` to before ``end``, in microseconds since 1970."""
+
+
+class FollowedLines:
+    """Lines of CSV or JSON as rows; the first line, or the ending of the name, tells which of the two."""
+
+    def __init__(self, *, user: str, time: str, where: str | None, separator: str | None, json_lines: bool) -> None:
+        self._user, self._time, self._separator, self._json = user, time, separator, json_lines
+        self._names: list[str] | None = [] if json_lines else None
+        self._test = None if where is None else RowTest(where)
+
+    def rows(self, lines: Iterable[str]) -> Iterator[Row]:
+        """Who and when of the lines whose rows match."""
+        batch: list[Mapping[str, Any]] = []
+        for line in lines:
+            if self._names is None:
+                self._begin(line)
+                if not self._json:
+                    continue
+            if (found := self._cells(line)) is not None:
+                batch.append(found)
+            if len(batch) >= _HELD:
+                yield from self._matching(batch)
+                batch = []
+        yield from self._matching(batch)
+
+    def renew(self) -> None:
+        """The next line is the first of a new file."""
+        self._names = [] if self._json else None
+
+    def begin(self, line: str) -> bool:
+        """Read the first line, before anything is paid; whether it is a header, and no row."""
+        if self._names is None:
+            self._begin(line)
+        if self._json and line.lstrip("\ufeff \t").startswith("["):  # any other first line may be a row that is broken
+            raise TableError("the first line begins an array; follow JSON lines, with an object on each, or CSV")
+        return not self._json
+
+    def _begin(self, line: str) -> None:
+        if line.lstrip("\ufeff \t").startswith("{"):
+            self._json, self._names = True, []
+            return
+        text = line.lstrip("\ufeff").rstrip("\r\n")
+        if self._separator is None:
+            self._separator = "\t" if "\t" in text and "," not in text else ","
+        self._names = next(csv.reader([text], delimiter=self._separator), [])
+        for name in (self._user, self._time, *(() if self._test is None else self._test.names)):
+            if name not in self._names:
+                raise TableError(f"there is no column {name!r} in the header line; write its name as it is there")
+
+    def _cells(self, line: str) -> Mapping[str, Any] | None:
+        try:
+            if self._json:
+                found = json.loads(line)
+                return found if isinstance(found, dict) else None
+            cells = next(csv.reader([line.rstrip("\r\n")], delimiter=self._separator or ","), [])
+            return dict(zip(self._names or (), cells, strict=False))
+        except Exception:  # a cell of one person must not stop the alert
+            return None
+
+    def _matching(self, batch: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+        kept = batch if self._test is None else self._test.matching(batch)
+        for cells in kept:
+            user = cells.get(self._user)
+            yield None if user == "" else user, cells.get(self._time)
+
+
+class RowTest:
+    """A condition on the cells of rows, as text, in the language of docs/reference/conditions.md."""
+
+    def __init__(self, where: str) -> None:
+        import duckdb
+
+        from sparsegate.conditions import names_in
+
+        self.names = list(dict.fromkeys(names_in(where)))
+        self._where, self._connection = where, duckdb.connect()
+        self._connection.execute("PRAGMA disable_optimizer")  # its choices would depend on everybody's rows
+        self.matching([])
+
+    def matching(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The rows that match."""
+        from sparsegate.tables.columns import identifier
+        from sparsegate.tables.engine_errors import quiet
+        from sparsegate.tables.matching import Matching
+
+        held = {f"c{n}": np.array([_text(row.get(name)) for row in rows], object) for n, name in enumerate(self.names)}
+        held["place"] = np.arange(len(rows))
+        place = identifier(_PLACE)
+        casts = [f"CAST(c{n} AS VARCHAR) AS {identifier(name)}" for n, name in enumerate(self.names)]
+        self._connection.register("held", held)
+        with quiet("the rows cannot be tested"):
+            relation = self._connection.sql(f"SELECT {', '.join(casts)}{', ' * bool(casts)}place AS {place} FROM held")
+            places = Matching(relation).rows(self._where).project(place).fetchall()
+        return [rows[place] for (place,) in places]
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None:
+        return None
+    try:
+        text = cell if isinstance(cell, str) else json.dumps(cell)
+        return text.encode("utf-8", "replace").decode()
+    except Exception:  # lists in lists that can be read and not written: a cell of one person must not stop the alert
+        return None
+
+
+class GrowingFile:
+    """A file to which others write. One that was cut short, or replaced, is read from its beginning, or refused.
+
+    It is held open: what was written to the end of a file that was moved away is read before the new one is.
+    """
+
+    behind = ended = gone = False
+
+    def __init__(self, path: str, lines: FollowedLines, *, restarts: bool) -> None:
+        """``restarts``: whether another file may take its place, as when a log is rotated."""
+        self._path, self._lines, self._restarts = Path(path), lines, restarts
+        self._at, self._rest, self._read = 0, b"", hashlib.sha256()
+        if not self._path.is_file():
+            raise TableError(f"{path} is no file; name a file of CSV or JSON lines that grows, or - for standard input")
+        try:
+            self._file = self._path.open("rb")
+        except OSError as error:
+            raise self._unread(error) from None
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        line = self._file.readline(_LONGEST)
+        if line.endswith(b"\n") and self._lines.begin(line.decode("utf-8", "replace")):
+            self._at = len(line)
+            self._read.update(line)
+
+    def mark(self) -> str:
+        """How many bytes were read, and their digest, which is as secret as they are."""
+        return f"{self._at} {self._read.hexdigest()}"
+
+    def go_on_from(self, mark: str) -> None:
+        """Refuse a file that does not begin with what was read when the mark was made."""
+        left, read = int(size) if (size := mark.partition(" ")[0]).isdecimal() else 0, hashlib.sha256()
+        try:
+            with self._path.open("rb") as file:
+                while left and (piece := file.read(min(_PIECE, left))):
+                    read.update(piece)
+                    left -= len(piece)
+        except OSError as error:
+            raise self._unread(error) from None
+        if left or mark != f"{size} {read.hexdigest()}":
+            raise self._gone()
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        try:
+            held = os.fstat(self._file.fileno())  # now: what is written while it is read comes next
+            with suppress(FileNotFoundError):  # moved away, and the new one is not there yet
+                there = self._path.stat()
+                if (there.st_ino, there.st_dev) != (held.st_ino, held.st_dev):
+                    yield from self._lines.rows(self._new_lines(held.st_size))
+                    self._file.close()
+                    self._file = self._path.open("rb")
+                    self._begin_again()
+                    held = there
+            if held.st_size < self._at:
+                self._begin_again()
+            yield from self._lines.rows(self._new_lines(held.st_size))
+        except OSError as error:
+            raise self._unread(error) from None
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._file.close()
+
+    def _unread(self, error: OSError) -> TableError:
+        return TableError(f"{self._path} cannot be read: {error.strerror}")
+
+    def _begin_again(self) -> None:
+        if not self._restarts:
+            raise self._gone()
+        self._at, self._rest, self._read = 0, b"", hashlib.sha256()
+        self._lines.renew()
+
+    def _gone(self) -> TableError:
+        self.gone = True
+        return TableError(
+            f"{self._path} was cut short or replaced: rows that were counted are gone, and who has counted in how many "
+            "windows cannot be known after a restart; follow a file that only grows, or leave out windows_per_user"
+        )
+
+    def _new_lines(self, size: int) -> Iterator[str]:
+        self._file.seek(self._at)
+        while self._at < size and (piece := self._file.read(min(_PIECE, size - self._at))):
+            self._at += len(piece)
+            self._read.update(piece)
+            *whole, rest = (self._rest + piece).split(b"\n")
+            self._rest = rest[: _LONGEST + 1]  # enough to be too long
+            yield from map(_decoded, whole)
+
+
+class StandardInputLines:
+    """Lines that a thread reads as they come."""
+
+    def __init__(self, lines: FollowedLines) -> None:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            raise TableError("standard input cannot be read here; name a file")
+        self._lines, self.behind, self.ended, self.gone = lines, False, False, False
+        self._first: list[str] = []
+        self._waiting: queue.Queue[bytes | None] = queue.Queue(_HELD)
+        threading.Thread(target=self._fill, args=(stream,), daemon=True).start()
+
+    def _fill(self, stream: Iterable[bytes]) -> None:
+        try:
+            for line in stream:
+                self._waiting.put(line)
+        finally:
+            self._waiting.put(_END)
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        while not self._first and not self.ended and not stopped():
+            self._first = list(self._come(1, wait=_FOLLOWED_ROWS_STEP))
+        if self._first and self._lines.begin(self._first[0]):
+            self._first = []
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        waiting = self._waiting.qsize()
+        self.behind = waiting >= _HELD  # whoever writes waits for us
+        return self._lines.rows(self._come(waiting))
+
+    def read_to_end(self, stopped: Callable[[], bool]) -> Iterator[Row]:
+        """All that comes until the input ends, or somebody stops it."""
+
+        def come() -> Iterator[str]:
+            while not self.ended and not stopped():
+                yield from self._come(1, wait=_FOLLOWED_ROWS_STEP)
+
+        return self._lines.rows(come())
+
+    def _come(self, count: int, wait: float = 0) -> Iterator[str]:
+        first, self._first = self._first, []
+        yield from first
+        for _ in range(count):
+            try:
+                line = self._waiting.get(timeout=wait) if wait else self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if line is _END:
+                self.ended = True
+                return
+            yield _decoded(line)
+
+
+def _decoded(line: bytes) -> str:
+    """Bytes are counted, and not characters: of a line that is too long not all were held."""
+    return line.decode("utf-8", "replace") if len(line) <= _LONGEST else ""
+
+
+# PostgreSQL's numbers of these types. (A date is compared as its first moment; asked for whole, 'infinity' would fail.)
+_MOMENTS: Final[dict[Any, str]] = {1082: "timestamp", 1114: "timestamp", 1184: "timestamptz"}
+
+
+class PolledTable:
+    """A table, or a query, that is asked for the rows of a window when the window closes."""
+
+    behind = ended = gone = False
+
+    def __init__(self, url: str, *, table: str | None, sql: str | None, user: str, time: str) -> None:
+        import sqlalchemy
+
+        from sparsegate.tables.databases.snapshot import UNREAD, engine_at, one_moment, quiet_database
+
+        if (table is None) == (sql is None):
+            raise ParameterError("table", "must be given for a database, or a query in its place, and not both")
+        engine = engine_at(url)
+        who: Any = sqlalchemy.column(user)
+        when: Any = sqlalchemy.column(time)
+        place: Any
+        if table is not None:
+            schema, _, name = table.rpartition(".")
+            place = sqlalchemy.table(name, who, when, schema=schema or None)
+        else:
+            place = sqlalchemy.text(sql or "").columns(who, when).subquery("asked")
+        self._asked = sqlalchemy.select(place.c[user], place.c[time]).where(place.c[user].is_not(None))
+        self._when, self._engine, self._kind = place.c[time], engine, "unknown"
+        with quiet_database(UNREAD), one_moment(engine) as connection:
+            described = connection.execute(self._asked.where(sqlalchemy.false())).cursor
+            if engine.dialect.name == "postgresql" and described is not None:
+                self._kind = _MOMENTS.get(described.description[1][1], "unknown")
+
+    def check(self, stopped: Callable[[], bool]) -> None:
+        """The columns were found when it was made."""
+
+    def read(self, start: int, end: int) -> Iterator[Row]:
+        from sparsegate.tables.databases.snapshot import UNREAD, one_moment, quiet_database
+
+        asked = self._asked
+        if self._kind != "unknown":  # the database compares moments as we do; of text and numbers all rows are read
+            bounds = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at) for at in (start, end)]
+            if self._kind == "timestamp":
+                bounds = [at.replace(tzinfo=None) for at in bounds]
+            asked = asked.where(self._when >= bounds[0], self._when < bounds[1])
+        with quiet_database(UNREAD), one_moment(self._engine) as connection:
+            if self._engine.dialect.name == "sqlite":  # text that is not UTF-8 must not stop the others
+                driver: Any = connection.connection.driver_connection
+                driver.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+            found = connection.execution_options(stream_results=True).execute(asked)
+            yield from ((row[0], row[1]) for row in found)
+
 
 _LOOK: Final = 1.0  # seconds between two looks at a file
 _STEP: Final = 0.2  # between two looks at whether somebody wants to stop

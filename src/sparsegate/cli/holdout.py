@@ -12,12 +12,12 @@ import typer
 import sparsegate as sg  # sg.Ledger is loaded when it is first used: SQLAlchemy is slow to load
 from sparsegate.cli.options import Dataset, LedgerBudget
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
-from sparsegate.cli.serve_options import AllowedHost, LogFormat, TlsCert, TlsKey, TrustedProxy
+from sparsegate.cli.serve import AllowedHost, LogFormat, TlsCert, TlsKey, TrustedProxy
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sparsegate.uses.holdout.holdout import Holdout
+    from sparsegate.uses.holdout import Holdout
 
 holdout = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Score models on a holdout that can be used again."
@@ -119,10 +119,10 @@ def serve(
     from sparsegate.service.web import server
     from sparsegate.service.web.connections import ConnectionLimits
     from sparsegate.service.web.leaderboard import Leaderboard, leaderboard_app
-    from sparsegate.service.web.request_log import logging_of
+    from sparsegate.service.web.middleware import logging_of
     from sparsegate.service.web.trusted_proxies import TrustedProxies
     from sparsegate.tables.columns import check_columns
-    from sparsegate.uses.holdout.hidden_labels import HiddenLabels
+    from sparsegate.uses.holdout_scoring import HiddenLabels
 
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):
@@ -196,7 +196,7 @@ class _File:
         """A value for each record: whether the prediction is the label, or the number itself."""
         import numpy as np
 
-        from sparsegate.uses.holdout.hidden_labels import HiddenLabels
+        from sparsegate.uses.holdout_scoring import HiddenLabels
 
         if label is not None:
             both = self._fetched("{}", label, column)

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.busy import busy
-from sparsegate.cli.formats import INPUT, OUTPUT, Formats, chosen_formats
 from sparsegate.cli.options import (
+    INPUT,
+    OUTPUT,
     Dataset,
     Encoding,
     Files,
+    Formats,
     LedgerBudget,
     LedgerDelta,
     LedgerFile,
@@ -20,11 +21,11 @@ from sparsegate.cli.options import (
     Sql,
     Table,
     User,
+    chosen_formats,
     read_domain,
 )
-from sparsegate.cli.printed_top import draw_bars, drawable, print_top
-from sparsegate.cli.printing import ready_to_print
-from sparsegate.display.published_top import PrintedTop
+from sparsegate.cli.printing import busy, draw_bars, drawable, print_top, ready_to_print
+from sparsegate.display.published import PrintedTop
 from sparsegate.errors import ParameterError
 
 
@@ -72,10 +73,8 @@ def itemsets(
 ) -> None:
     """The --count sets of up to --size items that most people have, without exposing a person."""
     from sparsegate.tables.domain import EXPLAINED
-    from sparsegate.tables.text_files import TextForm
-    from sparsegate.uses.itemsets.frequent_itemsets import frequent_itemsets
-    from sparsegate.uses.itemsets.itemset_question import ItemsetQuestion
-    from sparsegate.uses.itemsets.levels import SetQuestion
+    from sparsegate.tables.files import TextForm
+    from sparsegate.uses.itemsets import ItemsetQuestion, SetQuestion, frequent_itemsets
 
     said = chosen_formats(formats, as_json=as_json, as_csv=as_csv)
     if domain is None:

@@ -16,28 +16,29 @@ import typer
 from rich.table import Table
 
 import sparsegate as sg
-from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
-from sparsegate.cli.options import LedgerDelta, recorded
-from sparsegate.cli.printed_top import draw_bars, drawable, print_top
+from sparsegate.cli.options import OF_RESULTS, OUTPUT, LedgerDelta, ResultFormats, chosen_formats, recorded
 from sparsegate.cli.printing import (
     counted,
+    draw_bars,
+    drawable,
     facts,
     grid,
     print_json,
     print_plain,
     print_table,
+    print_top,
     ready_to_print,
     to_standard_output,
 )
 from sparsegate.cli.watch import WatchReport
 from sparsegate.display.plain import printable
-from sparsegate.display.published_top import PrintedTop
+from sparsegate.display.published import PrintedTop
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement, exact_text
 
 if TYPE_CHECKING:
-    from sparsegate.service.activity import Activity
     from sparsegate.service.gate_store import GateStore
+    from sparsegate.service.keeper import Activity
 
 ledger = typer.Typer(add_completion=False, no_args_is_help=True, help="What was spent on a dataset, and what is left.")
 
@@ -156,7 +157,7 @@ def _looked(store: GateStore) -> GateStore:
 
 
 def _asks(store: GateStore, **which: str | None) -> Iterator[Activity]:
-    from sparsegate.service.activity import activity
+    from sparsegate.service.keeper import activity
 
     after = None
     while page := activity(store, after=after, **which):  # type: ignore[arg-type]
@@ -181,9 +182,8 @@ def compact(
 
     A retry of such a question is then told that the gate is closed. The file does not shrink: its room is used again.
     """
-    from sparsegate.ledger.rows import now
-    from sparsegate.service.compaction import COLUMNS, compact
-    from sparsegate.service.gate_store import GateStore
+    from sparsegate.ledger.ledger import now
+    from sparsegate.service.gate_store import COLUMNS, GateStore, compact
 
     with sg.Ledger(file) as opened, Path(to).open("a", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, fieldnames=COLUMNS, lineterminator="\n")

@@ -7,13 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from sparsegate.cli.completion import one_of
-from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
-from sparsegate.cli.options import AsJson, Claimed, Monotonic, read_number
+from sparsegate.cli.app import one_of
+from sparsegate.cli.options import (
+    OF_RESULTS,
+    OUTPUT,
+    AsJson,
+    Claimed,
+    Monotonic,
+    ResultFormats,
+    chosen_formats,
+    read_number,
+)
 from sparsegate.cli.printing import facts, print_json, print_table
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError, unknown_key
-from sparsegate.mechanisms.variants import VARIANTS, variant
+from sparsegate.gates.variants import VARIANTS, variant
 
 WORDS = {"b": False, "below": False, "a": True, "above": True}
 

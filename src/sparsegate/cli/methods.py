@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import grid, print_json, print_plain
-from sparsegate.evaluation.installed_methods import installed, package
-from sparsegate.evaluation.methods import DEFAULT_METHODS, METHODS
+from sparsegate.paper.methods import DEFAULT_METHODS, METHODS, installed, package
 
 LEGEND = """
 *  run by `sparsegate reproduce` unless --methods says otherwise

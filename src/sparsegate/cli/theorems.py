@@ -13,11 +13,11 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.cli.completion import one_of
+from sparsegate.cli.app import one_of
 from sparsegate.cli.options import AsJsonArray
 from sparsegate.cli.printing import facts, grid, print_json, print_plain
 from sparsegate.errors import unknown_key
-from sparsegate.privacy.theorems import CLAIMS, SECTIONS, Claim, ClaimFinding, ClaimVerdict
+from sparsegate.paper.theorems import CLAIMS, SECTIONS, Claim, ClaimFinding, ClaimVerdict
 
 LEGEND = """
 holds and is tight  no search exceeds the bound, and a witness meets it to 0.1 %

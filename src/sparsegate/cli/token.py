@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import sparsegate as sg
-from sparsegate.cli.completion import one_of
+from sparsegate.cli.app import one_of
 from sparsegate.cli.printing import grid, print_json, print_plain, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError
 from sparsegate.ledger.account import exact_text

@@ -1,21 +1,26 @@
-"""`sparsegate top`: the items that most users touched, privately, from files or a database."""
+"""`sparsegate top`: the items that most users touched, privately, from files or a database.
+
+`sparsegate top --preview`: what the release will be good for. The data are not opened and nothing is charged.
+"""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from sparsegate.cli.busy import busy
-from sparsegate.cli.completion import one_of
-from sparsegate.cli.formats import INPUT, OUTPUT, Formats, chosen_formats
+from sparsegate.cli.app import one_of
 from sparsegate.cli.options import (
+    INPUT,
+    OUTPUT,
     Dataset,
     Encoding,
     FilesOrNone,
+    Formats,
     LedgerBudget,
     LedgerDelta,
     LedgerFile,
@@ -24,14 +29,27 @@ from sparsegate.cli.options import (
     Sql,
     Table,
     User,
+    chosen_formats,
     read_domain,
     read_number,
 )
-from sparsegate.cli.printed_top import draw_bars, drawable, print_top
-from sparsegate.cli.printing import ready_to_print
-from sparsegate.display.published_top import PrintedTop
+from sparsegate.cli.printing import (
+    busy,
+    draw_bars,
+    drawable,
+    grid,
+    print_json,
+    print_plain,
+    print_top,
+    ready_to_print,
+    to_standard_output,
+)
+from sparsegate.display.plain import printable
+from sparsegate.display.published import PrintedTop
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.selection_methods import AUTO, METHODS, describe_methods
+from sparsegate.selection.select import AUTO, METHODS, describe_methods
+from sparsegate.tables.preview import TopPreview, previewed
+from sparsegate.tables.question import Question
 
 CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
 
@@ -142,9 +160,9 @@ def top(
     Counts, and their error bars, are of at most --max-items-per-user items of each user, where that is given.
     """
     from sparsegate.tables.domain import EXPLAINED
+    from sparsegate.tables.files import TextForm
     from sparsegate.tables.groups import check_groups
     from sparsegate.tables.question import Question
-    from sparsegate.tables.text_files import TextForm
     from sparsegate.tables.top import basket_names, top_items
 
     said = chosen_formats(formats, as_json=as_json, as_csv=as_csv)
@@ -189,13 +207,11 @@ def top(
     listed = None if groups is None else _groups(groups)
     check_groups(question, listed)
     if preview:
-        from sparsegate.cli.preview import show_preview
-
         if groups_per_user not in (None, 1):
             rule, step = "must be 1 for a preview", "preview one group, at epsilon / K, without --groups-per-user"
             raise ParameterError("groups_per_user", rule, groups_per_user, step)
         if isinstance(candidates, Path):
-            from sparsegate.tables.domain_file import split_column
+            from sparsegate.tables.domain import split_column
 
             if _meant([split_column(str(candidates))[0]]) & _meant(files):
                 rule = "must not be the table itself: how many items are in it is private data"
@@ -261,7 +277,7 @@ def _clip(text: str) -> tuple[int | float, ...]:
 
 def _groups(text: str) -> str | Path:
     """What --groups means: a file where there is one, or the name of one; else a list."""
-    from sparsegate.tables.domain_file import split_column
+    from sparsegate.tables.domain import split_column
     from sparsegate.tables.files import KINDS
 
     if not text.strip():
@@ -269,3 +285,82 @@ def _groups(text: str) -> str | Path:
     file = Path(split_column(text)[0])
     named = any(ending.lstrip(".").lower() in KINDS for ending in file.suffixes)
     return Path(text) if "," not in text and (named or file.exists()) else text
+
+
+def show_preview(
+    question: Question,
+    domain: str | int | Path,
+    *,
+    fixed: bool,
+    within: int | None,
+    like: str | None,
+    plot: str | None,
+    form: str,
+) -> None:
+    """Print a preview, and draw it where that is asked for."""
+    if plot is not None:
+        drawable(plot)
+    total = None if domain == "observed" else _size(domain, question)
+    found = previewed(question, total, fixed=fixed, within=within, like=like)
+    ready_to_print()
+    with to_standard_output(""):
+        _PRINTED[form](found)
+    if plot is not None:
+        _draw(found, plot)
+
+
+def _size(domain: str | int | Path, question: Question) -> int:
+    """How many candidates there are: the file of them is public."""
+    if isinstance(domain, Path):
+        from sparsegate.tables.domain import read_labels
+
+        size = len(set(read_labels(domain, item=question.item, whole=False)))
+    else:
+        size = int(domain)
+    return math.comb(size, question.itemset_size)
+
+
+def _cell(cell: object) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
+
+
+def _print_table(found: TopPreview) -> None:
+    sheet = found.sheet()
+    if found.rows:
+        table = grid(*sheet.columns, right=sheet.numbers, unbroken=sheet.columns, gap=2)
+        for cells in sheet.rows:
+            table.add_row(*map(_cell, cells))
+        print_plain(table, "")
+    question, lines = found.question, [found.statement]
+    if found.chosen is not None:
+        lines.append("* would run. within: how far below that item a selected one can be, at worst.")
+    if found.asked is not None and (row := found.chosen) is not None and row.needed is not None:
+        lines.append(f"Within {found.asked:,} needs --epsilon {float(row.needed):g} with {row.method}.")
+    if any(row.recall is not None for row in found):
+        lines.append("like: seen in 400 runs on the public stand-in; recall: share of right items.")
+    if question.people is not None:
+        verdict = "hopeless: " + found.verdict if found.verdict else f"not hopeless for {question.people:,} people"
+        lines.append(verdict[0].upper() + verdict[1:] + ".")
+    print_plain(*(printable(line) for line in lines), "The table was not read, and nothing was charged.")
+
+
+_PRINTED: Final[dict[str, Callable[[TopPreview], None]]] = {
+    "table": _print_table,
+    "json": lambda found: print_json(found.to_dict()),
+    "csv": lambda found: typer.echo(found.data().csv(), nl=False),
+    "html": lambda found: typer.echo(found.sheet().page(), nl=False),
+    "markdown": lambda found: typer.echo(found.sheet().markdown(), nl=False),
+}
+
+
+def _draw(found: TopPreview, plot: str) -> None:
+    if not found.rows:
+        raise ParameterError("plot", "needs a count: what is above a bar has no curve", plot, "leave it out")
+    try:
+        found.plot().savefig(plot, dpi=150)
+    except OSError:
+        raise ParameterError("plot", "could not be written", plot, "check its folder and the space there") from None

@@ -9,12 +9,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sparsegate.cli.completion import one_of
-from sparsegate.cli.formats import OF_RESULTS, OUTPUT, ResultFormats, chosen_formats
-from sparsegate.cli.options import AsJsonArray
+from sparsegate.cli.app import one_of
+from sparsegate.cli.options import OF_RESULTS, OUTPUT, AsJsonArray, ResultFormats, chosen_formats
 from sparsegate.cli.printing import facts, grid, print_json, print_table
 from sparsegate.errors import unknown_key
-from sparsegate.mechanisms.variants import VARIANTS, Closes, Noise, Released, Scale, Variant
+from sparsegate.gates.variants import VARIANTS, Closes, Noise, Released, Scale, Variant
 
 _VALUES = {Released.NOTHING: "-", Released.NOISY_ANSWER: "noisy", Released.FRESH_ANSWER: "fresh"}
 _STOPS = {Closes.NEVER: "never", Closes.ABOVE: "at c", Closes.RARER: "both"}

@@ -31,14 +31,14 @@ from sparsegate.cli.options import (
 )
 from sparsegate.cli.printing import print_json, ready_to_print, to_standard_output
 from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.gates.gate import Answer
+from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.ledger.account import exact_text
-from sparsegate.mechanisms.answer import Answer
-from sparsegate.mechanisms.sparse_vector import SparseVector, gate_calibration
-from sparsegate.tables.text_files import TextForm
+from sparsegate.tables.files import TextForm
 
 if TYPE_CHECKING:
     from sparsegate.conditions import Condition
-    from sparsegate.service.data.served import CountedTable
+    from sparsegate.service.data.dataset import CountedTable
     from sparsegate.tables.matching import MatchingUsers
 
 KEPT = "the answers above are paid for, and kept nowhere: with --ledger they would be"
@@ -129,8 +129,8 @@ def watch(
         return
     streamed.refuse()
     from sparsegate.conditions import names_in
-    from sparsegate.conditions.schema import MOST_CELL
-    from sparsegate.service.data.served import POSTGRESQL, open_data
+    from sparsegate.conditions.tree import MOST_CELL
+    from sparsegate.service.data.dataset import POSTGRESQL, open_data
     from sparsegate.tables.engine_errors import quiet
     from sparsegate.tables.files import expand, kind_of
     from sparsegate.tables.matching import MatchingUsers

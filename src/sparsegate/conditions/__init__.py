@@ -45,10 +45,9 @@ show nobody how long it took.
     array([False,  True, False])
 """
 
-from sparsegate.conditions.condition import FALSE, TRUE, UNKNOWN, Condition, Leaf
+from sparsegate.conditions.condition import FALSE, TRUE, UNKNOWN, Condition, Leaf, duckdb_columns
 from sparsegate.conditions.reading import names_in, read_condition, read_value
-from sparsegate.conditions.schema import MAX_CELL, Column, Kind, Schema
-from sparsegate.conditions.sql import duckdb_columns
+from sparsegate.conditions.tree import MAX_CELL, Column, Kind, Schema
 from sparsegate.errors import ConditionError
 
 __all__ = [

@@ -25,11 +25,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sparsegate.conditions.condition import Condition
+from sparsegate.conditions.condition import Condition, Dialect, Writer, quoted, window_forms
 from sparsegate.conditions.operations import CLOCK, PARTS, TYPES
-from sparsegate.conditions.schema import Column, Kind
-from sparsegate.conditions.sql import Dialect, Writer, quoted, window_forms
-from sparsegate.conditions.tree import Cast, Literal, Node
+from sparsegate.conditions.tree import Cast, Column, Kind, Literal, Node
 
 MOST_TIMESTAMP: Final = "294247-01-10 04:00:54.775806"
 """The last moment of the embedded engine; PostgreSQL goes on for thirty years."""

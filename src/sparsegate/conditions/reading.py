@@ -2,20 +2,457 @@
 
 Whatever is not in the tables is refused: other functions, subqueries, aggregates, windows, parameters, names with a
 table before them.
+
+The words of a condition: a closed lexicon. What it does not hold is refused where it stands.
+
+Constants as a value of a kind, and how each kind is written in a condition.
+
+The kinds of the parts of a condition: each node is built here, of arguments that fit, or is refused at its place.
+
+A text in quotes takes the kind of what it is compared with, and must be one of that kind; whole numbers become reals,
+and dates timestamps, beside the wider kind. No other conversion happens without a CAST.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import datetime
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from sparsegate.conditions.checking import MOST_DEPTH, Checker, Piece
 from sparsegate.conditions.condition import Condition
-from sparsegate.conditions.literals import WRITTEN, converted, number
-from sparsegate.conditions.operations import COMPARISONS, FUNCTIONS, MATCHES, PARTS, TYPES, Type
-from sparsegate.conditions.schema import NEAR, Column, Kind, Schema
-from sparsegate.conditions.tree import All, Either, Literal, columns_in
-from sparsegate.conditions.words import Word, possible_names, read_words
+from sparsegate.conditions.operations import COMPARISONS, CONVERTS, FUNCTIONS, MATCHES, PARTS, TYPES, Type
+from sparsegate.conditions.tree import (
+    NEAR,
+    All,
+    Apply,
+    CaseWhen,
+    Cast,
+    Coalesce,
+    Column,
+    Constant,
+    Either,
+    Kind,
+    Literal,
+    Node,
+    Not,
+    Schema,
+    columns_in,
+)
 from sparsegate.errors import ConditionError
+
+MOST_CHARACTERS: Final = 10_000
+
+_LEXICON: Final = re.compile(
+    r"""(?P<space>[ \t\r\n]+|--[^\n]*|/\*(?s:.*?)\*/)
+    | (?P<string>[nN]?'(?:[^']|'')*+'|\$\$(?s:.*?)\$\$)
+    | (?P<escaped>[eE]'(?:[^'\\]|\\.|'')*+')
+    | (?P<name>"(?:[^"]|"")*+")
+    | (?P<number>(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![\w.])
+    | (?P<word>[^\W\d]\w*)
+    | (?P<sign><>|!=|<=|>=|==?|<|>|!?~~\*?|!?~(?!\*)|::|[-+*/(),])""",
+    re.VERBOSE,
+)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "'": "'", '"': '"'}
+_QUOTE: Final = "close the quote; a quote inside is written twice"
+_MEANT: Final = {
+    "'": _QUOTE,
+    '"': _QUOTE,
+    "‘": "a text value is written in straight single quotes, as 'DE'",
+    "’": "a text value is written in straight single quotes, as 'DE'",
+    "“": "a text value is written in straight single quotes, as 'DE'",
+    "”": "a text value is written in straight single quotes, as 'DE'",
+    ";": "ask one condition, without a semicolon",
+    ".": "name a column alone, without a table before it, in double quotes if it holds a dot",
+    ":": "leave out parameters: a value is written in the condition",
+    "/": "close the comment",
+    **dict.fromkeys("%|&^~#!", "of operators there are + - * / and comparisons"),
+    **dict.fromkeys("?$@", "leave out parameters: a value is written in the condition"),
+    **dict.fromkeys("[]{}", "leave out arrays, structs and indices"),
+    **dict.fromkeys("0123456789", "write a number in decimal digits, as 1000 or 0.5 or 1e9"),
+}
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word at ``text[start:end]``; ``part`` is string, number, name (in double quotes), word, sign or end.
+
+    ``value`` is what a string or a name says; a word in ASCII letters is also known by its capitals, in ``upper``.
+    """
+
+    part: str
+    value: str
+    start: int
+    end: int
+    upper: str = ""
+
+
+def read_words(text: str) -> list[Word]:
+    """The words of the text, and an end; or ConditionError."""
+    if not isinstance(text, str):
+        raise ConditionError("must be text", "", 0, 0)
+    if len(text) > MOST_CHARACTERS:
+        raise ConditionError(f"must have at most {MOST_CHARACTERS:,} characters", text, MOST_CHARACTERS, len(text))
+    if broken := re.search("[\0\ud800-\udfff]", text):
+        raise ConditionError("must be UTF-8 text without a zero byte", text, *broken.span())
+    words, position = [], 0
+    while position < len(text):
+        found = _LEXICON.match(text, position)
+        if found is None or (text.startswith("/*", position) and found.lastgroup == "sign"):
+            rule, hint = "must be readable as a condition on one row", _MEANT.get(text[position], "")
+            raise ConditionError(rule, text, position, position + 1, next_step=hint)
+        position = found.end()
+        if found.lastgroup != "space":
+            words.append(_word(found))
+    return [*words, Word("end", "", len(text), len(text))]
+
+
+def possible_names(text: str) -> tuple[str, ...]:
+    """The words that may be columns, each once: all but functions, by the bracket behind them; () if it has no words.
+
+    >>> possible_names('month(day) = 3 AND "the end" < 5')
+    ('day', 'AND', 'the end')
+    """
+    try:
+        words = read_words(text)
+    except ConditionError:
+        return ()
+    named = [
+        word.value
+        for word, after in itertools.pairwise(words)
+        if word.part == "name" or (word.part == "word" and after.upper != "(")
+    ]
+    return tuple({name.casefold(): name for name in named}.values())
+
+
+def _word(found: re.Match[str]) -> Word:
+    part, piece, (start, end) = str(found.lastgroup), found.group(), found.span()
+    match part:
+        case "string" if piece.startswith("$"):
+            value = piece[2:-2]
+        case "string" | "name":
+            quote = piece[-1]
+            value = piece[piece.index(quote) + 1 : -1].replace(quote * 2, quote)
+        case "escaped":
+            part, value = "string", _unescaped(found)
+        case "number":
+            value = piece.replace("_", "")
+        case _:
+            value = piece
+    # Only ASCII: the capital of a Turkish dotless i is an I, and IS must not be spelled with it.
+    return Word(part, value, start, end, piece.upper() if piece.isascii() and part in ("word", "sign") else "")
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    def meant(mark: re.Match[str]) -> str:
+        if mark[0] == "''":
+            return "'"
+        if mark[1] not in _ESCAPES:
+            start = found.start() + 2 + mark.start()
+            raise ConditionError("must hold a known escape", found.string, start, start + 2, next_step=r"as \n or \\")
+        return _ESCAPES[mark[1]]
+
+    return re.sub(r"\\(.)|''", meant, found.group()[2:-1], flags=re.DOTALL)
+
+
+MOST_INTEGER: Final = 2**127 - 1
+
+WRITTEN: Final = {
+    Kind.TEXT: ("text", "in single quotes"),
+    Kind.INTEGER: ("a whole number", "in digits, as 42"),
+    Kind.REAL: ("a number", "as 0.5 or 1e9"),
+    Kind.BOOLEAN: ("a truth value", "TRUE or FALSE"),
+    Kind.DATE: ("a date that exists", "DATE 'YYYY-MM-DD'"),
+    Kind.TIMESTAMP: ("a timestamp that exists", "TIMESTAMP 'YYYY-MM-DD HH:MM:SS'"),
+    Kind.TIME: ("a time of day", "TIME 'HH:MM:SS'"),
+}
+"""How an error calls a value of the kind, and how it is written."""
+
+_DAY: Final = r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
+_TIME: Final = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?"
+_ZONE: Final = r"|Z|[+-][0-9]{2}(?::?[0-9]{2})?"
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
+
+
+def number(text: str) -> tuple[Kind, Constant]:
+    """A number as it is written: whole up to 127 bits, else the nearest double. Raises OverflowError beyond doubles.
+
+    >>> number("007"), number("1e3")
+    ((<Kind.INTEGER: 'integer'>, 7), (<Kind.REAL: 'real'>, 1000.0))
+    """
+    if text.isdigit() and len(text.lstrip("0")) < 40 and int(text) <= MOST_INTEGER:
+        return Kind.INTEGER, int(text)
+    value = float(text)
+    if value == float("inf"):
+        raise OverflowError
+    return Kind.REAL, value
+
+
+def converted(value: Constant, kind: Kind, *, zoned: bool = False) -> Constant:
+    """A constant as one of another kind; raises ValueError where it is none. With ``zoned`` a time may have a zone.
+
+    >>> converted(" 5 ", Kind.INTEGER), converted("2024-1-31", Kind.DATE), converted(5, Kind.REAL)
+    (5, '2024-01-31', 5.0)
+    """
+    if value is None:
+        return None
+    text = value.strip() if isinstance(value, str) else repr(value)
+    match kind:
+        case Kind.TEXT if isinstance(value, str):
+            return value
+        case Kind.INTEGER if re.fullmatch("[+-]?[0-9]{1,39}", text) and abs(int(text)) <= MOST_INTEGER:
+            return int(text)
+        case Kind.REAL if re.fullmatch(r"[-+.0-9eE]+|[+-]?(?i:inf|infinity|nan)", text):
+            return float(text)
+        case Kind.BOOLEAN if text.lower() in _TRUTHS:
+            return _TRUTHS[text.lower()]
+        case Kind.DATE | Kind.TIMESTAMP if re.fullmatch("-?(?i:infinity)", text):
+            return text.lower()
+        case Kind.DATE if day := re.fullmatch(_DAY, text):
+            return datetime.date(*map(int, day.groups())).isoformat()
+        case Kind.TIMESTAMP if moment := re.fullmatch(f"{_DAY}(?:[ T]{_TIME}({_ZONE if zoned else ''}))?", text):
+            return _moment(moment)
+        case Kind.TIME if clock := re.fullmatch(_TIME, text):
+            hour, minute, second, fraction = (part or "0" for part in clock.groups())
+            return datetime.time(int(hour), int(minute), int(second), int(fraction.ljust(6, "0"))).isoformat()
+    raise ValueError
+
+
+def _moment(found: re.Match[str]) -> str:
+    """To the microsecond, in UTC where a zone is given."""
+    *parts, fraction, zone = found.groups()
+    year, month, day, hour, minute, second = (int(part or 0) for part in parts)
+    moment = datetime.datetime(year, month, day, hour, minute, second, int((fraction or "0").ljust(6, "0")))
+    if zone and zone != "Z":
+        minutes = int(zone[1:3]) * 60 + int(zone[3:].strip(":") or 0)
+        try:
+            moment -= datetime.timedelta(minutes=minutes if zone[0] == "+" else -minutes)
+        except OverflowError:  # in UTC it lies before the year 1, or after 9999
+            raise ValueError from None
+    return moment.isoformat(" ")
+
+
+MOST_DEPTH: Final = 50
+"""Brackets, NOTs, calls and CASEs inside one another, and signs in one row of arithmetic."""
+
+_FAMILIES: Final = ({Kind.INTEGER, Kind.REAL}, {Kind.DATE, Kind.TIMESTAMP})
+_WIDER: Final = (Kind.REAL, Kind.TIMESTAMP)
+
+
+class Place(Protocol):
+    """Where something stands in the text."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A node, where it stands in the text, and how deep it is."""
+
+    node: Node
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Checker:
+    """Builds nodes over one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def refusal(self, at: Place, rule: str, next_step: str = "", near: tuple[str, ...] = ()) -> ConditionError:
+        """An error at a place."""
+        return ConditionError(rule, self._text, at.start, at.end, next_step=next_step, near=near)
+
+    def joined(
+        self, node: Node, parts: Sequence[Piece], first: Place | None = None, last: Place | None = None
+    ) -> Piece:
+        """A node that stands where its parts stand, with the words before and after them."""
+        start, end = (first or parts[0]).start, (last or parts[-1]).end
+        part = Piece(node, start, end, 1 + max(each.depth for each in parts))
+        if part.depth > MOST_DEPTH:
+            raise self.refusal(part, f"must not nest more than {MOST_DEPTH} deep", "split it into several conditions")
+        return part
+
+    def truth(self, part: Piece) -> Piece:
+        """A part that must be true or false."""
+        if part.node.kind in (Kind.BOOLEAN, None):
+            return self._fit(part, Kind.BOOLEAN)
+        raise self.refusal(part, "must compare this with something: it is not true or false by itself")
+
+    def negated(self, part: Piece, first: Place | None = None) -> Piece:
+        """NOT of a part."""
+        return self.joined(Not(self.truth(part).node), [part], first)
+
+    def junction(self, kind: type[All] | type[Either], terms: Sequence[Piece]) -> Piece:
+        """AND or OR of several."""
+        return self.joined(kind(tuple(self.truth(term).node for term in terms)), terms)
+
+    def compared(self, operation: str, parts: Sequence[Piece], last: Place | None = None) -> Piece:
+        """A test of parts that are brought to one kind."""
+        nodes, _ = self._alike(parts)
+        return self.joined(Apply(operation, nodes, Kind.BOOLEAN), parts, None, last)
+
+    def is_null(self, part: Piece, last: Place) -> Piece:
+        """``part IS NULL``."""
+        return self.joined(Apply("is null", (part.node,), Kind.BOOLEAN), [part], None, last)
+
+    def coalesced(self, parts: Sequence[Piece], first: Place, last: Place) -> Piece:
+        """The first of the parts that is not null."""
+        nodes, kind = self._alike(parts)
+        return self.joined(Coalesce(nodes, kind) if nodes[1:] and kind else nodes[0], parts, first, last)
+
+    def case(
+        self, base: Piece | None, branches: Sequence[tuple[Piece, Piece]], otherwise: Piece, first: Place, last: Place
+    ) -> Piece:
+        """CASE, with or without a base that is compared."""
+        if base is None:
+            tests: tuple[Node, ...] = tuple(self.truth(test).node for test, _ in branches)
+            compared = None
+        else:
+            (compared, *rest), _ = self._alike([base, *(test for test, _ in branches)])
+            tests = tuple(rest)
+        values, kind = self._alike([*(then for _, then in branches), otherwise])
+        branched = CaseWhen(compared, tuple(zip(tests, values, strict=False)), values[-1], kind) if kind else values[-1]
+        parts = [*(each for branch in branches for each in branch), otherwise, *([] if base is None else [base])]
+        return self.joined(branched, parts, first, last)
+
+    def called(self, name: str, parts: Sequence[Piece], first: Place, last: Place) -> Piece:
+        """A function of the table."""
+        function = FUNCTIONS[name]
+        if len(parts) != 1 + function.pattern:
+            raise self.refusal(parts[-1], f"must give {name} {'two values' if function.pattern else 'one value'}")
+        if function.pattern:
+            return self.matched(function.operation, parts[0], parts[1], first, last)
+        (part,) = parts
+        if part.node.kind not in (*function.takes, None):
+            raise self.refusal(part, f"must give {name} {' or '.join(sorted(function.takes))}", "convert it with CAST")
+        kind = part.node.kind or min(function.takes)
+        return self.joined(Apply(name, (self._fit(part, kind).node,), function.kind), parts, first, last)
+
+    def matched(
+        self, operation: str, value: Piece, pattern: Piece, first: Place | None = None, last: Place | None = None
+    ) -> Piece:
+        """A text against a pattern, which is a constant."""
+        if value.node.kind not in (Kind.TEXT, None):
+            raise self.refusal(value, "must match text against a pattern", "convert it with CAST(... AS VARCHAR)")
+        if not isinstance(pattern.node, Literal) or pattern.node.kind is not Kind.TEXT:
+            raise self.refusal(pattern, "must have a pattern in single quotes here")
+        subject, text = self._fit(value, Kind.TEXT).node, str(pattern.node.constant)
+        if operation in ("like", "ilike"):
+            node = _liked(subject, text, fold=operation == "ilike")
+        else:
+            node = Apply(operation, (subject, pattern.node), Kind.BOOLEAN)
+        return self.joined(node, [value, pattern], first, last)
+
+    def arithmetic(self, sign: str, parts: Sequence[Piece], first: Place | None = None) -> Piece:
+        """Arithmetic, which is that of doubles; of one part, its sign."""
+        for part in parts:
+            if part.node.kind not in (Kind.INTEGER, Kind.REAL, None):
+                step = "convert it with CAST(... AS DOUBLE)" if part.node.kind is Kind.TEXT else ""
+                raise self.refusal(part, "must have numbers in arithmetic", step)
+        node = parts[0].node
+        if len(parts) == 1 and isinstance(node, Literal) and isinstance(node.constant, int | float):
+            return self.joined(Literal(node.kind, -node.constant if sign == "-" else node.constant), parts, first)
+        nodes = tuple(self._fit(part, Kind.REAL).node for part in parts)
+        if len(parts) == 1:
+            return self.joined(Apply("negative", nodes, Kind.REAL) if sign == "-" else nodes[0], parts, first)
+        return self.joined(Apply(sign, nodes, Kind.REAL), parts)
+
+    def cast(
+        self, part: Piece, target: Type, sizes: tuple[int, ...], *, tried: bool, first: Place | None, last: Place
+    ) -> Piece:
+        """A cast; one of a constant that does not convert is refused, unless it is a TRY_CAST."""
+        node, kind = part.node, part.node.kind
+        if kind is not None and target.kind not in CONVERTS[kind]:
+            raise self.refusal(part, f"must not cast {kind} to {target.name}: no value converts")
+        if isinstance(node, Literal):
+            try:
+                constant = converted(node.constant, target.kind, zoned=target.zoned)
+                low, high = target.bounds or (0, 0)
+                fits = constant is None or low == high or low <= int(constant) <= high
+            except ValueError:  # a number that is rounded, or a text that does not convert
+                fits, constant = kind is not Kind.TEXT, ""
+            if fits and constant != "" and target.exact:
+                return self.joined(Literal(target.kind, constant), [part], first, last)
+            if not fits and not tried:
+                raise self._unfit(part, target.kind)
+        return self.joined(Cast((node,), target.name, sizes, target.kind), [part], first, last)
+
+    def _alike(self, parts: Sequence[Piece]) -> tuple[tuple[Node, ...], Kind | None]:
+        """The parts brought to one kind, and that kind; None where every part is NULL."""
+        if all(part.node.kind is None for part in parts):
+            return tuple(part.node for part in parts), None
+        firm = [part for part in parts if part.node.kind and not _adapts(part.node)]
+        kinds = {part.node.kind for part in firm if part.node.kind} or {Kind.TEXT}
+        kind = next((wide for wide in _WIDER if wide in kinds), next(iter(kinds)))
+        if len(kinds) > 1 and not any(kinds <= family for family in _FAMILIES):
+            one = firm[0]
+            other = next(part for part in firm if part.node.kind is not one.node.kind)
+            first, second = (self._text[part.start : part.end] for part in (one, other))
+            step = f"{first} is {one.node.kind} and {second} is {other.node.kind}: convert one, as "
+            text = first if one.node.kind is Kind.TEXT else second if other.node.kind is Kind.TEXT else ""
+            step += f"CAST({text or 'age'} AS INTEGER)"
+            if text:
+                opened = f"of a service: --read {text}=integer, when the data are opened"
+                step += f" ({opened}), or write text in single quotes"
+            raise self.refusal(other, "must compare values of one kind", step)
+        return tuple(self._fit(part, kind).node for part in parts), kind
+
+    def _fit(self, part: Piece, kind: Kind) -> Piece:
+        """The part as one of the kind, where that is always possible or the part is a constant."""
+        node = part.node
+        if node.kind is kind:
+            return part
+        if not isinstance(node, Literal):
+            name = "DOUBLE" if kind is Kind.REAL else kind.upper()
+            return Piece(Cast((node,), name, (), kind), part.start, part.end, part.depth)
+        try:
+            return Piece(Literal(kind, converted(node.constant, kind)), part.start, part.end, part.depth)
+        except ValueError:
+            pass
+        raise self._unfit(part, kind)
+
+    def _unfit(self, part: Piece, kind: Kind) -> ConditionError:
+        noun, form = WRITTEN[kind]
+        return self.refusal(part, f"must have {noun} here", f"write it {form}")
+
+
+def _adapts(node: Node) -> bool:
+    """Whether it is a text in quotes, which takes the kind of what it is compared with."""
+    return isinstance(node, Literal) and node.kind is Kind.TEXT
+
+
+def _liked(value: Node, pattern: str, *, fold: bool) -> Node:
+    """``value LIKE pattern``, without an escape, as an operation that ``costs`` knows; with ``fold``, ILIKE."""
+
+    def test(operation: str, text: str) -> Node:
+        sides = (value, Literal(Kind.TEXT, text))
+        return Apply(operation, tuple(Apply("lower", (s,), Kind.TEXT) for s in sides) if fold else sides, Kind.BOOLEAN)
+
+    pattern = re.sub("%+", "%", pattern)
+    if "_" in pattern:
+        return test("wildcards", pattern)
+    match pattern.split("%"):
+        case [text]:
+            return test("=", text)
+        case [text, ""]:
+            return test("starts_with", text)
+        case ["", text]:
+            return test("ends_with", text)
+        case ["", text, ""]:
+            return test("contains", text)
+    return test("segments", pattern)
+
 
 OR, AND, NOT, IS, COMPARE, MATCH, SUM, PRODUCT, SIGN, TYPE = range(1, 11)
 _LEVELS: Final = {

@@ -77,7 +77,7 @@ def plain_label(label: Any) -> Any:
     """What an item is called, as JSON takes it: a number or text, a tuple as a list, anything else as it reads.
 
     Nothing here fails, because what is named is paid for; and nothing tells an address. The labels of a table lose
-    nothing: ``tables.label_kinds`` reads their text again.
+    nothing: ``tables.labels`` reads their text again.
 
     >>> plain_label(("a", 1)), plain_label(Fraction(1, 2)), plain_label(object())
     (['a', 1], '1/2', '<object>')

@@ -15,7 +15,7 @@ The rules, whatever the store:
 **Theorem.** Let each release on a ledger be (eps_i, delta_i)-DP for the amounts that it was charged, chosen with all
 earlier results in view; and let a gate with delta_i = 0 that has said a, and is closed, have given back at most
 eps_i - L(a), where exp(L(a)) bounds the likelihood ratio of those answers to those questions, for all neighbours
-(``mechanisms.bounds``). Then all of them together are (epsilon, delta)-DP for the budget.
+(``gates.bounds``). Then all of them together are (epsilon, delta)-DP for the budget.
 
 *Proof.* Fix neighbours and a whole transcript: every question, answer, opening, closing and amount, in the order in
 which they happened, however gates were interleaved. Who asks, opens or closes what, and what goes back, is decided from
@@ -38,7 +38,7 @@ So this is a privacy filter (Rogers, Roth, Ullman and Vadhan 2016) in which pure
 the proof needs, and who sees to it:
 
 - *The whole eps_i stays reserved while the gate may answer.* One that was given back and then answered would be counted
-  short; so the gate is closed first, for good, and a gate is dead in every process but its own (``mechanisms.gate``).
+  short; so the gate is closed first, for good, and a gate is dead in every process but its own (``gates.gate``).
 - *The amount is a function of the transcript.* It is: L(m, k) of the answers given. An answer whose fate is unknown is
   no part of the transcript: its probability is the sum over both outcomes, so its ratio is at most that of the worse
   one, and it is counted so (``service.gates``). In one process an answer that was drawn counts as what it was.
@@ -68,7 +68,7 @@ from typing import Any
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.display.plain import exact_text as exact_text
-from sparsegate.display.published_top import SCHEMA, PrintedTop
+from sparsegate.display.published import SCHEMA, PrintedTop
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError

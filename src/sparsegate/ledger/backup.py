@@ -42,11 +42,9 @@ from sqlalchemy import Connection, select, update
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, EntryKind, Statement
-from sparsegate.ledger.database import Database, open_database
-from sparsegate.ledger.database_schema import GATES, LEDGER, migrate
-from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.rows import append, now, read_statement
-from sparsegate.ledger.sqlite_file import SqliteFile
+from sparsegate.ledger.database import Database, SqliteFile, open_database
+from sparsegate.ledger.ledger import Ledger, append, now, read_statement
+from sparsegate.ledger.schema import GATES, LEDGER, migrate
 
 RESTORED: Final = "the ledger was restored from a backup"
 

@@ -5,30 +5,221 @@ PostgreSQL: the row of the table ``ledger``, FOR UPDATE), so that two processes 
 and is on disk when it ends (WAL with synchronous=FULL; synchronous_commit=on). What an ask reads and writes goes past
 SQLAlchemy (``looking``, ``together``), and what is written at the same time is committed together (``group_commit``).
 Whatever the database reports becomes a ``LedgerError`` in constant words: its own may hold what was to be written.
+
+Writers that come at the same time are committed together, and wait for one write to disk instead of many.
+
+A piece is what a caller would else do in a transaction of its own. Whoever may write runs all pieces that wait, one
+after the other in one transaction, and commits them; the others wait for that.
+
+**Theorem.** For each caller it is as if its piece had been a transaction of its own:
+
+1. ``run`` returns only after the commit that holds what the piece wrote is on disk;
+2. a piece that raises leaves nothing behind, its caller gets what it raised, and the others stand;
+3. where the commit fails, or the process dies before it, nothing of any piece is left, and no caller gets a result;
+   where whoever writes is interrupted (Ctrl-C), all of it is left or nothing, nobody gets a result, and is told so;
+4. what the pieces read and write is what they would have, one transaction after the other.
+
+*Proof.* 1. Results are handed out after ``commit`` has returned, and nowhere else. 2. Each piece has a savepoint, to
+which the transaction goes back; where it cannot, it is undone as a whole, and 3. applies. (A piece that is alone needs
+none: its transaction is undone.) 3. A transaction is written whole or not at all; who waits is told of the failure.
+What is not said to be committed counts as interrupted.
+4. They run one after the other under the one write lock, so each sees what those before it wrote, as if it had been
+committed, and nothing of those that were undone. Constraints are checked at each statement, and so against all of
+these. []
+
+So an intent that ``run`` has returned from is on disk before data or noise is touched, an outcome before it leaves, and
+the unique constraints decide between two senders of one key as they do between transactions. Who is grouped with whom
+follows from when asks come and from how long they take, and the rows are the same whatever their outcomes are.
+
+A ledger in a PostgreSQL database, which several server processes share.
+
+A ledger in one SQLite file: WAL mode, synchronous=FULL.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, Dialect, Engine, Insert, Select, Update, make_url
+from sqlalchemy import (
+    URL,
+    Connection,
+    Dialect,
+    Engine,
+    Insert,
+    Select,
+    Update,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import NullPool, QueuePool
 
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.group_commit import GroupCommit
+from sparsegate.ledger.schema import LEDGER
+
+Result = TypeVar("Result")
+
+_LOOK_AGAIN: Final = 0.1  # seconds; whoever writes may be interrupted before it says that it is done
+
+
+class _Piece:
+    """What one caller wants done, who does it, and what came of it."""
+
+    def __init__(self, work: Callable[[DriverConnection], Any]) -> None:
+        self.work, self.committed = work, False
+        self.writer: threading.Lock | None = None
+        self.result: Any = None
+        self.failure: Exception | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether somebody took it up, and is done, in whatever way."""
+        return self.writer is not None and not self.writer.locked()
+
+
+class GroupCommit:
+    """The writers of one process: one at a time, or many together.
+
+    ``transaction`` begins one, and ``translated`` makes of an error what a caller gets. Whoever waits for the others
+    longer than ``patience`` seconds gets ``busy``, and ``interrupted`` who waited for one that was.
+
+    A writer holds a lock of its own in a ``with``, and writes while it is held. So it is free when the block is left,
+    however it is left: no signal is looked at between the end of a block and the release of such a lock. (Inside the
+    methods of a ``Condition``, and at the beginning of a ``finally``, it is.)
+    """
+
+    def __init__(
+        self,
+        transaction: Callable[[], AbstractContextManager[DriverConnection]],
+        *,
+        translated: Callable[[Exception], Exception],
+        busy: Callable[[], Exception],
+        interrupted: Callable[[], Exception],
+        patience: float,
+    ) -> None:
+        self._transaction, self._translated = transaction, translated
+        self._busy, self._interrupted, self._patience = busy, interrupted, patience
+        self._lock = threading.Lock()
+        self._bells: list[threading.Lock] = []
+        self._waiting: list[_Piece] = []
+        self._writer = threading.Lock()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold off all other writers of this process."""
+        me = threading.Lock()
+        try:
+            with me:
+                self._turn(me)
+                yield
+        finally:
+            self._ring()
+
+    def run(self, work: Callable[[DriverConnection], Result]) -> Result:
+        """Do the work, in one transaction with that of others; return or raise what came of it, when it is on disk."""
+        piece, me = _Piece(work), threading.Lock()
+        try:
+            with me:
+                with self._lock:
+                    self._waiting.append(piece)
+                self._turn(me, piece)
+                if self._writer is me:
+                    self._commit(self._taken(me))
+        finally:
+            self._withdraw(piece)
+            self._ring()
+        if piece.failure is not None:
+            raise piece.failure
+        if not piece.committed:
+            raise self._interrupted()
+        result: Result = piece.result
+        return result
+
+    def _turn(self, me: threading.Lock, piece: _Piece | None = None) -> None:
+        """Wait until nobody else writes, and be the writer; or until somebody has done the piece."""
+        until = time.monotonic() + self._patience
+        while True:
+            with self._lock:
+                if piece is not None and piece.over:
+                    return
+                if not self._writer.locked():
+                    self._writer = me
+                    return
+                begun = piece is not None and piece.writer is not None  # how it ends must be known
+                if not begun and time.monotonic() >= until:
+                    raise self._busy()
+                bell = threading.Lock()
+                bell.acquire()
+                self._bells.append(bell)
+            bell.acquire(timeout=_LOOK_AGAIN)
+
+    def _taken(self, me: threading.Lock) -> list[_Piece]:
+        """All that nobody has begun with; from now on this writer does them."""
+        with self._lock:
+            pieces = [piece for piece in self._waiting if piece.writer is None]
+            for piece in pieces:
+                piece.writer = me
+            self._waiting = []
+        return pieces
+
+    def _withdraw(self, piece: _Piece) -> None:
+        """Whoever gave up, or was interrupted, has nothing written for him any more."""
+        with self._lock:
+            self._waiting = [other for other in self._waiting if other is not piece]
+
+    def _ring(self) -> None:
+        """Tell those who wait to look again."""
+        with self._lock:
+            bells, self._bells = self._bells, []
+            for bell in bells:
+                bell.release()
+
+    def _commit(self, pieces: list[_Piece]) -> None:
+        try:
+            with self._transaction() as connection:
+                for piece in pieces:
+                    if len(pieces) == 1:
+                        piece.result = piece.work(connection)
+                    else:
+                        self._do(piece, connection)
+        except Exception as error:
+            for piece in pieces:
+                piece.failure = error
+            return
+        for piece in pieces:
+            piece.committed = True
+
+    def _do(self, piece: _Piece, connection: DriverConnection) -> None:
+        """Do one of several pieces; whatever it raises, all of it is undone, and none of the others."""
+        connection.run("SAVEPOINT piece")
+        try:
+            piece.result = piece.work(connection)
+        except Exception as error:
+            piece.failure = self._translated(error)
+            connection.run("ROLLBACK TO SAVEPOINT piece")
+        connection.run("RELEASE SAVEPOINT piece")
+
 
 DAMAGED: Final = "is damaged; restore or examine it by hand before spending more"
 LOCKED: Final = "is locked by another process; try again when that has ended"
 POOL: Final = 8
-
-Result = TypeVar("Result")
 
 
 class DriverStatement:
@@ -255,8 +446,6 @@ class Database(ABC):
 def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = False) -> Database:
     """The database at a path, or at a postgresql:// URL. A pool is for a server: it keeps connections between calls."""
     if not isinstance(place, str) or "://" not in place:
-        from sparsegate.ledger.sqlite_file import SqliteFile
-
         return SqliteFile(place, patience=patience, pooled=pooled)
     try:
         url = make_url(place)
@@ -264,7 +453,6 @@ def open_database(place: str | Path, *, patience: float = 10.0, pooled: bool = F
         url = None
     if url is None or url.get_backend_name() != "postgresql":
         raise LedgerError("a ledger must be the path of a file, or postgresql://user@host/database; nothing was spent")
-    from sparsegate.ledger.postgres import PostgresDatabase
 
     return PostgresDatabase(url, patience=patience, pooled=pooled)
 
@@ -275,3 +463,274 @@ def _reborn(database: weakref.ref[Database]) -> Callable[[], None]:
             living.start_over()
 
     return start_over
+
+
+_SECRETS: Final = ("password", "sslpassword")
+
+
+class PostgresDatabase(Database):
+    """A PostgreSQL database that several server processes share."""
+
+    def __init__(self, url: URL, *, patience: float, pooled: bool) -> None:
+        shown = url.difference_update_query(_SECRETS)
+        self.shown = shown.render_as_string(hide_password=True)
+        self.address = shown._replace(password=None).render_as_string(hide_password=False)
+        wait = max(1, round(patience))
+        settings = f"-c synchronous_commit=on -c lock_timeout={wait}s -c statement_timeout={4 * wait}s"
+        kept = {"pool_size": POOL, "max_overflow": 3 * POOL, "pool_pre_ping": True, "pool_timeout": patience}
+        options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
+        engine = create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            # A snapshot from before the wait for the lock would not hold what the others spent meanwhile.
+            isolation_level="READ COMMITTED",
+            connect_args={"connect_timeout": wait, "options": settings},
+            use_native_hstore=False,  # no such column here, and its lookup would meet operators of others
+            **options,
+        )
+        super().__init__(engine, patience=patience)
+
+    def exists(self) -> bool:
+        with self.reading() as connection:
+            return inspect(connection).has_table("ledger")
+
+    def make(self, build: Callable[[Connection], None]) -> None:
+        """DDL is transactional here: all tables or none."""
+        with self._transaction(True, self._connected) as connection:
+            if inspect(connection).has_table("ledger"):
+                raise LedgerError(f"the ledger {self.shown} is already there; open it, or choose another database")
+            build(connection)
+
+    def sound(self, connection: Connection) -> str:
+        if connection.execute(text("SHOW fsync")).scalar() != "on":
+            return "does not write to disk: fsync is off, so a crash could lose entries; switch it on"
+        return ""
+
+    def _check(self) -> None:
+        """A database that is gone refuses the connection."""
+
+    @property
+    def _begins(self) -> str:
+        return ""
+
+    def _lock(self, run: Callable[[str], Any]) -> None:
+        run(f"SELECT {LEDGER.c.only_row.name} FROM {LEDGER.name} FOR UPDATE")
+
+    def _reason(self, error: SQLAlchemyError) -> str:
+        if isinstance(error, PoolTimeout):
+            return "is busy: all connections are in use; try again"
+        state = _state(error)
+        if state == "55P03":
+            return LOCKED
+        if state.startswith("53"):
+            return "cannot be written: the server is out of disk, memory or connections"
+        if self._torn(error):
+            return "cannot be reached; check the address, and that the server runs and admits you"
+        return "cannot be used: PostgreSQL refuses it; examine it by hand"
+
+    def _torn(self, error: SQLAlchemyError) -> bool:
+        return _state(error)[:2] in ("", "08", "57")
+
+
+def _state(error: SQLAlchemyError) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(cause, "sqlstate", None) or ""
+
+
+_REASONS: Final = MappingProxyType(
+    {
+        sqlite3.SQLITE_BUSY: LOCKED,
+        sqlite3.SQLITE_LOCKED: LOCKED,
+        sqlite3.SQLITE_READONLY: "cannot be written; check the permissions of the file and of its folder",
+        sqlite3.SQLITE_PERM: "cannot be written; check the permissions of the file and of its folder",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its path, and the permissions of the file and of its folder",
+        sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
+        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
+        sqlite3.SQLITE_CORRUPT: DAMAGED,
+        sqlite3.SQLITE_NOTADB: "is not a ledger: another kind of file, or damaged; give the path of a ledger",
+    }
+)
+
+ROOM: Final = 100 * 2**20
+"""The least room beside a ledger, in bytes: for intents, outcomes and failures of 200 questions under way, the longest
+that there are, and time to act."""
+_PROBE: Final = bytes(2**20)
+_BEGIN: Final = MappingProxyType({True: "BEGIN IMMEDIATE", False: "BEGIN DEFERRED"})
+_LINKING: Final = 0.5  # seconds in which whoever makes a ledger takes its draft's name away
+
+
+class SqliteFile(Database):
+    """A SQLite file in WAL mode."""
+
+    def __init__(self, path: str | Path, *, patience: float, pooled: bool) -> None:
+        self.path, self.shown, self.address = Path(path), str(path), str(Path(path).absolute())
+        self._patience = patience
+        self._doubted = False
+        seen = self._seen()
+        self._inode = None if seen is None else seen.st_ino
+        super().__init__(self._engine(self.path, pooled=pooled), patience=patience)
+
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw",
+            uri=True,
+            timeout=self._patience,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _engine(self, path: Path, *, pooled: bool) -> Engine:
+        kept = {"poolclass": QueuePool, "pool_size": POOL, "max_overflow": 3 * POOL, "pool_timeout": self._patience}
+        options: dict[str, Any] = kept if pooled else {"poolclass": NullPool}
+        engine = create_engine("sqlite://", creator=lambda: self._connect(path), **options)
+        event.listen(engine, "connect", _durable)
+        event.listen(engine, "begin", _begin)
+        event.listen(engine, "close", _undone)
+        return engine
+
+    def _seen(self) -> os.stat_result | None:
+        try:
+            return self.path.stat()
+        except OSError:
+            return None
+
+    def _check(self) -> None:
+        # An open connection would go on writing to a file that was deleted or replaced, and the writing be lost.
+        seen, until = self._seen(), time.monotonic() + _LINKING
+        if seen is None or (self._inode is not None and seen.st_ino != self._inode):
+            gone = "does not exist" if seen is None else "was replaced by another file while in use"
+            raise LedgerError(
+                f"the ledger {self.shown} {gone}; check the path, or make a new one by giving a budget and a dataset "
+                "(but not in place of one that was lost: what it recorded stays spent)"
+            )
+        self._inode = seen.st_ino
+        # What is written under one name goes to a log beside that name: under two names a budget is spent twice.
+        while seen is not None and seen.st_nlink > 1:
+            if time.monotonic() > until:
+                raise self.trouble(
+                    "has a second name, a hard link, under which its budget could be spent again; remove the other "
+                    "name (find it with `find -samefile`), or replace it by a symbolic link"
+                )
+            time.sleep(_LINKING / 20)
+            seen = self._seen()
+
+    def room(self) -> str:
+        short = f"has less than {ROOM // 2**20} MiB free beside it"
+        try:
+            if shutil.disk_usage(self.path.parent).free < ROOM:
+                return short
+            if self._doubted:  # a quota, for instance, is in no number of the disk
+                with tempfile.TemporaryFile(dir=self.path.parent, buffering=0) as probe:
+                    probe.write(_PROBE)
+                    os.fsync(probe.fileno())
+                self._doubted = False
+        except OSError:
+            return "has a folder that cannot be written, or no room left in it"
+        return ""
+
+    def doubt(self) -> None:
+        self._doubted = True
+
+    @property
+    def _begins(self) -> str:
+        return _BEGIN[True]
+
+    def _lock(self, run: Callable[[str], Any]) -> None:
+        # BEGIN IMMEDIATE has waited already. A file that was taken out of WAL mode could lose what is written now.
+        if wrong := _mode(run):
+            raise self.trouble(wrong)
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def make(self, build: Callable[[Connection], None]) -> None:
+        self._make_file(self.path, build, lambda draft: None, mode="WAL")
+
+    def copy_to(self, place: Path, change: Callable[[Connection], None], *, mode: str) -> None:
+        """Copy everything that is committed to a new file, changed; others may write here meanwhile."""
+
+        def copy(draft: Path) -> None:
+            with closing(self._connect(self.path)) as source, closing(self._connect(draft)) as target:
+                source.backup(target)
+                if target.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                    raise LedgerError(f"the ledger {self.shown} {DAMAGED}")
+
+        self._make_file(place, change, copy, mode=mode)
+
+    def _make_file(
+        self, place: Path, build: Callable[[Connection], None], begin: Callable[[Path], None], *, mode: str
+    ) -> None:
+        """The file is written beside its place and then linked into it, so it appears whole or not at all."""
+        try:
+            with tempfile.TemporaryDirectory(prefix=".ledger-", dir=place.parent) as folder:
+                draft = Path(folder) / "draft"
+                draft.touch(mode=0o600)
+                begin(draft)
+                engine = self._engine(draft, pooled=False)
+                with engine.connect() as connection:
+                    connection.connection.driver_connection.execute(f"PRAGMA journal_mode={mode}")  # type: ignore[union-attr]
+                with engine.connect().execution_options(writes=True) as connection, connection.begin():
+                    build(connection)
+                engine.dispose()
+                with draft.open("rb") as file:
+                    os.fsync(file.fileno())
+                os.link(draft, place)
+            sync_folder(place.parent)
+        except FileExistsError:
+            raise LedgerError(f"the ledger {place} is already there; open it, or choose another path") from None
+        except OSError:
+            raise LedgerError(
+                f"the ledger {place} cannot be made; check that its folder exists and is writable"
+            ) from None
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            reason = self._reason(error)
+        else:
+            return
+        raise LedgerError(f"the ledger {place} {reason}")
+
+    def sound(self, connection: Connection) -> str:
+        if connection.execute(text("PRAGMA quick_check(1)")).scalar() != "ok":
+            return DAMAGED
+        return _mode(lambda text: connection.exec_driver_sql(text).scalar())
+
+    def _reason(self, error: SQLAlchemyError | sqlite3.Error) -> str:
+        return _REASONS.get(_code(error), "cannot be used: SQLite refuses it; examine it by hand")
+
+    def _torn(self, error: SQLAlchemyError) -> bool:
+        return _code(error) == sqlite3.SQLITE_IOERR
+
+
+def _mode(run: Callable[[str], Any]) -> str:
+    if run("PRAGMA journal_mode") != "wal":
+        return "has left WAL mode, so a crash could lose entries; examine it by hand"
+    return ""
+
+
+def _code(error: SQLAlchemyError | sqlite3.Error) -> int:
+    """SQLite's code: the low byte is the kind of trouble, the rest is detail."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    code: int = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
+def _durable(connection: sqlite3.Connection, _: object) -> None:
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _undone(connection: sqlite3.Connection, _: object) -> None:
+    """After an interrupt: a connection that is closed while a cursor lives would keep the write lock as long."""
+    with suppress(sqlite3.Error):
+        connection.rollback()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(_BEGIN[bool(connection.get_execution_options().get("writes"))])
+
+
+def sync_folder(folder: Path) -> None:
+    """A name in a folder is on disk when the folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -2,20 +2,31 @@
 
 Every method is one transaction. A ledger that is missing, locked, read-only, damaged or full is a ``LedgerError``, and
 then nothing was spent.
+
+Charges that are committed ahead of their releases: several at once, all or none.
+
+A release must not leave before its charge is committed, and a block that may still fail has committed nothing. So the
+block only collects charges; it commits them together when it ends, and each of them then serves one release. That a
+charge is used is written before anything is drawn, and the store refuses it a second time: a copy in a forked process,
+or one fetched again by its number after a crash, cannot draw twice for one charge.
+
+The rows of a ledger: written in one way, and read strictly, because what does not fit means a damaged ledger.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, inspect, select, update
+from sqlalchemy import Connection, func, insert, inspect, select, update
 
 from sparsegate.budget import LONGEST_LINE, Number, exact_epsilon
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
@@ -26,23 +37,204 @@ from sparsegate.ledger.account import (
     Release,
     Statement,
     exact_amount,
+    exact_text,
+    exact_value,
     public_line,
     rounded_down,
 )
-from sparsegate.ledger.database import open_database
-from sparsegate.ledger.database_schema import LEDGER, VERSION, create, migrate
-from sparsegate.ledger.reserved import Reserved, Together
-from sparsegate.ledger.rows import (
-    add_part,
-    append,
-    gave_back,
-    last_part,
-    read_dataset,
-    read_parts,
-    read_spent,
-    read_statement,
-    read_version,
-)
+from sparsegate.ledger.database import Database, open_database
+from sparsegate.ledger.schema import ENTRIES, LEDGER, REFUNDS, RELEASES, VERSION, create, migrate
+
+
+class Reserved:
+    """A charge to pass as ``ledger=`` to the one release that it is for; ``number`` is that of its entry.
+
+    The release may cost less than was reserved: what is reserved stays spent. One that is refused for its parameters
+    leaves the charge as it was.
+    """
+
+    def __init__(self, amount: Amount, what: str) -> None:
+        self.amount, self.what = amount, what
+        self._place: tuple[Ledger, Entry] | None = None
+
+    def commit(self, ledger: Ledger, entry: Entry) -> None:
+        """Its entry is on disk: from now on it can be used."""
+        self._place = ledger, entry
+
+    @property
+    def number(self) -> int:
+        """The number of its entry."""
+        return self._committed()[1].number
+
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> Entry:
+        """Use the charge for a release of at most its amount. Draw nothing before this returns."""
+        ledger, entry = self._committed()
+        return ledger.begin_release(entry.number, exact_amount(epsilon, delta), what)
+
+    def keep(self, entry: Entry, gave: Mapping[str, Any]) -> None:
+        """Store what the release gave."""
+        self._committed()[0].keep(entry, gave)
+
+    def give_back(self, entry: Entry, *, epsilon: Number) -> Entry | None:
+        """Give back what the release did not cost of what it was charged; what was reserved beyond that stays spent."""
+        return self._committed()[0].give_back(entry, epsilon=epsilon)
+
+    def _committed(self) -> tuple[Ledger, Entry]:
+        if self._place is None:
+            raise LedgerError(
+                f"the charge for {self.what!r} is not committed, so nothing may be drawn for it; leave the block of "
+                "`with ledger.together()` first"
+            )
+        return self._place
+
+    def __repr__(self) -> str:
+        where = "not committed" if self._place is None else f"entry {self.number}"
+        return f"<Reserved {self.amount} for {self.what!r}, {where}>"
+
+
+class Together:
+    """The charges that a block of ``Ledger.together`` has collected, in ``reserved``."""
+
+    def __init__(self) -> None:
+        self.reserved: list[Reserved] = []
+
+    def reserve(self, *, epsilon: Number, delta: Number = 0, what: str) -> Reserved:
+        """A charge for one release; it is committed with the others when the block ends."""
+        self.reserved.append(Reserved(exact_amount(epsilon, delta), public_line(what, "what")))
+        return self.reserved[-1]
+
+
+_ORDER: Final = (ENTRIES.c.number, ENTRIES.c.at, ENTRIES.c.kind, ENTRIES.c.epsilon, ENTRIES.c.delta, ENTRIES.c.what)
+_READ: Final = select(*_ORDER, REFUNDS.c.of).outerjoin(REFUNDS, REFUNDS.c.entry == ENTRIES.c.number)
+
+
+def read_version(database: Database, connection: Connection) -> int:
+    """The version of the tables; one that is newer than this program is refused."""
+    versions = connection.execute(select(LEDGER.c.schema_version)).scalars().all()
+    version = versions[0] if len(versions) == 1 else None
+    if not isinstance(version, int) or version < 1:
+        raise damaged(database, "it does not name its version")
+    if version > VERSION:
+        raise database.trouble(
+            f"has schema version {version}, and this sparsegate reads up to {VERSION}; upgrade sparsegate"
+        )
+    return version
+
+
+def read_dataset(database: Database, connection: Connection, dataset: str | None) -> str:
+    """The name of the dataset; ``dataset``, where given, is what it must be."""
+    if read_version(database, connection) != VERSION:
+        raise damaged(database, "its version went back")
+    names = connection.execute(select(LEDGER.c.dataset)).scalars().all()
+    if len(names) != 1 or not isinstance(names[0], str):
+        raise damaged(database, "it does not name its dataset")
+    if dataset is not None and names[0] != dataset:
+        raise database.trouble(
+            f"belongs to the dataset {names[0]!r}, not {dataset!r}; if the data is of the same people, pass "
+            f"dataset={names[0]!r}; other people's data needs a ledger of its own"
+        )
+    return names[0]
+
+
+def read_statement(database: Database, connection: Connection, dataset: str | None) -> Statement:
+    """Every entry of the ledger of a dataset."""
+    name = read_dataset(database, connection, dataset)
+    rows = connection.execute(_READ.order_by(ENTRIES.c.number))
+    entries = tuple(_entry(database, place, tuple(row)) for place, row in enumerate(rows, start=1))
+    if not entries or entries[0].kind is not EntryKind.BUDGET:
+        raise damaged(database, "it does not begin with a budget")
+    for entry in entries:
+        if entry.of is not None and not (0 < entry.of < entry.number and _gives_back(entry, entries[entry.of - 1])):
+            raise damaged(database, f"entry {entry.number} gives back what was not spent")
+    return Statement(dataset=name, entries=entries)
+
+
+def _gives_back(refund: Entry, paid: Entry) -> bool:
+    """Whether one may have given back the other: it spent as much, and no delta."""
+    return paid.kind.spends and not paid.amount.delta and refund.amount.within(paid.amount)
+
+
+def read_spent(database: Database, connection: Connection, number: object) -> Entry:
+    """The entry of that number, which must be one that spent."""
+    row = None
+    if isinstance(number, int) and 1 < number < 2**31:
+        row = connection.execute(_READ.where(ENTRIES.c.number == number)).one_or_none()
+    found = None if row is None else _entry(database, row[0], tuple(row))
+    if found is None or not found.kind.spends:
+        next_step = "see the entries with `sparsegate ledger show`"
+        raise ParameterError("number", "must be that of an entry that spent", number, next_step)
+    return found
+
+
+def _entry(database: Database, place: int, row: Sequence[object]) -> Entry:
+    number, at, kind, epsilon, delta, what, of = row
+    try:
+        moment, sort = datetime.fromisoformat(str(at)), EntryKind(str(kind))
+    except ValueError:
+        number = None
+    if number != place or (sort is EntryKind.REFUND) != (of is not None):
+        raise damaged(database, f"entry {place} does not fit")
+    amount = Amount(epsilon=exact_value(epsilon), delta=exact_value(delta))
+    return Entry(number=place, at=moment, kind=sort, amount=amount, what=str(what), of=of)  # type: ignore[arg-type]
+
+
+def append(
+    connection: Connection, number: int, kind: EntryKind, amount: Amount, what: str, of: int | None = None
+) -> Entry:
+    """Add an entry. A second refund ``of`` one entry is refused by the key of the table."""
+    at = now()
+    written = (number, at.isoformat(), kind.value, exact_text(amount.epsilon), exact_text(amount.delta), what)
+    connection.execute(insert(ENTRIES).values(dict(zip((column.name for column in _ORDER), written, strict=True))))
+    if of is not None:
+        connection.execute(insert(REFUNDS).values(of=of, entry=number))
+    return Entry(number=number, at=at, kind=kind, amount=amount, what=what, of=of)
+
+
+def read_parts(database: Database, connection: Connection, entry: int) -> dict[int, dict[str, Any]]:
+    """The parts of what an entry gave, by their numbers, in their order."""
+    rows = select(RELEASES.c.part, RELEASES.c.gave).where(RELEASES.c.entry == entry).order_by(RELEASES.c.part)
+    try:
+        return {part: dict(json.loads(gave)) for part, gave in connection.execute(rows)}
+    except (TypeError, ValueError):
+        raise damaged(database, f"what entry {entry} gave does not read") from None
+
+
+def add_part(connection: Connection, entry: int, gave: Mapping[str, Any], *, part: int | None = None) -> None:
+    """Add to what an entry gave. The text is ASCII alone: PostgreSQL stores neither a NUL nor a lone surrogate."""
+    part = last_part(connection, entry) + 1 if part is None else part
+    try:
+        text = json.dumps(dict(gave), default=_plain)
+    except (TypeError, ValueError, RecursionError):
+        raise ParameterError("gave", "must be what JSON can hold", next_step="keep it as numbers and text") from None
+    connection.execute(insert(RELEASES).values(entry=entry, part=part, gave=text))
+
+
+def last_part(connection: Connection, entry: int) -> int:
+    """The number of the last part of what an entry gave; 0 where it gave nothing."""
+    last = select(func.coalesce(func.max(RELEASES.c.part), 0)).where(RELEASES.c.entry == entry)
+    return int(connection.execute(last).scalar_one())
+
+
+def gave_back(connection: Connection, entry: int) -> bool:
+    """Whether an entry has given back what it did not cost."""
+    return connection.execute(select(REFUNDS.c.entry).where(REFUNDS.c.of == entry)).first() is not None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know: an array as its numbers, anything else as its text."""
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    return str(value) if type(plain) is type(value) else plain
+
+
+def damaged(database: Database, how: str) -> LedgerError:
+    """The ledger holds what no version of this program writes."""
+    return database.trouble(f"is damaged: {how}; restore or examine it by hand before spending more")
+
+
+def now() -> datetime:
+    """The time for the record, to the second: more would tell how long things took."""
+    return datetime.now(UTC).replace(microsecond=0)
+
 
 USED: Final = 0
 """The part that says that a reserved entry is used, and for what; what was released follows it."""

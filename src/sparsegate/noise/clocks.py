@@ -14,16 +14,42 @@ Three views of one clock, from coarse to exact:
 
 The floating-point bounds rest on one assumption: numpy's and the C library's log and log1p err by at most
 16 units in the last place. (Usual errors are below one; a test compares them with mpmath.)
+
+Noise that is read off a clock: a falling function of the time A at which a clock rings.
+
+A ring at time A, where P[A > t] = exp(-t), is also a uniform number V = 1 - exp(-A), the probability of a larger noise.
+So the largest of n equal noises is read off the earliest of n clocks, the next one off the next ring, and one race of
+clocks serves every kind of noise (``selection.race``):
+
+    Gumbel      -log A                              the exponential mechanism, peeled
+    OneSided    -log V                              exponential noise of scale one
+    Staircase   Z = X + u, in units of its scale    X discrete Laplace, u uniform on (0, 1): u orders equal X
+
+**The staircase.** With q = exp(-1/b), P[X >= k] = q**k / (1 + q) for k >= 0, and Z goes through a step of X at constant
+density. Let S(y) = k + (1 - exp(-(y - k)/b)) / (1 - q), k the whole part of y: it runs through every step as that
+density asks. Then
+
+    Z = S(-b log((1 + q) V))          for V <= 1/(1 + q), where Z >= 0,
+    Z = 1 - S(-b log((1 + q)(1 - V))) beyond, where Z < 0.
+
+Z is continuous and falling in V, and moves by at most 1.6 max(b, 1) |d log V|, or |d log(1 - V)| beyond: so Z in units
+of max(b, 1) is known about as well as the logarithm of a clock is.
+
+Three views of each, as of the clocks themselves (``noise.clocks``): ``coarse`` for all items at once, ``floats`` with
+an error for each, and ``interval`` for any number of digits.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsegate.noise import clocks
 from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
 from sparsegate.noise.sources import Source
 
@@ -107,3 +133,146 @@ def enclose(
             time -= iv.log(survival) / iv.mpf(waiting)
         low, high = (iv.mpf(numerator) / iv.mpf(denominator) + noise(iv, time))._mpi_
     return scaled_floor(low, bits) - 1, scaled_floor(high, bits) + 2
+
+
+Floats = NDArray[np.float64]
+
+_LEAST = 2.0**-116  # below V of the earliest of 2**62 clocks, which is 2**-115
+_LAST = np.uint64(2**64 - 2**11)
+_SMOOTH = 2.0**14  # from this scale on S(y) differs from y by less than 2**-31 b
+
+
+class ClockNoise(Protocol):
+    """A kind of noise. All its views are in the same units, those of the key that a race compares."""
+
+    def coarse(self, words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
+        """Write the noise of the first ring of each group: at most 2**-27 below the truth and 2**-30 above.
+
+        For words that ``clocks.extreme`` marks it may be far below. ``sizes`` None means one item in each group.
+        """
+
+    def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
+        """The noise at times (1 +- relative), and a bound on its error."""
+
+    def interval(self, iv: Any, time: Any) -> Any:
+        """The noise at an interval of times, as an interval."""
+
+
+class Gumbel:
+    """-log A."""
+
+    def coarse(self, words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
+        clocks.coarse_logs(words, out)
+        if sizes is not None:
+            out -= np.log(sizes)
+        np.negative(out, out=out)
+
+    def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
+        noise = -np.log(times)
+        return noise, 1.01 * relative + clocks.ROUNDING * (1 + np.abs(noise))
+
+    def interval(self, iv: Any, time: Any) -> Any:
+        return -iv.log(time)
+
+
+class OneSided:
+    """-log V: a relative error of A moves it by no more than itself, since A exp(-A) / (1 - exp(-A)) <= 1."""
+
+    def coarse(self, words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
+        _coarse_tails(words, sizes, out)
+        np.log(out, out=out)
+        np.negative(out, out=out)
+
+    def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
+        noise = -np.log(-np.expm1(-times))
+        return noise, 1.01 * relative + clocks.ROUNDING * (1 + np.abs(noise))
+
+    def interval(self, iv: Any, time: Any) -> Any:
+        return -iv.log(1 - iv.exp(-time))
+
+
+class Staircase:
+    """Z of scale b > 0, in units of max(b, 1)."""
+
+    def __init__(self, scale: Fraction) -> None:
+        self.scale = scale
+        self.unit = max(scale, Fraction(1))
+        self._b, self._unit = float(scale), float(self.unit)
+        self._step = 1 / self._b
+        self._last = math.expm1(-self._step)  # q - 1
+        self._log1q = math.log1p(math.exp(-self._step))  # log(1 + q)
+        self._middle = math.exp(-self._log1q)
+
+    def coarse(self, words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
+        _coarse_tails(words, sizes, out)
+        below = (out > self._middle).astype(np.float64)
+        _turn(out, below)
+        np.maximum(out, _LEAST, out=out)
+        np.log(out, out=out)
+        out += self._log1q
+        out *= -self._b
+        if self._b < _SMOOTH:
+            self._climb(out)
+        _turn(out, below)
+        out /= self._unit
+        if (last := words >= _LAST).any():  # V is rounded up to 1: there is no telling how low the noise is
+            out[last] = -np.inf
+
+    def floats(self, times: Floats, relative: Floats) -> tuple[Floats, Floats]:
+        tails = -np.expm1(-times)
+        below = tails > self._middle
+        noise = self._b * (np.where(below, times, -np.log(np.where(below, 1.0, tails))) - self._log1q)
+        self._climb(noise)
+        _turn(noise, below)
+        noise /= self._unit
+        # Beyond the middle log(1 - V) = -A itself, whose error is A times the relative one.
+        return noise, 1.6 * (1.01 * relative + clocks.ROUNDING) * np.maximum(times, 1) + clocks.ROUNDING * (
+            1 + np.abs(noise)
+        )
+
+    def interval(self, iv: Any, time: Any) -> Any:
+        survival = iv.exp(-time)
+        stretch = 1 + iv.exp(-iv.mpf(self.scale.denominator) / iv.mpf(self.scale.numerator))
+        above, below = ((stretch * share) for share in (1 - survival, survival))
+        # The ends one by one: S rises, so each end of the noise comes from one end of V.
+        ends = [
+            self._stairs(iv, tail.b) if tail.b <= 1 else 1 - self._stairs(iv, rest.a)
+            for tail, rest in ((above, below), (iv.mpf(above.a), iv.mpf(below.b)))
+        ]
+        unit = iv.mpf(self.unit.numerator) / iv.mpf(self.unit.denominator)
+        return iv.mpf([ends[0].a, ends[1].b]) / unit
+
+    def _stairs(self, iv: Any, share: Any) -> Any:
+        """S(-b log(share)), of a number and not of an interval."""
+        b = iv.mpf(self.scale.numerator) / iv.mpf(self.scale.denominator)
+        y = -b * iv.log(share)
+        low, high = (math.floor(end) for end in (y.a, y.b))
+        at = [k + (1 - iv.exp(-(iv.mpf(end) - k) / b)) / (1 - iv.exp(-1 / b)) for k, end in ((low, y.a), (high, y.b))]
+        return iv.mpf([at[0].a, at[1].b])
+
+    def _climb(self, y: Floats) -> None:
+        """From y to S(y), in place."""
+        np.maximum(y, 0, out=y)  # rounding at the middle
+        whole = np.floor(y)
+        y -= whole
+        y *= -self._step
+        np.expm1(y, out=y)
+        y /= self._last
+        y += whole
+
+
+def _turn(numbers: Floats, below: NDArray[np.float64] | NDArray[np.bool_]) -> None:
+    """Write 1 - x for x where ``below`` is one, in place; without a branch, which random numbers would make slow."""
+    numbers += below * (1 - 2 * numbers)
+
+
+def _coarse_tails(words: NDArray[np.uint64], sizes: NDArray[np.int64] | None, out: Floats) -> None:
+    """Write V of the first ring, rounded up as ``coarse_logs`` does: above the truth by a factor below 1 + 2**-28."""
+    np.add(words >> np.uint64(11), np.uint64(1), out=out, casting="unsafe")
+    out *= 2.0**-53
+    if sizes is not None:
+        with np.errstate(divide="ignore"):
+            np.log1p(-out, out=out)
+        out /= sizes
+        np.expm1(out, out=out)
+        np.negative(out, out=out)

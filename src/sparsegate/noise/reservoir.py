@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.errors import GateClosed
-from sparsegate.noise.discrete_laplace import fill_discrete_laplace
-from sparsegate.noise.lineage import MARK, birthmark
-from sparsegate.noise.sources import Source
+from sparsegate.noise.laplace import fill_discrete_laplace
+from sparsegate.noise.sources import MARK, Source, birthmark
 
 Fill = Callable[[Source, Fraction, NDArray[np.int64]], None]
 """Fills an array with independent draws of this scale: ``fill_discrete_laplace`` or ``fill_geometric``."""

@@ -8,7 +8,7 @@ of what is proven for the row:
   Oh, Viswanath 2015): D_alpha <= ln((e^(alpha e) + e^((1-alpha) e)) / (1 + e^e)) / (alpha - 1), which is less than e
   and less than alpha e**2/2;
 - a row that draws Laplace noise for its threshold once, says ABOVE and BELOW alone and closes after c ABOVE has the
-  bound of ``mechanisms.approximate``.
+  bound of ``gates.approximate``.
 
 A pair's profile says nothing about other pairs: one that attains the largest loss may do so with vanishing probability,
 where others have the larger delta.
@@ -25,14 +25,13 @@ from numpy.typing import ArrayLike
 
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.approximate import row_renyi_bound
-from sparsegate.mechanisms.lattice import Lattice
-from sparsegate.mechanisms.setting import RunOptions, Setting
-from sparsegate.mechanisms.variants import Scales, Variant, variant
-from sparsegate.privacy.enumeration import log_probabilities, log_sum
-from sparsegate.privacy.laws import Floats
+from sparsegate.gates.approximate import row_renyi_bound
+from sparsegate.gates.bounds import RunOptions, Setting
+from sparsegate.gates.lattice import Lattice
+from sparsegate.gates.variants import Scales, Variant, variant
 from sparsegate.privacy.loss import require_neighbours
-from sparsegate.privacy.model import Model, ModelOptions, Noise, build
+from sparsegate.privacy.model import Floats, Model, ModelOptions, Noise, build
+from sparsegate.privacy.outcome import log_probabilities, log_sum
 
 
 def renyi(

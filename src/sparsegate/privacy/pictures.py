@@ -7,8 +7,8 @@ from typing import Any
 
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError, load_extra
-from sparsegate.mechanisms.bounds import tight_epsilon
-from sparsegate.mechanisms.variants import VARIANTS
+from sparsegate.gates.bounds import tight_epsilon
+from sparsegate.gates.variants import VARIANTS
 
 QUESTIONS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100)
 

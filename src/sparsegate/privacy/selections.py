@@ -18,7 +18,7 @@ from itertools import combinations, combinations_with_replacement, pairwise, per
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from sparsegate.privacy.laws import Floats, NoiseLaw
+from sparsegate.privacy.model import Floats, NoiseLaw
 
 Scores = tuple[int, ...]
 Selection = tuple[int, ...] | frozenset[int]

@@ -14,29 +14,169 @@ Machine-checked: `refunded_gate_is_silent_everywhere` (proofs/ledger_answers.v).
 An intent, and a charge, is refused while there is no room for what follows it (``Database.room``): a full disk may take
 the one and not the other. Where it fills in between, the ask is lost and counts: how many bytes an outcome takes
 depends on the digits of its estimate, so whether it could be written may tell something.
+
+Rows of the tables ``gates`` and ``asks``, written and read: as they are, and as they may be seen.
+
+Asks take turns, so of a gate only the newest ask can be on its way. Until its answer leaves nobody sees it
+(``departures``), nor that the gate closed with it.
+
+Pages of what a ledger holds: gates, newest first, and the answers of one. Only what may be seen is in them.
+
+A ledger that does not grow for ever: the BELOW asks of closed gates move out of it.
+
+An open gate keeps every ask, with its key, so that a retry never asks anew; how many they can be is a public number
+that the gate was opened with (``GateSpec.most_asks``). Of a closed gate the ABOVEs and the lost asks stay, which are at
+most c (unless it closed two-sidedly), and the newest ask; older BELOW asks are written elsewhere and removed.
+
+**Theorem.** Nothing is answered, spent or given back twice for it. *Proof.* A closed gate admits no ask, and never
+opens again (``Tally.after``): a retry whose row is gone is told that the gate is closed. (One that only looks closed
+while its last ask is under way is left alone: turns tell that, under the write lock.) What a gate has cost and gives
+back follows from its counters, which stay as they are; what a token has used of its quotas from ABOVEs and lost asks,
+which stay too. []
+
+Rows move in slices, each in one transaction, which ends when the slice is safe elsewhere. After a crash a slice may be
+there twice, and is never nowhere.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sparsegate.errors import KeyReused, LedgerError, RequestLost, SparsegateError, UnknownGate
-from sparsegate.ledger.account import Amount
+from sparsegate.ledger.account import Amount, exact_text, exact_value
 from sparsegate.ledger.database import DriverConnection, DriverStatement
-from sparsegate.ledger.database_schema import ASKS, GATES, LEDGER, REFUNDS, REQUESTS
-from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.rows import add_part, now
+from sparsegate.ledger.ledger import Ledger, add_part, now
+from sparsegate.ledger.schema import ASKS, ENTRIES, GATES, LEDGER, REFUNDS, REQUESTS, TOKENS
 from sparsegate.service.departures import Departures
-from sparsegate.service.gate_rows import CLOSABLE, WITH_LAST, asked, columns, seen, stored
-from sparsegate.service.gates import Asked, GateEvent, GateRow, KeyedRequest, Tally, unused
-from sparsegate.service.locks import SharedTurns
+from sparsegate.service.gates import Asked, GateEvent, GateLabel, GateRow, GateSpec, KeyedRequest, Tally, unused
+from sparsegate.service.locks import SharedTurns, turns_of
 from sparsegate.service.quotas import MOST_ABOVE, Standing, admit_ask, admit_charge, standing
+
+_exact: Final = lru_cache(maxsize=1024)(exact_value)
+
+WITH_LAST: Final[Select[Any]] = (
+    select(
+        GATES,
+        ASKS.c.lasts,
+        ASKS.c.above.label("last"),
+        ENTRIES.c.epsilon.label("given_back"),
+        TOKENS.c.name.label("opener"),
+    )
+    .outerjoin(ASKS, and_(ASKS.c.gate == GATES.c.number, ASKS.c.number == GATES.c.asked))
+    .outerjoin(REFUNDS, REFUNDS.c.of == GATES.c.entry)
+    .outerjoin(ENTRIES, ENTRIES.c.number == REFUNDS.c.entry)
+    .outerjoin(TOKENS, TOKENS.c.number == GATES.c.opened_by)
+)
+"""Gates with their newest ask, with what they gave back, and with who opened them."""
+
+_POSITIVES: Final = GATES.c.asked - GATES.c.below
+_TWO_SIDED: Final = GATES.c.closes == "rarer"
+
+MAY_BE_CLOSED: Final = or_(
+    GATES.c.closed_because.is_not(None),
+    and_(~_TWO_SIDED, GATES.c.cutoff <= _POSITIVES),
+    and_(_TWO_SIDED, GATES.c.asked >= 2 * GATES.c.cutoff),
+    GATES.c.asked >= GATES.c.queries,
+    GATES.c.asked >= GATES.c.most_asks,
+)
+"""True of every gate that is closed, as it is or as it may be seen (``Tally.closed``): the others need not be read."""
+
+MAY_BE_OPEN: Final = and_(
+    or_(GATES.c.closed_because.is_(None), GATES.c.closed_with.is_not(None)),
+    or_(_TWO_SIDED, GATES.c.cutoff > _POSITIVES - 1),
+    or_(GATES.c.queries.is_(None), GATES.c.asked - 1 < GATES.c.queries),
+    or_(GATES.c.most_asks.is_(None), GATES.c.asked - 1 < GATES.c.most_asks),
+)
+"""True of every gate that is open, as it is or as it may be seen: without its newest ask, at the most."""
+
+CLOSABLE: Final = WITH_LAST.where(GATES.c.refund == 1, REFUNDS.c.of.is_(None), MAY_BE_CLOSED)
+"""Those that give back when they close, may be closed, and have not."""
+
+
+def columns(gate: GateRow) -> dict[str, Any]:
+    """A new gate as it is stored."""
+    spec = gate.tally.spec
+    return {
+        "id": gate.id,
+        "opened_at": gate.opened_at,
+        "fingerprint": gate.fingerprint,
+        "sealed": gate.sealed,
+        "threshold": str(spec.threshold),
+        "cutoff": spec.cutoff,
+        "epsilon": exact_text(spec.epsilon),
+        "queries": spec.queries,
+        "refund": int(spec.refund),
+        "noise": spec.noise,
+        "closes": spec.closes,
+        "most_asks": spec.most_asks,
+        "name": gate.label.name,
+        "description": gate.label.description,
+        "opened_by": gate.label.token,
+    }
+
+
+def stored(row: Any, **seen: Any) -> GateRow:
+    """A gate as it is."""
+    spec = GateSpec(
+        threshold=int(row.threshold),
+        cutoff=row.cutoff,
+        epsilon=_exact(row.epsilon),
+        queries=row.queries,
+        refund=bool(row.refund),
+        noise=row.noise,
+        closes=row.closes,
+        most_asks=row.most_asks,
+    )
+    counted = {"asked": row.asked, "above": row.above, "below": row.below, "because": row.closed_because or ""} | seen
+    back = getattr(row, "given_back", None)
+    return GateRow(
+        number=row.number,
+        id=row.id,
+        opened_at=row.opened_at,
+        fingerprint=row.fingerprint,
+        sealed=bytes(row.sealed),
+        tally=Tally(spec=spec, **counted),
+        entry=row.entry,
+        given_back=_exact("0" if back is None else back),
+        label=GateLabel(
+            name=row.name, description=row.description, token=row.opened_by, opened_by=getattr(row, "opener", None)
+        ),
+    )
+
+
+def seen(row: Any, *, hidden: bool) -> GateRow:
+    """A gate without its newest ask, where that has not left yet."""
+    if not hidden:
+        return stored(row)
+    because = "" if row.closed_with == row.asked else row.closed_because or ""
+    return stored(
+        row, asked=row.asked - 1, above=row.above - (row.last == 1), below=row.below - (row.last == 0), because=because
+    )
+
+
+def asked(row: Any) -> Asked:
+    """An ask."""
+    return Asked(
+        number=row.number,
+        at=row.intended_at,
+        condition=row.condition,
+        above=None if row.above is None else bool(row.above),
+        estimate=None if row.estimate is None else int(row.estimate),
+        token=row.token,
+        by=getattr(row, "asker", None),
+        lasts=row.lasts,
+    )
+
 
 _THIS: Final = GATES.c.number == bindparam("this")
 
@@ -353,3 +493,85 @@ def _same(connection: DriverConnection, gate: GateRow, request: KeyedRequest) ->
     if found is not None and found.body != request.body:
         raise KeyReused
     return None if found is None else asked(found)
+
+
+PAGE: Final = 1000
+"""The most on one page."""
+
+_OLDER: Final = WITH_LAST.where(GATES.c.number < bindparam("before")).order_by(GATES.c.number.desc())
+_WANTED: Final = MappingProxyType({None: _OLDER, True: _OLDER.where(MAY_BE_CLOSED), False: _OLDER.where(MAY_BE_OPEN)})
+
+_BETWEEN: Final = (
+    select(ASKS, TOKENS.c.name.label("asker"))
+    .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
+    .where(ASKS.c.gate == bindparam("this"), ASKS.c.number > bindparam("after"), ASKS.c.number < bindparam("before"))
+    .limit(bindparam("most"))
+)
+_FIRST: Final = _BETWEEN.order_by(ASKS.c.number)
+_LAST: Final = _BETWEEN.order_by(ASKS.c.number.desc())
+
+
+def page_of_gates(
+    store: GateStore, *, closed: bool | None = None, after: str | None = None, limit: int = PAGE
+) -> list[GateRow]:
+    """Gates as they may be seen, newest first: those that were opened before the gate ``after``."""
+    before = 2**31 - 1 if after is None else store.gate(after).number
+    with store.ledger.database.reading() as connection:
+        rows = connection.execute(_WANTED[closed], {"before": before}).yield_per(100)
+        found = (seen(row, hidden=store.departures.hides(row)) for row in rows)
+        # Whether a gate is through follows from its counters, and is never written.
+        return list(islice((gate for gate in found if closed in (None, bool(gate.tally.closed))), limit))
+
+
+def page_of_answers(
+    store: GateStore, id: str, *, after: int = 0, before: int | None = None, limit: int = PAGE
+) -> list[Asked]:
+    """Asks of a gate that may be seen, oldest first: the first ones after a number, or the last ones before one."""
+    gate = store.gate(id, visible=True)
+    end = gate.tally.asked + 1
+    values = {"this": gate.number, "after": after, "before": min(before or end, end), "most": limit}
+    with store.ledger.database.reading() as connection:
+        found = [asked(row) for row in connection.execute(_FIRST if before is None else _LAST, values)]
+    return found if before is None else found[::-1]
+
+
+SLICE: Final = 1000
+COLUMNS: Final = ("gate", "gate_name", "number", "at", "by", "condition")
+
+
+def compact(store: GateStore, *, until: str, keep: Callable[[Sequence[Mapping[str, Any]]], None]) -> int:
+    """Move the BELOW asks of closed gates that were asked up to a moment (as ``rows.now`` writes it); how many.
+
+    ``keep`` returns when what it is given is safe; its columns are ``COLUMNS``.
+    """
+    with closing(turns_of(store.ledger.database, patience=0)) as turns:
+        store.resume(turns)
+        store.give_back()
+        moved = 0
+        for gate in store.gates():
+            while gate.tally.closed and (count := _move_slice(store, gate, until, keep)):
+                moved += count
+    return moved
+
+
+def _move_slice(
+    store: GateStore, gate: GateRow, until: str, keep: Callable[[Sequence[Mapping[str, Any]]], None]
+) -> int:
+    # The newest that may be seen stays: that it has left is decided by its row.
+    old = and_(
+        ASKS.c.gate == gate.number, ASKS.c.number < gate.tally.asked, ASKS.c.above == 0, ASKS.c.intended_at <= until
+    )
+    wanted = (
+        select(ASKS.c.number, ASKS.c.intended_at, ASKS.c.condition, TOKENS.c.name)
+        .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
+        .where(old)
+        .order_by(ASKS.c.number)
+        .limit(SLICE)
+    )
+    with store.ledger.database.writing() as connection:
+        rows = connection.execute(wanted).all() if store.gate(gate.id, visible=True).tally.closed else []
+        if rows:
+            named = ((gate.id, gate.label.name, row.number, row.intended_at, row.name, row.condition) for row in rows)
+            keep([dict(zip(COLUMNS, each, strict=True)) for each in named])
+            connection.execute(delete(ASKS).where(old, ASKS.c.number <= rows[-1].number))
+    return len(rows)

@@ -38,11 +38,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.planning import check_plan_work
+from sparsegate.gates.preview import GatePreview
+from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.ledger.account import exact_text, rounded_down
-from sparsegate.mechanisms.calibration import Calibration
-from sparsegate.mechanisms.gate_preview import GatePreview
-from sparsegate.mechanisms.plan import check_plan_work
-from sparsegate.mechanisms.sparse_vector import gate_calibration
 
 CONFIDENCE: Final = 0.95
 MOST_ASKS: Final = 1_000_000

@@ -18,7 +18,11 @@ to at most the budget (``ledger``); what a closed gate gives back is what its an
 ``ledger.account``), and goes back in the transaction that closes it; where its last answer did, in that of whoever
 opens, closes or looks next. So by sequential composition, which holds for gates that run side by side too
 (concurrent composition), all that the keeper ever says is (epsilon, delta)-DP for the budget; each gate by ``gates``
-and ``mechanisms.resume``.
+and ``gates.sparse_vector``.
+
+A private top-c that is served: charged under the request's key, drawn, stored, and only then answered.
+
+Who asked what, and what came of it, over all gates: for owners, and only answers that have left.
 """
 
 from __future__ import annotations
@@ -30,24 +34,26 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from sqlalchemy import Row, select, tuple_
+
+from sparsegate.budget import Number
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
+from sparsegate.gates.gate import Answer
+from sparsegate.gates.sparse_vector import SparseVector, resume, threshold_noise
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
-from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.rows import now
-from sparsegate.mechanisms.answer import Answer
-from sparsegate.mechanisms.resume import resume, threshold_noise
-from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.ledger.ledger import Ledger, now
+from sparsegate.ledger.schema import ASKS, TOKENS
+from sparsegate.ledger.schema import GATES as GATE_ROWS
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.service.activity import PAGE, Activity, activity
-from sparsegate.service.data.served import CountedTable
+from sparsegate.service.data.dataset import CountedTable
 from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_until
 from sparsegate.service.fair_lines import FairPlaces
-from sparsegate.service.gate_store import GateStore
+from sparsegate.service.gate_store import GateStore, page_of_answers, page_of_gates
 from sparsegate.service.gates import (
     MOST_ASKS,
     Answered,
@@ -66,10 +72,132 @@ from sparsegate.service.gates import (
     unused,
 )
 from sparsegate.service.locks import turns_of
-from sparsegate.service.pages import page_of_answers, page_of_gates
 from sparsegate.service.quotas import Standing
 from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.service.top_release import TOP, release_top
+
+TOP: Final = "/v1/top"
+
+
+class _Given(Exception):
+    """Another sender of the same request was first: this is its response."""
+
+    def __init__(self, response: str) -> None:
+        super().__init__()
+        self.response = response
+
+
+def release_top(store: GateStore, dataset: CountedTable, request: KeyedRequest, question: Mapping[str, Any]) -> str:
+    """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
+    from sparsegate.tables.top import top_items
+
+    paid = _OneRequest(store, request)
+    try:
+        found = top_items(dataset.relation(), **dataset.unit_options, ledger=paid, **question)
+    except _Given as given:
+        return given.response
+    gave = found.published()
+    store.finish(request, TOP, response := json.dumps(gave), {"release": "top_items", **gave})
+    return response
+
+
+@dataclass(frozen=True)
+class _OneRequest:
+    """The ledger as a release sees it: the charge and the note of the request are one transaction."""
+
+    store: GateStore
+    request: KeyedRequest
+
+    def spend(self, *, epsilon: Number, delta: Number = 0, what: str) -> None:
+        if (stored := self.store.begin(self.request, TOP, exact_amount(epsilon, delta), what)) is not None:
+            raise _Given(stored)
+
+    def keep(self, entry: object, gave: object) -> None:
+        """What is answered is stored with the request, by ``finish``."""
+
+
+PAGE: Final = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activity:
+    """One ask. ``above`` is None where the outcome is lost; ``by`` where the ledger knows no such token."""
+
+    gate: str
+    gate_name: str
+    number: int
+    by: str | None
+    at: str
+    condition: str
+    above: bool | None
+    estimate: int | None
+    cursor: str
+    """Its place: what came before it is ``after`` this."""
+
+
+_NEWEST_FIRST: Final = (
+    select(ASKS, GATE_ROWS.c.id, GATE_ROWS.c.name, GATE_ROWS.c.asked, TOKENS.c.name.label("by"))
+    .join(GATE_ROWS, GATE_ROWS.c.number == ASKS.c.gate)
+    .outerjoin(TOKENS, TOKENS.c.number == ASKS.c.token)
+    # The time is to the second: within one second the order is that of the gates.
+    .order_by(ASKS.c.intended_at.desc(), ASKS.c.gate.desc(), ASKS.c.number.desc())
+)
+
+
+def activity(
+    store: GateStore, *, after: str | None = None, limit: int = PAGE, gate: str | None = None, by: str | None = None
+) -> list[Activity]:
+    """Asks that have left, newest first: those older than the cursor ``after``, of one gate, by one token.
+
+    Fewer than ``limit`` are the last ones.
+    """
+    wanted = _NEWEST_FIRST
+    if gate is not None:
+        wanted = wanted.where(GATE_ROWS.c.id == gate)
+    if by is not None:
+        wanted = wanted.where(TOKENS.c.name == by)
+    found: list[Activity] = []
+    more = limit
+    with store.ledger.database.reading() as connection:
+        while more:
+            older = wanted if after is None else wanted.where(_place(after) > _PLACE)
+            rows = connection.execute(older.limit(more)).all()
+            found += [_shown(row) for row in rows if not _on_its_way(store, row)]
+            more = limit - len(found) if len(rows) == more else 0
+            after = _cursor(rows[-1]) if rows else None
+    return found
+
+
+def _on_its_way(store: GateStore, row: Row[Any]) -> bool:
+    return bool(row.number == row.asked) and store.departures.left(row.gate, row.number, row.lasts) > 0
+
+
+def _shown(row: Row[Any]) -> Activity:
+    return Activity(
+        gate=row.id,
+        gate_name=row.name,
+        number=row.number,
+        by=row.by,
+        at=row.intended_at,
+        condition=row.condition,
+        above=None if row.above is None else bool(row.above),
+        estimate=None if row.estimate is None else int(row.estimate),
+        cursor=_cursor(row),
+    )
+
+
+_PLACE: Final = tuple_(ASKS.c.intended_at, ASKS.c.gate, ASKS.c.number)
+
+
+def _cursor(row: Row[Any]) -> str:
+    return f"{row.intended_at}_{row.gate}_{row.number}"
+
+
+def _place(cursor: str) -> tuple[str, int, int]:
+    at, *numbers = cursor.split("_")
+    if len(numbers) == 2 and all(number.isascii() and number.isdigit() and len(number) < 10 for number in numbers):
+        return at, int(numbers[0]), int(numbers[1])
+    raise ParameterError("after", "must be the cursor of a line that was given before", cursor, "leave it out")
+
 
 GATES: Final = "/v1/gates"
 CHANGED: Final = "the data has changed since it was opened"

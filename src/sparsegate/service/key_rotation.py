@@ -25,10 +25,10 @@ from typing import Final
 from sqlalchemy import Connection, select, update
 
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.database_schema import GATES, LEDGER
+from sparsegate.ledger.database import sync_folder
 from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.sqlite_file import sync_folder
-from sparsegate.service.gate_rows import stored
+from sparsegate.ledger.schema import GATES, LEDGER
+from sparsegate.service.gate_store import stored
 from sparsegate.service.gates import noise_context
 from sparsegate.service.sealed_noise import SealingKey
 

@@ -25,9 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from sparsegate.errors import GateBusy, LedgerError
-from sparsegate.ledger.database import Database
-from sparsegate.ledger.postgres import PostgresDatabase
-from sparsegate.ledger.sqlite_file import SqliteFile
+from sparsegate.ledger.database import Database, PostgresDatabase, SqliteFile
 
 _POLL: Final = 0.005
 _FLOCK: Final = "hhqqi"

@@ -25,7 +25,7 @@ from sqlalchemy import bindparam, func, select
 from sparsegate.errors import QuotaExceeded
 from sparsegate.ledger.account import exact_text, exact_value
 from sparsegate.ledger.database import DriverConnection, DriverStatement
-from sparsegate.ledger.database_schema import ASKS, ENTRIES, GATES, REFUNDS, REQUESTS, TOKENS
+from sparsegate.ledger.schema import ASKS, ENTRIES, GATES, REFUNDS, REQUESTS, TOKENS
 from sparsegate.service.departures import Departures
 
 _BACK: Final = ENTRIES.alias()

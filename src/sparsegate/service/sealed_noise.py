@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from sparsegate.errors import LedgerError
-from sparsegate.ledger.sqlite_file import sync_folder
+from sparsegate.ledger.database import sync_folder
 
 _BYTES: Final = 32
 _NONCE: Final = 12

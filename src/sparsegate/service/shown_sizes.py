@@ -23,12 +23,11 @@ from sqlalchemy import select
 from sparsegate.budget import Number
 from sparsegate.errors import BudgetExceeded, LedgerError, ParameterError
 from sparsegate.ledger.account import Amount, exact_amount, exact_text
-from sparsegate.ledger.database_schema import RELEASES
-from sparsegate.ledger.ledger import USED, Ledger
-from sparsegate.ledger.rows import add_part, last_part, read_statement
+from sparsegate.ledger.ledger import USED, Ledger, add_part, last_part, read_statement
+from sparsegate.ledger.schema import RELEASES
 from sparsegate.noise import Secure, Source
-from sparsegate.service.data.filling import FillTerms, Size
-from sparsegate.service.data.served import CountedTable
+from sparsegate.service.data.copying import FillTerms, Size
+from sparsegate.service.data.dataset import CountedTable
 
 WHAT: Final = "sizes"
 

@@ -32,9 +32,8 @@ from sqlalchemy import bindparam, insert, select, update
 from sparsegate.budget import Number
 from sparsegate.errors import LedgerError, ParameterError
 from sparsegate.ledger.account import exact_amount, exact_text, exact_value
-from sparsegate.ledger.database_schema import TOKENS
-from sparsegate.ledger.ledger import Ledger
-from sparsegate.ledger.rows import now
+from sparsegate.ledger.ledger import Ledger, now
+from sparsegate.ledger.schema import TOKENS
 
 LONGEST_NAME: Final = 100
 REMEMBERED: Final = 2.0

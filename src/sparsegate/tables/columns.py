@@ -1,6 +1,6 @@
 """The two columns of a table that are read, checked by name and type and brought to one form.
 
-An item becomes a cell of 64 bits, or a string: see ``tables.label_kinds``; categories are read as what they stand for.
+An item becomes a cell of 64 bits, or a string: see ``tables.labels``; categories are read as what they stand for.
 Rows whose item or user is null are dropped, and so are items without a cell, such as whole numbers outside of 64 bits.
 What a check says depends on the schema alone, never on a cell.
 """
@@ -15,7 +15,7 @@ import narwhals as nw
 
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.engines.engine import Engine, Frame
-from sparsegate.tables.label_kinds import (
+from sparsegate.tables.labels import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -7,17 +7,28 @@ user has: sensitivity 1, monotonic.
 Only a histogram (score, how many items have it) leaves the engine before the draw. Items of one score are exchangeable,
 so a mechanism picks a group and a uniform rank in it; the rank becomes a name by counting through the group's labels in
 their order. The order of labels is a function of the labels alone: equal seeds name equal items in every engine.
+
+Noisy counts of the items that were selected.
+
+Each count gets fresh discrete Laplace noise of scale L / eps3, where L is the most that one person can move the counts
+of all c selected items together: 1 where a person is a row, which is of one item; otherwise c, or the most candidates a
+person can have where that is bounded below c; of clipped sums as many times what one person moves one of them.
+*Theorem* (Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009): for any fixed items this is
+eps3-differentially private, and so the selection and the answers together are (epsilon + eps3, delta)-DP by
+composition. Noise that took part in the selection is not used again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
 from sparsegate.errors import TableError
+from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.tables.domain import CHANGED, Domain
 from sparsegate.tables.engines.engine import Engine, Frame, different
 
@@ -140,3 +151,21 @@ def _among(engine: Engine, counted: Counted, picks: Sequence[Pick]) -> dict[Pick
 
 def _label(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def answer_scale(*, count: int | None, touched: int | None, epsilon: Fraction, sensitivity: int = 1) -> Fraction:
+    """The scale L / eps3 of the noise of each count; a bound that is not there is None, and one of them is.
+
+    >>> answer_scale(count=50, touched=None, epsilon=Fraction(1, 2))
+    Fraction(100, 1)
+    >>> answer_scale(count=50, touched=1, epsilon=Fraction(1, 2))
+    Fraction(2, 1)
+    """
+    moved = min(bound for bound in (count, touched) if bound is not None)
+    return exact_scale(moved * sensitivity / epsilon)
+
+
+def noisy_counts(source: Source, scores: Sequence[int], scale: Fraction) -> tuple[int, ...]:
+    """The scores with fresh noise."""
+    noise = discrete_laplace(source, scale, len(scores)).tolist()
+    return tuple(score + extra for score, extra in zip(scores, noise, strict=True))

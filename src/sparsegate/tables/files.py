@@ -1,25 +1,159 @@
 """Which files are meant, and of what kind they are: told from their names, their first bytes and a header line.
 
-The first bytes tell a database or a workbook; everything else goes by what the owner says (``tables.text_files``), or
+The first bytes tell a database or a workbook; everything else goes by what the owner says (``tables.files``), or
 else by the ending of its name. Where these say that the first line is somebody's own (baskets, lines, JSON), the first
 bytes tell nothing: a basket may begin as a database does. The header of a CSV file is public, and the only line of it
 that is read to find out how to read it. But a first line may be a row all the same. So nothing of it is shown or
 suggested unless all of it looks like names, and of another only the columns that the owner asks for by name are given
 theirs.
+
+How text files are written: as a table or as baskets, with which separator, in which encoding.
+
+The owner says so, and nothing of it is guessed from rows. Engines read UTF-8. Text in another encoding is written anew
+first, by Python's own decoder, into a private folder; so is standard input, which can be read only once.
+
+The files that an owner means, as the engine can read them: standard input kept, other encodings written in UTF-8.
+
+What is written for that lies in the private folder of the workspace, and goes with it.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
+import io
 import re
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from sparsegate.errors import TableError
+from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.columns import unlike
-from sparsegate.tables.text_files import FORMATS, PLAIN, TextForm
+from sparsegate.tables.csv_rows import RegularRows, write_rows
+from sparsegate.tables.engine_errors import quiet, raise_alone
+from sparsegate.tables.text_lines import look_through, unpacked, write_lines
+
+FORMATS: Final = {"fimi": "FIMI", "baskets": "baskets"}
+"""What ``format`` may say, and the kind of file that it is. Without it the ending of a name tells the kind."""
+
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextForm:
+    """What the owner says of how the text files are written; None leaves it to the ending of their names.
+
+    ``format``: "fimi", where each line is a basket and items stand apart by white space; or "baskets", where they stand
+    apart by ``separator``, a comma unless given, and may be quoted as in CSV. ``separator``: of baskets, and of the
+    columns of a CSV file, where the header line tells it otherwise. ``encoding``: any that Python knows; UTF-8.
+
+    >>> TextForm(format="baskets").cells
+    '[ \\\\t]*("(?:[^"]|"")*"|.*?)[ \\\\t]*(?:,|$)'
+    """
+
+    format: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in FORMATS:
+            words = " or ".join(f'"{word}"' for word in FORMATS)
+            raise ParameterError("format", f"must be {words}, or left out", self.format)
+        if self.separator == r"\t":  # as it is typed in a shell
+            object.__setattr__(self, "separator", "\t")
+        if self.separator is not None:
+            self._check_separator(self.separator)
+        if self.encoding is not None:
+            try:
+                io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
+            except (LookupError, ValueError, TypeError):
+                rule, step = "must be an encoding of text that Python knows", 'pass for instance "latin-1" or "utf-16"'
+                raise ParameterError("encoding", rule, self.encoding, step) from None
+
+    def _check_separator(self, separator: object) -> None:
+        if not isinstance(separator, str) or not 0 < len(separator.encode()) <= 4 or set(separator) & set('"\r\n\0'):
+            rule = "must be one to four characters, without quotes and line ends"
+            raise ParameterError("separator", rule, separator, 'pass for instance "," or "\\t"')
+        if self.format == "fimi":
+            rule = 'must not be given with format="fimi", whose items stand apart by white space'
+            raise ParameterError("separator", rule, separator, 'pass format="baskets"')
+
+    @property
+    def said(self) -> dict[str, str]:
+        """What was given, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    @property
+    def foreign(self) -> str | None:
+        """The encoding, where it is not UTF-8."""
+        plain = self.encoding is None or codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
+        return None if plain else self.encoding
+
+    @property
+    def cells(self) -> str:
+        """A regular expression whose group is one cell of a basket, without the spaces around it.
+
+        It is quoted whole, or anything up to the next separator: each line can be read, and from that line alone.
+        """
+        return rf'[ \t]*("(?:[^"]|"")*"|.*?)[ \t]*(?:{re.escape(self.separator or ",")}|$)'
+
+    def check(self, file: str, kind: str) -> None:
+        """Raise a ParameterError for something said of a file of this kind that is nothing to be said of it."""
+        for name, value in self.said.items():
+            if kind not in _SAID_OF[name]:
+                raise ParameterError(name, f"is for text, and {file} is {kind}", value, "leave it out")
+        if self.separator is not None and kind == "JSON":
+            raise ParameterError("separator", f"is for CSV and baskets, and {file} is JSON", next_step="leave it out")
+
+
+TEXT: Final = ("CSV", "JSON", "lines", *FORMATS.values())
+_SAID_OF: Final = {"format": FORMATS.values(), "separator": TEXT, "encoding": TEXT}
+
+PLAIN: Final = TextForm()
+
+
+def keep_stream(stream: IO[bytes], folder: Path, form: TextForm = PLAIN) -> Path:
+    """Write a stream to a file of the folder, with the ending that its first bytes tell: CSV unless they say more.
+
+    Where the owner says how it is written, they tell its compression and no more: the rest of them is somebody's own.
+    """
+    start = stream.read(64)
+    ending = _ending(start)
+    if form.format is not None and ending in (".parquet", ".json"):
+        ending = ".csv"
+    file = folder / f"standard-input{ending}"
+    with file.open("xb") as kept:
+        kept.write(start)
+        shutil.copyfileobj(stream, kept, _CHUNK)
+    return file
+
+
+def _ending(start: bytes) -> str:
+    first = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
+    signs = {b"PAR1": ".parquet", b"{": ".json", b"[": ".json", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
+    return next((ending for sign, ending in signs.items() if first.startswith(sign)), ".csv")
+
+
+def rewritten(file: str, encoding: str, target: Path, shown: str) -> None:
+    """Write a text file anew, in UTF-8, as Python decodes it."""
+    try:
+        with (
+            unpacked(file) as raw,
+            io.TextIOWrapper(raw, encoding=encoding, newline="") as text,
+            target.open("x", encoding="utf-8", newline="") as kept,
+        ):
+            shutil.copyfileobj(text, kept, _CHUNK)
+        return
+    except UnicodeError:
+        reason = f"{shown} is not written in {encoding}; pass another encoding="
+    except OSError:
+        reason = f"{shown} cannot be read, or the disk is full"
+    raise_alone(TableError(reason))
+
 
 KINDS: Final = {
     "parquet": "Parquet",
@@ -151,3 +285,80 @@ def _split(line: str, delimiter: str) -> list[str]:
 def listed(files: Sequence[str]) -> str:
     """The files as an error names them."""
     return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
+STANDARD_INPUT: Final = "-"
+
+
+class Inbox:
+    """Files that were received in a folder, and how errors name them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._shown: dict[str, str] = {}
+        self.meant: list[str] = []
+        """The owner's own files, whatever is read in their place."""
+
+    def receive(self, patterns: Sequence[str], form: TextForm) -> list[str]:
+        """The paths to read."""
+        files: list[str] = []
+        for pattern in patterns:
+            files += [self._standard_input(form)] if pattern == STANDARD_INPUT else expand([pattern])
+        self.meant = files
+        if form.foreign is not None:
+            files = [self._rewritten(file, form, form.foreign) for file in files]
+        return files
+
+    def _standard_input(self, form: TextForm) -> str:
+        if self._shown:
+            raise TableError("standard input can be read only once; name it once")
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:  # a notebook, or a program without one
+            raise TableError("standard input cannot be read here; name a file")
+        with quiet("standard input cannot be read"):
+            kept = str(keep_stream(stream, self._folder, form))
+        self._shown[kept] = "standard input"
+        return kept
+
+    def _rewritten(self, file: str, form: TextForm, encoding: str) -> str:
+        kind_of(file, form)  # refuses what is no text
+        shown, target = self.shown(file), self.beside(file)
+        rewritten(file, encoding, target, shown)
+        return str(target)
+
+    def beside(self, file: str) -> Path:
+        """A path for what is read in place of a file."""
+        place = self._folder / f"file-{len(self._shown)}"
+        place.mkdir()
+        target = place / re.sub(r"\.(gz|zst)$", "", Path(file).name, flags=re.IGNORECASE)
+        self._shown[str(target)] = self.shown(file)
+        return target
+
+    def lines(self, file: str, kind: str, go_on: Callable[[], None], *, whole: bool = False) -> str:
+        """The file to read: another one where a line of it cannot be read, unless it must be read as a whole."""
+        odd = look_through(file, kind, shown=self.shown(file), go_on=go_on)
+        if not odd or whole:
+            return file
+        target = self.beside(file)
+        write_lines(file, kind, target)
+        return str(target)
+
+    def rows(self, file: str, delimiter: str, cells: int, go_on: Callable[[], None]) -> tuple[str, bool]:
+        """The regular CSV file to read, and whether it must be read in one piece; see ``tables.csv_rows``."""
+        seen = RegularRows(delimiter, cells)
+        look_through(file, "CSV", shown=self.shown(file), take=seen.take, go_on=go_on)
+        seen.end()
+        if seen.regular:
+            return file, seen.breaks or seen.long
+        target, shown = self.beside(file), self.shown(file)
+        breaks, long = write_rows(file, target, delimiter=delimiter, cells=cells, shown=shown, go_on=go_on)
+        return str(target), breaks or long
+
+    def clear(self) -> None:
+        """Remove what was written, when it was read for the last time."""
+        for file in self._shown:
+            Path(file).unlink(missing_ok=True)
+
+    def shown(self, *files: str) -> str:
+        """The files as an error names them."""
+        return listed([self._shown.get(file, file) for file in files])

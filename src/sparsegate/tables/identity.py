@@ -17,7 +17,7 @@ Parquet file or in a DuckDB relation over Arrow, or text that is not UTF-8 in an
 
 - **A typed column** of pandas, Polars, PyArrow, DuckDB, PySpark or a Parquet file is compared by its values: whole
   numbers, decimals, strings, booleans, binaries, UUIDs, dates, times, categories. Instants are equal in all time zones.
-  A float is its exact value: -0.0 is 0.0, an infinity is a value, not-a-number is a null. ``tables.label_kinds`` says
+  A float is its exact value: -0.0 is 0.0, an infinity is a value, not-a-number is a null. ``tables.labels`` says
   what an item of each type is inside an engine and in a result. An item that Python has no value for (a date before
   the year 1 or after 9999, DuckDB's infinity, a time of 24:00) is nothing; a user of that kind is somebody.
 - **A collation**, of DuckDB, PySpark or SQLite, makes one person of 'U1' and 'u1' where it calls them equal. Items are

@@ -11,14 +11,12 @@ from typing import Any, Final
 from sparsegate.budget import Number, exact_count, exact_decimal, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.lattice import LIMIT
-from sparsegate.mechanisms.scores import Scores
-from sparsegate.mechanisms.selection import Request
-from sparsegate.mechanisms.selection_methods import AUTO
+from sparsegate.gates.lattice import LIMIT
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import AUTO, Request
 from sparsegate.tables.columns import check_unit
 from sparsegate.tables.domain import MOST_CANDIDATES
-from sparsegate.tables.observed_domain import Accounting, best_accounting
-from sparsegate.tables.partition_selection import CountBar, bar_at
+from sparsegate.tables.observed import Accounting, CountBar, bar_at, best_accounting
 from sparsegate.tables.sums import CLIP_STEP, Clip
 
 BASKET: Final = {1: None, 2: 100, 3: 40}

@@ -7,23 +7,22 @@ from typing import Any
 
 from sparsegate.budget import Number, Spender, charge
 from sparsegate.errors import ParameterError
-from sparsegate.mechanisms.calibration import trusted_source
-from sparsegate.mechanisms.selection_methods import AUTO
+from sparsegate.gates.calibration import trusted_source
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
+from sparsegate.selection.select import AUTO
 from sparsegate.tables.columns import read_columns
 from sparsegate.tables.domain import EXPLAINED, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
-from sparsegate.tables.given import Given, given
-from sparsegate.tables.grouped_release import GroupedTopItems
+from sparsegate.tables.files import TextForm
 from sparsegate.tables.groups import PreparedGroups, check_expression, check_groups, prepare_groups
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import grouping_engine, matching_engine
+from sparsegate.tables.opening import Given, given
 from sparsegate.tables.prepared import Prepared
 from sparsegate.tables.question import Question
-from sparsegate.tables.release import TopItems
+from sparsegate.tables.release import GroupedTopItems, TopItems
 from sparsegate.tables.sums import as_values
-from sparsegate.tables.text_files import TextForm
 
 
 @own_settings
@@ -68,7 +67,7 @@ def top_items(
 
     *Theorem.* The score of an item is its number of different users. Adding or removing one user, with all their rows,
     moves each score by at most one and all in one direction, so each method of ``select_top`` is epsilon-DP at
-    sensitivity 1, monotonic, over a public domain; without one see ``tables.observed_domain``. The counts are made in
+    sensitivity 1, monotonic, over a public domain; without one see ``tables.observed``. The counts are made in
     the table's own engine. How long that takes depends on the data: publish the result, not the time. Sums in place of
     counts have the sensitivity of their clip: see ``tables.sums``.
 
@@ -77,7 +76,7 @@ def top_items(
     data: a pandas, Polars (eager or lazy) or PyArrow table, a DuckDB relation, or a PySpark DataFrame. Or files by
         their path or pattern, as text or ``Path``, or several in a list: Parquet, CSV, JSON, baskets, or a database of
         DuckDB or SQLite. They are read as ``sparsegate top`` reads them; see ``tables.workspace``. Or a dict of
-        columns, a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.python_tables``. Or an
+        columns, a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.workspace``. Or an
         engine or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that
         only reads.
     table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
@@ -87,7 +86,7 @@ def top_items(
     encoding: of text files, where it is not UTF-8.
     item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are
         numbers, strings, booleans, bytes, UUIDs, dates, times or instants, and come back as such: see
-        ``tables.label_kinds``. Rows with a null in either column are dropped.
+        ``tables.labels``. Rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
     count: c, how many to select, at most ten million; or
     above: N, with "observed" and ``max_items_per_user`` (or rows): everything that about N people have, however many
@@ -122,7 +121,7 @@ def top_items(
     where: a condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that meet it
         count. It must be public, and may speak of every column of the table. Not on Spark.
     people: N, a PUBLIC number: how many people, or rows, there are in all. Where that makes the release hopeless (see
-        ``tables.promised``) it is refused before anything is charged.
+        ``tables.prepared``) it is refused before anything is charged.
     per, groups, groups_per_user: a release for every one of the ``groups``, a public list of labels, text such as
         "DE,FR" or "2024-01..2024-12", or a Path; ``per`` is the column that says in which group a row is, or an
         expression of that language such as "year_month(day)" (not on Spark). A person counts in one group, or in

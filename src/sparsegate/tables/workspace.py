@@ -9,31 +9,198 @@ databases keep the types of their schema.
 Rows come in any order, unless the workspace is ``ordered``: a query here that needs their order says so.
 
 No error from an engine leaves this module with its own words: see ``tables.engine_errors``.
+
+Rows of a SQLite database as text, through Python's own SQLite: DuckDB's extension for it would be a download.
+
+A cell of SQLite has a type of its own, whatever its column says. Every column becomes labels, and the column of the
+users becomes keys, too (see ``tables.identity``): SQLite calls 17 and 17.0 equal, and 17 and '17' different. Text is
+equal where the collation of its column says so; SQLite has three, BINARY, NOCASE and RTRIM.
+
+Tables of plain Python, and streams of Arrow: what people bring that is no dataframe yet.
+
+- **A dict of columns**: lists, arrays of numpy, series of pandas or Polars, arrays of Arrow. An array or a series keeps
+  its type; a list has none, and its cells are read one by one, by the contract of ``tables.identity``. A type guessed
+  from a list would change with one person's cell.
+- **A list of dicts**, one for each row. The columns are those that are asked for: a key that a row lacks, or that every
+  row lacks, is a null there, and a row that is no dict is nobody's. (The keys of the rows are private, like those of
+  JSON records.) An empty list is a table without rows: to refuse it would tell that nobody is there.
+- **Everything with the Arrow C stream** (``__arrow_c_stream__``), and datasets and scanners of PyArrow. A dataset stays
+  where it is, and is read as often as counting takes. A stream can be read once: the columns asked for are copied to a
+  DuckDB of its own, which spills to disk, and nothing else is. A reader of PyArrow that was read before is refused. Of
+  other libraries that is left to them: a stream that ends at once looks like a table without rows, which is no error.
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
+import string
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from sparsegate.errors import ParameterError, TableError, load_extra
 from sparsegate.tables.columns import check_columns, check_table, identifier, unlike
 from sparsegate.tables.engine_errors import quiet, raise_alone, refused
-from sparsegate.tables.files import DATABASES, expand, header_of, kind_of
-from sparsegate.tables.identity import json_label, json_person
-from sparsegate.tables.inbox import Inbox
-from sparsegate.tables.python_tables import readable
-from sparsegate.tables.sqlite_rows import SqliteRows, sqlite_file
-from sparsegate.tables.text_files import PLAIN, TEXT, TextForm
+from sparsegate.tables.files import DATABASES, PLAIN, TEXT, Inbox, TextForm, expand, header_of, kind_of
+from sparsegate.tables.identity import json_label, json_person, labels, people
 from sparsegate.tables.text_lines import begins, engine_alone, first_line
 
 if TYPE_CHECKING:
+    import pandas
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+
+Batch: TypeAlias = dict[str, NDArray[np.object_]]
+
+ROWS: Final = 50_000
+"""How many rows a batch has."""
+
+_LOWER: Final = {ord(upper): upper.lower() for upper in string.ascii_uppercase}
+
+
+@contextmanager
+def sqlite_file(file: str) -> Iterator[sqlite3.Connection]:
+    """The database, to be read alone. Text that is no Unicode is read all the same: an error would tell of it."""
+    with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as database:
+        database.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+        yield database
+
+
+class SqliteRows:
+    """The rows of a table or of a query: ``names`` of their columns, and of the keys of ``user``, which come last."""
+
+    def __init__(self, database: sqlite3.Connection, *, table: str | None, sql: str | None, user: str | None) -> None:
+        if table is not None:
+            rows = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+            check_table(table, [name for (name,) in rows])
+            sql = f"SELECT * FROM {identifier(table)}"
+        self._database, self._query = database, f"SELECT * FROM ({sql}\n)"
+        with refused("sql"):
+            self.names = [column[0] for column in database.execute(f"{self._query} LIMIT 0").description]
+        self.people: str | None = None
+        if user is not None and user in self.names:
+            self._user = self.names.index(user)
+            self._folded = _folding(database, f"SELECT {identifier(user)} AS cell FROM ({self._query})")
+            self.people = unlike(f"{user} (person)", self.names)
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows."""
+        cursor = self._database.execute(self._query)
+        while batch := cursor.fetchmany(ROWS):
+            columns: list[tuple[Any, ...]] = list(zip(*batch, strict=True))
+            texts = {name: labels(cells) for name, cells in zip(self.names, columns, strict=True)}
+            if self.people is not None:
+                cells = columns[self._user]
+                texts[self.people] = people(self._folded(cell) if isinstance(cell, str) else cell for cell in cells)
+            yield {name: np.array(text, dtype=np.object_) for name, text in texts.items()}
+
+
+def _folding(database: sqlite3.Connection, users: str) -> Callable[[str], str]:
+    """What the collation of a column, the only one of the query, does to text: told without a row of it."""
+
+    def equal(one: str, other: str) -> bool:
+        cells = f"SELECT cell FROM ({users}) WHERE 0 UNION ALL SELECT '{one}' UNION ALL SELECT '{other}'"
+        different: int = database.execute(f"SELECT count(DISTINCT cell) FROM ({cells})").fetchone()[0]
+        return different == 1
+
+    if equal("a", "A"):
+        return _nocase
+    return _rtrim if equal("a", "a ") else str
+
+
+def _nocase(text: str) -> str:
+    """The letters of ASCII, up to a zero; from there on SQLite compares only the length."""
+    head, zero, tail = text.partition("\0")
+    return head.translate(_LOWER) + zero + "." * len(tail.encode("utf-8", "surrogateescape"))
+
+
+def _rtrim(text: str) -> str:
+    return text.rstrip(" ")
+
+
+_FLAT: Final = ("must have columns of one length, each a flat list, array or series", "check how it is made")
+
+
+def is_rows(data: Any) -> bool:
+    """Whether this is a dict of columns, or a list that is not one of paths."""
+    return isinstance(data, Mapping | list | tuple)
+
+
+def is_stream(data: Any) -> bool:
+    """Whether this is a stream or a dataset of Arrow, and no table that has an engine of its own."""
+    arrow = hasattr(data, "__arrow_c_stream__") or type(data).__module__ == "pyarrow._dataset"
+    try:
+        return arrow and nw.from_native(data, pass_through=True) is data
+    except nw.exceptions.DuplicateError:  # a dataframe, which is refused where it is opened
+        return False
+
+
+def readable(data: Any) -> Any:
+    """A reader or dataset of Arrow as it is; where it has instants that DuckDB may fail to read, one that has not."""
+    pa = load_extra("pyarrow", extra="frames")
+    from sparsegate.tables.engines.dataframes import instants_in_microseconds
+
+    schema = instants_in_microseconds(data.schema.empty_table()).schema
+    if schema == data.schema:
+        return data
+    batches = data if isinstance(data, pa.RecordBatchReader) else data.scanner().to_reader()
+    tables = (instants_in_microseconds(pa.Table.from_batches([batch])) for batch in batches)
+    return pa.RecordBatchReader.from_batches(schema, (part for table in tables for part in table.to_batches()))
+
+
+def as_frame(data: Mapping[Any, Any] | Sequence[Any], columns: Sequence[str]) -> pandas.DataFrame:
+    """The columns that are asked for as a dataframe of pandas, without a guess at a type."""
+    pd = load_extra("pandas", extra="frames")
+    if isinstance(data, Mapping):
+        asked = {name.casefold() for name in columns}
+        held = {name: _column(pd, data[name]) for name in data if isinstance(name, str) and name.casefold() in asked}
+    else:
+        rows = [row if isinstance(row, Mapping) else {} for row in data]
+        held = {name: pd.Series(_cells([row.get(name) for row in rows]), dtype=object) for name in columns}
+    if len({len(column) for column in held.values()}) > 1:
+        raise ParameterError("data", _FLAT[0], next_step=_FLAT[1])
+    return pd.DataFrame(held)
+
+
+def _column(pd: Any, values: Any) -> pandas.Series:
+    """A column with the type that it has, or as objects."""
+    try:
+        if isinstance(values, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
+            return pd.Series(values).reset_index(drop=True)
+        if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+            pa = load_extra("pyarrow", extra="frames")
+            column = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+            return pd.Series(pd.array(column, dtype=pd.ArrowDtype(column.type)))
+        if (
+            isinstance(values, np.ndarray)
+            and not isinstance(values, np.ma.MaskedArray)
+            and values.dtype.kind in "biufMU"
+        ):
+            return pd.Series(values)
+        return pd.Series(_cells(values), dtype=object)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError("data", _FLAT[0], next_step=_FLAT[1])
+
+
+def _cells(values: Any) -> Any:
+    """The cells of a list as an array of objects, whatever they are: a list of lists is one of objects, too."""
+    if isinstance(values, str | bytes | Mapping) or (isinstance(values, np.ndarray) and values.ndim != 1):
+        raise TypeError
+    held = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    cells = np.empty(len(held), dtype=object)
+    for place, cell in enumerate(held):  # one by one: numpy would look into a list of lists
+        cells[place] = cell
+    return cells
+
 
 # No line that is longer is left: see ``tables.text_lines``.
 LINE = (

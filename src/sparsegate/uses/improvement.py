@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from sparsegate.budget import Budget, Number, Spender, exact_count
 from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
-from sparsegate.mechanisms.answer import Answer
-from sparsegate.mechanisms.lattice import exact_number
-from sparsegate.mechanisms.sparse_vector import SparseVector
+from sparsegate.gates.gate import Answer
+from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.noise.uncopied import Uncopied
-from sparsegate.uses.record_values import STEPS, public_range, record_steps
+from sparsegate.noise.sources import Uncopied
+from sparsegate.uses.records import STEPS, public_range, record_steps
 
 _MOST: Final = 1 << 40  # records, so that the sum of their steps fits int64
 
@@ -106,7 +106,7 @@ class Improvement(Uncopied):
     answers given so far. *Proof.* The first candidate is the best whatever the records are. By induction, given the
     answers so far, t and b are fixed. Each u_i is a function of record i alone, so one record more or less moves the
     sum by u_i(t) - u_i(b), at most STEPS either way. The threshold is public. So this is a gate of sensitivity STEPS
-    whose questions are chosen adaptively: the theorem of ``SparseVector``, and of ``mechanisms.meter`` for the cost so
+    whose questions are chosen adaptively: the theorem of ``SparseVector``, and of ``gates.gate`` for the cost so
     far. (Sums of whole numbers are exact; one of floats could move by more than one record's value.) Stopping after
     ``patience`` BELOWs, and what is told about the best, follow from the answers. []
 

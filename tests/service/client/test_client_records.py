@@ -37,7 +37,7 @@ def owner(live):
 def small_pages(monkeypatch):
     for module in (client, async_client):
         monkeypatch.setattr(module, "PAGE", 2)
-    monkeypatch.setattr("sparsegate.service.client.records.PAGE", 2)
+    monkeypatch.setattr("sparsegate.service.client.calls.PAGE", 2)
 
 
 def test_a_gate_has_a_name_and_its_spending_is_not_stale_after_an_ask(owner):

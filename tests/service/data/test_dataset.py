@@ -15,13 +15,13 @@ import duckdb
 import pytest
 from tests.support.rows import ROWS, ask, write
 
-from sparsegate.conditions import Column, Kind, Schema, read_condition, sql
+from sparsegate.conditions import Column, Kind, Schema, read_condition
+from sparsegate.conditions import condition as sql
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.service.data import copying
-from sparsegate.service.data.dataset import ServedTable
-from sparsegate.service.data.served import open_data
-from sparsegate.tables.text_files import TextForm
+from sparsegate.service.data.dataset import ServedTable, open_data
+from sparsegate.tables.files import TextForm
 from sparsegate.tables.top import top_items
 
 QUESTIONS: dict[str, Any] = {

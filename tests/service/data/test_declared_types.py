@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from tests.support.rows import ask
 
 from sparsegate.conditions import Kind, read_condition
-from sparsegate.conditions.literals import converted
+from sparsegate.conditions.reading import converted
 from sparsegate.errors import ConditionError, ParameterError, TableError
-from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.dataset import ServedTable, open_data
 from sparsegate.service.data.declared_types import TYPES, read_declarations
-from sparsegate.service.data.served import open_data
 
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12, 30)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.postgres_cluster import Cluster
 
 from sparsegate.conditions import Column, Kind, Schema, read_condition
-from sparsegate.conditions.costs import cost_of
+from sparsegate.conditions.operations import cost_of
 from sparsegate.errors import ConditionError
 from sparsegate.service.data.postgres_speed import DatabaseSpeed, Sizes, extra_cost
 from sparsegate.service.data.postgres_table import PostgresTable

@@ -14,9 +14,8 @@ from tests.support.rows import ROWS
 from sparsegate.conditions import Kind, read_condition
 from sparsegate.errors import ConditionError, ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
-from sparsegate.service.data.dataset import COUNT_FAILED, ServedTable
+from sparsegate.service.data.dataset import COUNT_FAILED, ServedTable, open_data
 from sparsegate.service.data.postgres_table import PostgresTable
-from sparsegate.service.data.served import open_data
 from sparsegate.tables.top import top_items
 
 CONDITIONS = [

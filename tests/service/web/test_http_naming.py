@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from tests.support.serving import CERTAIN, UNLIMITED, assert_problem
 
-from sparsegate.service.web.queues import OwnWork
+from sparsegate.service.web.in_threads import OwnWork
 
 NAMED = CERTAIN | {"name": "Visits, weekly", "description": "For the board.\nEvery Monday."}
 NUMBERS = {"threshold": 1000, "cutoff": 25, "epsilon": "0.5"}

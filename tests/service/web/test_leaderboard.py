@@ -12,7 +12,7 @@ from tests.support.asgi_calls import calling
 import sparsegate as sg
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web.leaderboard import Leaderboard, leaderboard_app
-from sparsegate.uses.holdout.hidden_labels import HiddenLabels
+from sparsegate.uses.holdout_scoring import HiddenLabels
 
 LABELS = ["cat", "dog"] * 500
 GOOD = ["cat", "dog"] * 400 + ["dog", "cat"] * 100  # 80 %

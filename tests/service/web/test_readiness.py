@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from tests.support.serving import CERTAIN, MANY, TOP, assert_problem, serving, visits
 
-from sparsegate.ledger import sqlite_file
+from sparsegate.ledger import database as sqlite_file
 from sparsegate.service.web import readiness
 
 

@@ -10,13 +10,18 @@ import httpx
 
 from sparsegate.budget import Number
 from sparsegate.errors import SparsegateError
+from sparsegate.gates.gate import Answer
 from sparsegate.ledger.account import Statement
-from sparsegate.mechanisms.answer import Answer
-from sparsegate.service.client import records
+from sparsegate.service.client import calls as records
 from sparsegate.service.client.calls import (
+    PAGE,
     Call,
     Heard,
     Patience,
+    RemoteAnswer,
+    RemoteAsk,
+    RemotePreview,
+    RemoteToken,
     Result,
     ServedData,
     Step,
@@ -24,7 +29,6 @@ from sparsegate.service.client.calls import (
     exchange,
     look_at_data,
 )
-from sparsegate.service.client.records import PAGE, RemoteAnswer, RemoteAsk, RemotePreview, RemoteToken
 from sparsegate.service.client.remote import (
     RETRIES,
     Candidates,

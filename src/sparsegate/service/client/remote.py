@@ -12,18 +12,19 @@ import httpx
 
 from sparsegate.budget import Number
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.gates.gate import BELOW, Answer
 from sparsegate.ledger.account import Statement
-from sparsegate.mechanisms.answer import BELOW, Answer
 from sparsegate.service.client.calls import (
     TIMEOUT,
     Call,
     Heard,
+    RemoteAnswer,
     TopAnswer,
     decimal,
+    list_answers,
     read_statement,
     read_top,
 )
-from sparsegate.service.client.records import RemoteAnswer, list_answers
 
 RETRIES: Final = 3
 

@@ -16,14 +16,15 @@ and so may be seen (``filling``); the schema is public. The work follows from th
 what is refused as too dear.
 
 **How long it takes at worst** is a sum over the steps: queries, values times the cost of the leaves on them
-(``conditions.costs``), rows times the leaves, and the people. What this machine takes for each is measured at the start
-on made-up cells that are as bad as cells can be: as long as they may be, and almost what is looked for (``Speed``).
+(``conditions.operations``), rows times the leaves, and the people. What this machine takes for each is measured at
+the start on made-up cells that are as bad as cells can be: as long as they may be, and almost what is looked for
+(``Speed``).
 
 **What remains** is what the engine takes for the same number of cells and characters: a pattern is looked for longer
 where its beginning is everywhere, and a number takes longer where it does not fit a type. For one value it is at most
-the public cost of the condition (``conditions.costs``), because cells are cut to a public length, and at most a 4,096th
-of the ask that D allows; for a person with many values, as many of these. Whose time, and which rows lie near one
-another in memory, is not hidden from whoever runs on the same machine; D, which is above all of it, hides it from those
+the public cost of the condition (``conditions.operations``), because cells are cut to a public length, and at most a
+4,096th of the ask that D allows; for a person with many values, as many of these. Whose time, and which rows lie
+near one another in memory, is not hidden from whoever runs on the same machine; D, which is above all of it, hides it from those
 who ask.
 """
 

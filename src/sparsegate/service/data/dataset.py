@@ -15,31 +15,214 @@ Timestamps with a time zone are taken as UTC; one outside of the engine's range 
 count is made before they are known.
 
 **Errors.** Whatever goes wrong in a count is one constant text. The engine's own words may quote a cell.
+
+The files of a served dataset: what they held when it was opened, and whether they are still the same.
+
+What a keeper needs of the data that it counts, wherever that lives; and opening it, wherever that is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import queue
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, Unpack
 
 from sparsegate.conditions import MAX_CELL, Condition, Schema
-from sparsegate.conditions.schema import check_max_cell
+from sparsegate.conditions.tree import check_max_cell
 from sparsegate.errors import ParameterError, TableError
 from sparsegate.noise import Secure
 from sparsegate.service.data.constant_work import Copy, Speed, count_people, measured_speed
-from sparsegate.service.data.copying import SERVED, CopyEngine, Unfilled
-from sparsegate.service.data.filling import Size, checked, drawn_characters
-from sparsegate.service.data.served import CountedTable, ReadOptions, uncharged
-from sparsegate.service.data.stamps import Files
+from sparsegate.service.data.copying import SERVED, CopyEngine, FillTerms, Size, Unfilled, checked, drawn_characters
 from sparsegate.tables.engine_errors import quiet
-from sparsegate.tables.text_files import PLAIN, TextForm
+from sparsegate.tables.files import PLAIN, TextForm, expand
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+
+CHUNK: Final = 1 << 20
+JOURNALS: Final = ("-wal", ".wal")
+"""What SQLite and DuckDB write beside a database before they write into it."""
+
+Stamp = tuple[str, int, int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """Paths and patterns, and the stamps of the files that they stood for at one moment."""
+
+    patterns: tuple[str, ...]
+    stamps: tuple[Stamp, ...]
+
+    @classmethod
+    def of(cls, patterns: Sequence[str]) -> Files:
+        """The files as they are now; a pattern that stands for none is a TableError."""
+        return cls(patterns=tuple(patterns), stamps=_stamps(patterns))
+
+    def now(self) -> Files | None:
+        """The files as they are now, from a look at sizes, times and inodes; None where one has vanished."""
+        try:
+            return Files.of(self.patterns)
+        except TableError:
+            return None
+
+    def fingerprint(self, *notes: str | None) -> str:
+        """A BLAKE2b digest of all that the files hold, in order, and of the notes."""
+        digest = hashlib.blake2b(digest_size=32, person=b"sparsegate data")
+        for path, *_ in self.stamps:
+            content = _digest(path)
+            if content is None:
+                raise TableError(f"{path} cannot be read; check that it is there, and its permissions")
+            digest.update(content)
+        for note in notes:
+            # A digest has one length, so that no note can pass for another, or for the end of a file.
+            digest.update(hashlib.blake2b(b"" if note is None else b"=" + note.encode()).digest())
+        return digest.hexdigest()
+
+
+def _stamps(patterns: Sequence[str]) -> tuple[Stamp, ...]:
+    stamps: list[Stamp] = []
+    for file in expand(patterns):
+        stamp = _stamp(file)
+        if stamp is None:
+            raise TableError(f"{file} has vanished, or cannot be reached; check the path")
+        stamps.append(stamp)
+        stamps += (found for ending in JOURNALS if (found := _stamp(file + ending)) and found[1])
+    return tuple(stamps)
+
+
+def _stamp(file: str) -> Stamp | None:
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return file, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+
+
+def _digest(file: str) -> bytes | None:
+    content = hashlib.blake2b()
+    try:
+        with Path(file).open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                content.update(chunk)
+    except OSError:
+        return None
+    return content.digest()
+
+
+POSTGRESQL: Final = ("postgresql://", "postgres://", "postgresql+psycopg://")
+"""How the URL of a database begins."""
+
+
+class CountedTable(Protocol):
+    """A table whose people, or rows, are counted; used from many threads at once. A context manager.
+
+    Everything about it but the schema is the owner's: the fingerprint, the number of people, and every count.
+    """
+
+    name: str
+    user: str | None
+    """The column that names a person; None where every row is another one."""
+    schema: Schema
+    """The declared columns."""
+    unit: str
+    """ "user", or "row" where every row is another person."""
+    fingerprint: str
+    """Equal for equal data: a gate goes on for as long as it is the same."""
+    sizes: Mapping[str, Size]
+    """What was counted: private. What is shown of it is drawn (``filling``), and ``fill`` takes it."""
+    constant_work: bool
+    """Whether the work of a count follows from public numbers alone. Where it does not, an overrun may tell of data."""
+
+    def fill(self, shown: Mapping[str, int]) -> None:
+        """Take the shown sizes, once: what a count takes at worst follows from them. Nothing is counted before."""
+
+    def changed(self) -> bool:
+        """Whether the data is no longer what was opened."""
+
+    def check(self, condition: Condition) -> None:
+        """Raise ConditionError for what cannot be counted here, before anything is spent."""
+
+    def count(self, condition: Condition) -> int:
+        """How many people (or rows) have a row that matches. The private answer: for a gate, and for nobody."""
+
+    def seconds(self, condition: Condition) -> float:
+        """How long a count takes at worst, from public numbers. Raises ConditionError where there is no bound."""
+
+    def look_seconds(self) -> float:
+        """How long a count takes at worst that looks at every column once."""
+
+    @property
+    def unit_options(self) -> dict[str, Any]:
+        """The unit as ``top_items`` takes it."""
+        return {"unit": "row"} if self.user is None else {"user": self.user}
+
+    def relation(self) -> Any:
+        """The declared columns and the people, for ``tables.top_items``: in the copy, or where they live."""
+
+    def close(self) -> None:
+        """Let go of the data; whoever counts after this gets a TableError."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class ReadOptions(TypedDict, total=False):
+    """What is read, and how; see ``ServedTable.read``."""
+
+    user: str | None
+    unit: str | None
+    table: str | None
+    sql: str | None
+    columns: Sequence[str] | None
+    max_cell: int
+    form: TextForm
+    read: Mapping[str, str] | None
+
+
+def uncharged(table: CountedTable) -> dict[str, int]:
+    """Sizes that are drawn as those of a service are, and charged to nobody: for what is shown to nobody."""
+    return FillTerms().of_unit(table.unit).drawn(table.sizes, Secure())
+
+
+def open_data(files: Sequence[str], **source: Unpack[ReadOptions]) -> CountedTable:
+    """``read_data``, filled up to sizes that are charged to nobody: for whoever shows no one what a count takes."""
+    table = read_data(files, **source)
+    try:
+        table.fill(uncharged(table))
+    except BaseException:
+        table.close()
+        raise
+    return table
+
+
+def read_data(files: Sequence[str], **source: Unpack[ReadOptions]) -> CountedTable:
+    """Files as a copy (``ServedTable``); a table of a database, ``postgresql://...``, where it lives. Not filled up."""
+    if not files[0].startswith(POSTGRESQL):
+        return ServedTable.read(files, **source)
+    asked: dict[str, Any] = {**source}
+    for name, said in asked.pop("form", PLAIN).said.items():
+        raise ParameterError(name, "is for files of text, and this is a database", said, "leave it out")
+    for name, kind in (asked.pop("read", None) or {}).items():
+        step = "give the column its type in the database, for instance in a materialized view"
+        raise ParameterError("read", "is for files, and this is a database", f"{name}={kind}", step)
+    from sparsegate.service.data.postgres_table import PostgresTable
+
+    if len(files) > 1:
+        raise ParameterError("files", "must be one database alone", len(files), "start one service for each")
+    if asked.pop("sql", None) is not None or asked.get("table") is None:
+        step = "for what else you need: CREATE MATERIALIZED VIEW, and --table with its name"
+        raise ParameterError("table", "must be given for a database, and sql must not", next_step=step)
+    return PostgresTable.read(files[0], **asked)
+
 
 COUNT_FAILED: Final = "the table could not be counted; the engine's own message may hold data and is not repeated here"
 CONNECTIONS: Final = 16

@@ -1,11 +1,11 @@
 """The types that text gets when data are opened, by declaration: ``note=timestamptz``.
 
 What an engine does with a text that is no number, no date or no time zone is its own affair, and so is how long that
-takes. Where strangers ask, no text is therefore cast (``conditions.costs``). It is read here, once, before anything is
-asked: a cell that is written as a value of its type is that value, and every other cell is null. That is a function of
-the cell alone, and whether data can be opened does not depend on a cell.
+takes. Where strangers ask, no text is therefore cast (``conditions.operations``). It is read here, once, before
+anything is asked: a cell that is written as a value of its type is that value, and every other cell is null. That is
+a function of the cell alone, and whether data can be opened does not depend on a cell.
 
-A value is written as in a condition (``conditions.literals``): the form is checked first, by a pattern, and the engine
+A value is written as in a condition (``conditions.reading``): the form is checked first, by a pattern, and the engine
 sees what has it. So it never looks for the name of a time zone, and 1.7 is no whole number. A zone is Z, UTC or an
 offset; without one a ``timestamptz`` is in UTC, which is what it is brought to.
 """

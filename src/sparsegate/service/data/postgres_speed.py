@@ -3,7 +3,7 @@
 **Shown sizes** are the rows of the table and the characters of each text column, as they are read, in cells of the
 public length: a person of s rows adds at most s to each. They are drawn, and charged, as ``filling`` says.
 
-**The bound.** The cost of a leaf on a cell (``conditions.costs``, and ``extra_cost`` for what takes longer in
+**The bound.** The cost of a leaf on a cell (``conditions.operations``, and ``extra_cost`` for what takes longer in
 PostgreSQL) is a concave function of its length: a constant, and a part for each character, perhaps of the shorter of
 two texts. So over all rows it comes to at most the rows times its cost at the mean length (Jensen). To that are added
 reading the table once, which is measured, and putting together the rows of each person. What a unit of cost takes is
@@ -19,14 +19,13 @@ from typing import Final
 from sqlalchemy import Connection
 
 from sparsegate.conditions import Column, Condition, Kind, Schema, read_condition
-from sparsegate.conditions.costs import cost_of
-from sparsegate.conditions.operations import PARTS, WINDOWS
+from sparsegate.conditions.operations import PARTS, WINDOWS, cost_of
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import Apply, Literal, Node, children, columns_in
 from sparsegate.service.data.constant_work import fastest_of
-from sparsegate.service.data.filling import ROWS, TEXT, Size, public_size
+from sparsegate.service.data.copying import ROWS, TEXT, Size, public_size
 from sparsegate.tables.columns import identifier
-from sparsegate.tables.databases.postgres_columns import DatabaseTable
+from sparsegate.tables.databases.postgres import DatabaseTable
 
 BLOCK: Final = 10_000
 LONG: Final = 100

@@ -30,15 +30,12 @@ from sparsegate.conditions import MAX_CELL, Condition, Kind
 from sparsegate.conditions.postgres_sql import Folding, postgres_leaves
 from sparsegate.conditions.tree import columns_in
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.service.data.dataset import COUNT_FAILED
-from sparsegate.service.data.filling import Size, checked
+from sparsegate.service.data.copying import Size, checked
+from sparsegate.service.data.dataset import COUNT_FAILED, CountedTable, uncharged
 from sparsegate.service.data.postgres_speed import DatabaseSpeed, Sizes, measured_database
-from sparsegate.service.data.served import CountedTable, uncharged
-from sparsegate.tables.databases.database_table import TableInDatabase
-from sparsegate.tables.databases.folding import folds, found_folding
-from sparsegate.tables.databases.one_moment import check_server
-from sparsegate.tables.databases.postgres_columns import DatabaseTable, find_table
-from sparsegate.tables.databases.snapshot import UNREAD, Snapshot, database_engine, quiet_database
+from sparsegate.tables.databases.postgres import DatabaseTable, find_table, folds, found_folding
+from sparsegate.tables.databases.snapshot import UNREAD, Snapshot, check_server, database_engine, quiet_database
+from sparsegate.tables.databases.table import TableInDatabase
 
 _LANES: Final = range(4)
 """A SHA-256 is summed up as four numbers of 64 bits."""

@@ -1,29 +1,80 @@
-"""The service over HTTP: the application with all its addresses, and what it says where a request cannot be read."""
+"""The service over HTTP: the application with all its addresses, and what it says where a request cannot be read.
+
+The files of the page, as routes.
+
+A page is many small files. So all but the first have an address that changes with their content, and a browser keeps
+them for good; and they are outside the limit on requests without a token, which many people may share an address for.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from functools import partial
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import Any, Final
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Tokens
-from sparsegate.service.web import account_routes, gate_routes, operator_routes, problems, token_routes
+from sparsegate.service.web import problems, routes
 from sparsegate.service.web.admission import PRACTICE, Authentication, Limits
 from sparsegate.service.web.in_threads import ThreadedKeeper, ThreadedPractice
-from sparsegate.service.web.metrics import Metrics
-from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck
+from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck, RequestLog
 from sparsegate.service.web.openapi import describe, methods_at
-from sparsegate.service.web.page_files import page_paths, page_routes
-from sparsegate.service.web.readiness import Readiness
-from sparsegate.service.web.request_log import RequestLog
+from sparsegate.service.web.readiness import Metrics, Readiness
 from sparsegate.service.web.trusted_proxies import ForwardedAddress, TrustedProxies
 from sparsegate.tables.release import installed_version
+
+_FIRST: Final = "index.html"
+_KEPT: Final = "public, max-age=31536000, immutable"
+_KINDS: Final = MappingProxyType(
+    {
+        "html": "text/html; charset=utf-8",
+        "css": "text/css; charset=utf-8",
+        "js": "text/javascript; charset=utf-8",
+        "svg": "image/svg+xml",
+    }
+)
+
+
+def page_routes(folder: Traversable | None = None) -> APIRouter:
+    """A route for each file of the page; they are read once, and nothing else is served."""
+    place = files("sparsegate.service.web").joinpath("page") if folder is None else folder
+    contents = {file.name: file.read_bytes() for file in place.iterdir() if _ending(file.name) in _KINDS}
+    version = hashlib.sha256(repr(sorted(contents.items())).encode()).hexdigest()[:16]
+    # The first file names two or three others from the root; those find the rest beside them.
+    contents[_FIRST] = contents[_FIRST].replace(b'="/', f'="/{version}/'.encode())
+    router = APIRouter(include_in_schema=False)
+    for name, content in contents.items():
+        headers = {"Content-Type": _KINDS[_ending(name)]}
+        if name == _FIRST:
+            path = "/"
+        else:
+            path, headers["Cache-Control"] = f"/{version}/{name}", _KEPT
+        router.add_api_route(path, partial(_file, content, headers), methods=["GET"])
+    return router
+
+
+def page_paths(routes: APIRouter) -> frozenset[str]:
+    """The addresses of these files."""
+    return frozenset(route.path for route in routes.routes if isinstance(route, APIRoute))
+
+
+def _ending(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+async def _file(content: bytes, headers: dict[str, str]) -> Response:
+    return Response(content, headers=headers)
+
 
 _RULES: Final = {"missing": "must be given", "extra_forbidden": "is not known here"}
 
@@ -73,11 +124,11 @@ def routed_app() -> FastAPI:
         redirect_slashes=False,
         exception_handlers=dict(HANDLERS),
     )
-    for routes in (account_routes, gate_routes, token_routes):
-        app.include_router(routes.router, prefix="/v1")
-    for router in (account_routes.practice_schema, gate_routes.router):
+    for router in (routes.account_router, routes.gate_router, routes.token_router):
+        app.include_router(router, prefix="/v1")
+    for router in (routes.practice_schema, routes.gate_router):
         app.include_router(router, prefix=PRACTICE.rstrip("/"))
-    app.include_router(operator_routes.router)
+    app.include_router(routes.operator_router)
     app.state.page = page_routes()
     app.include_router(app.state.page)
     app.openapi = describe(app)  # type: ignore[method-assign]

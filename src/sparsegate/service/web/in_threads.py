@@ -2,13 +2,27 @@
 
 A keeper blocks: an ask sleeps until its answer may leave. So every call runs in a thread, questions and the rest in
 separate pools, and nobody who only looks has to wait behind those who ask.
+
+In which order requests are served: lines at the gates, and a place where conditions are read.
+
+All of it runs in the event loop, in one thread, and needs no lock. Senders are tokens, and take turns everywhere
+(``fair_lines``): how many requests one of them has sent is her own affair.
+
+**Reading a condition costs its sender.** A refused condition spends nothing, and reading a long one takes the processor
+as long as many counts. So conditions are read before they stand in any line, and each token has a share of processor
+time for it: when that is used up, further ones are refused unread. Short ones are read at once, and the others one at a
+time; questions that were admitted do not wait for these, and what they lose is the one thread that reads beside them,
+which lets go of the interpreter every millisecond (``server.SWITCH_SECONDS``).
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
-from dataclasses import replace
+import time
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -17,15 +31,145 @@ import anyio.to_thread
 from fastapi import Depends, Path, Request, Response
 from pydantic import AfterValidator
 
-from sparsegate.errors import UnknownGate
+from sparsegate.errors import GateBusy, SparsegateError, UnknownGate
+from sparsegate.service.fair_lines import Lines
 from sparsegate.service.keeper import Keeper
 from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Token
 from sparsegate.service.web.admission import Anybody, Limits, RateLimiter, in_practice
 from sparsegate.service.web.problems import TOO_MANY, Refused
-from sparsegate.service.web.queues import GateQueues, OwnWork
 
 _Result = TypeVar("_Result")
+
+SHORT: Final = 200
+"""Characters of a condition that is read in a millisecond or two; at worst, where cases multiply, in ten or twenty."""
+
+
+@dataclass(eq=False)
+class _Waiting:
+    called: anyio.Event = field(default_factory=anyio.Event)
+    sent_away: bool = False
+
+
+class FairTurn:
+    """One place for tasks, round-robin over senders. Where ``most`` wait already, whoever has the longest line loses
+    her last: a sender cannot fill a line against the others."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        self.held, self.waiting, self._most = False, Lines[_Waiting](), most
+
+    @asynccontextmanager
+    async def at(self, sender: Hashable) -> AsyncIterator[None]:
+        """Wait for the turn, and hold it; too long a line is ``GateBusy``."""
+        if self.held:
+            await self._wait(sender)
+        else:
+            self.held = True
+            self.waiting.serve(sender)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, sender: Hashable) -> None:
+        if len(self.waiting) >= self._most:
+            last = self.waiting.shed(sender)
+            if last is None:
+                raise GateBusy
+            last.sent_away = True
+            last.called.set()
+        mine = _Waiting()
+        self.waiting.join(sender, mine)
+        try:
+            await mine.called.wait()
+        except BaseException:
+            if not self.waiting.leave(sender, mine) and not mine.sent_away:
+                self._pass_on()  # it was called in the moment that it gave up
+            raise
+        if mine.sent_away:
+            raise GateBusy
+
+    def _pass_on(self) -> None:
+        following = self.waiting.next()
+        self.held = following is not None
+        if following is not None:
+            following.called.set()
+
+
+class GateQueues:
+    """Questions stand in line at their gate, and not in a thread.
+
+    How long a question waits depends on when others leave, and that is public. As many may wait as are answered within
+    ``patience``.
+    """
+
+    def __init__(self, *, waiting: int, patience: float, delay: float) -> None:
+        self._most = min(waiting, max(1, int(patience / delay))) if delay else waiting
+        self._turns: dict[str, FairTurn] = {}
+
+    @asynccontextmanager
+    async def at(self, gate: str, sender: Hashable) -> AsyncIterator[None]:
+        """Wait for the gate, and hold it; too long a line is ``GateBusy``."""
+        turn = self._turns.setdefault(gate, FairTurn(self._most))
+        try:
+            async with turn.at(sender):
+                yield
+        finally:
+            if not turn.held:
+                self._turns.pop(gate, None)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait, at all gates."""
+        return sum(len(turn.waiting) for turn in self._turns.values())
+
+
+class OwnWork:
+    """What a sender causes before she is admitted: one at a time, round-robin, on her share of processor time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.turn = FairTurn()
+        self._shares = RateLimiter(rate=limits.share, burst=limits.share_burst)
+        self._thread = anyio.CapacityLimiter(1)
+
+    async def run(
+        self, sender: Hashable, method: Callable[..., _Result], *args: Any, short: bool = False
+    ) -> Callable[..., _Result]:
+        """Call the method, in a thread; a function that returns what it returned, or raises what it raised.
+
+        What is ``short`` is done at once: waking a thread for it would take as long.
+        """
+        self._check(sender)
+        if short:
+            outcome, seconds = _timed(method, args)
+            self._shares.charge(sender, seconds)
+            return outcome
+        async with self.turn.at(sender):
+            self._check(sender)  # what came before in her own line has been charged since
+            outcome, seconds = await anyio.to_thread.run_sync(_timed, method, args, limiter=self._thread)
+            self._shares.charge(sender, seconds)
+        return outcome
+
+    def _check(self, sender: Hashable) -> None:
+        if wait := self._shares.wait(sender, 0):
+            raise Refused(TOO_MANY, wait=wait)
+
+
+def _timed(method: Callable[..., _Result], args: tuple[Any, ...]) -> tuple[Callable[..., _Result], float]:
+    """Processor time of this thread: what others do meanwhile is not charged."""
+    begun = time.thread_time()
+    try:
+        result = method(*args)
+    except SparsegateError as error:
+        refusal = error
+    else:
+        return lambda *_: result, time.thread_time() - begun
+
+    def refuse(*_: Any) -> _Result:
+        raise refusal
+
+    return refuse, time.thread_time() - begun
+
 
 _LOOKERS: Final = 16
 

@@ -29,13 +29,11 @@ from sparsegate.errors import QuotaExceeded
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web.admission import Anybody, Authentication, Limits
 from sparsegate.service.web.http import HANDLERS
-from sparsegate.service.web.middleware import BODY_BYTES, BodyLimit, ErrorBoundary, HostCheck
-from sparsegate.service.web.request_log import RequestLog
+from sparsegate.service.web.middleware import BODY_BYTES, BodyLimit, ErrorBoundary, HostCheck, RequestLog
 from sparsegate.service.web.trusted_proxies import ForwardedAddress, TrustedProxies
 from sparsegate.tables.release import installed_version
-from sparsegate.uses.holdout.hidden_labels import HiddenLabels
-from sparsegate.uses.holdout.holdout import Holdout
-from sparsegate.uses.holdout.holdout_score import HoldoutScore
+from sparsegate.uses.holdout import Holdout, HoldoutScore
+from sparsegate.uses.holdout_scoring import HiddenLabels
 
 _BYTES_A_RECORD: Final = 64
 _MOST_REMEMBERED: Final = 100_000

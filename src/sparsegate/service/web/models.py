@@ -1,17 +1,376 @@
-"""A top-c, what is served, and problems, as they travel; each with an example. Gates are in ``gate_models``."""
+"""A top-c, what is served, and problems, as they travel; each with an example. Gates are in ``gate_models``.
+
+What fields of a body may hold: strict JSON, and exact numbers, which travel as decimals in text.
+
+Gates as they travel: what may be posted about them, and what is answered, each with an example.
+
+Tokens as they travel, and who asked what.
+
+The account as it travels: what was allowed, and spent.
+"""
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
+from fastapi import Query
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.dataclasses import dataclass as with_schema
 from pydantic_core import PydanticCustomError
 
-from sparsegate.mechanisms.selection_methods import AUTO, METHODS, describe_methods
-from sparsegate.service.web.fields import MOST_THRESHOLD, MOST_WHOLE, Exact, Positive, Posted, example
-from sparsegate.service.web.gate_models import AskGate, OpenGate
-from sparsegate.service.web.token_models import AddToken
+from sparsegate.budget import exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.ledger.account import Amount, Statement, exact_text
+from sparsegate.selection.select import AUTO, METHODS, describe_methods
+from sparsegate.service import gates
+from sparsegate.service.gate_store import PAGE
+from sparsegate.service.tokens import LONGEST_NAME
+
+
+def example(**example: Any) -> ConfigDict:
+    """An example in the description of a model."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
+
+
+class Posted(BaseModel):
+    """A body that is asked: no cast from one type to another, and no field that is not known."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+Limit = Annotated[int, Query(ge=1, le=PAGE, description="The most on one page.")]
+
+MOST_THRESHOLD: Final = 23 * 10**17
+"""A little less than what a lattice carries, 2**61: a description has floats, and this one is exact in decimals."""
+
+MOST_WHOLE: Final = 2**31 - 1
+"""The largest cutoff, and the most questions: what the ledger can count in every database."""
+
+_DECIMAL: Final = "^[0-9]{1,12}([.][0-9]{1,100})?$"
+
+
+def _exact(value: object) -> Fraction:
+    """A decimal in text, or a JSON number, which stands for the decimal that it prints as."""
+    try:
+        if isinstance(value, str) and re.fullmatch(_DECIMAL, value, re.ASCII):
+            return Fraction(value)
+        if isinstance(value, int | float):
+            return exact_epsilon(value, zero=True)
+    except ParameterError:
+        pass
+    raise PydanticCustomError("decimal", 'must be a decimal in text, such as "0.5", or a number of at least 0')
+
+
+def _positive(value: Fraction) -> Fraction:
+    if not value:
+        raise PydanticCustomError("positive", 'must be larger than 0; send for instance "0.5"')
+    return value
+
+
+_TEXT: Final[dict[str, Any]] = {"type": "string", "pattern": _DECIMAL}
+Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema({"anyOf": [_TEXT, {"type": "number", "minimum": 0}]})]
+"""An exact number of at least 0."""
+
+Positive = Annotated[
+    Any,
+    AfterValidator(_positive),
+    BeforeValidator(_exact),
+    WithJsonSchema({"anyOf": [_TEXT, {"type": "number", "exclusiveMinimum": 0}]}),
+]
+"""An exact number of more than 0."""
+
+
+class GateView(BaseModel):
+    """A gate as everybody may see it."""
+
+    model_config = example(
+        id="g-0123456789abcdef",
+        name="Visits to the new page",
+        description="Asked by the team that made it.",
+        opened_by="olga",
+        threshold=1000,
+        cutoff=25,
+        epsilon="0.5",
+        queries=None,
+        noise="exponential",
+        closes="above",
+        standard_error=96.5,
+        margin=412.0,
+        margin_all=691.0,
+        confidence=0.95,
+        asked=3,
+        positives=1,
+        lost=0,
+        remaining=24,
+        closed=False,
+        because=None,
+        opened_at="2030-01-01T12:00:00+00:00",
+        spent="0.052375",
+        given_back="0",
+        reserved="0.447625",
+    )
+
+    id: str
+    name: Annotated[str, Field(description="What people call it; empty where nobody named it.")]
+    description: str
+    opened_by: Annotated[str | None, Field(description="The name of a token; null where that was not noted.")]
+    threshold: int
+    cutoff: int
+    epsilon: str
+    queries: int | None
+    noise: Literal["exponential", "laplace"]
+    closes: Literal["above", "rarer"]
+    standard_error: Annotated[float | None, Field(description="Of the estimate that an ABOVE carries, if it does.")]
+    margin: Annotated[float, Field(description="An answer this far from the threshold is right with `confidence`.")]
+    margin_all: Annotated[
+        float,
+        Field(
+            description="The same for several answers at once: with `confidence` all of any `cutoff` answers (all "
+            "`queries` of a gate that is planned for them) whose counts are this far from the threshold are right."
+        ),
+    ]
+    confidence: float
+    asked: int
+    positives: Annotated[int, Field(description="What counts as ABOVE, lost answers included.")]
+    lost: int
+    remaining: int
+    closed: bool
+    because: Annotated[str | None, Field(description="Why it is closed.")]
+    opened_at: str
+    spent: Annotated[str, Field(description="What its answers have cost so far, of `epsilon`.")]
+    given_back: Annotated[str, Field(description="What went back to the ledger when it closed.")]
+    reserved: Annotated[str, Field(description="The rest of `epsilon`, which the ledger keeps for it.")]
+    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
+
+
+Answered = with_schema(
+    gates.Answered,
+    frozen=True,
+    config=example(
+        gate="g-0123456789abcdef",
+        number=4,
+        above=True,
+        remaining=23,
+        closed=False,
+        estimate=1870,
+        standard_error=96.5,
+        spent="0.0725",
+    ),
+)
+Answered.__doc__ = gates.Answered.__doc__  # which is lost on the way
+
+
+class PastAnswer(BaseModel):
+    """A question that was asked before; ``above`` is null where the answer was lost."""
+
+    model_config = example(
+        number=4, at="2030-01-01T12:00:03+00:00", where="country = 'DE'", above=True, estimate=1870, by="anna"
+    )
+
+    number: int
+    at: str
+    where: str
+    above: bool | None
+    estimate: int | None
+    by: Annotated[str | None, Field(description="The token that asked: for owners, and for whoever asked it.")]
+    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
+
+
+class GateNumbers(Posted):
+    """What a gate is made from."""
+
+    threshold: Annotated[int, Field(ge=-MOST_THRESHOLD, le=MOST_THRESHOLD, description="A PUBLIC number of people.")]
+    cutoff: Annotated[int, Field(ge=1, le=MOST_WHOLE, description="Close after this many ABOVE.")]
+    epsilon: Annotated[Positive, Field(description="The privacy loss of all the gate's answers together.")]
+    queries: Annotated[
+        int | None, Field(ge=1, le=MOST_WHOLE, description="Plan for this many questions, and close after them.")
+    ] = None
+    noise: Literal["auto", "exponential", "laplace"] = "auto"
+    closes: Literal["above", "rarer"] = "above"
+
+
+class OpenGate(GateNumbers):
+    """A new gate. It closes after `cutoff` ABOVE, or with "rarer" when both answers were given as often."""
+
+    model_config = example(
+        threshold=1000, cutoff=25, epsilon="0.5", queries=None, name="Visits to the new page", description=""
+    )
+
+    name: Annotated[str, Field(max_length=gates.LONGEST_NAME, description="What people call it, in one line.")] = ""
+    description: Annotated[str, Field(max_length=gates.LONGEST_DESCRIPTION, description="What it is for.")] = ""
+
+
+class AskPreview(GateNumbers):
+    """A gate that is not opened: what would it be good for?"""
+
+    model_config = example(threshold=5, cutoff=25, epsilon="0.5", queries=None)
+
+
+class CurvePoint(BaseModel):
+    """The margin of the same gate at another epsilon."""
+
+    model_config = example(epsilon=0.05, margin=911.0)
+
+    epsilon: float
+    margin: float
+
+
+class CutoffPoint(BaseModel):
+    """The margin of the same gate at another cutoff."""
+
+    model_config = example(cutoff=50, margin=170.0)
+
+    cutoff: int
+    margin: float
+
+
+class Preview(BaseModel):
+    """What a gate would be good for: public numbers, without a look at the data, and free."""
+
+    model_config = example(
+        confidence=0.95,
+        margin=92.0,
+        margin_all=272.0,
+        standard_error=59.0,
+        noise="exponential",
+        cost="0.5",
+        remaining="1.5",
+        warning="The margin, 92, is larger than the threshold, 5: this gate often cannot tell a count at the threshold "
+        "from 0. Take a larger epsilon, a smaller cutoff or a larger threshold.",
+        curve=[{"epsilon": 0.05, "margin": 911.0}, {"epsilon": 0.5, "margin": 92.0}],
+        by_cutoff=[{"cutoff": 25, "margin": 92.0}, {"cutoff": 50, "margin": 170.0}],
+    )
+
+    confidence: float
+    margin: Annotated[float, Field(description="As in a gate.")]
+    margin_all: Annotated[float, Field(description="As in a gate.")]
+    standard_error: Annotated[float | None, Field(description="As in a gate.")]
+    noise: Literal["exponential", "laplace"]
+    cost: Annotated[str, Field(description="The epsilon that opening it reserves.")]
+    remaining: Annotated[str | None, Field(description="The epsilon that the ledger has left; null for analysts.")]
+    warning: Annotated[str | None, Field(description="Why it is of little use, or cannot be opened; in sentences.")]
+    curve: Annotated[list[CurvePoint], Field(description="From a tenth of its epsilon to ten times that.")]
+    by_cutoff: Annotated[
+        list[CutoffPoint],
+        Field(description="From a tenth of its cutoff to ten times that, but for those whose plans take long."),
+    ]
+    practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
+
+
+class AskGate(Posted):
+    """A question: how many people have a row that matches, compared with the threshold."""
+
+    model_config = example(where="country = 'DE' AND page IN ('/pay', '/cart')")
+
+    where: Annotated[str, Field(description="A condition on the declared columns of one row.")]
+
+
+class Quota(BaseModel):
+    """What a token may have, and had; null: no limit."""
+
+    model_config = example(most_above=100, above=3, most_epsilon="1", epsilon="0.5")
+
+    most_above: Annotated[int | None, Field(description="How many ABOVE its questions may be given.")]
+    above: Annotated[int, Field(description="How many they were given, lost answers included.")]
+    most_epsilon: Annotated[str | None, Field(description="How much it may charge.")]
+    epsilon: Annotated[str, Field(description="How much it charged.")]
+
+
+class WhoAmI(BaseModel):
+    """Whose token this is, and what it may do."""
+
+    model_config = example(
+        name="anna",
+        role="analyst",
+        expires_at=None,
+        quota={"most_above": 100, "above": 3, "most_epsilon": None, "epsilon": "0"},
+    )
+
+    name: str
+    role: Literal["owner", "analyst"]
+    expires_at: str | None
+    quota: Quota
+
+
+class TokenView(BaseModel):
+    """A token, without its text."""
+
+    model_config = example(
+        name="anna",
+        role="analyst",
+        added_at="2030-01-01T12:00:00+00:00",
+        expires_at="2030-02-01T00:00:00+00:00",
+        last_used_at=None,
+        revoked_at=None,
+        quota=None,
+    )
+
+    name: str
+    role: Literal["owner", "analyst"]
+    added_at: str
+    expires_at: str | None
+    last_used_at: Annotated[str | None, Field(description="To the minute.")]
+    revoked_at: str | None
+    quota: Annotated[Quota | None, Field(description="Null where it has none.")]
+
+
+class NewToken(TokenView):
+    """A token with its text, which is shown this once."""
+
+    model_config = example(
+        token="sg_" + "A" * 43,
+        name="anna",
+        role="analyst",
+        added_at="2030-01-01T12:00:00+00:00",
+        expires_at=None,
+        last_used_at=None,
+        revoked_at=None,
+        quota=None,
+    )
+
+    token: str
+
+
+class AddToken(Posted):
+    """A new token. Its name stands for it for ever, also when it is revoked."""
+
+    model_config = example(name="berta", role="analyst", expires="30d", most_above=100)
+
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, description="Whom it is for.")]
+    role: Literal["owner", "analyst"] = "analyst"
+    expires: Annotated[
+        str | None, Field(max_length=40, description="A time from now such as 30d or 12h, or a date, or a moment.")
+    ] = None
+    most_above: Annotated[int | None, Field(ge=1, le=MOST_WHOLE, description="How many ABOVE it may be given.")] = None
+    most_epsilon: Annotated[Positive | None, Field(description="How much an owner may charge.")] = None
+
+
+class ActivityLine(BaseModel):
+    """One question, and what came of it; ``above`` is null where the answer was lost."""
+
+    model_config = example(
+        gate="g-0123456789abcdef",
+        gate_name="Visits to the new page",
+        number=4,
+        by="anna",
+        at="2030-01-01T12:00:03+00:00",
+        where="country = 'DE'",
+        above=True,
+        estimate=1870,
+        cursor="2030-01-01T12:00:03+00:00_1_4",
+    )
+
+    gate: str
+    gate_name: str
+    number: int
+    by: Annotated[str | None, Field(description="The name of a token.")]
+    at: str
+    where: str
+    above: bool | None
+    estimate: int | None
+    cursor: Annotated[str, Field(description="What is older is `after` this.")]
 
 
 class TopRow(BaseModel):
@@ -173,3 +532,77 @@ class AskTop(Posted):
 
 FIELDS: Final = frozenset(name for body in (OpenGate, AskGate, AskTop, AddToken) for name in body.model_fields)
 """What a pointer into a body may point at."""
+
+
+class Money(BaseModel):
+    """An epsilon and a delta, exact."""
+
+    model_config = example(epsilon="0.5", delta="0")
+
+    epsilon: str
+    delta: str
+
+
+class LedgerEntry(Money):
+    """One line of the ledger."""
+
+    model_config = example(
+        number=2,
+        at="2030-01-01T12:00:00+00:00",
+        kind="spend",
+        epsilon="0.5",
+        delta="0",
+        what="gate: threshold 1000, cutoff 25, unit user",
+        of=None,
+    )
+
+    number: int
+    at: str
+    kind: Literal["budget", "spend", "reserve", "refund", "restore"]
+    what: str
+    of: Annotated[int | None, Field(description="Of a refund: the entry whose gate did not use it.")]
+
+
+class BudgetStatement(BaseModel):
+    """What was allowed, what was spent, what is left, and every entry."""
+
+    model_config = example(
+        dataset="visits",
+        budget={"epsilon": "2", "delta": "0"},
+        spent={"epsilon": "0", "delta": "0"},
+        given_back={"epsilon": "0", "delta": "0"},
+        remaining={"epsilon": "2", "delta": "0"},
+        entries=[
+            {
+                "number": 1,
+                "at": "2030-01-01T11:59:00+00:00",
+                "kind": "budget",
+                "epsilon": "2",
+                "delta": "0",
+                "what": "the budget at the start",
+                "of": None,
+            },
+        ],
+    )
+
+    dataset: str
+    budget: Money
+    spent: Annotated[Money, Field(description="What was spent or reserved, less what was given back.")]
+    given_back: Money
+    remaining: Money
+    entries: list[LedgerEntry]
+
+
+def statement_view(statement: Statement) -> dict[str, Any]:
+    """A statement as it travels."""
+    names = ("number", "kind", "what", "of")
+    entries = [
+        {name: getattr(entry, name) for name in names} | {"at": entry.at.isoformat()} | _money(entry.amount)
+        for entry in statement.entries
+    ]
+    sums = {name: _money(getattr(statement, name)) for name in ("budget", "spent", "given_back", "remaining")}
+    return {"dataset": statement.dataset, **sums, "entries": entries}
+
+
+def _money(amount: Amount) -> dict[str, str]:
+    return {"epsilon": exact_text(amount.epsilon), "delta": exact_text(amount.delta)}

@@ -18,7 +18,7 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.gate_store import GateStore
 from sparsegate.service.key_rotation import key_of, rename_key
 from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.service.web.request_log import logging_of
+from sparsegate.service.web.middleware import logging_of
 from sparsegate.tables.files import without_password
 
 if TYPE_CHECKING:

@@ -9,18 +9,30 @@ another, by one process, without an index, and grouped by hash. How values are w
 
 **Quiet.** Whatever the server reports becomes a TableError in constant words: its own may quote a cell, and a URL may
 hold a password.
+
+A transaction that only reads, and sees one moment, in any database that SQLAlchemy reaches.
+
+- **PostgreSQL**: REPEATABLE READ, READ ONLY. The planner is free; how values are written is not.
+- **SQLite**: ``query_only``, and a transaction: others may write meanwhile where the file is in WAL mode, and wait
+  otherwise. A file that is named by its URL is opened to be read alone.
+- **Others**: SERIALIZABLE, in which all that a transaction reads is of one moment, by the standard; a dialect without
+  that level is refused. Nothing keeps such a transaction from writing, so no query of a stranger runs in it.
+
+Whatever happens, the transaction is rolled back and the connection goes back as it came.
 """
 
 from __future__ import annotations
 
 import queue
+import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from sparsegate.errors import ParameterError, TableError, load_extra
@@ -193,3 +205,95 @@ def _dropped(connection: Connection) -> None:
         connection.invalidate()
     with suppress(Exception):
         connection.close()
+
+
+NAMES: Final = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}
+"""The dialects whose rules are known here; of all others the probe finds them out."""
+
+POSTGRES: Final = ("postgresql", "postgres", "postgresql+psycopg")
+
+
+def engine_at(url: str) -> Engine:
+    """How to reach the database; no connection is made yet. The text may hold a password, and is in no error."""
+    dialect = url.partition(":")[0]
+    if dialect in POSTGRES:
+        return database_engine(url)[0]
+    try:
+        place = make_url(url)
+        if place.get_backend_name() == "sqlite" and place.database and not place.query:
+            file = Path(place.database).absolute().as_uri() + "?mode=ro"
+            return create_engine(place, poolclass=NullPool, creator=lambda: sqlite3.connect(file, uri=True))
+        return create_engine(place, poolclass=NullPool)
+    except NoSuchModuleError:
+        rule, step = f"must be a file, or a database that SQLAlchemy has a dialect for, and not {dialect}://", "copy it"
+    except (ArgumentError, ValueError):
+        rule, step = "must be as postgresql://user@host/database", "write special characters as %40"
+    except ImportError as error:
+        rule, step = (
+            f"needs a driver for {dialect}:// that is not installed",
+            f"install the package that has the module {error.name}",
+        )
+    raise ParameterError("data", rule, next_step=step)
+
+
+@contextmanager
+def one_moment(engine: Engine) -> Iterator[Connection]:
+    """A connection in such a transaction."""
+    with engine.connect() as connection, _BEGUN.get(engine.dialect.name, _serializable)(connection):
+        try:
+            yield connection
+        finally:
+            connection.rollback()
+
+
+@contextmanager
+def _postgresql(connection: Connection) -> Iterator[None]:
+    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    check_server(connection)
+    # A cursor is read to its end here: the planner must not hurry for its first rows.
+    pin(connection, {**WRITTEN, "cursor_tuple_fraction": "1"})
+    yield
+
+
+def check_server(connection: Connection) -> None:
+    """Raise a TableError for a server whose text or functions are not those that are needed."""
+    version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
+    if version < LEAST_VERSION:
+        raise TableError("the server is too old: PostgreSQL 14 is the first that has what is needed; copy to Parquet")
+    if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
+        raise TableError("the database must be in UTF-8, for text to be the same everywhere; copy the table to Parquet")
+
+
+@contextmanager
+def _sqlite(connection: Connection) -> Iterator[None]:
+    if connection.dialect.driver != "pysqlite":
+        raise TableError("SQLite is read with Python's own driver alone; pass an engine of sqlite+pysqlite://")
+    if connection.exec_driver_sql("PRAGMA encoding").scalar_one() != "UTF-8":
+        raise TableError("a SQLite database with UTF-16 text is read as a file; pass its path instead of a URL")
+    before = connection.exec_driver_sql("PRAGMA query_only").scalar_one()
+    connection.exec_driver_sql("PRAGMA query_only = ON")
+    try:
+        connection.exec_driver_sql("BEGIN")
+        yield
+    finally:
+        connection.rollback()
+        connection.exec_driver_sql(f"PRAGMA query_only = {before}")
+
+
+@contextmanager
+def _serializable(connection: Connection) -> Iterator[None]:
+    dialect = connection.dialect
+    try:
+        levels = list(dialect.get_isolation_level_values(connection.connection.dbapi_connection))  # type: ignore[arg-type]
+    except NotImplementedError:
+        levels = []
+    if "SERIALIZABLE" not in levels:
+        raise TableError(f"{dialect.name} has no transaction that sees one moment; copy the table to Parquet")
+    connection.execution_options(isolation_level="SERIALIZABLE")
+    yield
+
+
+_BEGUN: Final[dict[str, Callable[[Connection], AbstractContextManager[Any]]]] = {
+    "postgresql": _postgresql,
+    "sqlite": _sqlite,
+}

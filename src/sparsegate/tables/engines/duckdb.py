@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.tables.columns import identifier
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, framed
-from sparsegate.tables.label_kinds import TIME, UUID, Cell, LabelKind
+from sparsegate.tables.labels import TIME, UUID, Cell, LabelKind
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,7 +33,7 @@ _CELLS: Final = {
     "timestamp with time zone": "TRY(epoch_us({}))",
     "timestamp_ns": "TRY(epoch_ns({}))",
 }
-"""SQL for the cells of a type: see ``tables.label_kinds``."""
+"""SQL for the cells of a type: see ``tables.labels``."""
 
 MOST_BITS: Final = 2**27
 """Bits that are spent on the public labels at most: 16 MB."""

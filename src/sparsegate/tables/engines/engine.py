@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import narwhals as nw
 
 from sparsegate.errors import SparsegateError, SparsegateWarning, TableError
-from sparsegate.tables.label_kinds import Cell, LabelKind
+from sparsegate.tables.labels import Cell, LabelKind
 
 Frame: TypeAlias = nw.LazyFrame[Any]
 Result = TypeVar("Result")
@@ -99,7 +99,7 @@ class Engine(ABC):
     def cells(self, rows: Frame, column: str, kind: LabelKind) -> Frame:
         """The rows with the cells of this kind in place of what the column held, without a null there before.
 
-        See ``tables.label_kinds``: null for what has no cell, and never an error, whatever the column holds. Whole
+        See ``tables.labels``: null for what has no cell, and never an error, whatever the column holds. Whole
         numbers, strings and booleans need nothing of an engine.
         """
 

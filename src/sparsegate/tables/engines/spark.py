@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sparsegate.errors import TableError, load_extra
 from sparsegate.tables.engines.engine import DIGITS, SALT, Engine, Frame, different, framed
-from sparsegate.tables.label_kinds import Cell, LabelKind
+from sparsegate.tables.labels import Cell, LabelKind
 
 PLAIN: Final = "UTF8_BINARY"
 """The collation that tells all strings apart."""
@@ -26,7 +26,7 @@ _CELLS: Final = {
         THEN unix_date(date({0})) * 86400000000 + hour({0}) * 3600000000 + minute({0}) * 60000000L
         + bigint(extract(SECOND FROM {0}) * 1000000) END""",
 }
-"""SQL for the cells of a type: see ``tables.label_kinds``."""
+"""SQL for the cells of a type: see ``tables.labels``."""
 
 
 class Cluster(Engine):

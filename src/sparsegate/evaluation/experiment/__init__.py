@@ -1,1 +1,0 @@
-"""Experiments: cases worked off by processes, and the folder they leave."""

@@ -1,1 +1,0 @@
-"""Methods simulated on grouped scores, and how far off their answers are."""

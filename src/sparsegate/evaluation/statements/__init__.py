@@ -1,1 +1,0 @@
-"""The paper's statements, and what the results say about each."""

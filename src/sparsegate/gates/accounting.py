@@ -1,0 +1,120 @@
+"""What a gate or a selection is to Google's ``dp_accounting``: an event that is at least as revealing.
+
+Its accountants compose such events with DP-SGD or anything else. An event may say too much and never too little; where
+the two accountants know different events, the one that is told which of them it is for gives the better one.
+
+*Whatever is e-DP* is a post-processing of randomised response at e (Kairouz, Oh, Viswanath 2015), whose trade-off
+function joins (0, 1), (x, x) and (1, 0) for x = 1/(1+exp(e)) by straight lines.
+
+- "pld": discrete Laplace noise at e on a count of sensitivity 1 *is* randomised response: both losses are e.
+- "rdp": Laplace noise at e' = 2 ln((1+exp(e))/2), which is about e + e**2/4. Its trade-off function is convex, goes
+  through (0, 1) and (1, 0), and meets the diagonal at exp(-e'/2)/2 = x: so it lies below the other one everywhere.
+
+*A mechanism of real scores whose pure loss is linear in distance* is no worse than Laplace noise at e itself. Let P_t
+be its law at the scores q + t (q' - q), and g(t) = P_t(S) for any set S of outcomes. A part h of the way moves every
+score by at most h Delta, and so costs at most h e: g' <= e g, and, from the complement of S, g' <= e (1-g). The
+distribution function F of Laplace noise of scale 1/e has F' = e min(F, 1-F), so g(1) <= F(F^-1(g(0)) + 1): no test of
+size g(0) has more power than the best one between that noise and the same noise moved by 1. The exponential mechanism,
+the subset mechanism and one-shot noise are such; what lives on a lattice, a gate or noisy counts, has no such path and
+is taken as e-DP.
+
+*c rounds that are e-bounded-range* are (c e**2/8)-zCDP: see ``gates.approximate``.
+
+*The (epsilon, delta) gate* has the divergence of rho, which is (Delta/t)-DP, and that of c waiting times for an ABOVE
+(``gates.approximate``). The second, W(alpha), never falls in its order, as any divergence, and is at most w = c s
+Delta/b, its largest loss. So it is at most rho alpha for the largest rho of W(a_(i+1)) / a_i, over orders
+1 = a_0 < a_1 < ... < a_n, and w / a_n: as if it were rho-zCDP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+from sparsegate.errors import ParameterError, load_extra
+from sparsegate.gates.approximate import round_epsilon, waiting_bound
+from sparsegate.gates.calibration import Calibration
+
+Accountant = Literal["rdp", "pld"]
+
+_RATIO = Fraction(103, 100)  # of one order to the one before: rho is at most 3 % too large
+_SLACK = 1 + 1e-12  # covers the roundings of a few operations on floats
+
+
+def gate_event(gate: Calibration, accountant: Accountant) -> Any:
+    """The event of a gate."""
+    if not gate.budget.delta:
+        return pure_event(gate.budget.total, accountant)
+    if accountant != "rdp":
+        rule = 'must be "rdp" for an (epsilon, delta) gate: the bound is of its Renyi divergence'
+        raise ParameterError("accountant", rule, accountant, "or make the gate without delta")
+    assert gate.scales.threshold is not None
+    return composed([pure_event(gate.lattice.sensitivity / gate.scales.threshold, "rdp"), _zcdp(waiting_rate(gate))])
+
+
+def selection_event(method: str, *, epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
+    """The event of a selection of ``count`` items by this method, or of fewer."""
+    if delta and method != "gumbel":
+        rule = "must be pure, or a gumbel selection: dp_accounting has no event for (epsilon, delta)"
+        raise ParameterError("release", rule, method, "charge it to a Ledger")
+    return _SELECTIONS.get(method, _pure_selection)(epsilon, delta, max(count, 1), accountant)
+
+
+def pure_event(epsilon: Fraction, accountant: Accountant) -> Any:
+    """The event of whatever is epsilon-DP."""
+    events, e = _events(accountant), float(epsilon) * _SLACK
+    if accountant == "pld":
+        return events.DiscreteLaplaceDpEvent(noise_parameter=e, sensitivity=1)
+    return events.LaplaceDpEvent(1 / (2 * (e + math.log1p(math.exp(-e)) - math.log(2)) * _SLACK))
+
+
+def composed(events: list[Any]) -> Any:
+    """All of these."""
+    return events[0] if len(events) == 1 else _events("rdp").ComposedDpEvent(events)
+
+
+def _pure_selection(epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
+    return pure_event(epsilon, accountant)
+
+
+def _linear(epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
+    return _events(accountant).LaplaceDpEvent(1 / (float(epsilon) * _SLACK))
+
+
+def _peeled(epsilon: Fraction, delta: Fraction, count: int, accountant: Accountant) -> Any:
+    round_ = round_epsilon(epsilon=epsilon, delta=delta, count=count) if delta else epsilon / count
+    if accountant == "pld":  # all rounds together are linear in distance, too
+        return _linear(round_ * count, delta, count, accountant)
+    return _zcdp(float(count * round_**2 / 8) * _SLACK)
+
+
+_SELECTIONS: Mapping[str, Callable[[Fraction, Fraction, int, Accountant], Any]] = MappingProxyType(
+    {"exponential": _peeled, "gumbel": _peeled, "subset": _linear, "one-shot": _linear}
+)
+
+
+def _zcdp(rate: float) -> Any:
+    return _events("rdp").ZCDpEvent(rho=rate)
+
+
+@lru_cache(maxsize=64)
+def waiting_rate(gate: Calibration) -> float:
+    """The rho of the comparisons of an (epsilon, delta) gate."""
+    assert gate.scales.query is not None
+    shift = gate.lattice.sensitivity * (2 - gate.monotonic)
+    order, rate = Fraction(1), 0.0
+    while float(gate.cutoff * shift / gate.scales.query / order) * _SLACK > rate:
+        further = (order * _RATIO).limit_denominator(10**6)
+        bound = waiting_bound(further, query=gate.scales.query, shift=shift, cutoff=gate.cutoff)
+        order, rate = further, max(rate, bound / float(order) * _SLACK)
+    return rate
+
+
+def _events(accountant: str) -> Any:
+    if accountant not in ("rdp", "pld"):
+        raise ParameterError("accountant", 'must be "rdp" or "pld"', accountant, "pass the one the event is for")
+    return load_extra("dp_accounting.dp_event", extra="accounting")

@@ -1,0 +1,407 @@
+"""The (epsilon, delta) gate: its Renyi divergence, bounded from above, and the scales of least variance under it.
+
+rho ~ discrete Laplace of scale t once, nu ~ discrete Laplace of scale b for each question, ABOVE iff q + nu >= T + rho,
+closed after c ABOVE; s = 2, or 1 where one person moves all answers one way; Delta whole lattice steps.
+
+*Theorem.* For each alpha > 1, any number of adaptive questions and both orders of neighbours,
+
+    D_alpha <= D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1),     kappa = sup over whole x of h(g, g'),
+    h(g, g') = g**alpha g'**(1-alpha) / (1 - (1-g)**alpha (1-g')**(1-alpha)),
+    g = Pr[nu >= x],   g' = Pr[nu >= x + s Delta].
+
+*Proof*, line by line in docs/explanation/theory.md. Given rho each question is a coin: g on D, and from g' to g on the
+neighbour where rho is Delta higher (monotonic queries that fall: where it is the same). h falls in its second argument,
+so (P/Q)**alpha kappa**(-number of ABOVE) is a supermartingale under the neighbour's law Q; there are at most c ABOVE;
+and rho, had it been released, would have added its own divergence. (ln h / (alpha - 1) is the divergence of the waiting
+times for an ABOVE of two coins that are tossed again and again.) With q = exp(-1/t) and w = q**(2 alpha - 1),
+
+    exp((alpha-1) D_alpha(rho, rho + Delta))
+        = e^((alpha-1) Delta/t) [1 + e^(-(2 alpha - 1) Delta/t) + (1-q) (w + ... + w**(Delta-1))] / (1 + q).
+
+*Evaluation.* kappa is reached for 1 - s Delta <= x <= 0 (docs/explanation/theory.md). With R = g/g', h = f(g, R) grows
+in g, which falls in x, and in R, which grows in x. So f(g at the left end, R at the right end) bounds h over a cell of
+many x, and is h where the cell is one x. All of it is computed in interval arithmetic and rounded up; only the choice
+of alpha is a matter of floats, and each alpha is valid.
+
+The conversion to (epsilon, delta) is that of Canonne, Kamath, Steinke (2020, Prop. 12). Numbers released with an ABOVE
+(its gap, a fresh answer) are more than a coin: nothing here is for them. Exponential noise gains nothing: its
+coins reach g = 1, where ln h / (alpha - 1) is the pure loss.
+
+Peeling with a small delta: what each of c rounds may spend where all of them together spend (epsilon, delta).
+
+A round is e-*bounded-range* if, for neighbours D and D', the log of Pr_D[i] / Pr_D'[i] lies in one interval of length
+e for all outcomes i (Durfee, Rogers 2019). The exponential mechanism with weights exp(e q / (s Delta)) is: the log of
+the weight of i moves by at most e one way (monotonic, s = 1) or e/2 either way (s = 2), and the normaliser moves all
+outcomes alike.
+
+Machine-checked: `exponential_bounded_range`, `bounded_range_is_private` (proofs/exponential_mechanism.v).
+
+*Theorem.* c adaptive rounds, each e-bounded-range, are (epsilon, delta)-DP for every alpha > 1 with
+
+    (c e**2 / 8) alpha + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
+
+*Proof.* Let L be the log of the ratio of one round's outcome, and f(t) = ln E[exp(t L)] under D'. Then f(0) = f(1) = 0,
+and f''(t) is the variance of L under a tilted law, at most e**2/4 because L lies in an interval of length e. So
+f(alpha) = f''(xi) alpha (alpha - 1) / 2 for some xi, and the Renyi divergence f(alpha) / (alpha - 1) is at most
+alpha e**2/8: the round is (e**2/8)-zCDP (Dong, Durfee, Rogers 2020; Cesar, Rogers 2021). Divergences of adaptive
+rounds add, and the rest is the conversion of Canonne, Kamath, Steinke (2020, Prop. 12).
+
+For every rational alpha, and by differences in place of derivatives. Machine-checked: `bounded_range_moment`,
+`bounded_range_rounds_are_private` (proofs/bounded_range.v). Machine-checked: `moments_multiply`, `moment_is_private`
+(proofs/renyi.v).
+
+Permute-and-flip, which is q + exponential noise, is *not* bounded-range: nothing here is for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from sparsegate.budget import Budget, Number, exact_count, exact_delta, exact_epsilon
+from sparsegate.gates.bounds import tight_loss
+from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant
+from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
+from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
+
+_BOUNDED_RANGE_BITS = 128  # of the bound
+_BOUNDED_RANGE_DIGITS = (
+    40  # binary digits of the result: short numbers are fast, and rounding down gives away 1e-12 of it
+)
+_FAR = 10**100  # the order is searched as if epsilon and ln(1/delta) were within 1e-100 and this
+_WIDE, _BOUNDED_RANGE_STEPS = 40.0, 90  # how far around the classical order ln(alpha - 1) is searched, and how finely
+
+
+def round_epsilon(*, epsilon: Number, delta: Number, count: int) -> Fraction:
+    """The largest e known to be safe for each of ``count`` rounds that together are (epsilon, delta)-DP.
+
+    It is epsilon / count, which needs no delta, or the solution of the equation above where that is larger, rounded
+    down: the bound is evaluated in interval arithmetic at one rational alpha, and holds for each alpha, so that only
+    the choice of alpha is a matter of floats.
+
+    For c draws of the exponential mechanism without replacement, at this e each. Machine-checked:
+    `peeling_by_bounded_range`, `grouped_peeling_by_bounded_range` (proofs/peeling_range.v).
+
+    >>> [round(float(round_epsilon(epsilon=1, delta=1e-6, count=c)), 4) for c in (1, 10, 50, 100, 300)]
+    [1.0, 0.1396, 0.0624, 0.0441, 0.0255]
+    """
+    exact, count = exact_epsilon(epsilon), exact_count(count, "count")
+    return max(exact / count, _bounded_range(exact, exact_delta(delta), count))
+
+
+def conversion(context: Any, alpha: Any, log_inverse: Any) -> Any:
+    """What to add to a Renyi divergence of order alpha for the epsilon at delta, given ln(1/delta)."""
+    return (log_inverse - context.log(alpha)) / (alpha - 1) + context.log(1 - 1 / alpha)
+
+
+@lru_cache(maxsize=256)
+def _bounded_range(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
+    """sqrt(8 rho / count) for the largest rho found, rounded down; 0 where alpha asks for more than epsilon alone."""
+    public = (float(min(epsilon, Fraction(_FAR))), log_inverse(delta))
+    order = 1 + Fraction(math.exp(_best_order(*(max(number, 1 / _FAR) for number in public))))
+    with interval_arithmetic(_BOUNDED_RANGE_BITS) as iv:
+        alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
+        asked = conversion(iv, alpha, iv.log(iv.mpf(delta.denominator) / iv.mpf(delta.numerator)))
+        square = 8 * (iv.mpf(epsilon.numerator) / iv.mpf(epsilon.denominator) - asked) / (alpha * count)
+        low = scaled_floor(square._mpi_[0], 2 * _BOUNDED_RANGE_BITS)
+    root = math.isqrt(max(low, 0))
+    spare = max(root.bit_length() - _BOUNDED_RANGE_DIGITS, 0)
+    return Fraction(root >> spare << spare, 1 << _BOUNDED_RANGE_BITS)
+
+
+def _best_order(epsilon: float, log_inverse: float) -> float:
+    """ln(alpha - 1) for about the largest rho: a ternary search around the order of the classical conversion."""
+
+    def rho(x: float) -> float:
+        above = math.exp(x)
+        asked = (log_inverse - math.log1p(above)) / above - math.log1p(math.exp(-x))
+        return (epsilon - asked) / (1 + above)
+
+    root = math.sqrt(log_inverse)
+    middle = math.log(root * (math.sqrt(epsilon + log_inverse) + root) / epsilon)
+    low, high = middle - _WIDE, middle + _WIDE
+    for _ in range(_BOUNDED_RANGE_STEPS):
+        one, other = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (one, high) if rho(one) < rho(other) else (low, other)
+    return (low + high) / 2
+
+
+def log_inverse(delta: Fraction) -> float:
+    """ln(1/delta), also where delta is no float."""
+    if 2 * delta > 1:
+        return -math.log1p(-float(1 - delta))
+    return math.log(delta.denominator) - math.log(delta.numerator)
+
+
+_BITS = 320  # of the bound, beside what differences lose: 1 - q, alpha - 1, 1 - (1-g)**alpha (1-g')**(1-alpha)
+_CELLS = 16
+_DIGITS = 32  # binary digits of a scale: short numbers are fast, and rounding up gives away 1e-9 of it
+_ORDERS = (math.log(1e-3), math.log(1e7))  # ln(alpha - 1) is searched here
+_SCALES = (math.log(2.0**-20), math.log(2.0**48))  # ln of a scale in lattice steps
+_RAISED = (1e-6, math.log(1e4))  # ln of how far t lies above the least that leaves nothing for the comparisons
+_STEPS, _HALVINGS = 28, 40
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_CONFIDENCE = 0.95  # of the margin by which a pure and an approximate gate are compared
+
+
+def or_approximate(pure: Calibration, delta: Number) -> Calibration:
+    """The given gate, or one under (its epsilon, delta) where that is right closer to the threshold, 95 % of the time.
+
+    Only public numbers decide. A gate that is pure all the same spends no delta.
+    """
+    exact, total, step = exact_delta(delta), pure.budget.total, pure.lattice.sensitivity
+    scales = approximate_scales(
+        epsilon=total, delta=exact, sensitivity=step, cutoff=pure.cutoff, monotonic=pure.monotonic
+    )
+    if scales is None or not all(MIN_SCALE <= scale <= MAX_SCALE for scale in scales if scale is not None):
+        return pure
+    budget = Budget(threshold=0, queries=total, delta=exact)
+    approximate = replace(pure, row=VARIANTS["standard"], scales=scales, shift=0, budget=budget)
+    return approximate if approximate.margin(_CONFIDENCE) < pure.margin(_CONFIDENCE) else pure
+
+
+def renyi_bound(
+    alpha: Fraction, *, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, lattice: bool = True
+) -> float:
+    """D_alpha of a gate of any number of questions, rounded up; scales and sensitivity are in lattice steps.
+
+    Without a lattice they are in any unit, and the noise is continuous: the limit of ever finer steps.
+
+    >>> scales = Scales(Fraction(8), Fraction(90), None)
+    >>> round(renyi_bound(Fraction(20), scales=scales, sensitivity=1, cutoff=50, monotonic=True), 4)
+    0.1938
+    """
+    with interval_arithmetic(_bits(alpha - 1, *scales[:2])) as iv:
+        gate = _gate(iv, scales, sensitivity, cutoff, monotonic, int(lattice))
+        return _rounded_up(_divergence(iv, _exact(iv, alpha), gate))
+
+
+def waiting_bound(alpha: Fraction, *, query: Fraction, shift: int, cutoff: int) -> float:
+    """c ln kappa / (alpha - 1), rounded up: what c waiting times for an ABOVE add to the divergence of rho."""
+    with interval_arithmetic(_bits(alpha - 1, query)) as iv:
+        order = _exact(iv, alpha)
+        return _rounded_up(cutoff * _log_kappa(iv, order, _exact(iv, query), shift, _CELLS) / (order - 1))
+
+
+def pure_renyi_bound(alpha: Fraction, epsilon: Fraction) -> float:
+    """D_alpha of whatever is epsilon-DP, rounded up: that of randomised response, which is rho one step away."""
+    with interval_arithmetic(_bits(alpha - 1, epsilon)) as iv:
+        order = _exact(iv, alpha)
+        return _rounded_up(_threshold_moment(iv, order, 1 / _exact(iv, epsilon), 1) / (order - 1))
+
+
+def row_renyi_bound(
+    alpha: Fraction,
+    row: Variant,
+    *,
+    scales: Scales,
+    sensitivity: int,
+    cutoff: int,
+    monotonic: bool,
+    queries: int | None,
+    lattice: bool = True,
+) -> float:
+    """The least of what is proven for D_alpha of a row, rounded up; infinite where nothing is."""
+    per_unit = Scales(*(None if scale is None else scale / sensitivity for scale in scales))
+    pure = tight_loss(row, per_unit, cutoff=cutoff, monotonic=monotonic, queries=queries)
+    least = pure_renyi_bound(alpha, Fraction(pure)) if math.isfinite(pure) else math.inf
+    covered = (
+        row.noise is Noise.LAPLACE
+        and row.closes is Closes.ABOVE
+        and not row.redraws_threshold
+        and not row.gap
+        and row.released is not Released.NOISY_ANSWER
+        and row.compared is not Compared.ERROR_NOISE_INSIDE
+        and scales.answer is None
+        and None not in scales[:2]
+    )
+    if covered:
+        one_way = monotonic and row.compared is Compared.ANSWER  # an error |e - q| moves either way
+        options = {"scales": scales, "sensitivity": sensitivity, "cutoff": cutoff, "lattice": lattice}
+        least = min(least, renyi_bound(alpha, monotonic=one_way, **options))  # type: ignore[arg-type]
+    return least
+
+
+def approximate_epsilon(*, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, delta: Fraction) -> float:
+    """The epsilon at which such a gate is (epsilon, delta)-DP, rounded up."""
+    from mpmath import fp
+
+    guess, asked = _gate(fp, scales, sensitivity, cutoff, monotonic), log_inverse(delta)
+
+    def in_floats(x: float) -> float:
+        alpha = 1 + math.exp(x)
+        return float(_divergence(fp, alpha, guess, cells=1) + conversion(fp, alpha, asked))
+
+    order = 1 + Fraction(math.exp(_least(in_floats, *_ORDERS)))
+    with interval_arithmetic(_bits(order - 1, *scales[:2])) as iv:
+        alpha = _exact(iv, order)
+        divergence = _divergence(iv, alpha, _gate(iv, scales, sensitivity, cutoff, monotonic))
+        return _rounded_up(divergence + conversion(iv, alpha, -iv.log(_exact(iv, delta))))
+
+
+@lru_cache(maxsize=256)
+def approximate_scales(
+    *, epsilon: Fraction, delta: Fraction, sensitivity: int, cutoff: int, monotonic: bool
+) -> Scales | None:
+    """About the least t**2 + b**2 under (epsilon, delta), in lattice steps; None where delta buys nothing at all."""
+    found = _search(float(epsilon), log_inverse(delta), sensitivity, sensitivity * (2 - monotonic), cutoff)
+    if found is None:
+        return None
+    threshold, query = map(_short, found)
+    raised = Fraction(1, 10**6)
+    while True:
+        scales = Scales(threshold, query, None)
+        spent = approximate_epsilon(
+            scales=scales, sensitivity=sensitivity, cutoff=cutoff, monotonic=monotonic, delta=delta
+        )
+        if spent <= epsilon:
+            return scales
+        if query > MAX_SCALE:
+            return None
+        # The search looked at x = 0 alone: kappa is a little larger, and so is b.
+        query, raised = _short(query * (1 + raised)), 2 * raised
+
+
+def _search(epsilon: float, asked: float, sensitivity: int, shift: int, cutoff: int) -> tuple[float, float] | None:
+    """(t, b) in floats: the best order, and for each order the best t, with the b that is left to it."""
+    from mpmath import fp
+
+    def with_order(x: float) -> tuple[float, float, float]:
+        alpha = 1 + math.exp(x)
+        room = (alpha - 1) * (epsilon - conversion(fp, alpha, asked))
+        if room <= 0:
+            return math.inf, 0.0, 0.0
+        least = math.exp(_meets(lambda t: _threshold_moment(fp, alpha, math.exp(t), sensitivity), room, *_SCALES))
+
+        def with_threshold(y: float) -> tuple[float, float, float]:
+            t = least * math.exp(y)
+            left = (room - _threshold_moment(fp, alpha, t, sensitivity)) / cutoff
+            if left <= 0:
+                return math.inf, t, math.inf
+            b = math.exp(_meets(lambda b: _log_kappa(fp, alpha, math.exp(b), shift, cells=1), left, *_SCALES))
+            return t * t + b * b, t, b
+
+        return with_threshold(_least(lambda y: with_threshold(y)[0], *_RAISED))
+
+    first = _meets(lambda x: conversion(fp, 1 + math.exp(x), asked), epsilon, *_ORDERS)
+    variance, threshold, query = with_order(_least(lambda x: with_order(x)[0], first, _ORDERS[1]))
+    return (threshold, query) if math.isfinite(variance) else None
+
+
+def _meets(of: Callable[[float], float], target: float, low: float, high: float) -> float:
+    """Where a falling function meets the target, or the high end where it does not."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if of(middle) <= target else (middle, high)
+    return high
+
+
+def _short(scale: Fraction | float) -> Fraction:
+    """A scale of few binary digits, not below the given one."""
+    exact = Fraction(scale)
+    unit = Fraction(2) ** (exact.numerator.bit_length() - exact.denominator.bit_length() - _DIGITS)
+    return math.ceil(exact / unit) * unit
+
+
+class _Gate(NamedTuple):
+    """Numbers of a context of mpmath; ``step`` is 1 on the lattice and 0 for continuous noise."""
+
+    threshold: Any
+    query: Any
+    sensitivity: int
+    shift: int
+    cutoff: int
+    step: int
+
+
+def _gate(ctx: Any, scales: Scales, sensitivity: int, cutoff: int, monotonic: bool, step: int = 1) -> _Gate:
+    assert scales.threshold is not None
+    assert scales.query is not None
+    shift = sensitivity if monotonic else 2 * sensitivity
+    return _Gate(_exact(ctx, scales.threshold), _exact(ctx, scales.query), sensitivity, shift, cutoff, step)
+
+
+def _divergence(ctx: Any, alpha: Any, gate: _Gate, cells: int = _CELLS) -> Any:
+    comparisons = gate.cutoff * _log_kappa(ctx, alpha, gate.query, gate.shift, cells, gate.step)
+    return (_threshold_moment(ctx, alpha, gate.threshold, gate.sensitivity, gate.step) + comparisons) / (alpha - 1)
+
+
+def _threshold_moment(ctx: Any, alpha: Any, scale: Any, shift: int, step: int = 1) -> Any:
+    """(alpha - 1) D_alpha of Laplace noise against itself, ``shift`` away."""
+    share, twice = shift / scale, 2 * alpha - 1
+    ends = 1 + ctx.exp(-twice * share)
+    if step:
+        q, w = ctx.exp(-1 / scale), ctx.exp(-twice / scale)
+        total = (ends + (1 - q) * w * (1 - ctx.exp(-twice * (shift - 1) / scale)) / (1 - w)) / (1 + q)
+    else:
+        total = (ends + (2 - ends) / twice) / 2
+    return (alpha - 1) * share + ctx.log(total)
+
+
+def _log_kappa(ctx: Any, alpha: Any, scale: Any, shift: int, cells: int, step: int = 1) -> Any:
+    """ln kappa from above, over cells of the x from ``step - shift`` to 0; with one cell, ln h at x = 0."""
+    log_norm = ctx.log(1 + ctx.exp(-step / scale))
+    if step:
+        cells = min(shift, cells)
+        starts = [1 - shift + shift * j // cells for j in range(cells + 1)]  # of the whole x of a cell
+        ends = [(left, right - 1) for left, right in pairwise(starts)]
+    else:
+        ends = list(pairwise(ctx.mpf(shift) * (j - cells) / cells for j in range(cells + 1)))
+
+    def log_below(x: Any) -> Any:  # ln Pr[nu < x] for x <= 0
+        return (x - step) / scale - log_norm
+
+    def of_cell(left: Any, right: Any) -> Any:
+        log_g, log_rest = ctx.log(1 - ctx.exp(log_below(left))), log_below(left)
+        log_ratio = ctx.log(1 - ctx.exp(log_below(right))) + (right + shift) / scale + log_norm
+        survived = alpha * log_rest + (1 - alpha) * ctx.log(1 - ctx.exp(log_g - log_ratio))
+        return log_g + (alpha - 1) * log_ratio - ctx.log(1 - ctx.exp(survived))
+
+    return max((of_cell(left, right) for left, right in (ends if cells > 1 else [(0, 0)])), key=_end)
+
+
+def _exact(ctx: Any, x: Fraction) -> Any:
+    return ctx.mpf(x.numerator) / ctx.mpf(x.denominator)
+
+
+def _bits(*numbers: Fraction | None) -> int:
+    """Enough of them however large or small the numbers are."""
+    sizes = (abs(x.numerator.bit_length() - x.denominator.bit_length()) for x in numbers if x is not None)
+    return _BITS + 3 * sum(sizes)
+
+
+def _end(x: Any) -> Any:
+    """The upper end of an interval, to all its digits: two that round to one float may not be mistaken."""
+    return x if isinstance(x, float) else x.b
+
+
+def _rounded_up(interval: Any) -> float:
+    """A float that is not below the interval, which may have no end."""
+    bits = 1100  # finer than any float
+    end = interval.b
+    if not -(2.0**1023) < end < 2.0**1023:
+        return math.inf
+    near = float(Fraction(scaled_floor(end._mpi_[1], bits) + 1, 1 << bits))
+    return math.nextafter(near, math.inf)
+
+
+def _least(of: Callable[[float], float], low: float, high: float) -> float:
+    """About where a function of one valley is least: golden sections."""
+    one, other = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_one, at_other = of(one), of(other)
+    for _ in range(_STEPS):
+        if at_one <= at_other:
+            high, other, at_other = other, one, at_one
+            one = high - _GOLDEN * (high - low)
+            at_one = of(one)
+        else:
+            low, one, at_one = one, other, at_other
+            other = low + _GOLDEN * (high - low)
+            at_other = of(other)
+    return (low + high) / 2

@@ -1,0 +1,420 @@
+"""The tight privacy loss of every row, in closed form.
+
+Notation: rho has scale Delta/e1 and nu has scale Delta/r, so a shift of the threshold by Delta costs e1 and a shift
+of one comparison by Delta costs r; a numeric answer costs a3 = eps3/c. An outcome has m BELOW and k ABOVE. Between D
+and D' the answer of question i moves by d_i Delta. Align rho on D with rho + t Delta on D'. For each z = rho the
+probability, or density, of each single answer then changes by at most a factor e**cost:
+
+    answer                 Laplace noise                       exponential noise (rho, nu >= 0)
+    rho itself             e1 |t|                              e1 t, and t < 0 leaves the support
+    BELOW                  r max(d - t, 0)                     0, and t < d may leave the support
+    ABOVE                  r max(t - d, 0)                     r max(t - d, 0)
+    ABOVE with its gap     r |t - d|                           r (t - d), and t < d may leave the support
+    BELOW, noise inside    as BELOW, and t < 0 is no use       -
+
+Why: ln Pr[nu >= x] and, for Laplace noise, ln Pr[nu < x] have slopes between -r and r, of one sign. A gap g is the
+density of nu at g + z - q: it moves by (t - d) Delta, either way. Exponential nu has no density below 0 and its
+Pr[nu < x] is 0 there, so an alignment must not bring an answer nearer to rho than it was; then Pr[nu < x] only grows.
+Noise inside |e - q + nu|: a BELOW says T + rho > 0, which no shift downward respects. So, for every t,
+
+    loss <= e1 |t| + the costs of the m + k answers + a3 (how many of the positives move),
+
+and L(m,k) is the largest value over the moves of the smallest over t. **Whole moves suffice**: every cost is convex in
+(t, d) together, so its minimum over t is convex in the moves and largest where each is an extreme one; there the cost
+bends in t only at -1, 0 and 1. (On the lattice the bends are at whole steps too.) BELOWs all make the highest move
+allowed: their cost rises with d. Of the positives some number h makes the highest move, the others the lowest, and
+``round_loss`` maximises over h. Written out,
+
+    Laplace, general:            min{ (m+k) r,  e1 + 2 k r,  e1 + 2 m r } + k a3
+    Laplace, D' >= D:            max over h of min{ m r,  e1 + (k-h) r } + h a3
+    Laplace, D' <= D:            min{ k r,  e1 + m r } + k a3
+    Laplace with gap, general:   min{ (m+k) r,  e1 + 2 r min(k, floor((m+k)/2)) } + k a3
+    Laplace with gap, D' >= D:   max over h of min{ (m+h) r,  e1 + (k-h) r } + h a3
+    Laplace with gap, D' <= D:   max over h of min{ (k-h) r,  e1 + (m+h) r } + (k-h) a3
+    exponential, general:        e1 + 2 k r + k a3,   m = 0: k r + k a3
+    exponential, D' >= D:        e1 + k max(r, a3),   m = 0: k a3
+    exponential, D' <= D:        k (r + a3)
+    exponential with gap:        the same, but for m = 0 and k > 0:  max{ k r,  e1 + 2 (k-1) r } + k a3,
+                                 and e1 + a3 + (k-1) max(r, a3) where D' >= D
+
+The bounds are per transcript, so they hold against an analyst who adapts. Those of Laplace noise are attained in the
+limit of far-away answers; those of exponential noise exactly, with all BELOWs at T + kappa and the positives at or
+below (D = 0**(m+k), D' = 1**m (-1)**k: on D' rho must be 1 larger, and every tail then e**(-2r) smaller).
+``sparsegate.privacy`` checks that by exact computation. With a cutoff c and no limit on queries the suprema are, for
+every row that draws rho once, e1 + 2cr + eps3 and max(e1 + max(cr, eps3), cr + eps3): **the gap is free** there,
+though a transcript of few questions may cost more with it. For Laplace noise without numbers L(m,k) <= e1 + s r
+min(m,k), s = 2 or, if monotonic, 1: a **two-sided** gate may go on until both answers were given c times. With
+exponential noise, with a gap, with answers, with the noise inside |e - q + nu| (no shift downward) or with a redrawn
+rho (there may be any number of positives) a two-sided gate has no bound. All rounds of a row that redraws rho move in
+one direction where the queries are monotonic.
+
+Machine-checked: `gate_product`, `gate_sums_to_one`, `gate_alignment`, `gate_alignment_coins` (proofs/gate.v). For
+Laplace noise without gap and numbers, Machine-checked: `laplace_gate_sums_to_one`, `rising_transcript`,
+`falling_transcript` (proofs/laplace_gate.v); with numbers and without gap, Machine-checked:
+`numeric_laplace_gate_sums_to_one`, `numeric_general_transcript`, `numeric_rising_transcript`,
+`numeric_falling_transcript` (proofs/numeric_gate.v). For exponential noise without them, Machine-checked:
+`exponential_gate_sums_to_one`, `exponential_gate_transcript` (proofs/exponential_gate.v); with a gap, Machine-checked:
+`exponential_gap_gate_sums_to_one`, `exponential_gap_transcript` (proofs/exponential_gap.v). For Laplace noise with a
+gap, Machine-checked: `laplace_gap_gate_sums_to_one`, `laplace_gap_transcript` (proofs/laplace_gap.v). With a gap and
+numbers, of either noise, L(m,k) without numbers + k a3 (which is more than the above where queries are monotonic):
+Machine-checked: `numbered_gap_gate_sums_to_one`, `numbered_gap_transcript` (proofs/numbered_gap.v). Of the two-sided
+gate, Machine-checked: `two_sided_transcript`, `two_sided_gate_sums_to_one` (proofs/two_sided_gate.v).
+
+A row and its public numbers, checked once: what runs, bounds and exact analysis all start from.
+
+A function that takes these numbers as keywords says ``**options: Unpack[Options]`` and makes a ``Setting`` of them, so
+that an option is named, checked and explained here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple, TypedDict, Unpack
+
+import numpy as np
+
+from sparsegate.budget import Allocation, Budget, Number, exact_count
+from sparsegate.errors import ParameterError
+from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant, variant
+
+
+class Shares(TypedDict, total=False):
+    """How much is spent, and on what."""
+
+    epsilon: Number | None
+    budget: Budget | None
+    monotonic: bool
+    allocation: Allocation | None
+
+
+class Split(Shares, total=False):
+    """The same, and how finely: the options of a gate that say nothing about the questions."""
+
+    granularity: Number | None
+
+
+class RunOptions(Split, total=False):
+    """The options of one run. ``cutoff`` and ``sensitivity`` are 1 unless given."""
+
+    cutoff: int
+    sensitivity: Number
+
+
+class Options(RunOptions, total=False):
+    """All of them."""
+
+    queries: int | None
+
+
+def only(function: str, known: type[Shares], options: Mapping[str, object]) -> None:
+    """Refuse a keyword that a public function does not have, as Python would.
+
+    ``Unpack`` is for type checkers alone. What a function below takes and this one does not, such as a limit on the
+    questions that nobody would hold, must not reach it.
+    """
+    for name in options.keys() - known.__annotations__.keys():
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """The row, c, Delta, the shares of epsilon and the noise scales in units of Delta.
+
+    Parameters
+    ----------
+    row: a variant or its key.
+    cutoff: c >= 1, how many ABOVE a row gives that stops.
+    sensitivity: Delta > 0, how much one person can move an answer. The lattice checks it.
+    epsilon: > 0, split by the row's own or the given ``allocation``; or
+    budget: the shares; or, for analysis,
+    scales: the noise itself. A plan brings its scales beside the budget that pays for them.
+    monotonic: True where one person moves all answers in one direction.
+    granularity: the lattice step, a power of two.
+    queries: n, at most that many questions in all; None for no limit.
+    """
+
+    row: Variant
+    cutoff: int = 1
+    sensitivity: Number = 1
+    epsilon: Number | None = None
+    budget: Budget | None = None
+    monotonic: bool = False
+    allocation: Allocation | None = None
+    granularity: Number | None = None
+    queries: int | None = None
+    scales: Scales | None = None
+
+    def __post_init__(self) -> None:
+        row, cutoff = variant(self.row), exact_count(self.cutoff, "cutoff")
+        if not isinstance(self.monotonic, bool | np.bool_):
+            rule = "must be True or False"
+            raise ParameterError("monotonic", rule, self.monotonic, "pass True only for one-way changes")
+        budget, scales, one_way = self.budget, self.scales, bool(self.monotonic)
+        if scales is None or self.epsilon is not None:
+            check_one_of(self.epsilon, budget)
+        if self.epsilon is None and self.allocation is not None:
+            rule = "must be given with epsilon only: a budget is split already"
+            raise ParameterError("allocation", rule, self.allocation, "pass epsilon=")
+        if self.epsilon is not None:
+            budget = row.budget(self.epsilon, cutoff=cutoff, monotonic=one_way, allocation=self.allocation)
+        if budget is not None and not isinstance(budget, Budget):
+            raise ParameterError("budget", "must be a Budget", budget, "pass sg.Budget(threshold=0.1, queries=0.4)")
+        if scales is None:
+            assert budget is not None
+            if budget.delta:
+                rule = "must have no delta: its shares are of a pure epsilon"
+                raise ParameterError("budget", rule, budget, "pass epsilon= and delta= to SparseVector")
+            scales = row.scales(budget, cutoff=cutoff, monotonic=one_way)
+        queries = None if self.queries is None else exact_count(self.queries, "queries")
+        checked = {"row": row, "cutoff": cutoff, "monotonic": one_way, "budget": budget, "scales": scales}
+        for name, value in {**checked, "queries": queries}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def noise(self) -> Scales:
+        """The scales of rho, nu and fresh answers, in units of the sensitivity."""
+        assert self.scales is not None
+        return self.scales
+
+
+def check_one_of(epsilon: Number | None, budget: Budget | None) -> None:
+    """Raise a ParameterError unless exactly one of the two says how much is spent."""
+    if (epsilon is None) == (budget is None):
+        raise ParameterError("epsilon", "or budget must be given, and not both", epsilon, "pass one of the two")
+
+
+Loss = Fraction | float  # a Fraction, or math.inf; a float throughout where the rates are floats
+Direction = Literal["any", "up", "down"]  # how answers move from D to its neighbour: each as it likes, or all one way
+
+MOVES: dict[Direction, tuple[int, int]] = {"any": (1, -1), "up": (1, 0), "down": (0, -1)}
+"""The highest and the lowest move of one answer, in units of Delta."""
+
+_SHIFTS: dict[Direction, tuple[int, ...]] = {"any": (0, 1, -1), "up": (0, 1), "down": (0, -1)}
+
+
+class Rates(NamedTuple):
+    """e1, r and a3: what a shift of rho and of one comparison by Delta cost, and what a released number costs."""
+
+    threshold: Loss
+    query: Loss
+    answer: Loss
+    inside: bool = False
+    one_sided: bool = False
+    gap: bool = False
+
+    @classmethod
+    def of(cls, scales: Scales, row: Variant) -> Rates:
+        """The rates of noise with these scales, compared and released as the row does."""
+        if scales.query is None:
+            raise ParameterError(
+                "scales", "must have query noise", next_step="without it any mixed outcome has infinite loss"
+            )
+        e1: Loss = 1 / scales.threshold if scales.threshold else math.inf
+        a3 = 1 / scales.answer if scales.answer else Fraction(0)
+        return cls(e1, 1 / scales.query, a3, *traits(row))
+
+    def threshold_cost(self, shift: int) -> Loss:
+        """The first line of the table above."""
+        return _times(abs(shift), math.inf if self.one_sided and shift < 0 else self.threshold)
+
+    def below_cost(self, move: int, shift: int) -> Loss:
+        """What one BELOW costs whose answer moves by d = ``move``, at t = ``shift``."""
+        if (self.one_sided and move > shift) or (self.inside and shift < 0):
+            return math.inf
+        return _times(0 if self.one_sided else max(move - shift, 0), self.query)
+
+    def above_cost(self, move: int, shift: int) -> Loss:
+        """What one ABOVE costs, and its gap where the row releases it."""
+        if self.gap and self.one_sided and move > shift:
+            return math.inf
+        return _times(abs(shift - move) if self.gap else max(shift - move, 0), self.query)
+
+
+def traits(row: Variant) -> tuple[bool, bool, bool]:
+    """The traits of a row that decide its ``Rates``: noise inside |e - q + nu|, one-sided noise, a gap."""
+    return row.compared is Compared.ERROR_NOISE_INSIDE, row.noise is Noise.EXPONENTIAL, row.gap
+
+
+class RoundLoss(NamedTuple):
+    """A loss, how far the next larger term of its minimum is, and how many of the positives make the highest move."""
+
+    loss: Loss
+    gap: Loss
+    rising: int = 0
+
+
+def round_loss(below: int, above: int, rates: Rates, direction: Direction = "any") -> RoundLoss:
+    """The supremum of the loss of m BELOW and k ABOVE under one rho, over neighbours that move in this direction."""
+    m, k = below, above
+    high, low = MOVES[direction]
+
+    def at(h: int) -> tuple[Loss, int, Loss]:
+        bounds = sorted(
+            rates.threshold_cost(t)
+            + _times(m, rates.below_cost(high, t))
+            + _times(h, rates.above_cost(high, t))
+            + _times(k - h, rates.above_cost(low, t))
+            for t in _SHIFTS[direction]
+        )
+        moving = (h if high else 0) + (k - h if low else 0)
+        further = bounds[1] - bounds[0] if bounds[0] < math.inf else Fraction(0)
+        return bounds[0] + _times(moving, rates.answer), -h, further
+
+    loss, less, further = max(at(h) for h in _highest_moves(m, k, rates, direction))
+    return RoundLoss(loss, further, -less)
+
+
+def _highest_moves(m: int, k: int, rates: Rates, direction: Direction) -> Iterable[int]:
+    """The h among which the largest loss is: the loss is concave in h, so an end or beside the kink."""
+    if not rates.gap and (direction != "up" or not rates.answer):
+        return (0,)  # a positive that rises pays nothing
+    if rates.one_sided:
+        return {0, min(1, k), k}
+    ratio = rates.threshold / rates.query
+    kinks: dict[Direction, Loss] = {
+        "any": Fraction(k - m, 2),
+        "up": (k - m + ratio) / (2 if rates.gap else 1),
+        "down": (k - m - ratio) / 2,
+    }
+    kink = kinks[direction]
+    return {0, k, *((math.floor(kink), math.floor(kink) + 1) if 0 < kink < k else ())}
+
+
+def _times(count: int, cost: Loss) -> Loss:
+    return count * cost if count else Fraction(0)
+
+
+def outcome_loss(
+    below: int, above: int, scales: Scales, *, monotonic: bool, row: Variant = VARIANTS["standard"]
+) -> Loss:
+    """L(m,k) of a row whose threshold noise is never redrawn, with query noise present.
+
+    >>> outcome_loss(9, 2, Scales(Fraction(2), Fraction(8), None), monotonic=False)
+    Fraction(1, 1)
+
+    That no loss of the standard row is larger: Machine-checked: `general_transcript`, `monotonic_transcript`
+    (proofs/laplace_gate.v).
+    """
+    rates = Rates.of(scales, row)
+    return max(round_loss(below, above, rates, direction).loss for direction in _directions(row, monotonic))
+
+
+def _directions(row: Variant, monotonic: bool) -> tuple[Direction, ...]:
+    # |e - q| rises for one query and falls for another when all answers rise: an error is never monotonic.
+    return ("up", "down") if monotonic and row.compared is Compared.ANSWER else ("any",)
+
+
+def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, int]], *, monotonic: bool) -> Loss:
+    """The supremum of the loss of one transcript: ``rounds`` are its (BELOW, ABOVE), under a rho of their own each.
+
+    Rounds are independent, so their losses add; with monotonic queries all of them move in one direction.
+    That they add, each round with the shift of its rho that is best for it: Machine-checked: `redrawn_alignment`
+    (proofs/redrawn_gate.v).
+
+    >>> transcript_loss(VARIANTS["standard"], Scales(Fraction(2), Fraction(8), None), [(9, 2)], monotonic=False)
+    Fraction(1, 1)
+    """
+    asked = sum(below + above for below, above in rounds)
+    if scales.query is None:
+        return math.inf if asked else Fraction(0)
+    if row.released is Released.NOISY_ANSWER:
+        return asked / scales.query
+    rates, ways = Rates.of(scales, row), _directions(row, monotonic)
+    return max(sum((round_loss(*one, rates, way).loss for one in rounds), Fraction(0)) for way in ways)
+
+
+def tight_epsilon(
+    row: Variant | str, *, cutoff: int = 1, queries: int | None = None, **options: Unpack[Shares]
+) -> float:
+    """The smallest epsilon for which the row is epsilon-DP: math.inf where there is none.
+
+    ``queries`` is how many questions there are at most (None: no limit), ``cutoff`` how many positives stop it. The
+    options are those of a ``Setting``, but for the sensitivity, which makes no difference.
+
+    >>> import sparsegate as sg
+    >>> sg.tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)
+    0.475
+    >>> sg.tight_epsilon("chen-2015", epsilon=1), sg.tight_epsilon("chen-2015", epsilon=1, queries=12)
+    (inf, 6.0)
+    """
+    only("tight_epsilon", Shares, options)
+    setting = Setting(row=variant(row), cutoff=cutoff, queries=queries, **options)
+    return float(
+        tight_loss(
+            setting.row,
+            setting.noise,
+            cutoff=setting.cutoff,
+            monotonic=setting.monotonic,
+            queries=setting.queries,
+        )
+    )
+
+
+def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:
+    """The supremum of the loss over all outcomes of a row with the given scales.
+
+    That a row like the standard one, without numeric answers, loses no less with a cutoff c and any number of
+    questions: Machine-checked: `general_loss_is_tight`, `monotonic_loss_is_tight`, `standard_loss_is_tight`
+    (proofs/tight_loss.v).
+    That no outcome of the standard row, closed after its cutoff or n queries, loses more: Machine-checked:
+    `planned_gate_is_private`, `planned_numeric_gate_is_private` (proofs/planned_gate.v). Nor of the rows with gaps and
+    without numeric answers: Machine-checked: `planned_gap_gate_is_private` (proofs/planned_gap.v).
+    """
+    if row.compared is Compared.ERROR_NOISE_OUTSIDE and row.released is Released.NOISY_ANSWER:
+        rule = "must not be the noisy answer where |e - q| + nu is compared: that is another number"
+        raise ParameterError("released", rule, row.key, "the tight loss of such a row is not known")
+    if scales.query is None:
+        # One question tells no more than rho hides: two-sided noise, and nothing of q itself.
+        hidden = row.noise is Noise.LAPLACE and row.released is not Released.NOISY_ANSWER
+        if queries != 1 or not scales.threshold or not hidden:
+            return math.inf
+        return 1 / scales.threshold + (1 / scales.answer if scales.answer else 0)
+    if row.released is Released.NOISY_ANSWER:
+        # The released value pins the threshold from one side, so no shift helps: every query costs r.
+        return math.inf if queries is None else queries / scales.query
+    either = row.closes is Closes.RARER
+    # What makes a shift of rho by -Delta impossible or dear, or any number of positives draw a rho of their own.
+    odd = row.gap or row.noise is not Noise.LAPLACE or row.compared is Compared.ERROR_NOISE_INSIDE
+    boundless = either and (odd or row.redraws_threshold or scales.answer is not None)
+    if queries is None and (not row.stops or scales.threshold is None or boundless):
+        return math.inf
+    if row.redraws_threshold and scales.threshold is not None:
+        # All rounds see the same pair of neighbours: with monotonic queries they all rise or all fall.
+        rates = Rates.of(scales, row)
+        rounds = cutoff if row.closes is Closes.ABOVE or queries is None else queries
+        return max(_redrawn(rates, way, cutoff=rounds, queries=queries) for way in _directions(row, monotonic))
+    if row.stops and scales.threshold is not None and not boundless:
+        # Beyond m = k + e1/r another BELOW costs nothing: where n leaves room for these, it is no limit.
+        enough = cutoff + math.ceil(scales.query / scales.threshold)
+        if queries is None or queries >= cutoff + enough:
+            return outcome_loss(enough, cutoff, scales, monotonic=monotonic, row=row)
+    assert queries is not None
+    # L never falls when a BELOW is added, so all n queries are used.
+    most = min(cutoff, queries) if row.stops else queries
+    positives = {*range(most + 1), *(range(queries - most, queries + 1) if either else ())}
+    return max(outcome_loss(queries - k, k, scales, monotonic=monotonic, row=row) for k in positives)
+
+
+def _redrawn(rates: Rates, direction: Direction, *, cutoff: int, queries: int | None) -> Loss:
+    """Rounds that end in an ABOVE are independent: their losses add, and a dynamic programme shares out n queries."""
+
+    def loss_of(below: int, above: int) -> Loss:
+        return round_loss(below, above, rates, direction).loss
+
+    useful = 1 + math.ceil(rates.threshold / rates.query)  # BELOWs beyond this change nothing in a round
+    if queries is None or queries >= cutoff * (useful + 1):  # room for the dearest round each time
+        return cutoff * loss_of(useful, 1)
+    rounds = [(m + 1, loss_of(m, 1)) for m in range(min(useful, queries - 1) + 1)]
+    best: list[Loss] = [Fraction(0)] * (queries + 1)  # best[n]: n queries used, after this many whole rounds
+    answer: Loss = loss_of(queries, 0)
+    for done in range(1, min(cutoff, queries) + 1):
+        best = [
+            max((best[n - used] + loss for used, loss in rounds if used <= n), default=Fraction(0))
+            for n in range(queries + 1)
+        ]
+        open_round = (best[n] + (loss_of(queries - n, 0) if done < cutoff else 0) for n in range(done, queries + 1))
+        answer = max(answer, *open_round)
+    return answer

@@ -1,0 +1,197 @@
+"""A row made ready to run: its lattice and its noise scales in lattice steps, all checked before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Budget
+from sparsegate.errors import ParameterError
+from sparsegate.gates.bounds import Loss, Options, Setting, tight_loss, transcript_loss
+from sparsegate.gates.lattice import Lattice
+from sparsegate.gates.margin import central_shift, steps_to_confidence
+from sparsegate.gates.variants import Closes, Compared, Noise, Scales, Variant, variant
+from sparsegate.noise import (
+    Fill,
+    Secure,
+    Source,
+    discrete_laplace,
+    exact_scale,
+    fill_discrete_laplace,
+    fill_geometric,
+    geometric,
+)
+
+Integers = NDArray[np.int64]
+
+
+class Sampler(NamedTuple):
+    """How a law is drawn: one value or an array of them, and ahead."""
+
+    draw: Callable[..., Any]
+    fill: Fill
+
+
+SAMPLERS = {
+    Noise.LAPLACE: Sampler(discrete_laplace, fill_discrete_laplace),
+    Noise.EXPONENTIAL: Sampler(geometric, fill_geometric),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Everything public about a run. ``scales`` and the ``shift`` kappa are in lattice steps; None: no such noise."""
+
+    row: Variant
+    lattice: Lattice
+    cutoff: int
+    monotonic: bool
+    budget: Budget
+    scales: Scales
+    queries: int | None = None
+    shift: int = 0
+
+    @property
+    def positives_allowed(self) -> int | None:
+        """The cutoff, or None for a row that its positives do not close."""
+        return self.cutoff if self.row.closes is Closes.ABOVE else None
+
+    @property
+    def sampler(self) -> Sampler:
+        """How rho and nu are drawn."""
+        return SAMPLERS[self.row.noise]
+
+    @property
+    def _per_unit(self) -> Scales:
+        step = self.lattice.sensitivity
+        return Scales(*(None if scale is None else scale / step for scale in self.scales))
+
+    @property
+    def loss(self) -> Loss:
+        """The tight epsilon of this run, exactly; math.inf where the row has none."""
+        public = {"cutoff": self.cutoff, "monotonic": self.monotonic, "queries": self.queries}
+        return tight_loss(self.row, self._per_unit, **public)  # type: ignore[arg-type]
+
+    @property
+    def epsilon(self) -> float:
+        """The same, rounded."""
+        return float(self.loss)
+
+    def margin(self, confidence: float, *, answers: int | None = None) -> int:
+        """How many steps from the threshold an answer must be to land on the right side with this probability.
+
+        With ``answers`` this many answers at once: the theorem in ``margin``.
+        """
+        rho, nu, _ = self.scales
+        return steps_to_confidence(confidence, rho, nu, noise=self.row.noise, shift=self.shift, answers=answers)
+
+    def with_scales(self, scales: Scales) -> Calibration:
+        """The same run with other noise, in lattice steps."""
+        return replace(self, scales=scales, shift=_shift(self.row, scales))
+
+    def finished(self, below: Any, above: Any) -> Any:
+        """Whether that run has given all the answers it may; for arrays of numbers, where."""
+        if self.row.closes is Closes.RARER:
+            return (below >= self.cutoff) & (above >= self.cutoff)
+        return above >= (self.cutoff if self.row.stops else math.inf)
+
+    def spent(self, rounds: Sequence[tuple[int, int]]) -> Fraction:
+        """What a transcript of these (BELOW, ABOVE) costs, exactly; the whole budget where its loss has no bound.
+
+        Only pure losses belong to a transcript: with delta, all of it is spent by the first answer.
+        """
+        if self.budget.delta:
+            return self.budget.total
+        loss = transcript_loss(self.row, self._per_unit, rounds, monotonic=self.monotonic)
+        return self.budget.total if loss == math.inf else min(Fraction(loss), self.budget.total)
+
+
+def calibrate(
+    row: Variant | str,
+    *,
+    threshold: object,
+    not_private: bool,
+    scales: Scales | None = None,
+    **options: Unpack[Options],
+) -> Calibration:
+    """Check every public parameter of a run and fix its lattice and scales.
+
+    ``scales``, in units of the sensitivity, overrides those of the row: a plan for ``queries`` questions brings its
+    own.
+    """
+    row = variant(row)
+    row.require_private(not_private)
+    setting = Setting(row=row, scales=scales, **options)
+    budget = setting.budget
+    assert budget is not None
+    if not budget.threshold and setting.queries is None:
+        raise ParameterError(
+            "threshold share",
+            "must be positive: without threshold noise every BELOW costs, too",
+            0,
+            "pass queries=n to plan for n questions",
+        )
+    lattice = Lattice.fit(sensitivity=setting.sensitivity, threshold=threshold, granularity=setting.granularity)
+    in_steps = Scales(*(None if scale is None else exact_scale(scale * lattice.sensitivity) for scale in setting.noise))
+    calibration = Calibration(
+        row=row,
+        lattice=lattice,
+        cutoff=setting.cutoff,
+        monotonic=setting.monotonic,
+        budget=budget,
+        scales=in_steps,
+        queries=setting.queries,
+        shift=_shift(row, in_steps),
+    )
+    if not not_private or row.private:
+        loss = calibration.loss
+        if row.private and loss > budget.total:
+            rule = "must cover the tight loss of the scales"
+            raise ParameterError("budget", rule, float(budget.total), "pass epsilon=")
+        row.require_private(not_private, loss=loss, paid=budget.total)
+    return calibration
+
+
+def _shift(row: Variant, scales: Scales) -> int:
+    return round(central_shift(scales)) if row.noise is Noise.EXPONENTIAL else 0
+
+
+def trusted_source(source: Source | None, not_private: bool) -> Source:
+    """The source to draw from: fresh operating-system randomness unless the caller has waived privacy."""
+    if source is None:
+        return Secure()
+    if not isinstance(source, Source):
+        raise ParameterError("source", "must be a Source", source, "pass sg.Secure() or leave it out")
+    if not source.private and not not_private:
+        raise ParameterError(
+            "not_private",
+            "must be True to draw from a seeded source: whoever knows the seed knows the noise",
+            next_step="leave source out for a private run",
+        )
+    return source.stream()
+
+
+def aligned(values: object, count: int, steps: Callable[[object], Integers], parameter: str) -> Integers:
+    """One lattice value for each of ``count`` queries, from one number or from as many."""
+    if np.ndim(values) == 0:  # type: ignore[arg-type]
+        return np.full(count, int(steps([values])[0]), dtype=np.int64)
+    if len(values) != count:  # type: ignore[arg-type]
+        rule = f"must be one number or {count} of them"
+        raise ParameterError(parameter, rule, len(values), "pass one for each answer")  # type: ignore[arg-type]
+    return steps(values)
+
+
+def compared_value(row: Variant, answer: Integers, nu: Integers | int, estimate: Integers | None) -> Integers:
+    """What is held against T + rho; works on integers and on arrays alike."""
+    if row.compared is Compared.ANSWER:
+        return answer + nu
+    assert estimate is not None
+    if row.compared is Compared.ERROR_NOISE_INSIDE:
+        return abs(estimate - (answer + nu))
+    return abs(estimate - answer) + nu

@@ -1,0 +1,520 @@
+"""The one streaming runner: a gate interprets any row, one question at a time.
+
+A gate is a secret. ``ask`` is atomic under threads: a question is either refused before noise is drawn, leaving the
+gate as it was, or answered. A gate cannot be copied or pickled, because two copies would answer with the same
+noise; after a fork it is dead in the child; its repr shows public numbers only, and no error is raised while noise
+stands in a local variable.
+
+A question that is cut short, by Ctrl-C, a signal or a lack of memory, closes the gate, and all of its budget counts as
+spent: where the exception arose may tell what the answer was, and the counts may lack it. The gate is marked before
+noise is drawn, and the mark goes when all is drawn, closed and counted: whatever comes between, however often, leaves a
+gate that answers no more.
+
+What a gate says to one question.
+
+The number that an ABOVE carries: the gap to the threshold, which is free, and a fresh answer, which is paid for.
+
+An ABOVE of a row with ``gap`` releases g = q + nu - T - rho - kappa (``bounds`` says at what cost). As an estimate,
+
+    T + g + kappa - E[nu] + E[rho]  =  q + (nu - E[nu]) - (rho - E[rho])
+
+has variance Var[nu] + Var[rho] and, over all draws, no bias; rho is the same for all answers of a gate, so their
+errors go together. A fresh answer q + Lap(c Delta/eps3) is independent of it, and the two are blended by inverse
+variance. All weights are public, and the result is rounded to the lattice, by half a step at most (a blend by one): a
+function of released numbers alone.
+
+**What it is conditional on.** It is given only where the answer came out ABOVE, and the same nu and rho decided that.
+Far above the threshold that says nothing. Near it, an answer is ABOVE because nu was large or rho small, so the gap's
+estimate lies too high on average. Measured, in its standard errors: 0.02 for an answer two margins above T, 0.1 for
+one margin, 0.7 to 1.5 for an answer at T, and 2.2 to 3 for one a margin below it, which is ABOVE by mistake, 5 % of the
+time. A fresh answer has no such bias; a blend has the share of it that the gap has in the blend.
+
+What a gate has cost, answer by answer; and what goes back when it has given its last one.
+
+The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own noise: exactly, and at most the budget.
+``ledger.account`` proves that the rest may go back when the gate is closed. For gates with gaps, of one-sided or of
+Laplace noise, side by side under one budget, Machine-checked: `metered_gates_are_private`, `metered_gates_sum_to_one`
+(proofs/metered_gates.v). Without gaps, two-sided ones too, Machine-checked: `metered_rows_are_private`,
+`metered_rows_sum_to_one` (proofs/metered_rows.v); and where the ledger's machine decides, Machine-checked:
+`metered_by_the_ledger`, `ledger_rows_are_private`, `ledger_rows_sum_to_one` (proofs/ledger_rows.v); with gaps,
+Machine-checked: `gaps_metered_by_the_ledger`, `ledger_gap_rows_are_private`, `ledger_gap_rows_sum_to_one`
+(proofs/ledger_gap_rows.v).
+
+Machine-checked: `metered_losses_grow`, `metered_losses_are_reserved` (proofs/ledger_losses.v).
+Machine-checked: `gap_losses_grow`, `gap_losses_are_reserved` (proofs/ledger_gap_losses.v).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsegate.budget import Charge, Spender, charge
+from sparsegate.display.plain import noisy_text
+from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.gates.calibration import Calibration, aligned, compared_value, trusted_source
+from sparsegate.gates.lattice import LIMIT
+from sparsegate.gates.variants import Closes, Compared, Noise, Released, Scales, Variant
+from sparsegate.noise import Reservoir, Source
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import MARK, Uncopied, birthmark
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """ABOVE or BELOW, and the noisy value where the mechanism releases one. True in a condition where above.
+
+    Equal to every answer on the same side: ``gate.ask(q) == sg.ABOVE`` whatever the estimate. ``standard_error`` is
+    that of the noise in the estimate, a public number (``gates.gate`` says what it does not cover).
+
+    >>> import sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> gate = sg.SparseVector(threshold=1000, cutoff=2, epsilon=1, sensitivity=1, monotonic=True, **seeded)
+    >>> gate.ask(12)
+    Answer(above=False, estimate=None, standard_error=None)
+    >>> answer = gate.ask(4021)
+    >>> print(answer)
+    ABOVE, about 4,021, standard error 4.14
+    >>> bool(answer), answer == sg.ABOVE, answer.estimate, round(answer.standard_error, 1)
+    (True, True, 4021, 4.1)
+    """
+
+    above: bool
+    """Whether it is an ABOVE."""
+    estimate: int | float | None = field(default=None, compare=False)
+    """The noisy answer, where an ABOVE carries one; else None."""
+    standard_error: float | None = field(default=None, compare=False)
+
+    def __bool__(self) -> bool:
+        return self.above
+
+    def __str__(self) -> str:
+        return "ABOVE" * self.above + "BELOW" * (not self.above) + noisy_text(self.estimate, self.standard_error)
+
+
+ABOVE = Answer(True)
+"""The answer "above the threshold": equal to every ABOVE, whatever its estimate; true in a condition.
+
+>>> import sparsegate as sg
+>>> gate = sg.SparseVector(threshold=1000, cutoff=1, epsilon=1, sensitivity=1, monotonic=True)
+>>> gate.ask(4021) == sg.ABOVE
+True
+"""
+
+BELOW = Answer(False)
+"""The answer "below the threshold": false in a condition, and free.
+
+>>> import sparsegate as sg
+>>> gate = sg.SparseVector(threshold=1000, cutoff=1, epsilon=1, sensitivity=1, monotonic=True)
+>>> gate.ask(12) == sg.BELOW, gate.remaining
+(True, 1)
+"""
+
+
+def moments(noise: Noise, scale: Fraction | None) -> tuple[float, float]:
+    """The mean and the variance of discrete Laplace or geometric noise: with q = e**(-1/scale), q/(1-q), q/(1-q)**2.
+
+    >>> [round(moment, 4) for moment in moments(Noise.EXPONENTIAL, Fraction(2))]
+    [1.5415, 3.9177]
+    """
+    if scale is None:
+        return 0.0, 0.0
+    mean = 1 / math.expm1(1 / scale) if scale * 700 > 1 else 0.0
+    variance = mean * (1 + mean)
+    return (0.0, 2 * variance) if noise is Noise.LAPLACE else (mean, variance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimator:
+    """How an estimate is made, in lattice steps. ``weight`` is that of the gap: 0 for a fresh answer alone."""
+
+    centre: int
+    weight: float
+    standard_error: float
+
+    @classmethod
+    def of(cls, row: Variant, scales: Scales) -> Self | None:
+        """The best estimate from what this row releases; None where an ABOVE releases no more than that."""
+        fresh = moments(Noise.LAPLACE, scales.answer)[1]
+        if not row.gap:
+            return cls(centre=0, weight=0.0, standard_error=math.sqrt(fresh)) if scales.answer else None
+        (nu, nu_spread), (rho, rho_spread) = (moments(row.noise, scale) for scale in (scales.query, scales.threshold))
+        spread = nu_spread + rho_spread
+        weight = fresh / ((fresh + spread) or 1.0) if scales.answer else 1.0
+        return cls(centre=round(nu - rho), weight=weight, standard_error=math.sqrt(weight * spread))
+
+    def estimate(self, value: Any, fresh: Any) -> Any:
+        """From q + nu - rho, and from a fresh answer where there is one; ints or arrays of them."""
+        if fresh is None:
+            return value - self.centre
+        toward = self.weight * (value - self.centre - fresh)
+        return fresh + (round(toward) if isinstance(toward, float) else np.rint(toward).astype(np.int64))
+
+
+class Meter:
+    """The meter of one gate; ``charge`` is what gets back the rest, None where nothing goes back."""
+
+    __slots__ = ("_calibration", "_charges", "_ends")
+
+    def __init__(self, calibration: Calibration, charge: Charge | None) -> None:
+        self._calibration = calibration
+        self._charges = [] if charge is None else [charge]
+        self._ends: list[int] = []  # how many were asked at each redraw of rho
+
+    def redrawn(self, asked: int) -> None:
+        """The threshold noise was drawn anew: a round is over."""
+        self._ends.append(asked)
+
+    def spent(self, asked: int, positives: int) -> Fraction:
+        """What this many answers, and this many ABOVE among them, have cost."""
+        if not self._calibration.row.redraws_threshold:
+            return self._calibration.spent([(asked - positives, positives)])
+        ends = [0, *self._ends]
+        rounds = [(end - start - 1, 1) for start, end in pairwise(ends)]
+        return self._calibration.spent([*rounds, (asked - ends[-1], 0)])
+
+    def give_back(self, spent: Fraction) -> None:
+        """Give back all but what was spent: once, or again where the ledger could not be written."""
+        try:
+            charge = self._charges.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not charge.give_back(self._calibration.budget.total - spent):
+            self._charges.append(charge)
+
+
+_CHUNK = 1 << 16
+_CUT_SHORT = "a question was cut short, and all of its budget counts as spent"
+
+
+class Gate(Uncopied):
+    """A running row. ``SparseVector`` is the one to use on private data; this class runs the flawed rows as well."""
+
+    _uncopied = "a gate can be neither copied nor pickled: two copies would answer with the same noise; make a new gate"
+
+    __slots__ = (
+        "_answer_noise",
+        "_asked",
+        "_born",
+        "_calibration",
+        "_closed",
+        "_drawing",
+        "_estimator",
+        "_fast",
+        "_lock",
+        "_meter",
+        "_nu",
+        "_positives",
+        "_rho",
+        "_rho_source",
+        "_standard_error",
+        "_threshold",
+        "_watched",
+    )
+
+    @own_settings
+    def __init__(
+        self,
+        calibration: Calibration,
+        *,
+        threshold: object,
+        source: Source | None,
+        not_private: bool,
+        ledger: Spender | None = None,
+        refund: bool = True,
+    ) -> None:
+        scales = calibration.scales
+        steps = calibration.lattice.steps(threshold, "threshold")
+        source = trusted_source(source, not_private)
+        self._calibration = calibration
+        self._threshold = steps
+        self._lock = threading.Lock()
+        self._born = birthmark()
+        self._asked = self._positives = 0
+        self._closed = ""
+        self._drawing = False
+        # The path most questions take: Python ints on an integer gate.
+        self._fast = calibration.lattice.integers and calibration.row.compared is Compared.ANSWER
+        # One stream for each kind of noise: how many of one kind are drawn never changes another.
+        self._rho_source = source.stream()
+        self._nu = Reservoir(source.stream(), scales.query, calibration.sampler.fill) if scales.query else None
+        self._answer_noise = Reservoir(source.stream(), scales.answer) if scales.answer else None
+        self._estimator = Estimator.of(calibration.row, scales)
+        self._standard_error = (
+            None if self._estimator is None else self._estimator.standard_error * float(calibration.lattice.granularity)
+        )
+        # Whether a BELOW can close it, too.
+        self._watched = calibration.queries is not None or calibration.row.closes is Closes.RARER
+        what = f"gate: threshold {threshold}, cutoff {calibration.cutoff}, {calibration.row.key}"
+        charged = charge(ledger, epsilon=calibration.budget.total, delta=calibration.budget.delta, what=what)
+        # No bound on the loss holds for a run that waived privacy.
+        self._meter = Meter(calibration, charged if refund and not not_private else None)
+        self._rho = self._draw_rho()
+
+    def _draw_rho(self) -> int:
+        """Rho in lattice steps; kappa is in the bar of each question."""
+        scale = self._calibration.scales.threshold
+        return int(self._calibration.sampler.draw(self._rho_source, scale)) if scale else 0
+
+    def ask(self, answer: Any, *, threshold: Any = None, estimate: Any = None) -> Answer:
+        """Is the answer above the threshold? Costs nothing but an ABOVE of the cutoff when it is.
+
+        ``answer`` is the true, private answer q; ``threshold`` replaces the gate's for this question; ``estimate``
+        is the public guess e of a row that compares |e - q|. No value of an answer is refused, only a type: see
+        ``gates.lattice``.
+        """
+        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
+            self._refuse()
+        with self._lock:
+            if self._closed or self._drawing:
+                self._refuse()
+            bar = self._threshold if threshold is None else threshold
+            if self._fast and type(answer) is int and type(bar) is int and -LIMIT <= bar <= LIMIT and estimate is None:
+                steps, guess = answer if -LIMIT <= answer <= LIMIT else LIMIT if answer > 0 else -LIMIT, None
+            else:
+                steps, bar, guess = self._to_lattice(answer, threshold, estimate)
+            try:
+                self._drawing = True
+                said = self._decide(steps, bar, guess)
+                self._drawing = False
+            except BaseException as error:
+                self._closed = _CUT_SHORT
+                raise error.with_traceback(None) from None  # its frames hold noise
+            return said
+
+    def _to_lattice(self, answer: Any, threshold: Any, estimate: Any) -> tuple[int, int, int | None]:
+        lattice, row = self._calibration.lattice, self._calibration.row
+        if (estimate is None) != (row.compared is Compared.ANSWER):
+            need = (
+                "must not be given to a row that compares the answer"
+                if estimate is not None
+                else f"must be given: {row.key} compares {row.compared.value}"
+            )
+            raise ParameterError("estimate", need, next_step="see `sparsegate variants`")
+        return (
+            lattice.private_steps(answer, "answer"),
+            self._threshold if threshold is None else lattice.steps(threshold, "threshold"),
+            None if estimate is None else lattice.steps(estimate, "estimate"),
+        )
+
+    def _decide(self, steps: int, bar: int, guess: int | None) -> Answer:
+        nu = self._nu.take() if self._nu is not None else 0
+        calibration, rho = self._calibration, self._rho
+        compared = steps + nu if guess is None else compared_value(calibration.row, steps, nu, guess)  # type: ignore[arg-type]
+        above = compared >= bar + rho + calibration.shift
+        if not above:
+            self._asked += 1
+            if self._watched:
+                self._count(0, 0)
+            return BELOW
+        self._count(1, 1)
+        if self._estimator is None:
+            noisy = calibration.row.released is Released.NOISY_ANSWER
+            return Answer(True, calibration.lattice.value(steps + nu)) if noisy else ABOVE
+        fresh = None if self._answer_noise is None else steps + self._answer_noise.take()
+        estimate = self._estimator.estimate(compared - rho, fresh)
+        return Answer(True, calibration.lattice.value(estimate), self._standard_error)
+
+    def _count(self, asked: int, positives: int) -> None:
+        """Close the gate where these answers are the last, and count them."""
+        calibration = self._calibration
+        above, in_all = self._positives + positives, self._asked + asked
+        if calibration.finished(in_all - above, above):
+            self._closed = f"it has given all {above} of its positive answers"
+            if calibration.row.closes is Closes.RARER:
+                self._closed = f"it has given both answers {calibration.cutoff} times"
+        elif calibration.queries is not None and in_all >= calibration.queries:
+            self._closed = "all the questions it was planned for have been asked"
+        self._asked, self._positives = in_all, above
+        if positives and calibration.row.redraws_threshold:
+            self._rho = self._draw_rho()
+            self._meter.redrawn(self._asked)
+
+    @own_settings
+    def ask_many(
+        self,
+        answers: ArrayLike,
+        *,
+        threshold: ArrayLike | None = None,
+        estimate: ArrayLike | None = None,
+        numeric: bool | None = None,
+    ) -> NDArray[Any]:
+        """Ask many at once: a boolean array that ends where the gate closed, the same as asking one by one.
+
+        The whole input is checked before anything is drawn. ``numeric=True`` gives an array with the fields ``above``,
+        ``estimate`` and ``standard_error`` (0 where BELOW), if positives carry a number; it is the default where the
+        budget pays for answers.
+        """
+        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
+            self._refuse()
+        with self._lock:
+            if self._closed or self._drawing:
+                self._refuse()
+            lattice, row = self._calibration.lattice, self._calibration.row
+            steps = lattice.private_steps_many(answers, "answers")
+            bars = (
+                np.broadcast_to(np.int64(self._threshold), steps.shape)
+                if threshold is None
+                else aligned(
+                    threshold,
+                    steps.size,
+                    lambda v: lattice.steps_many(v, "threshold"),  # type: ignore[arg-type]
+                    "threshold",
+                )
+            )
+            if (estimate is None) != (row.compared is Compared.ANSWER):
+                self._to_lattice(0, None, estimate)
+            guesses = (
+                None
+                if estimate is None
+                else aligned(
+                    estimate,
+                    steps.size,
+                    lambda v: lattice.steps_many(v, "estimate"),  # type: ignore[arg-type]
+                    "estimate",
+                )
+            )
+            able = self._estimator is not None or row.released is Released.NOISY_ANSWER
+            wanted = not row.gap or self._answer_noise is not None if numeric is None else numeric
+            try:
+                said = self._decide_many(steps, bars, guesses, able and wanted)
+                self._drawing = False
+            except BaseException as error:
+                if self._drawing:
+                    self._closed = _CUT_SHORT
+                raise error.with_traceback(None) from None  # its frames hold noise
+            return said
+
+    def _decide_many(
+        self, steps: NDArray[np.int64], bars: NDArray[np.int64], guesses: NDArray[np.int64] | None, numeric: bool
+    ) -> NDArray[Any]:
+        calibration, row, lattice = self._calibration, self._calibration.row, self._calibration.lattice
+        limit, estimator = calibration.queries, self._estimator
+        total = steps.size if limit is None else min(steps.size, limit - self._asked)
+        above = np.zeros(total, dtype=np.bool_)
+        released = np.zeros(total, dtype=np.int64)
+        start = 0
+        self._drawing = True
+        while start < total and not self._closed:
+            end = min(start + _CHUNK, total)
+            nu = self._nu.take_many(end - start) if self._nu is not None else np.zeros(end - start, dtype=np.int64)
+            guess = None if guesses is None else guesses[start:end]
+            compared = compared_value(row, steps[start:end], nu, guess)
+            surplus = compared - bars[start:end] - calibration.shift
+            done = 0
+            while done < nu.size and not self._closed:
+                hits, until = self._until(surplus, done)
+                if numeric:
+                    at = start + hits
+                    carried = steps[at] + nu[hits]
+                    if estimator is not None:
+                        fresh = None
+                        if self._answer_noise is not None:
+                            fresh = steps[at] + self._answer_noise.take_many(hits.size)
+                        carried = estimator.estimate(compared[hits] - self._rho, fresh)
+                    released[at] = carried
+                above[start + hits] = True
+                self._count(until - done, hits.size)
+                done = until
+            start += done
+        if not numeric:
+            return above[:start]
+        fields = [("above", np.bool_), ("estimate", np.int64 if lattice.integers else np.float64)]
+        out = np.zeros(start, dtype=[*fields, ("standard_error", np.float64)])
+        out["above"], out["estimate"] = above[:start], np.where(above[:start], lattice.values(released[:start]), 0)
+        out["standard_error"] = np.where(above[:start], self._standard_error or np.nan, 0)
+        return out
+
+    def _until(self, surplus: NDArray[np.int64], done: int) -> tuple[NDArray[np.int64], int]:
+        """Where the answers are ABOVE, up to where one rho serves or the gate closes, and where that is."""
+        calibration = self._calibration
+        over = surplus[done:] >= self._rho
+        hits = done + np.flatnonzero(over)
+        if calibration.row.closes is Closes.RARER:
+            above = self._positives + np.cumsum(over)
+            below = self._asked + 1 + np.arange(above.size) - above
+            last = np.flatnonzero(calibration.finished(below, above))[:1] + done
+        else:
+            # To the next positive where rho is redrawn, else to the last one allowed.
+            left = hits.size + 1 if self.remaining is None else self.remaining
+            if left <= 0:  # it is through, and says nothing
+                return hits[:0], done
+            room = 1 if calibration.row.redraws_threshold else left
+            last = hits[room - 1 : room]
+        until = int(last[0]) + 1 if last.size else surplus.size
+        return hits[hits < until], until
+
+    def _refuse(self) -> NoReturn:
+        if self._born != MARK[0]:
+            raise GateClosed(
+                "this gate belongs to another process: its noise died at the fork; make a new gate in this one"
+            )
+        self._closed = self._closed or _CUT_SHORT
+        raise GateClosed(f"this gate is closed: {self._closed}; make a new gate to ask on, which spends a new budget")
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gate has stopped answering."""
+        return bool(self._closed) or self._born != MARK[0]
+
+    @property
+    def positives(self) -> int:
+        """How many ABOVE were given."""
+        return self._positives
+
+    @property
+    def remaining(self) -> int | None:
+        """How many ABOVE are left, of a two-sided gate how many of the rarer answer; None for one that never stops."""
+        row, cutoff = self._calibration.row, self._calibration.cutoff
+        rarer = min(self._positives, self._asked - self._positives)
+        return cutoff - (rarer if row.closes is Closes.RARER else self._positives) if row.stops else None
+
+    @property
+    def spent(self) -> Fraction:
+        """L(m,k): what the answers drawn so far have cost, exactly; at most the whole budget. See ``meter``.
+
+        Of a gate that was cut short it is the whole budget.
+        """
+        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
+            return self._cost()
+        with self._lock:
+            return self._cost()
+
+    def _cost(self) -> Fraction:
+        return self._calibration.budget.total if self._drawing else self._meter.spent(self._asked, self._positives)
+
+    def close(self) -> None:
+        """Stop answering, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once.
+
+        Nothing goes back in another process than the gate's own, where it is dead, nor from a gate made with
+        ``refund=False``, ``not_private=True`` or a delta, nor from one that was cut short.
+        """
+        if self._born != MARK[0]:
+            return
+        with self._lock:
+            self._closed = self._closed or "it was closed by hand"
+        self._meter.give_back(self._cost())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        row, cutoff = self._calibration.row, self._calibration.cutoff
+        state = "closed" if self.closed else "open"
+        key = row.key
+        if delta := self._calibration.budget.delta:
+            key += f" at delta {float(delta):g}"
+        given = f"{self._positives} of {cutoff if row.stops else '∞'} positives"
+        if row.closes is Closes.RARER:
+            given = f"{self._positives} ABOVE and {self._asked - self._positives} BELOW, {cutoff} of each"
+        return f"<{type(self).__name__} {key}: {given}, {state}>"

@@ -1,0 +1,108 @@
+"""Numbers, exactly noised: the Laplace mechanism on the lattice, and how far off one may be."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Required, TypedDict, Unpack, overload
+
+import numpy as np
+
+from sparsegate.budget import Number, Spender, charge, exact_epsilon
+from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.lattice import Lattice
+from sparsegate.noise import Source, discrete_laplace, exact_scale
+from sparsegate.noise.own_settings import own_settings
+
+
+class _Release(TypedDict, total=False):
+    epsilon: Required[Number]
+    sensitivity: Required[Number]
+    granularity: Number | None
+    ledger: Spender | None
+    source: Source | None
+    not_private: bool
+
+
+@overload
+def laplace(count: Number, **options: Unpack[_Release]) -> int | float: ...
+@overload
+def laplace(count: Any, **options: Unpack[_Release]) -> Any: ...
+@own_settings
+def laplace(
+    count: Any,
+    *,
+    epsilon: Number,
+    sensitivity: Number,
+    granularity: Number | None = None,
+    ledger: Spender | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> Any:
+    """Release private numbers with exact Laplace noise of scale Delta/epsilon: one, or an array of them at once.
+
+    **Theorem** (Dwork, McSherry, Nissim, Smith 2006; discrete: Ghosh, Roughgarden, Sundararajan 2009). If one person
+    moves the numbers by at most ``sensitivity`` = Delta *in all*, that is the sum of the absolute moves of the entries
+    (the L1 sensitivity of the whole array), the whole result is epsilon-DP. *Proof.* With q = exp(-epsilon/Delta) each
+    Pr[result_i = k] is proportional to q**abs(k - count_i), independently. A move by x_i changes it by a factor of at
+    most e**(epsilon x_i/Delta), and the x_i add up to Delta. [] So for a histogram in which a person is in one cell
+    Delta is 1; in at most m cells, m; where a person may move each of d entries by one, d. How many entries there are
+    must be public. Machine-checked: `laplace_answer_is_private`, `laplace_answers_are_private`
+    (proofs/laplace_mechanism.v).
+
+    ``count`` is the number, or the array of them. Whole numbers with an int sensitivity give whole numbers. Floats are
+    rounded down to a lattice of step at most Delta/1024 (for d entries Delta/(1024 d), see ``lattice``) first; the type
+    of ``sensitivity``, a public number, decides which, or a ``granularity``, never the private numbers. An array may be
+    of numpy (of any shape), a list, or a column of pandas, Polars or PyArrow; it comes back as a numpy array. No value
+    is refused, not even NaN, only a type: see ``lattice``. A ``ledger`` is charged before the noise is drawn, and keeps
+    the result. Another ``source`` than ``Secure``, for tests, needs ``not_private=True``.
+
+    >>> import sparsegate as sg
+    >>> sg.laplace(1234, epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)
+    1234
+    >>> sg.laplace([120, 45, 0], epsilon=0.5, sensitivity=1, source=sg.Seeded(7), not_private=True)
+    array([126,  43,   0])
+    """
+    many = hasattr(count, "__len__") and not isinstance(count, str | bytes) and getattr(count, "ndim", 1) > 0
+    shape = (count.shape if isinstance(count, np.ndarray) else (len(count),)) if many else ()
+    entries = math.prod(shape)
+    lattice = Lattice.fit(sensitivity=sensitivity, granularity=granularity, entries=max(entries, 1))
+    spent = exact_epsilon(epsilon)
+    scale = exact_scale(lattice.sensitivity / spent)
+    flat = count.reshape(-1) if isinstance(count, np.ndarray) else count
+    steps: Any = lattice.private_steps_many(flat, "count") if many else lattice.private_steps(count, "count")
+    noise = trusted_source(source, not_private)
+    what = f"{entries} numbers" if many else "one number"
+    keep = charge(ledger, epsilon=spent, what=f"{what} with Laplace noise, sensitivity {sensitivity}").keep
+    if not many:
+        value = lattice.value(steps + discrete_laplace(noise, scale))
+        keep({"release": "laplace", "value": value})
+        return value
+    values = lattice.values(steps + discrete_laplace(noise, scale, entries)).reshape(shape)
+    keep({"release": "laplace", "values": values.tolist()})
+    return values
+
+
+def error_bar(scale: Fraction, confidence: float, *, share: float = 1.0) -> int:
+    """The smallest t such that discrete Laplace noise X is beyond t with probability at most share (1 - confidence).
+
+    P[abs(X) > t] = 2 q**(t+1) / (1 + q) with q = exp(-1/scale).
+
+    >>> error_bar(Fraction(100), 0.95), error_bar(Fraction(1, 10), 0.95)
+    (300, 0)
+    """
+    rate = 1 / float(scale)
+    needed = math.log(2 / (share * (1 - confidence) * (1 + math.exp(-rate)))) / rate
+    return max(0, math.ceil(needed) - 1)
+
+
+def error_bar_all(scale: Fraction, confidence: float, count: int) -> int:
+    """The smallest t such that ``count`` noises, drawn apart, all lie within t with probability ``confidence`` or more.
+
+    P[all abs(X) <= t] = (1 - P[abs(X) > t])**count, so each may be beyond t with probability 1 - confidence**(1/count).
+
+    >>> error_bar_all(Fraction(100), 0.95, 1), error_bar_all(Fraction(100), 0.95, 50)
+    (300, 688)
+    """
+    beyond = -math.expm1(math.log(confidence) / max(1, count))
+    return error_bar(scale, confidence, share=beyond / (1 - confidence))

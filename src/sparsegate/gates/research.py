@@ -1,0 +1,319 @@
+"""Any row, running: as a gate, once over a list of answers, and as a mechanism for an audit.
+
+The same rows over many runs at once: the auditor and the statistical tests live on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparsegate.budget import Number, Spender, exact_count
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
+from sparsegate.errors import ParameterError
+from sparsegate.gates.bounds import Options, RunOptions, Split, only
+from sparsegate.gates.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
+from sparsegate.gates.gate import Answer, Estimator, Gate
+from sparsegate.gates.variants import Compared, Released, Variant
+from sparsegate.noise import Source, discrete_laplace
+from sparsegate.noise.own_settings import own_settings
+
+_LANES = 1 << 18  # comparisons held at a time: 2 MB of noise
+
+
+@dataclass(frozen=True, repr=False)
+class Outcomes(Printed):
+    """What many runs answered: run i said ABOVE to question j where ``above[i, j]``; it answered ``asked[i]`` in all.
+
+    ``values[i, j]`` is the number that a positive carried (0 elsewhere), ``gaps[i, j]`` by how much it was above, which
+    its number was made from; None where the row releases no such thing.
+
+    >>> import sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> out = sg.run_many("roth-2011", [0, 500], runs=3, threshold=100, epsilon=1, **seeded)
+    >>> out.above.tolist(), out.asked.tolist(), out.gaps
+    ([[False, True], [False, True], [False, True]], [2, 2, 2], None)
+    >>> out.values.tolist()
+    [[0, 497], [0, 501], [0, 498]]
+    """
+
+    above: NDArray[np.bool_]
+    asked: NDArray[np.int64]
+    values: NDArray[Any] | None
+    gaps: NDArray[Any] | None = None
+
+    def sheet(self) -> Sheet:
+        """A row for each question: in how many of the runs it was asked, and in how many it was ABOVE."""
+        runs, questions = self.above.shape
+        places = np.arange(questions)
+        columns = {
+            "question": places.tolist(),
+            "asked": [int((self.asked > place).sum()) for place in places],
+            "above": self.above.sum(axis=0).tolist(),
+        }
+        return Sheet(title=f"{runs:,} runs, {questions:,} questions", columns=columns, numbers=frozenset(columns))
+
+
+@own_settings
+def run_many(
+    row: Variant | str,
+    answers: ArrayLike,
+    *,
+    runs: int,
+    threshold: ArrayLike = 0,
+    estimates: ArrayLike | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+    **options: Unpack[RunOptions],
+) -> Outcomes:
+    """Run any row ``runs`` times over the same answers: the same law as ``run``, vectorised over runs.
+
+    Each run costs the row's whole epsilon: on private data the losses of the runs add. The other parameters are
+    those of ``run``.
+
+    >>> import sparsegate as sg
+    >>> out = sg.run_many("lyu-2017", [0, 5, 9], runs=4, epsilon=1, source=sg.Seeded(1), not_private=True)
+    >>> out.asked.tolist()
+    [1, 1, 2, 2]
+    """
+    only("run_many", RunOptions, options)
+    runs = exact_count(runs, "runs")
+    bars = np.asarray(threshold)
+    whole = bars.dtype.kind in "iu" and bars.size > 0
+    calibration = calibrate(row, threshold=0 if whole else 0.0, not_private=not_private, **options)
+    lattice, row = calibration.lattice, calibration.row
+    steps = lattice.private_steps_many(answers, "answers")
+    bar = aligned(threshold, steps.size, lambda v: lattice.steps_many(v, "threshold"), "threshold")  # type: ignore[arg-type]
+    if (estimates is None) != (row.compared is Compared.ANSWER):
+        raise ParameterError(
+            "estimates",
+            f"must be given exactly where the row compares an error; {row.key} compares {row.compared.value}",
+        )
+    guess = (
+        None
+        if estimates is None
+        else aligned(
+            estimates,
+            steps.size,
+            lambda v: lattice.steps_many(v, "estimates"),  # type: ignore[arg-type]
+            "estimates",
+        )
+    )
+    return _run(calibration, steps, bar, guess, runs, trusted_source(source, not_private))
+
+
+def _run(
+    calibration: Calibration, steps: Integers, bar: Integers, guess: Integers | None, runs: int, source: Source
+) -> Outcomes:
+    row, scales, questions = calibration.row, calibration.scales, steps.size
+    estimator, shape = Estimator.of(row, scales), (runs, questions)
+    above, asked = np.empty(shape, dtype=np.bool_), np.empty(runs, dtype=np.int64)
+    numeric = estimator is not None or row.released is Released.NOISY_ANSWER
+    values = np.zeros(shape, dtype=np.int64) if numeric else None
+    gaps = np.zeros(shape, dtype=np.int64) if row.gap else None
+    rho_source, nu_source, answer_source = source.stream(), source.stream(), source.stream()
+    at_a_time = max(1, _LANES // max(questions, 1))
+    for start in range(0, runs, at_a_time):
+        stop = min(start + at_a_time, runs)
+        count = stop - start
+        nu = (
+            calibration.sampler.draw(nu_source, scales.query, count * questions).reshape(count, questions)
+            if scales.query
+            else np.zeros((count, questions), dtype=np.int64)
+        )
+        surplus = compared_value(row, steps, nu, guess)
+        surplus -= bar + calibration.shift
+        positive = above[start:stop]
+        if row.redraws_threshold:
+            _compare_redrawing(calibration, surplus, positive, rho_source)
+        else:
+            surplus -= _rho(calibration, rho_source, count)[:, None]
+            np.greater_equal(surplus, 0, out=positive)
+        asked[start:stop] = _stop(positive, calibration)
+        if gaps is not None:
+            np.multiply(surplus, positive, out=gaps[start:stop])
+        if values is not None:
+            carried = steps + nu
+            if estimator is not None:
+                fresh = None
+                if scales.answer:
+                    fresh = steps + discrete_laplace(answer_source, scales.answer, nu.size).reshape(nu.shape)
+                carried = estimator.estimate(surplus + bar + calibration.shift, fresh)
+            np.multiply(carried, positive, out=values[start:stop])
+    released = (None if numbers is None else calibration.lattice.values(numbers) for numbers in (values, gaps))
+    return Outcomes(above, asked, *released)
+
+
+def _rho(calibration: Calibration, source: Source, count: int) -> Integers:
+    scale = calibration.scales.threshold
+    drawn: Integers = calibration.sampler.draw(source, scale, count) if scale else np.zeros(count, dtype=np.int64)
+    return drawn
+
+
+def _compare_redrawing(
+    calibration: Calibration, surplus: Integers, positive: NDArray[np.bool_], source: Source
+) -> None:
+    """Question by question, since every positive draws a new rho for the questions after it."""
+    rho = _rho(calibration, source, surplus.shape[0])
+    for question in range(surplus.shape[1]):
+        hit = surplus[:, question] >= rho
+        positive[:, question] = hit
+        where = np.flatnonzero(hit)
+        rho[where] = _rho(calibration, source, where.size)
+
+
+def _stop(positive: NDArray[np.bool_], calibration: Calibration) -> Integers:
+    """Erase what lies behind the last answer allowed; return how many questions each run answered."""
+    runs, questions = positive.shape
+    if not calibration.row.stops or calibration.cutoff > questions:
+        return np.full(runs, questions, dtype=np.int64)
+    given = np.cumsum(positive, axis=1, dtype=np.int32) - positive
+    beyond = calibration.finished(np.arange(questions, dtype=np.int32) - given, given)
+    np.logical_and(positive, ~beyond, out=positive)
+    answered: Integers = questions - beyond.sum(axis=1, dtype=np.int64)
+    return answered
+
+
+_FAR: Final = 1000  # noise units: an estimate that far below makes |estimate - answer| have one sign
+
+
+@own_settings
+def gate(
+    row: Variant | str,
+    *,
+    threshold: Number,
+    sensitivity: Number,
+    cutoff: int = 1,
+    queries: int | None = None,
+    ledger: Spender | None = None,
+    refund: bool = True,
+    source: Source | None = None,
+    not_private: bool = False,
+    **options: Unpack[Split],
+) -> Gate:
+    """A streaming gate for any row, published or your own, with ``ask``, ``ask_many`` and ``close``.
+
+    **Theorem.** Without ``not_private=True`` the whole transcript is epsilon-DP, for any number of adaptively chosen
+    questions: the gate is made only where the tight loss of the row, at this cutoff, these shares and this many
+    ``queries``, is no more than it is charged. *Proof*: ``gates.bounds``, for every row that a ``Variant`` can be.
+    So a flawed row, a row of your own that costs more than its epsilon, and a ``Seeded`` source are refused without
+    the waiver; and with it a ledger is refused where the loss is more than would be written down.
+
+    The analyst may toss coins. Of the standard row, Machine-checked: `coined_gate_is_private`,
+    `coined_monotonic_gate_is_private` (proofs/standard_gate.v). With gaps, numbers, exponential noise, or two-sided,
+    Machine-checked: `coins_keep_whole_laws`, `coined_numeric_gate_is_private`,
+    `coined_monotonic_numeric_gate_is_private`, `coined_exponential_gap_is_private`, `coined_laplace_gap_is_private`,
+    `coined_numbered_gap_is_private`, `coined_two_sided_gate_is_private` (proofs/coined_gates.v).
+
+    The parameters are those of ``SparseVector``. A row that compares errors takes ``ask(q, estimate=e)``; ``queries``
+    closes the gate after this many questions, which bounds the loss of a row that never stops by itself.
+
+    >>> import sparsegate as sg
+    >>> mine = sg.Variant(key="mine", threshold_noise=sg.Scale(factor=1),
+    ...                   query_noise=sg.Scale(factor=3, per_cutoff=True))
+    >>> gate = sg.gate(mine, threshold=100, cutoff=3, epsilon=1, sensitivity=1)
+    >>> bool(gate.ask(10_000)), gate
+    (True, <Gate mine: 1 of 3 positives, open>)
+    >>> sg.gate("lee-clifton-2014", threshold=100, epsilon=1, sensitivity=1)
+    Traceback (most recent call last):
+    sparsegate.errors.ParameterError: not_private must be True to run lee-clifton-2014: its query noise does not ...
+    """
+    only("gate", Split, options)
+    run_options: Options = {"cutoff": cutoff, "sensitivity": sensitivity, "queries": queries, **options}
+    calibration = calibrate(row, threshold=threshold, not_private=not_private, **run_options)
+    if ledger is not None and calibration.loss > calibration.budget.total:
+        rule = f"must not be charged for {calibration.row.key}, which costs more than the epsilon it says"
+        raise ParameterError("ledger", rule, next_step="leave it out, or use another row")
+    return Gate(calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund)
+
+
+@own_settings
+def run(
+    row: Variant | str,
+    answers: Any,
+    *,
+    threshold: Any = 0,
+    estimates: Any = None,
+    source: Source | None = None,
+    not_private: bool = False,
+    **options: Unpack[RunOptions],
+) -> tuple[Answer, ...]:
+    """Run any row once over the given answers; the tuple ends where the row stopped.
+
+    ``threshold`` is one public number or one for each answer; ``estimates`` are the public guesses of a row that
+    compares errors. The options are those of a ``Setting``, such as epsilon and cutoff; ``source`` and ``not_private``
+    are as in ``gate``.
+
+    >>> import sparsegate as sg
+    >>> [a.above for a in sg.run("chen-2015", [9, -9, 9], epsilon=5, source=sg.Seeded(1), not_private=True)]
+    [True, False, True]
+    """
+    only("run", RunOptions, options)
+    answers = list(answers)
+    bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
+    # One float: a float lattice.
+    first: Any = next((bar for bar in bars if isinstance(bar, float | np.floating)), bars[0] if bars else 0)
+    given: RunOptions = {"sensitivity": 1, **options}
+    running = gate(row, threshold=first, source=source, not_private=not_private, **given)
+    transcript = []
+    for answer, bar, guess in zip(answers, bars, guesses, strict=True):
+        transcript.append(running.ask(answer, threshold=bar, estimate=guess))
+        if running.closed:
+            break
+    return tuple(transcript)
+
+
+def _each(values: Any, count: int, parameter: str) -> list[Any]:
+    listed = [values] * count if values is None or np.ndim(values) == 0 else list(values)
+    if len(listed) != count:
+        raise ParameterError(
+            parameter, f"must be one number or {count} of them", len(listed), "pass one for each answer"
+        )
+    return listed
+
+
+def row_mechanism(
+    row: Variant,
+    *,
+    epsilon: float,
+    cutoff: int = 1,
+    sensitivity: float = 1,
+    monotonic: bool = False,
+    centre: float = 0,
+    source: Source | None = None,
+) -> Callable[[Any, int], Any]:
+    """A row as a batch mechanism: what was ABOVE the threshold ``centre``, and the numbers that a positive released.
+
+    It is for audits, whose answers are made up: a flawed row runs without a waiver. A row that compares errors gets
+    public estimates far below ``centre`` and a threshold that is as large: then |estimate - answer| >= threshold + rho
+    says answer >= centre + rho, and the same inputs tell as much about every row.
+    """
+    plain = row.compared is Compared.ANSWER
+    far = centre if plain else _FAR * max(1, round(sensitivity / epsilon))
+
+    def mechanism(answers: Any, n: int) -> Any:
+        given = {} if plain else {"estimates": np.full_like(answers, centre - far)}
+        out = run_many(
+            row,
+            answers,
+            runs=n,
+            threshold=far if answers.dtype.kind == "i" else float(far),
+            cutoff=cutoff,
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            monotonic=monotonic,
+            not_private=True,
+            source=source,
+            **given,
+        )
+        if out.values is None:
+            return out.above
+        return out.above, out.values.sum(axis=1) if cutoff == 1 else out.values
+
+    mechanism.__module__, mechanism.__qualname__ = "sparsegate", row.key
+    return mechanism

@@ -1,0 +1,332 @@
+"""The public gate: the best row for it, chosen from public numbers, on private data.
+
+A gate that outlives its process: its threshold noise is taken out, kept in secret, and put into a gate like it.
+
+**Theorem.** Let a gate be resumed with the rho, the threshold, the scales and the cutoff of one that stopped, and with
+at least as many positives counted as that one gave. Then all answers of both together have the law of one gate that
+never stopped and closed, if anything, early: rho is the same, each question has fresh noise of its own in either
+case, and nothing else of a gate matters. So going on costs nothing beyond the epsilon of the first.
+
+The law of the noise is kept beside rho, so that a gate goes on with its own, whatever a new one would take. (A secret
+without it is one of a gate with Laplace noise: there was no other.)
+
+What ``threshold_noise`` returns is the secret itself. Whoever calls it encrypts it at once (``service.sealed_noise``);
+two gates that live at the same time with one rho must share their count of positives (``service.gates``).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final, Literal, Unpack
+
+from sparsegate.budget import Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
+from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.gates.accounting import Accountant, gate_event
+from sparsegate.gates.approximate import or_approximate
+from sparsegate.gates.bounds import Split, check_one_of, only
+from sparsegate.gates.calibration import Calibration, calibrate
+from sparsegate.gates.gate import Gate
+from sparsegate.gates.planning import NoiseName, Plan, check_plan_work, plan
+from sparsegate.gates.preview import GatePreview, least_epsilon
+from sparsegate.gates.variants import Noise
+from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
+
+_MOST_PREVIEWED = 1_000  # positives of another gate that is planned only to be looked at
+_ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace": "ding-2019"}
+
+
+class GateOptions(Split, total=False):
+    """What is asked of a gate, but for its threshold, its cutoff and its sensitivity."""
+
+    not_private: bool
+    queries: int | None
+    delta: Number
+    noise: NoiseName
+    closes: Literal["above", "rarer"]
+
+
+class SparseVector(Gate):
+    """Says which of a stream of private answers are above a threshold, and pays only for those that are.
+
+    With rho drawn once and nu_i fresh for every question, of scales Delta/eps1 and 2c Delta/eps2 (monotonic queries:
+    c Delta/eps2),
+
+        ABOVE  iff  q_i + nu_i >= T_i + rho + kappa,     and the gate closes after the c-th ABOVE.
+
+    The noise is exponential, rho and nu_i >= 0, with a public kappa that makes the margin the same on both sides
+    (``gates.margin``); or two-sided Laplace, kappa = 0 (Alg. 7), where ``queries`` makes that the better one.
+    Every ABOVE carries an estimate of its answer, made from the gap by which it was above, with its standard error.
+
+    **Theorem** (Lyu, Su, Li 2017, Thm. 4 and 5; the gap: Ding et al. 2019; exponential noise: Liu et al. 2024; all by
+    one alignment, proven in ``gates.bounds``; discrete noise on the lattice changes nothing in it). If adding or
+    removing one person moves every answer by at most Delta, the whole transcript with its gaps is (eps1+eps2+eps3)-DP
+    for any number of adaptively chosen questions; with ``monotonic=True`` this needs all answers to move in the same
+    direction. With an answers share eps3, every ABOVE also pays for q_i + Lap(c Delta/eps3), drawn afresh, and the
+    estimate is the blend of the two. Thresholds are public. An estimate is that of a selected answer:
+    ``gates.gate`` says what that means near the threshold.
+
+    For Laplace noise without gaps, Machine-checked: `standard_gate_sums_to_one`, `standard_gate_is_private`,
+    `monotonic_gate_is_private` (proofs/standard_gate.v); and with an answers share, Machine-checked:
+    `numeric_gate_sums_to_one`, `numeric_gate_is_private` (proofs/numeric_gate.v). For exponential noise,
+    Machine-checked: `exponential_gate_is_private` (proofs/exponential_gate.v), and with its gaps, Machine-checked:
+    `exponential_gap_is_free` (proofs/exponential_gap.v). Laplace noise with gaps, Machine-checked:
+    `laplace_gap_is_free` (proofs/laplace_gap.v). Gaps and an answers share, of either noise,
+    Machine-checked: `numbered_gap_is_private` (proofs/numbered_gap.v).
+
+    ``closes="rarer"``: the gate goes on until both answers were given c times, at the same cost, with Laplace noise
+    and without estimates. Whoever expects mostly ABOVE then pays for the BELOWs. Machine-checked:
+    `two_sided_gate_is_private` (proofs/two_sided_gate.v).
+
+    Parameters
+    ----------
+    threshold : T, a public number; ``ask`` takes another for one question.
+    cutoff : c >= 1, how many ABOVE the gate gives before it closes; how many of both with ``closes="rarer"``.
+    epsilon : eps > 0, split by ``allocation`` ("optimal", "1:1", "1:3", "1:c" or r for 1:r); or
+    budget : a ``Budget`` with its shares; an answers share makes the estimates better.
+    sensitivity : Delta > 0, how much one person can move an answer. Required: nobody else can know it.
+    noise : "auto", "exponential" or "laplace". Auto is exponential; with ``queries`` the one of less variance.
+    closes : "above", or "rarer" for a two-sided gate.
+    monotonic : True where one person moves all answers in one direction (counting queries).
+    delta : 0 < delta < 1 allows an (epsilon, delta) gate, whose noise grows with sqrt(c) and not with c: for large c.
+        It is used where its margin is less than the pure gate's, as ``budget`` and repr say, and charged only then.
+        Its theorem and proof are in ``gates.approximate``; it says ABOVE and BELOW, and no numbers.
+    queries : n, plan for at most n questions: the gate uses the scales of least variance for n and closes after them.
+        Of a ``budget`` the plan keeps the total and the answers share; the rest it splits by itself.
+    granularity : the lattice step, a power of two; by default 1 for ints, else at most Delta/1024.
+    ledger : where the whole epsilon is charged, before any noise is drawn: an open ``sparsegate.Ledger``.
+    refund : ``close`` gives back to the ledger what the answers did not cost; False: what was charged stays spent.
+    source : ``Secure()`` by default; a ``Seeded`` one needs ``not_private=True``.
+
+    >>> import sparsegate as sg
+    >>> gate = sg.SparseVector(threshold=1000, cutoff=2, epsilon=1, sensitivity=1, monotonic=True,
+    ...                        source=sg.Seeded(7), not_private=True)
+    >>> [bool(gate.ask(count)) for count in (812, 4021, 640)]
+    [False, True, False]
+    >>> gate
+    <SparseVector exponential-gap: 1 of 2 positives, open>
+    >>> 0 < gate.spent < gate.budget.total
+    True
+    """
+
+    __slots__ = ()
+
+    @own_settings
+    def __init__(
+        self,
+        *,
+        threshold: Number,
+        cutoff: int,
+        sensitivity: Number,
+        ledger: Spender | None = None,
+        refund: bool = True,
+        source: Source | None = None,
+        **options: Unpack[GateOptions],
+    ) -> None:
+        only("SparseVector", GateOptions, options)
+        calibration = gate_calibration(threshold=threshold, cutoff=cutoff, sensitivity=sensitivity, **options)
+        if not isinstance(refund, bool):
+            raise ParameterError("refund", "must be True or False", refund)
+        super().__init__(
+            calibration,
+            threshold=threshold,
+            source=source,
+            not_private=options.get("not_private", False),
+            ledger=ledger,
+            refund=refund,
+        )
+
+    @classmethod
+    def preview(
+        cls,
+        *,
+        cutoff: int,
+        sensitivity: Number,
+        threshold: Number | None = None,
+        within: Number | None = None,
+        confidence: float = 0.95,
+        ledger: object = None,
+        refund: object = True,
+        source: object = None,
+        **options: Unpack[GateOptions],
+    ) -> GatePreview:
+        """What a gate with these parameters would be good for: nothing is drawn, charged or looked at.
+
+        They are those of the gate, so that ``preview(**numbers)`` can be read before ``SparseVector(**numbers)`` is
+        paid for; ledger, refund and source change nothing. The threshold may be left out. ``within`` in place of an
+        epsilon asks for the least epsilon, of three digits, whose margin is at most that.
+
+        >>> import sparsegate as sg
+        >>> sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
+        <GatePreview: ε = 0.5, cutoff 25: an answer 92 or more from the threshold 1,000 is right with 95 %; any 25 of
+        them at once, 272 or more. An ABOVE carries an estimate with a standard error of 59.>
+        >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).cost
+        Fraction(57, 250)
+        """
+        only("SparseVector.preview", GateOptions, options)
+        bar: Number = 0 if threshold is None else threshold
+        given: Any = {"threshold": bar, "sensitivity": sensitivity, **options}
+        if within is not None:
+            for name in ("epsilon", "budget", "delta"):
+                if value := given.pop(name, None):
+                    raise ParameterError(name, "must not be given with within, which asks for an epsilon", value)
+            given["epsilon"] = least_epsilon(
+                within,
+                confidence=confidence,
+                made=lambda epsilon: gate_calibration(**given | {"cutoff": cutoff, "epsilon": epsilon}),
+            )
+
+        made, at_cutoff = gate_calibration(**given | {"cutoff": cutoff}), partial(_previewed, given)
+        return GatePreview.of(made, threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
+
+    @property
+    def budget(self) -> Budget:
+        """The shares this gate spends, all of them committed when it was made."""
+        return self._calibration.budget
+
+    def cost(self, *, below: int, above: int) -> Fraction:
+        """L(m,k): what a gate like this one costs that has said m BELOW and k ABOVE."""
+        return self._calibration.spent([(exact_count(below, "below", least=0), exact_count(above, "above", least=0))])
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """This gate as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld".
+
+        All of the gate is in it, however little was asked: see ``gates.accounting``.
+        """
+        return gate_event(self._calibration, accountant)
+
+    def margin(self, confidence: float = 0.95) -> int | float:
+        """How far from the threshold an answer must be for its ABOVE or BELOW to be right with this probability.
+
+        The worse of the two sides, from the exact law of rho - nu on the lattice: see ``gates.margin``.
+        """
+        return self._calibration.lattice.value(self._calibration.margin(confidence))
+
+
+def _previewed(given: Any, other: int) -> Calibration:
+    """The gate of a preview with another cutoff, unless that takes too long to plan."""
+    check_plan_work(cutoff=other, queries=given.get("queries"), most=_MOST_PREVIEWED)
+    return gate_calibration(**given | {"cutoff": other})
+
+
+def gate_calibration(
+    *,
+    threshold: Number,
+    cutoff: int,
+    sensitivity: Number,
+    not_private: bool = False,
+    queries: int | None = None,
+    delta: Number = 0,
+    noise: NoiseName = "auto",
+    closes: Literal["above", "rarer"] = "above",
+    **options: Unpack[Split],
+) -> Calibration:
+    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
+    if not isinstance(noise, str) or noise not in _ROWS:
+        raise ParameterError("noise", f"must be one of {', '.join(_ROWS)}", noise, 'pass noise="auto"')
+    if closes not in ("above", "rarer"):
+        raise ParameterError("closes", 'must be "above" or "rarer"', closes, "leave it out")
+    if exact_delta(delta, zero=True):
+        _refuse_with_delta(options, noise, closes)
+    row, scales = _ROWS[noise], None
+    if closes == "rarer":
+        row = _two_sided(noise, options)
+    if queries is not None:
+        planned, options["budget"] = _planned(
+            cutoff, exact_count(queries, "queries"), "laplace" if closes == "rarer" else noise, options
+        )
+        options["epsilon"] = None
+        row, scales = row if closes == "rarer" else planned.row.key, planned.scales
+    calibration = calibrate(
+        row,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        threshold=threshold,
+        not_private=not_private,
+        scales=scales,
+        queries=queries,
+        **options,
+    )
+    return or_approximate(calibration, delta) if delta else calibration
+
+
+def _refuse_with_delta(options: Split, noise: str, closes: str) -> None:
+    """With delta the bound splits epsilon, knows no numeric answers, Laplace noise and c positives alone."""
+    for name in ("budget", "allocation"):
+        if options.get(name) is not None:
+            rule = "must not be given with delta, which splits epsilon by itself and pays for no answers"
+            raise ParameterError(name, rule, options[name], "pass epsilon= and delta= alone")
+    if noise == "exponential" or closes == "rarer":
+        rule = 'must be "auto" or "laplace", and closes "above", with delta: its bound is of no other gate'
+        raise ParameterError("noise", rule, (noise, closes), "leave out delta, or these two")
+
+
+def _two_sided(noise: str, options: Split) -> str:
+    """The row of a two-sided gate, which has a bound with Laplace noise and without numbers only."""
+    if noise == "exponential":
+        rule = 'must be "auto" or "laplace" where closes="rarer": one-sided noise is not private there'
+        raise ParameterError("noise", rule, noise, "leave noise out")
+    budget = options.get("budget")
+    if isinstance(budget, Budget) and budget.answers:
+        rule = 'must have no answers share where closes="rarer": each of any number of ABOVEs would cost'
+        raise ParameterError("budget", rule, float(budget.answers), "pass epsilon=, or another budget")
+    return "two-sided"
+
+
+def _planned(cutoff: int, queries: int, noise: NoiseName, options: Split) -> tuple[Plan, Budget]:
+    """The plan of least variance for this many questions, and what it is charged.
+
+    A plan is charged its total; how it splits is in the scales, not in shares. A two-sided gate takes the same: L(m,k)
+    of Laplace noise without numbers is symmetric.
+    """
+    epsilon, budget = options.get("epsilon"), options.get("budget")
+    if (allocation := options.get("allocation")) is not None:
+        raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
+    check_one_of(epsilon, budget)
+    total, share = (exact_epsilon(epsilon), Fraction(0)) if budget is None else (budget.total, budget.answers)
+    planned = plan(
+        cutoff=cutoff,
+        epsilon=total,
+        monotonic=options.get("monotonic", False),
+        queries=queries,
+        answers=share,
+        noise=noise,
+    )
+    return planned, Budget(threshold=0, queries=total - share, answers=share)
+
+
+_BYTES: Final = 9  # a lattice value has at most 2^62 steps; and one length for all tells nothing
+_LAWS: Final = {b"": "laplace", b"L": "laplace", b"E": "exponential"}
+_MARKS: Final = {Noise.LAPLACE: b"L", Noise.EXPONENTIAL: b"E"}
+
+
+def threshold_noise(gate: Gate) -> bytes:
+    """Rho, in lattice steps, and the mark of its law. A secret; refused of a gate that was cut short."""
+    with gate._lock:
+        if gate._drawing:
+            gate._refuse()
+        return gate._rho.to_bytes(_BYTES, "big", signed=True) + _MARKS[gate._calibration.row.noise]
+
+
+def resume(secret: bytes, *, asked: int, positives: int, **public: Any) -> SparseVector:
+    """The gate that ``SparseVector(**public)`` made, going on after this many questions and positives.
+
+    >>> import sparsegate as sg
+    >>> public = {"threshold": 100, "cutoff": 2, "epsilon": 1, "sensitivity": 1, "monotonic": True}
+    >>> gate = sg.SparseVector(**public)
+    >>> resume(threshold_noise(gate), asked=7, positives=1, **public)
+    <SparseVector exponential-gap: 1 of 2 positives, open>
+    """
+    law, rho = _LAWS.get(secret[_BYTES:]), int.from_bytes(secret[:_BYTES], "big", signed=True)
+    if len(secret) < _BYTES or law is None or (law == "exponential" and rho < 0):
+        raise SparsegateError("this is no threshold noise of a gate; give what threshold_noise() returned")
+    if law == "exponential":
+        public.pop("delta", None)  # it was as good without
+    gate = SparseVector(**{**public, "noise": law})
+    allowed = gate._calibration.positives_allowed
+    if not 0 <= positives <= asked or (allowed is not None and positives > allowed):
+        raise ParameterError("positives", "must be at most the cutoff and at most what was asked", positives)
+    gate._rho = rho
+    gate._count(asked, positives)
+    return gate

@@ -1,0 +1,542 @@
+"""The paper's table of differences as data: one row for each published algorithm, and for what came after the paper.
+
+The streaming runner, the batch runner, the exact analyser and the simulator all interpret these rows; none of them
+knows an algorithm by name. Numbering is that of Lyu, Su, Li, *Understanding the Sparse Vector Technique for
+Differential Privacy* (PVLDB 10(6), 2017). Where the paper's listing and its table disagree, Alg. 2
+follows the table (nu ~ Lap(2c Delta/eps2), every rho ~ Lap(c Delta/eps1)), which costs eps1 + eps2 at any split, and
+Alg. 3 the listing (nu ~ Lap(c Delta/eps2)).
+
+Of Alg. 1, eps and, monotonic, 3 eps/4. Machine-checked: `halves_gate_is_private`, `halves_gate_monotonic`
+(proofs/standard_gate.v).
+Of Alg. 2, eps1 + eps2 and, monotonic, eps1 + eps2/2. Machine-checked: `dwork_roth_gate_sums_to_one`,
+`dwork_roth_gate_is_private`, `dwork_roth_gate_monotonic` (proofs/redrawn_gate.v).
+Of Alg. 3, not private. Machine-checked: `algorithm_3_is_not_private` (proofs/released_noise.v).
+Of Alg. 4, not private at its epsilon, whatever c. Machine-checked: `algorithm_4_is_not_private`
+(proofs/noise_not_scaled.v).
+Of Alg. 5, not private. Machine-checked: `algorithm_5_is_not_private` (proofs/no_query_noise.v).
+Of Alg. 6 and GPTT, not private. Machine-checked: `algorithm_6_is_not_private`, `gptt_is_not_private`
+(proofs/no_cutoff.v).
+
+What one algorithm is, as data: the columns of the paper's table of differences, and of the rows since.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sparsegate.budget import Allocation, Budget
+from sparsegate.errors import ParameterError, unknown_key
+
+UNKNOWN = "not known"
+
+
+class Compared(enum.Enum):
+    """What is held against the noisy threshold T + rho; e is a public estimate of the answer q.
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.compared is not sg.Compared.ANSWER]
+    ['hardt-rothblum-2010', 'hardt-rothblum-2010-indicator', 'hardt-rothblum-2010-repaired']
+    """
+
+    ANSWER = "q + nu"
+    """The answer, as in all rows but those of Hardt and Rothblum."""
+    ERROR_NOISE_INSIDE = "|e - q + nu|"
+    """How far the noisy answer is from a public estimate: the absolute value is taken last."""
+    ERROR_NOISE_OUTSIDE = "|e - q| + nu"
+    """How far the answer is from a public estimate, with noise: the absolute value is taken first."""
+
+
+class Released(enum.Enum):
+    """What a positive hands out besides ABOVE, and besides the gap of a row that releases it.
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.released is sg.Released.NOISY_ANSWER]
+    ['roth-2011', 'hardt-rothblum-2010']
+    """
+
+    NOTHING = "nothing"
+    """ABOVE alone."""
+    NOISY_ANSWER = "q + nu, the noisy answer that was compared"
+    """The noisy value that passed the threshold; its noise was not drawn to be released."""
+    FRESH_ANSWER = "q + fresh noise, if the budget has an answers share"
+    """The answer with noise of its own, paid for by the share ``answers`` of the budget."""
+
+
+class Noise(enum.Enum):
+    """The law of rho and nu. On the lattice: discrete Laplace, and geometric with Pr[X >= k] = e**(-k/scale).
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.noise is sg.Noise.EXPONENTIAL]
+    ['liu-2024', 'exponential-gap']
+    """
+
+    LAPLACE = "two-sided Laplace"
+    """Two-sided, symmetric about 0."""
+    EXPONENTIAL = "one-sided exponential, rho and nu both >= 0"
+    """One-sided: never negative."""
+
+
+class Closes(enum.Enum):
+    """When a row answers no more.
+
+    >>> import sparsegate as sg
+    >>> [key for key, row in sg.VARIANTS.items() if row.closes is sg.Closes.NEVER]
+    ['stoddard-2014', 'chen-2015', 'gptt']
+    """
+
+    NEVER = "never"
+    """It answers for ever, which no finite epsilon pays for."""
+    ABOVE = "after c positives"
+    """After the c-th ABOVE, as in the paper."""
+    RARER = "when it has given both answers c times"
+    """When both answers were given c times: so the rarer one is what it is charged for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A noise scale: factor * Delta / share, times the cutoff c where ``per_cutoff``. Factor 0 means no noise.
+
+    >>> from fractions import Fraction
+    >>> import sparsegate as sg
+    >>> sg.Scale(factor=2, per_cutoff=True).formula("ε₂"), sg.Scale(factor=Fraction(1, 2)).formula("ε₁")
+    ('2cΔ/ε₂', '1/2 Δ/ε₁')
+    """
+
+    factor: int | Fraction
+    """A whole number or an exact fraction, at least 0."""
+    per_cutoff: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.factor, bool) or not isinstance(self.factor, int | Fraction) or self.factor < 0:
+            raise ParameterError("factor", "must be an int or a Fraction, at least 0", self.factor, "0 is no noise")
+
+    def multiple(self, cutoff: int) -> int | Fraction:
+        """The scale in units of Delta / share."""
+        return self.factor * cutoff if self.per_cutoff else self.factor
+
+    def formula(self, share: str) -> str:
+        """The scale as text: "2cΔ/ε₂"."""
+        if not self.factor:
+            return "0"
+        factor = "" if self.factor == 1 else f"{self.factor} " if self.factor % 1 else str(self.factor)
+        return f"{factor}{'c' if self.per_cutoff else ''}Δ/{share}"
+
+
+class Scales(NamedTuple):
+    """Noise scales in units of the sensitivity; None stands for no noise (answers: nothing numeric is released)."""
+
+    threshold: Fraction | None
+    query: Fraction | None
+    answer: Fraction | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One algorithm, published or your own: ``key`` and its noise define it, everything else has a default.
+
+    ABOVE iff what is compared >= T + rho + kappa. kappa is public: 0 for Laplace noise, and where noise is one-sided
+    what centres the comparison (``margin.central_shift``). Where ``gap``, an ABOVE also releases by how much.
+
+    ``private`` says whether the claim of epsilon-DP is true; None: nobody knows yet. Nothing is taken on faith: a run
+    is called private only where its tight loss, computed for its own cutoff and shares (``tight_epsilon``), is no more
+    than it is charged; any other needs ``not_private=True``. ``query_noise_monotonic`` is that of ``query_noise``
+    unless given.
+
+    >>> import sparsegate as sg
+    >>> mine = sg.Variant(key="mine", threshold_noise=sg.Scale(factor=1), query_noise=sg.Scale(factor=1))
+    >>> [sg.tight_epsilon(mine, cutoff=c, epsilon=1, allocation="1:1") for c in (1, 2)]
+    [1.5, 2.5]
+    """
+
+    key: str
+    """Its name in the table, and on the command line."""
+    algorithm: str = "-"
+    """Its number in the paper, such as "Alg. 7"."""
+    title: str = UNKNOWN
+    """Its name for people."""
+    citation: str = UNKNOWN
+    """Where it was published."""
+    allocation: Allocation = "optimal"
+    """How its authors split epsilon into eps1 for the threshold and eps2 for the queries."""
+    threshold_noise: Scale
+    """The scale of rho."""
+    redraws_threshold: bool = False
+    """Whether rho is drawn anew after each ABOVE."""
+    query_noise: Scale
+    """The scale of nu."""
+    query_noise_monotonic: Scale = None  # type: ignore[assignment]  # set below: that of query_noise
+    compared: Compared = Compared.ANSWER
+    """What is held against the noisy threshold."""
+    released: Released = Released.NOTHING
+    """What an ABOVE hands out."""
+    gap: bool = False
+    noise: Noise = Noise.LAPLACE
+    """The law of rho and nu."""
+    closes: Closes = Closes.ABOVE
+    """When it answers no more."""
+    claimed: str = UNKNOWN
+    """The privacy loss that its authors state."""
+    truth: str = UNKNOWN
+    """The privacy loss that it has."""
+    private: bool | None = None
+    flaw: str = ""
+    """What is wrong with it, in a sentence; empty where nothing is known to be."""
+
+    def __post_init__(self) -> None:
+        if self.query_noise_monotonic is None:
+            object.__setattr__(self, "query_noise_monotonic", self.query_noise)
+        for name, kind in _KINDS.items():
+            if not isinstance(value := getattr(self, name), kind):
+                rule = f"must be {'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+                raise ParameterError(name, rule, value, f"see sparsegate.{kind.__name__}")
+        if (self.private is False) != bool(self.flaw):
+            raise ParameterError("flaw", "must be given exactly where the row is not private", self.key)
+        inside = self.compared is Compared.ERROR_NOISE_INSIDE
+        odd = self.redraws_threshold or inside or self.released is Released.NOISY_ANSWER
+        signless = self.gap and self.compared is not Compared.ANSWER  # a gap to |e - q| is no estimate of q
+        if signless or (odd and (self.gap or self.noise is not Noise.LAPLACE)):
+            rule = "must be that of a row with the noise outside, that draws rho once and releases no compared answer"
+            raise ParameterError("gap or noise", rule, self.key, "the loss of any other row is not known")
+
+    @property
+    def stops(self) -> bool:
+        """Whether there is an end to what it answers."""
+        return self.closes is not Closes.NEVER
+
+    def budget(self, epsilon: object, *, cutoff: int, monotonic: bool, allocation: Allocation | None = None) -> Budget:
+        """Split epsilon as the authors did, or by another ``allocation``."""
+        chosen = self.allocation if allocation is None else allocation
+        return Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=chosen)  # type: ignore[arg-type]
+
+    def scales(self, budget: Budget, *, cutoff: int, monotonic: bool) -> Scales:
+        """The noise scales of this row, in units of the sensitivity, as exact rationals."""
+        if budget.answers and self.released is not Released.FRESH_ANSWER:
+            raise ParameterError(
+                "answers",
+                f"must be 0 for {self.key}, which releases {self.released.value}",
+                budget.answers,
+                'use VARIANTS["standard"] for numeric answers',
+            )
+        query = self.query_noise_monotonic if monotonic else self.query_noise
+        multiple, bar = query.multiple(cutoff), self.threshold_noise.multiple(cutoff)
+        return Scales(
+            threshold=bar / budget.threshold if bar and budget.threshold else None,
+            query=multiple / budget.queries if multiple else None,
+            answer=cutoff / budget.answers if budget.answers else None,
+        )
+
+    def for_audit(
+        self, *, epsilon: float, cutoff: int = 1, sensitivity: float = 1, monotonic: bool = False, centre: float = 0
+    ) -> Callable[[Any, int], Any]:
+        """What ``sparsegate.audit`` runs for this row: a batch mechanism with its threshold at ``centre``."""
+        from sparsegate.gates.research import row_mechanism
+
+        numbers: dict[str, Any] = {"cutoff": cutoff, "sensitivity": sensitivity, "monotonic": monotonic}
+        return row_mechanism(self, epsilon=epsilon, centre=centre, **numbers)
+
+    def require_private(self, not_private: bool, *, loss: Fraction | float = 0, paid: Fraction = Fraction(0)) -> None:
+        """Refuse a flawed row, and a run whose tight ``loss`` is more than is ``paid``, unless privacy is waived."""
+        if not_private or (self.private is not False and loss <= paid):
+            return
+        why = self.flaw or f"its tight loss here is {float(loss):g}, and only {float(paid):g} is paid for it"
+        rule = f"must be True to run {self.key}: {why}"
+        raise ParameterError("not_private", rule, next_step='use VARIANTS["standard"]')
+
+
+_KINDS = {
+    **dict.fromkeys(("key", "algorithm", "title", "citation", "claimed", "truth", "flaw"), str),
+    **dict.fromkeys(("threshold_noise", "query_noise", "query_noise_monotonic"), Scale),
+    **dict.fromkeys(("redraws_threshold", "gap"), bool),
+    "compared": Compared,
+    "released": Released,
+    "noise": Noise,
+    "closes": Closes,
+}
+"""What the fields of a row must be: one that is mistyped would be run as another row, and believed to be this one."""
+
+
+__all__ = ["VARIANTS", "Closes", "Compared", "Noise", "Released", "Scale", "Scales", "Variant", "variant"]
+
+_ONE, _C, _TWO_C, _NONE = (
+    Scale(factor=1),
+    Scale(factor=1, per_cutoff=True),
+    Scale(factor=2, per_cutoff=True),
+    Scale(factor=0),
+)
+
+_LSL = "Lyu, Su, Li: Understanding the Sparse Vector Technique for Differential Privacy, PVLDB 10(6), 2017"
+_DING = (
+    "Ding, Wang, Zhang, Kifer: Free gap information from the differentially private sparse vector and noisy max "
+    "mechanisms, PVLDB 13(3), 2019"
+)
+_LIU = (
+    "Liu, Wang, Liu, Li, Chen: Accuracy-enhanced sparse vector technique with exponential noise and optimal threshold "
+    "correction (preprint: Unleash the power of ellipsis), PVLDB 18(2), 2024"
+)
+_HR = (
+    "Hardt, Rothblum: A multiplicative weights mechanism, FOCS 2010; "
+    "Roth, Roughgarden: Interactive privacy via the median mechanism, STOC 2010"
+)
+
+_ROWS = (
+    Variant(
+        key="standard",
+        algorithm="Alg. 7",
+        title="Standard SVT",
+        citation=_LSL,
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        released=Released.FRESH_ANSWER,
+        claimed="ε₁+ε₂+ε₃",
+        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
+        private=True,
+    ),
+    Variant(
+        key="lyu-2017",
+        algorithm="Alg. 1",
+        title="Lyu, Su, Li 2017",
+        citation=_LSL,
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_TWO_C,
+        claimed="ε",
+        truth="ε; monotonic 3ε/4",
+        private=True,
+    ),
+    Variant(
+        key="dwork-roth-2014",
+        algorithm="Alg. 2",
+        title="Dwork, Roth 2014",
+        citation="Dwork, Roth: The Algorithmic Foundations of Differential Privacy, 2014",
+        allocation="1:1",
+        threshold_noise=_C,
+        redraws_threshold=True,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_TWO_C,
+        claimed="ε",
+        truth="ε; monotonic 3ε/4",
+        private=True,
+    ),
+    Variant(
+        key="roth-2011",
+        algorithm="Alg. 3",
+        title="Roth 2011 (lecture notes)",
+        citation="Roth: The sparse vector technique, lecture notes, 2011",
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_C,
+        query_noise_monotonic=_C,
+        released=Released.NOISY_ANSWER,
+        claimed="ε",
+        truth="∞: (m+k)ε/(2c) for m BELOW and k ABOVE; its indicators alone 3ε/2",
+        private=False,
+        flaw=(
+            "it releases the noisy answer that passed the test, which reveals where the noisy threshold "
+            "cannot be, so every BELOW costs"
+        ),
+    ),
+    Variant(
+        key="lee-clifton-2014",
+        algorithm="Alg. 4",
+        title="Lee, Clifton 2014",
+        citation=("Lee, Clifton: Top-k frequent itemsets via differentially private FP-trees, KDD 2014"),
+        allocation="1:3",
+        threshold_noise=_ONE,
+        query_noise=_ONE,
+        query_noise_monotonic=_ONE,
+        claimed="ε",
+        truth="(1+6c)ε/4; monotonic (1+3c)ε/4",
+        private=False,
+        flaw=(
+            "its query noise does not grow with the cutoff c, so each of the c positives costs as much as "
+            "one was meant to"
+        ),
+    ),
+    Variant(
+        key="stoddard-2014",
+        algorithm="Alg. 5",
+        title="Stoddard, Chen, Machanavajjhala 2014",
+        citation=(
+            "Stoddard, Chen, Machanavajjhala: Differentially private algorithms for empirical machine learning, 2014"
+        ),
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_NONE,
+        query_noise_monotonic=_NONE,
+        closes=Closes.NEVER,
+        claimed="ε",
+        truth="∞ after two queries",
+        private=False,
+        flaw=(
+            "it adds no noise to the answers, so some outcomes of two queries are possible on one dataset "
+            "and impossible on its neighbour"
+        ),
+    ),
+    Variant(
+        key="chen-2015",
+        algorithm="Alg. 6",
+        title="Chen, Xiao, Zhang, Xu 2015",
+        citation=(
+            "Chen, Xiao, Zhang, Xu: Differentially private high-dimensional data publication via "
+            "sampling-based inference, KDD 2015"
+        ),
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_ONE,
+        query_noise_monotonic=_ONE,
+        closes=Closes.NEVER,
+        claimed="ε",
+        truth="∞: nε/2 after n queries",
+        private=False,
+        flaw="it never stops after positives and its noise does not grow with them, so the loss grows with every query",
+    ),
+    Variant(
+        key="gptt",
+        algorithm="GPTT",
+        title="Generalized private threshold testing",
+        citation=("Chen, Machanavajjhala: On the privacy properties of variants on the sparse vector technique, 2015"),
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_ONE,
+        query_noise_monotonic=_ONE,
+        closes=Closes.NEVER,
+        claimed="not private",
+        truth="∞: nε₂ after an even number n of queries",
+        private=False,
+        flaw="it never stops after positives, so the loss grows with every query",
+    ),
+    Variant(
+        key="hardt-rothblum-2010",
+        algorithm="HR10/RR10",
+        title="Hardt, Rothblum 2010; Roth, Roughgarden 2010",
+        citation=_HR,
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_TWO_C,
+        compared=Compared.ERROR_NOISE_INSIDE,
+        released=Released.NOISY_ANSWER,
+        claimed="ε",
+        truth="∞: (m+k)ε/(4c) for m BELOW and k ABOVE",
+        private=False,
+        flaw=(
+            "it releases the noisy answer that passed the test, which reveals where the noisy threshold "
+            "cannot be, so every BELOW costs"
+        ),
+    ),
+    Variant(
+        key="hardt-rothblum-2010-indicator",
+        algorithm="HR10/RR10",
+        title="the same test, releasing ABOVE or BELOW alone",
+        citation=_HR,
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_TWO_C,
+        compared=Compared.ERROR_NOISE_INSIDE,
+        claimed="not private (Lyu, Su, Li)",
+        truth="ε",
+        private=True,
+    ),
+    Variant(
+        key="hardt-rothblum-2010-repaired",
+        algorithm="HR10/RR10",
+        title="the same test with the noise outside the absolute value",
+        citation=_LSL,
+        allocation="1:1",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_TWO_C,
+        compared=Compared.ERROR_NOISE_OUTSIDE,
+        claimed="ε",
+        truth="ε",
+        private=True,
+    ),
+    Variant(
+        key="ding-2019",
+        algorithm="Ding+ 19",
+        title="Ding, Wang, Zhang, Kifer 2019: standard SVT with the gap",
+        citation=_DING,
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        released=Released.FRESH_ANSWER,
+        gap=True,
+        claimed="ε₁+ε₂+ε₃",
+        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
+        private=True,
+    ),
+    Variant(
+        key="liu-2024",
+        algorithm="Liu+ 24",
+        title="Liu, Wang, Liu, Li, Chen 2024: exponential noise",
+        citation=_LIU,
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        noise=Noise.EXPONENTIAL,
+        claimed="ε₁+ε₂",
+        truth="ε₁+ε₂",
+        private=True,
+    ),
+    Variant(
+        key="exponential-gap",
+        algorithm="both",
+        title="exponential noise, with the gap: the gate of this library",
+        citation=f"{_LIU}; {_DING}",
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        released=Released.FRESH_ANSWER,
+        gap=True,
+        noise=Noise.EXPONENTIAL,
+        claimed="ε₁+ε₂+ε₃",
+        truth="ε₁+ε₂+ε₃; monotonic: less the smallest of the three",
+        private=True,
+    ),
+    Variant(
+        key="two-sided",
+        algorithm="new",
+        title="standard SVT that closes when both answers were given c times",
+        citation=f"the tight loss of {_LSL}, which does not tell the two answers apart",
+        allocation="optimal",
+        threshold_noise=_ONE,
+        query_noise=_TWO_C,
+        query_noise_monotonic=_C,
+        closes=Closes.RARER,
+        claimed="ε₁+ε₂",
+        truth="ε₁+ε₂, for Laplace noise and indicators only",
+        private=True,
+    ),
+)
+
+VARIANTS: Mapping[str, Variant] = MappingProxyType({row.key: row for row in _ROWS})
+"""Every published algorithm, sound and flawed, as a row of data by its key.
+
+>>> import sparsegate as sg
+>>> row = sg.VARIANTS["chen-2015"]
+>>> row.algorithm, row.private, row.closes.name
+('Alg. 6', False, 'NEVER')
+>>> [key for key, row in sg.VARIANTS.items() if row.private is False][:3]
+['roth-2011', 'lee-clifton-2014', 'stoddard-2014']
+"""
+
+
+def variant(row: Variant | str) -> Variant:
+    """A row, given itself or its key."""
+    if isinstance(row, Variant):
+        return row
+    if row not in VARIANTS:
+        raise unknown_key("row", "must be a Variant, or the key of one", row, VARIANTS, "see `sparsegate variants`")
+    return VARIANTS[row]

@@ -1,1 +1,0 @@
-"""The paper's algorithms as rows of a table, one streaming and one batch runner for them, and top-c selection."""

@@ -1,0 +1,201 @@
+"""Exact coin tosses: a uniform number is compared with p digit by digit until they differ.
+
+U < p is decided at the first digit in which U and p differ, and only that many digits of U are ever drawn. No rounding
+enters: given ideal bits the toss is heads with probability exactly p.
+
+Machine-checked: `word_is_uniform` (proofs/uniform_bits.v).
+Machine-checked: `toss_is_exact`, `toss_is_quick` (proofs/coin_tossing.v).
+
+Exact binomial counts: how many of n coins show heads, without tossing n coins digit by digit.
+
+All n uniform numbers are compared with p at once. At each binary digit of p the lanes still undecided split by a fair
+bit: where p's digit is one, the lanes that drew zero fall below p and count; where it is zero, the lanes that drew
+one are out. The size of the split is Binomial(lanes, 1/2) = the number of ones among that many random bits, a
+popcount. Lanes halve at each digit, so about 2n random bits settle n coins exactly.
+
+Uniform integers below n without bias, and uniform subsets, in time that does not tell n.
+
+n may be private: how many items passed a threshold, how many share a score. To cut a word to the bits of n and draw
+again where it is not below n is exact too, but how often that happens tells how far n is below a power of two.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from numbers import Rational
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError
+from sparsegate.noise.expansions import Expansion, rational
+from sparsegate.noise.sources import Source
+
+LANES = 1 << 16  # tosses made at a time: small enough for the caches, large enough to hide numpy's call overhead
+
+
+@overload
+def bernoulli(source: Source, p: Expansion | Rational | float, size: None = None) -> bool: ...
+@overload
+def bernoulli(source: Source, p: Expansion | Rational | float, size: int) -> NDArray[np.bool_]: ...
+def bernoulli(source: Source, p: Expansion | Rational | float, size: int | None = None) -> bool | NDArray[np.bool_]:
+    """Toss a coin that shows heads with probability exactly p; a float is taken at its exact value.
+
+    >>> from sparsegate.noise import Seeded
+    >>> int(bernoulli(Seeded(1), Fraction(1, 3), 30_000).sum())
+    9809
+    """
+    expansion = p if isinstance(p, Expansion) else rational(_probability(p))
+    if size is None:
+        return toss(source, expansion)
+    out = np.empty(size, dtype=np.bool_)
+    for start in range(0, size, LANES):
+        toss_lanes(source, expansion, out[start : start + LANES])
+    return out
+
+
+def _probability(p: Rational | float) -> Fraction:
+    try:
+        exact = Fraction(p)
+    except (TypeError, ValueError, OverflowError):
+        exact = Fraction(-1)
+    if not 0 <= exact <= 1:
+        raise ParameterError("p", "must be a probability from 0 to 1", p, "pass a Fraction for an exact one")
+    return exact
+
+
+def toss(source: Source, p: Expansion) -> bool:
+    """One toss, 64 digits at a time: all but one in 2**64 tosses cost the same, whatever they show."""
+    index = 0
+    while p.ends is None or 64 * index < p.ends or index == 0:
+        drawn, digit = source.word(), p.prefix(64) if index == 0 else p.digit(index, 64)
+        if drawn != digit:
+            return drawn < digit
+        index += 1
+    return False  # every digit of p is used up and U has not fallen below: U >= p
+
+
+def toss_lanes(source: Source, p: Expansion, out: NDArray[np.bool_]) -> None:
+    """Fill ``out`` with independent tosses, 16 digits at a time."""
+    if p.prefix(0) == 1:
+        out[:] = True
+        return
+    drawn = source.bytes(2 * out.size).view("<u2")
+    digit = np.uint16(p.digit16(0))
+    np.less(drawn, digit, out=out)
+    undecided = np.flatnonzero(drawn == digit)
+    index = 1
+    while undecided.size and (p.ends is None or 16 * index < p.ends):
+        drawn = source.bytes(2 * undecided.size).view("<u2")
+        digit = np.uint16(p.digit16(index))
+        out[undecided] = drawn < digit
+        undecided = undecided[drawn == digit]
+        index += 1
+
+
+_CHUNK = 1 << 20  # bytes
+
+
+def binomial(source: Source, n: int, p: Expansion) -> int:
+    """Draw the number of heads among n independent tosses of a coin with probability exactly p.
+
+    >>> from sparsegate.noise import Seeded
+    >>> from sparsegate.noise.expansions import rational
+    >>> from fractions import Fraction
+    >>> binomial(Seeded(1), 3_000_000, rational(Fraction(1, 3)))
+    998577
+    """
+    if p.prefix(0) == 1:
+        return n
+    heads, undecided, index = 0, n, 0
+    while undecided and (p.ends is None or index < p.ends):
+        ones = fair_binomial(source, undecided)
+        if p.digit(index, 1):
+            heads += undecided - ones
+            undecided = ones
+        else:
+            undecided -= ones
+        index += 1
+    return heads
+
+
+def fair_binomial(source: Source, n: int) -> int:
+    """Draw Binomial(n, 1/2): the ones among n random bits."""
+    whole, rest = divmod(n, 8)
+    ones = source.integer(rest).bit_count() if rest else 0
+    while whole:
+        step = min(whole, _CHUNK)
+        ones += int(np.bitwise_count(source.bytes(step)).sum(dtype=np.int64))
+        whole -= step
+    return ones
+
+
+def uniform_below(source: Source, n: int) -> int:
+    """Draw uniformly from 0, 1, ..., n-1: the whole part of n V, V uniform on (0, 1).
+
+    V is known through its first digits, 64 more than n has, rounded up to whole words. In all but one of 2**64 draws
+    they decide, whatever n below 2**64 is; where they do not, more digits of the same V are drawn.
+
+    >>> from sparsegate.noise import Seeded
+    >>> source = Seeded(1)
+    >>> [uniform_below(source, 6) for _ in range(10)]
+    [4, 0, 4, 1, 2, 2, 3, 1, 0, 1]
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ParameterError("n", "must be a whole number of at least 1", n, "pass how many integers to choose from")
+    n = int(n)
+    bits = 64 * (1 + -(-n.bit_length() // 64))
+    digits = source.integer(bits)
+    while (n * digits) >> bits != (n * (digits + 1) - 1) >> bits:
+        digits = digits << 64 | source.integer(64)
+        bits += 64
+    return (n * digits) >> bits
+
+
+def uniform_subset(source: Source, n: int, count: int) -> list[int]:
+    """Draw ``count`` different integers below n, every ordered choice equally likely, in time that n does not change.
+
+    The first ``count`` steps of a Fisher-Yates shuffle, with the untouched part of the deck left implicit.
+
+    >>> from sparsegate.noise import Seeded
+    >>> uniform_subset(Seeded(1), 10**12, 2)
+    [747825427702, 51911683610]
+    """
+    if not 0 <= count <= n:
+        raise ParameterError("count", f"must be from 0 to n = {n}", count, "ask for no more than there are")
+    moved: dict[int, int] = {}
+    chosen = []
+    for i in range(count):
+        j = i + uniform_below(source, n - i)
+        chosen.append(moved.get(j, j))
+        moved[j] = moved.pop(i, i)
+    return chosen
+
+
+def uniform_set(source: Source, n: int, count: int) -> NDArray[np.int64]:
+    """Draw ``count`` different integers below n <= 2**62, every set equally likely, sorted; for many of them.
+
+    Of independent uniform integers the first ``count`` that differ are such a set. As many are drawn as are still
+    missing, never more, so it does not matter in which order they came. More than half are drawn as those left out.
+    Unlike that of ``uniform_subset``, the time depends on n and on chance.
+
+    >>> from sparsegate.noise import Seeded
+    >>> uniform_set(Seeded(1), 10, 4).tolist(), uniform_set(Seeded(1), 10, 9).tolist()
+    ([0, 1, 3, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+    if not 0 <= count <= n:
+        raise ParameterError("count", f"must be from 0 to n = {n}", count, "ask for no more than there are")
+    if 2 * count > n:
+        left = np.ones(n, dtype=np.bool_)
+        left[uniform_set(source, n, n - count)] = False
+        return np.flatnonzero(left)
+    chosen = np.empty(0, dtype=np.int64)
+    fair = (1 << 64) - (1 << 64) % max(n, 1) - 1  # words up to here are a whole number of rounds of n
+    while chosen.size < count:
+        words = source.bytes(8 * (count - chosen.size)).view("<u8")
+        drawn = (words[words <= np.uint64(fair)] % np.uint64(n)).astype(np.int64)
+        # Two sorted runs, merged; numpy's unique takes ten times as long.
+        chosen = np.sort(np.concatenate((chosen, np.sort(drawn))), kind="stable")
+        chosen = chosen[np.diff(chosen, prepend=-1) > 0]
+    return chosen

@@ -1,0 +1,332 @@
+"""Exact discrete Laplace noise: P[X = k] proportional to exp(-|k|/scale) over the integers.
+
+X is zero with probability centre(1/scale) = (1-q)/(1+q); otherwise its sign is a fair coin and |X| - 1 is geometric
+with ratio q = exp(-1/scale). A single draw, and a batch of a scale above 2**22, tosses all three; other batches take
+|X| from one logarithm (``noise.laplace``). All are exact, so adding X to an integer count of sensitivity D gives
+(D/scale)-differential privacy with nothing left over for floating point to leak (Ghosh, Roughgarden, Sundararajan 2009;
+Mironov 2012 shows what real-valued noise in floating point gives away).
+
+Exact whole parts of exponential variables: one logarithm in floats decides, and says where it does not.
+
+Let E = -log U, U uniform on (0, 1), so that P[E >= x] = exp(-x). With q = exp(-1/b):
+
+    floor(b E)      is geometric: P[G >= k] = P[U <= q**k] = q**k, k = 0, 1, 2, ...
+    floor(b E + a)  with a = b log(2 / (1 + q)) and a fair sign is discrete Laplace of scale b:
+                    P[|X| >= k] = P[U <= 2 q**k / (1 + q)] = 2 q**k / (1 + q), k = 1, 2, ...
+
+A random 64-bit word gives the sign and the first 63 binary digits of U. In floats y = b E + a - 1/2 comes out wrong by
+at most ``_DOUBT`` min(1, b), whatever the digits still to come (the proof is below). Where y is further than that from
+the middle between two integers, the nearest integer is the floor. Elsewhere more digits of the same U are drawn, and
+the floor is taken in interval arithmetic once both ends of the interval agree on it: the law is exact.
+
+Machine-checked: `narrowing_is_exact` (proofs/narrowing.v).
+Machine-checked: `geometric_floor_law`, `laplace_floor_law` (proofs/inversion.v), given the bound and the intervals.
+
+*Proof of the error bound*, for scales b <= ``MOST`` and words |w| >= 2**t, t = 20 + ceil(log2(max(b, 1))). U lies
+between |w| - 1 and |w| + 1, over 2**63. (1) In place of 2**63 U its logarithm is taken of w rounded to a float: the two
+differ by a factor of 1 +- (2**-t + 2**-53), their logarithms by less than 1.01 * 2**-t + 2**-52. (2) The logarithm
+is at most 43.7, hence wrong by at most 16 units of 2**-47: the assumption of ``noise.clocks``. (3) The product with b
+is wrong by b and by its own rounding: 43.7 b * 2**-52. (4) The constant and the sum are rounded once each: twice
+2**-53 (43.7 b + 1). Together that is less than b (1.01 * 2**-t + 2**-42.7) + 2**-52, and b * 2**-t <= 2**-20 min(1, b),
+b * 2**-42.7 <= 2**-20.7 min(1, b). The nearest integer and the distance to it are exact.
+
+*Time* is the same for all words but those that are not decided in floats, of which each costs an interval. Given
+|X| = k, the distance of b E + a from k has one density on (0, 1), proportional to exp(-s/b), for every k >= 1: the
+exponential law has no memory. So whether y lies near the middle, 2 * ``_DOUBT`` of the words, is independent of k, but
+for how the float errors vary with k. For k = 0 it is as likely, of discrete Laplace noise by a factor of 2 q / (1 + q)
+less, which is 0.975 at scale 20. Words |w| < 2**t are always slow: those of |X| > (63 - t) log(2) b, one word in
+2**(63 - t), which is 2**38 at scale 20, 2**23 at scale 2**20 and never less than 2**21. A slow word tells no more than
+that: it is an extreme one with odds of at most 1 to 8, and at scale 20 of 1 to 2**20.
+
+Exact geometric variables: many at once from one logarithm each, a single one from its binary digits.
+
+Let P[G >= k] = q**k for k = 0, 1, 2, ... with q = exp(-1/scale). The binary digits of G are *independent*, and
+digit j is one with probability q**(2**j) / (1 + q**(2**j)) = logistic(2**j / scale): the law factors because q**G =
+prod_j q**(2**j * digit_j). So the low J digits are J independent coin tosses, and what is left, floor(G / 2**J), is
+again geometric with ratio q**(2**J). No value is ever rejected.
+
+A single draw tosses it in unary, since J is chosen so that it is almost always zero. A batch takes it from
+``noise.laplace``, with J = 0 where the scale is small enough for that, else with as many low digits as make it so.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Rational
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError
+from sparsegate.noise.clocks import Clock
+from sparsegate.noise.coins import LANES, toss, toss_lanes
+from sparsegate.noise.expansions import Expansion, centre, decay, interval_arithmetic, logistic, scaled_floor
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import Source
+
+MOST = 2**22
+"""The largest scale for which the floats decide all but the share ``_DOUBT`` allows."""
+
+_DOUBT = 2.0**-19
+_LANES = 1 << 14  # words at a time: four arrays of 128 KB stay in the second cache
+
+
+class FloatLaw(NamedTuple):
+    """A law in floats: y = constant - scale * log |w|, good to within ``doubt`` for words |w| >= ``smallest``."""
+
+    scale: float
+    constant: float
+    smallest: float
+    doubt: float
+
+
+@lru_cache(maxsize=1024)
+def float_law(scale: Fraction, centred: bool) -> FloatLaw:
+    """The numbers of a law, each rounded once."""
+    with interval_arithmetic(256) as iv:
+        low, high = (_steps(iv, scale, centred, iv.mpf(1) / iv.mpf(1 << 63)) - 0.5)._mpi_
+    constant = (scaled_floor(low, 128) + scaled_floor(high, 128)) / (1 << 129)
+    digits = 20 + (math.ceil(scale) - 1).bit_length()
+    return FloatLaw(float(scale), constant, 2.0**digits, _DOUBT * min(float(scale), 1.0))
+
+
+def _steps(iv: Any, scale: Fraction, centred: bool, u: Any) -> Any:
+    """b E + a, as an interval, from one for U."""
+    b = iv.mpf(scale.numerator) / iv.mpf(scale.denominator)
+    return -b * iv.log(u * (1 + iv.exp(-1 / b)) / 2 if centred else u)
+
+
+def fill_floors(source: Source, scale: Fraction, out: NDArray[np.int64], *, centred: bool) -> None:
+    """Fill ``out`` with draws of the discrete Laplace law where ``centred``, else of the geometric law."""
+    law = float_law(scale, centred)
+    rooms = np.empty((2, min(_LANES, out.size)))
+    for start in range(0, out.size, _LANES):
+        lanes = out[start : start + _LANES]
+        words = source.bytes(8 * lanes.size).view("<i8")
+        for lane in _floors(words, law, lanes, *rooms[:, : lanes.size]):
+            word = int(words[lane])
+            lanes[lane] = _exact_floor(source, scale, centred, Clock(word if word >= 0 else ~word, 63))
+        if centred:  # where the word is negative, so is the draw
+            words >>= 63
+            lanes ^= words
+            lanes -= words
+
+
+def _floors(
+    words: NDArray[np.int64],
+    law: FloatLaw,
+    out: NDArray[np.int64],
+    y: NDArray[np.float64],
+    nearest: NDArray[np.float64],
+) -> list[int]:
+    """Write floor(b E + a) for each word, and return the lanes that are not decided."""
+    np.copyto(y, words)
+    np.abs(y, out=y)
+    smallest = y.min()
+    with np.errstate(divide="ignore", invalid="ignore"):  # the word 0, which is not decided
+        np.log(y, out=y)
+        y *= -law.scale
+        y += law.constant
+        np.rint(y, out=nearest)
+        np.copyto(out, nearest, casting="unsafe")
+        y -= nearest
+    np.abs(y, out=y)
+    if y.max() < 0.5 - law.doubt and smallest >= law.smallest:
+        return []
+    far = np.abs(words.astype(np.float64)) < law.smallest
+    return np.flatnonzero((y >= 0.5 - law.doubt) | far).tolist()
+
+
+def _exact_floor(source: Source, scale: Fraction, centred: bool, u: Clock) -> int:
+    """floor(b E + a), from the digits of U drawn so far and as many more as it takes.
+
+    One unit more on either side covers a library logarithm that rounds to the wrong side.
+    """
+    while True:
+        u.extend(source, u.bits + 64)
+        bits = u.bits + 32
+        with interval_arithmetic(bits + 32) as iv:
+            low, high = _steps(iv, scale, centred, iv.mpf([u.prefix, u.prefix + 1]) / iv.mpf(1 << u.bits))._mpi_
+        floor = max(0, scaled_floor(low, bits) - 1) >> bits
+        if floor == (scaled_floor(high, bits) + 2) >> bits:
+            return floor
+
+
+MAX_SCALE = 2**48
+"""Above this scale int64 cannot carry the noise: at it, P[|noise| >= 2**62] = exp(-2**14)."""
+
+MIN_SCALE = Fraction(1, 2**20)
+"""Below this scale the noise is zero but for probability exp(-2**20): whoever asks for it has a unit wrong."""
+
+_TAIL = 45  # exp(-45) < 2**-64: a scalar draw takes the same steps whatever it draws
+
+
+class Digits(NamedTuple):
+    """The coins of a geometric law: one for each low digit, and the ratio of what is left above them.
+
+    Machine-checked: `geometric_digits`, `geometric_digit_bias` (proofs/digits.v).
+    """
+
+    low: tuple[Expansion, ...]
+    ratio: Expansion
+
+
+def exact_scale(scale: Rational | float) -> Fraction:
+    """The scale as an exact rational, refused before anything is drawn where int64 could not carry the noise."""
+    try:
+        exact = Fraction(scale)
+    except (TypeError, ValueError, OverflowError):
+        exact = Fraction(0)
+    if exact <= 0:
+        raise ParameterError("scale", "must be a positive finite number", scale, "pass a Fraction, an int or a float")
+    if exact > MAX_SCALE:
+        raise ParameterError(
+            "scale",
+            "must not exceed 2**48 lattice steps, what int64 can carry",
+            scale,
+            "use a larger epsilon or a coarser granularity",
+        )
+    if exact < MIN_SCALE:
+        raise ParameterError(
+            "scale", "must be at least 2**-20 lattice steps", scale, "use a smaller epsilon or a finer granularity"
+        )
+    return exact
+
+
+@lru_cache(maxsize=1024)
+def digits(scale: Fraction) -> Digits:
+    """The coins for ``scale``, with enough low digits that what is left is zero but for probability exp(-45)."""
+    count = (math.ceil(_TAIL * scale) - 1).bit_length()
+    return Digits(
+        low=tuple(logistic((1 << j) / scale) for j in range(count)),
+        ratio=decay((1 << count) / scale),
+    )
+
+
+@overload
+def geometric(source: Source, scale: Rational | float, size: None = None) -> int: ...
+@overload
+def geometric(source: Source, scale: Rational | float, size: int) -> NDArray[np.int64]: ...
+@own_settings
+def geometric(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
+    """Draw G with P[G >= k] = exp(-k/scale), k = 0, 1, 2, ...
+
+    Shifted upwards by d, mass and tail fall by a factor of exp(d/scale) at most. Downwards there is no such bound:
+    below zero there is no mass.
+
+    >>> from sparsegate.noise import Seeded
+    >>> geometric(Seeded(1), 20, 5).tolist()
+    [58, 13, 39, 45, 29]
+
+    Machine-checked: `geometric_sums_to_one`, `geometric_tail_closed`, `geometric_mass_ratio`, `geometric_tail_ratio`,
+    `geometric_one_way`, `geometric_memoryless` (proofs/geometric.v).
+    """
+    exact = exact_scale(scale)
+    if size is None:
+        return geometric_one(source, exact)
+    out = np.empty(size, dtype=np.int64)
+    fill_geometric(source, exact, out)
+    return out
+
+
+def geometric_one(source: Source, scale: Fraction) -> int:
+    """One draw as a Python integer.
+
+    Machine-checked: `geometric_one_law` (proofs/sampler.v).
+    """
+    coins = digits(scale)
+    value = 0
+    for j, coin in enumerate(coins.low):
+        value |= toss(source, coin) << j
+    while toss(source, coins.ratio):
+        value += 1 << len(coins.low)
+    return value
+
+
+@own_settings
+def fill_geometric(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
+
+    Machine-checked: `geometric_scaled_law` (proofs/sampler.v).
+    """
+    low = (math.ceil(scale / MOST) - 1).bit_length()
+    fill_floors(source, scale / (1 << low), out, centred=False)
+    if low:
+        out <<= low
+        for start in range(0, out.size, LANES):
+            _add_low_digits(source, [logistic((1 << j) / scale) for j in range(low)], out[start : start + LANES])
+
+
+def _add_low_digits(source: Source, coins: list[Expansion], out: NDArray[np.int64]) -> None:
+    lanes = out.size
+    digit = np.empty(lanes, dtype=np.bool_)
+    octet = np.empty(lanes, dtype=np.uint8)
+    columns = out.view(np.uint8).reshape(lanes, 8)
+    # Eight digits are gathered in a byte before they touch the 64-bit lanes: an eighth of the memory traffic.
+    for base in range(0, len(coins), 8):
+        octet[:] = 0
+        for coin in reversed(coins[base : base + 8]):
+            toss_lanes(source, coin, digit)
+            np.left_shift(octet, 1, out=octet)
+            np.bitwise_or(octet, digit.view(np.uint8), out=octet)
+        columns[:, _BYTE[base // 8]] |= octet
+
+
+_BYTE = range(8) if np.little_endian else range(7, -1, -1)
+
+
+@overload
+def discrete_laplace(source: Source, scale: Rational | float, size: None = None) -> int: ...
+@overload
+def discrete_laplace(source: Source, scale: Rational | float, size: int) -> NDArray[np.int64]: ...
+@own_settings
+def discrete_laplace(source: Source, scale: Rational | float, size: int | None = None) -> int | NDArray[np.int64]:
+    """Draw X with P[X = k] proportional to exp(-|k|/scale); a float scale is taken at its exact value.
+
+    >>> from sparsegate.noise import Seeded
+    >>> discrete_laplace(Seeded(1), Fraction(5, 2), 6).tolist()
+    [-7, -2, -5, 6, -4, -2]
+
+    Machine-checked: `laplace_sums_to_one`, `laplace_mass_ratio`, `laplace_within` (proofs/laplace.v).
+    Machine-checked: `laplace_one_law` (proofs/sampler.v).
+    """
+    exact = exact_scale(scale)
+    if size is None:
+        return _one(source, exact)
+    out = np.empty(size, dtype=np.int64)
+    fill_discrete_laplace(source, exact, out)
+    return out
+
+
+def _one(source: Source, scale: Fraction) -> int:
+    # All three parts are drawn whatever the first one shows, so that the time says nothing about the value.
+    zero = toss(source, centre(1 / scale))
+    negative = source.integer(1)
+    magnitude = 1 + geometric_one(source, scale)
+    return (not zero) * (1 - 2 * negative) * magnitude
+
+
+@own_settings
+def fill_discrete_laplace(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
+    """Fill ``out`` with independent draws of a scale that ``exact_scale`` has passed.
+
+    Machine-checked: `laplace_lanes_law` (proofs/sampler.v), for scales above ``MOST``.
+    """
+    if scale <= MOST:
+        fill_floors(source, scale, out, centred=True)
+        return
+    for start in range(0, out.size, LANES):
+        _fill_lanes(source, scale, out[start : start + LANES])
+
+
+def _fill_lanes(source: Source, scale: Fraction, out: NDArray[np.int64]) -> None:
+    fill_geometric(source, scale, out)
+    out += 1
+    coin = np.empty(out.size, dtype=np.bool_)
+    toss_lanes(source, centre(1 / scale), coin)
+    np.multiply(out, np.logical_not(coin, out=coin), out=out)
+    signs = np.unpackbits(source.bytes(-(-out.size // 8)), count=out.size).view(np.int8)
+    np.multiply(out, 1 - 2 * signs, out=out)

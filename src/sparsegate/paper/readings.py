@@ -1,0 +1,260 @@
+"""Where the paper can be read in more than one way: switches, each with its settings, of which the first is ours.
+
+A *reading* sets every switch. Ours sets each to its first setting; an alternative differs from it in one, or
+in two that go together. Nothing in the paper decides between them, so every alternative is run, as far as it changes
+anything, and has verdicts of its own.
+
+Experiments that the paper lacks: other values of epsilon, methods with one thing changed, thresholds that are off.
+
+Each goes into a folder of its own below the results, with the datasets, runs and seed of the main experiment, and holds
+only the cases that the main experiment does not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sparsegate.errors import ParameterError
+from sparsegate.paper.data import Dataset, zipf
+from sparsegate.paper.methods import MOST_PASSES, AnyMethod, Method
+
+MOST_TOTAL = 1e12
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperReading:
+    """A setting for each switch, see ``SWITCHES``; without any, our own reading.
+
+    >>> str(PaperReading()), str(PaperReading(raise_unit="scale", passes=100))
+    ('ours', 'raise-unit=scale,passes=100')
+    """
+
+    zipf_total: float = 1e6
+    raise_unit: str = "deviation"
+    passes: int = MOST_PASSES
+    ser: str = "means"
+
+    @classmethod
+    def parse(cls, texts: Iterable[str]) -> PaperReading:
+        """The reading that ``NAME=SETTING`` texts ask for.
+
+        >>> PaperReading.parse(["zipf-total=2e6"]).zipf_total
+        2000000.0
+        """
+        found: dict[str, object] = {}
+        for text in texts:
+            name, _, setting = text.partition("=")
+            if name not in SWITCHES:
+                raise ParameterError("reading", f"must set one of {', '.join(SWITCHES)}", text, "as in passes=100")
+            switch = SWITCHES[name]
+            if switch.field in found:
+                raise ParameterError("reading", f"must set {name} once", text)
+            found[switch.field] = switch.value(setting)
+        return replace(cls(), **found)  # type: ignore[arg-type]
+
+    @classmethod
+    def named(cls, name: str) -> PaperReading:
+        """The reading of a name, as ``str`` gives it."""
+        return cls.parse([] if name == str(cls()) else name.split(","))
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Every switch with its setting as a text."""
+        return {switch.name: switch.text(getattr(self, switch.field)) for switch in SWITCHES.values()}
+
+    def __str__(self) -> str:
+        ours = OURS.settings
+        return ",".join(f"{name}={text}" for name, text in self.settings.items() if text != ours[name]) or "ours"
+
+    def dataset(self, given: Dataset) -> Dataset:
+        """The dataset under this reading: Zipf has another total."""
+        return zipf(self.zipf_total) if given.kind == "exact" and self.zipf_total != OURS.zipf_total else given
+
+    def method(self, given: AnyMethod) -> AnyMethod:
+        """The method under this reading: of one that goes through the items again, the passes and the raise.
+
+        A standard deviation of Laplace noise is sqrt(2) scales.
+        """
+        if not isinstance(given, Method) or given.passes != MOST_PASSES:
+            return given
+        factor = 1 if self.raise_unit == "deviation" else math.sqrt(0.5)
+        return replace(given, passes=self.passes, raise_by=given.raise_by * factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingSwitch:
+    """One question that the paper leaves open. ``settings`` has our answer first; ``parse`` reads any other."""
+
+    name: str
+    field: str
+    question: str
+    settings: Mapping[str, object]
+    parse: Callable[[str], object] | None = None
+    rule: str = ""
+
+    def value(self, text: str) -> object:
+        """What a setting stands for."""
+        if text in self.settings:
+            return self.settings[text]
+        rule = f"must set {self.name} to one of {', '.join(self.settings)}{self.rule}"
+        try:
+            if self.parse is not None:
+                return self.parse(text)
+        except ValueError:
+            pass
+        raise ParameterError("reading", rule, text)
+
+    def text(self, value: object) -> str:
+        """The setting of a value, as it is asked for."""
+        for text, known in self.settings.items():
+            if known == value:
+                return text
+        return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _total(text: str) -> float:
+    value = float(text)
+    if not 1 <= value <= MOST_TOTAL:
+        raise ValueError(text)
+    return value
+
+
+def _passes(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MOST_PASSES:
+        raise ValueError(text)
+    return value
+
+
+SWITCHES: Mapping[str, ReadingSwitch] = {
+    switch.name: switch
+    for switch in (
+        ReadingSwitch(
+            name="zipf-total",
+            field="zipf_total",
+            question="What the scores of Zipf sum to. Sec. 6 has 1,000,000 records, and no number of items a record.",
+            settings={"1e6": 1e6, "2e6": 2e6},
+            parse=_total,
+            rule=" or a number from 1 to 1e12",
+        ),
+        ReadingSwitch(
+            name="raise-unit",
+            field="raise_unit",
+            question="What 1D is: the standard deviation of the query noise (Sec. 6), or its scale (Sec. 5).",
+            settings={"deviation": "deviation", "scale": "scale"},
+        ),
+        ReadingSwitch(
+            name="passes",
+            field="passes",
+            question="How often SVT-ReTr goes through the items. Until c are selected, says Sec. 5; no program can.",
+            settings={"unlimited": MOST_PASSES, "100": 100},
+            parse=_passes,
+            rule=f" or a whole number up to {MOST_PASSES:,}",
+        ),
+        ReadingSwitch(
+            name="ser",
+            field="ser",
+            question="Of what SER is the ratio: mean scores, as Sec. 6 has it, or totals, which punish short answers.",
+            settings={"means": "means", "totals": "totals"},
+        ),
+    )
+}
+"""Every switch by its name."""
+
+OURS = PaperReading()
+"""Our own reading, which all results are of unless they say otherwise."""
+
+ALTERNATIVES = (
+    *(
+        replace(OURS, **{switch.field: value})  # type: ignore[arg-type]
+        for switch in SWITCHES.values()
+        for value in list(switch.settings.values())[1:]
+    ),
+    replace(OURS, passes=100, ser="totals"),
+)
+"""Every reading that differs from ours in one switch; and one that differs in two, because passes that end make answers
+short, which a SER of means takes for good ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherExperiment:
+    """One further experiment; ``name`` is its folder.
+
+    ``methods`` maps each method to the one it is compared with, which must be in the main experiment. ``factors``
+    multiply the first epsilon there. ``near`` are values of c, each of which takes the nearest one there is;
+    ``exactly`` are values of c whatever there is, on datasets of more items. Without either it is every c there is.
+    """
+
+    name: str
+    methods: Mapping[str, str]
+    factors: tuple[Fraction, ...] = (Fraction(1),)
+    near: tuple[int, ...] = ()
+    exactly: tuple[int, ...] = ()
+
+    @property
+    def same_epsilon(self) -> bool:
+        """Whether it runs at the main experiment's epsilon."""
+        return self.factors == (Fraction(1),)
+
+    def counts(self, main: Sequence[int]) -> list[int]:
+        """The values of c, from those of the main experiment.
+
+        >>> EPSILON.counts([25, 80, 300]), ABLATION.counts([25, 80]), THRESHOLDS.counts([30, 50]), LARGE.counts([400])
+        ([80], [25, 80], [30, 50], [])
+        """
+        if self.exactly:
+            return [count for count in self.exactly if count not in main]
+        nearest = dict.fromkeys(min(main, key=lambda c: abs(c - wanted)) for wanted in self.near)
+        return list(nearest or main)
+
+    def epsilons(self, main: Sequence[Fraction]) -> list[Fraction]:
+        """The values of epsilon, less those that the main experiment has."""
+        wanted = [main[0] * factor for factor in self.factors]
+        return wanted if self.same_epsilon else [share for share in wanted if share not in main]
+
+    def chosen(self, main: Sequence[str]) -> list[str]:
+        """The methods whose counterpart is in the main experiment, less those that have all their cases there."""
+        done = set(main) if self.same_epsilon and not self.exactly else set()
+        return [key for key, beside in self.methods.items() if beside in main and key not in done]
+
+
+EPSILON = FurtherExperiment(
+    name="epsilon",
+    methods={key: key for key in ("svt-dpbook", "svt-s-1:1", "svt-s-1:c23", "svt-retr-3d", "em")},
+    factors=(Fraction(1, 2), Fraction(2), Fraction(4), Fraction(8)),
+    near=(100,),
+)
+"""Error against epsilon at one c. With epsilon 0.1 and c = 50, 200 in the main experiment, eps/c is met twice."""
+
+ABLATION = FurtherExperiment(
+    name="ablation",
+    methods={
+        "svt-dpbook-once": "svt-dpbook",
+        "svt-alg1": "svt-dpbook",
+        "svt-dpbook-monotonic": "svt-dpbook",
+        "svt-retr-0d": "svt-s-1:c23",
+        "alg-4": "svt-s-1:3",
+    },
+)
+"""Alg. 2 with its threshold noise, or its query noise, exchanged; retraversal without a raised threshold; and Alg. 4,
+which has no factor c in its query noise, and is not private."""
+
+THRESHOLDS = FurtherExperiment(
+    name="thresholds",
+    methods=dict.fromkeys(("svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"), "svt-s-1:c23"),
+    near=(25, 50, 75, 100, 150, 200, 300),
+)
+"""A threshold that is half, or twice, the oracle's."""
+
+LARGE = FurtherExperiment(
+    name="large-c", methods={key: key for key in ("svt-s-1:c23", "svt-retr-5d", "em")}, exactly=(400,)
+)
+"""The largest c of the paper's itemset miners (LC14)."""
+
+LARGEST = FurtherExperiment(name="largest-c", methods={"em": "em"}, exactly=(140_106,))
+"""The largest c of the paper's neural networks (SS15)."""
+
+FURTHER = (EPSILON, ABLATION, THRESHOLDS, LARGE, LARGEST)

@@ -1,0 +1,702 @@
+"""What a method selects, simulated many times on grouped scores. NOT PRIVATE: an oracle threshold, noise in floats.
+
+The law is that of the per-item mechanism with real-valued noise, items in random order. The time depends on c and on
+the number of runs, and hardly on the number of items: ``arrivals`` says how, where noise is drawn once a run.
+
+**A threshold that is redrawn after every positive** (Alg. 2), in one pass in random order. Let an item's place in the
+random order be a time u, uniform on (0, 1), and rho(s) the threshold noise in force at time s. The item is selected in
+ds with probability p(rho(s)) ds: it must come just then and pass. So an item of a given score that has not been
+selected by time t has survived with probability 1 - A(t), where
+
+    A(t) = integral from 0 to t of p(rho(s)) ds,
+
+and it is selected when A reaches a uniform number U of its own, if it ever does. Nothing need be remembered of who was
+visited and failed. Between two positives p is constant, A grows linearly, and the next positive is the least (U - A) /
+p over all items still there: no item but the next in line of each group can be it.
+
+Rungs are taken together in the buckets of ``arrivals``, each item of a bucket as if it had the highest score there. An
+item that would pass at that score is *called*, and stays with probability p(own score) / p(highest score). If it does
+not stay it has had its comparison, and rho is not redrawn: exactly what happens to an item that fails. So the work is
+one step for each call, over all runs at once.
+
+**A set at once** ("subset"): the mechanism itself, on grouped scores, its tiles laid once for all runs.
+
+**Memory.** Runs are made in batches, so that what a batch needs beside its own selections stays below PEAK_BYTES,
+however many runs there are. A run needs some numbers for each of its c selections and for each bucket of scores.
+
+When items are selected, as the rings of clocks: how likely an item of some score is to have rung by some time.
+
+Every item carries a clock E, exponential of mean one, and rings when the *hazard* H(z, h) of its score has
+grown to E, where h is the time and
+
+    z = (score - level) / scale
+
+is all that the law knows of the item. Clocks have no memory, so what did not ring by h starts afresh there.
+
+*Traversal in random order.* With level the noisy threshold T + rho and scale the scale of nu, one comparison
+is positive with probability
+
+    p(z) = exp(z) / 2  for z < 0,        1 - exp(-z) / 2  for z >= 0.
+
+Let time h = k + f say that k passes are over and a share f of the next one. In a pass an item's place is uniform,
+so it is selected before time h unless k comparisons failed and the last one came later or failed, too:
+
+    exp(-H(z, h)) = (1 - p)**k (1 - p f).
+
+A pass number is thus geometric, and one pass (h <= 1) is plain SVT. Whether passes keep their order or shuffle anew
+makes no difference: noise is fresh in every pass, and independent of the order.
+
+*Exponential mechanism, peeled.* With scale 1 / a, a the factor of a score in its log-weight, H(z, h) = exp(z) h:
+the first c rings are c peeled rounds. The level is free.
+
+The first c rings among millions of clocks, in time that depends on c: who is selected, and when.
+
+For every method whose noise is drawn once a run; ``clock_laws`` says when a clock rings. Exact in law: nothing is
+approximated but real numbers by floats. Three ideas:
+
+*Horizon.* Fix a time h by which somewhat more than c rings are expected (from the scores alone, so it tells
+nothing of the draws), draw who rings by then, and keep the c earliest. A run that is short of c goes on from h, where
+clocks start afresh: any h gives the same law, a good one gives it soon.
+
+*Candidates.* Scores are put into buckets, half a unit of z wide or less. In a bucket whose highest score has hazard H
+every item becomes a candidate with probability 1 - exp(-H): the number of rings is drawn from a Poisson law of mean
+n H, rings are dealt to the n items with replacement, and whoever gets one or more is a candidate. (Where H is large all
+items are.) So the work is one draw a bucket and one a candidate; the rest of two million items is never touched.
+
+*Thinning.* A candidate of hazard H' <= H stays with probability (1 - exp(-H')) / (1 - exp(-H)): with V uniform, its
+clock is E = -log(1 - V (1 - exp(-H))), and it stays where E < H'. That is the clock's law given that it rings in time.
+
+The c largest noisy scores, as the first c rings of clocks: what ``arrivals`` needs to simulate such methods.
+
+Let a bar come down from infinity, at t = level - scale log(h) at time h, and let an item ring when the bar meets its
+noisy score. With z = (score - level) / scale it has rung by time h with probability P[noise >= -(z + log h)], noise in
+units of its scale, so
+
+    exp(-H(z, h)) = P[noise < -(z + log h)].
+
+The first c rings are the c largest noisy scores, and the level is free. With Gumbel noise this is the exponential
+mechanism. Here are Laplace noise ("noisy-scores") and exponential noise ("one-shot").
+
+One pass of a traversal whose noise is not Laplace's has a law of the same form. An item comes at a uniform time and is
+positive with probability p(z), so it has rung by time h <= 1 with probability p(z) h, and
+
+    exp(-H(z, h)) = 1 - p(z) h.
+
+With exponential noise nu of scale one p(z) = P[nu >= -z] = exp(min(z, 0)); without noise it is 0 or 1.
+
+Runs of a method that is not ours, and the checks of what it returns.
+
+Items are shuffled anew for each run. The orders come from a generator that the method never sees, and it is handed
+copies: nothing it does to the scores or to its generator changes what it is measured against. An object is copied for
+each case, too: what it remembers of one changes no other, whichever process has them. What a method prints goes to
+stderr; stdout is for results.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Number, exact_count, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.gates.variants import Noise
+from sparsegate.noise import Seeded
+from sparsegate.paper.methods import AnyMethod, Method, NoiseScales, SuppliedMethod, method
+from sparsegate.paper.ranked import Errors, Floats, Integers, Ladder, Rankable, measure
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.subset import Subsets
+
+STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings at once, or never
+_LEAST = 1e-300  # keeps a probability that underflows from dividing by zero: such an item never rings
+
+
+class ClockLaw(Protocol):
+    """How a clock's hazard grows with time; all arguments broadcast."""
+
+    def rate(self, z: Floats) -> Floats:
+        """A bound on the growth of the probability to ring: 1 - exp(-H(z, h)) <= h times it."""
+
+    def hazard(self, z: Floats, time: Floats) -> Floats:
+        """H(z, h)."""
+
+    def time(self, z: Floats, hazard: Floats) -> Floats:
+        """The time h at which the hazard is reached."""
+
+
+class TraversalLaw:
+    """Comparisons with Laplace noise in random order, pass after pass."""
+
+    def rate(self, z: Floats) -> Floats:
+        """-log(1 - p): the hazard of a whole pass."""
+        below: Floats = -np.log1p(-0.5 * np.exp(np.minimum(z, 0.0)))
+        return below + np.maximum(z, 0.0)
+
+    def hazard(self, z: Floats, time: Floats) -> Floats:
+        """-k log(1 - p) - log(1 - p f)."""
+        passes = np.floor(time)
+        result: Floats = passes * self.rate(z) - np.log1p(-positive(z) * (time - passes))
+        return result
+
+    def time(self, z: Floats, hazard: Floats) -> Floats:
+        """k + f, from the whole passes in the hazard and the rest of it."""
+        rate = np.maximum(self.rate(z), _LEAST)
+        passes = np.floor(hazard / rate)
+        rest = np.maximum(hazard - passes * rate, 0.0)
+        result: Floats = passes + np.minimum(-np.expm1(-rest) / np.maximum(positive(z), _LEAST), 1.0)
+        return result
+
+
+class ExponentialLaw:
+    """The exponential mechanism, peeled."""
+
+    def rate(self, z: Floats) -> Floats:
+        """exp(z)."""
+        result: Floats = np.exp(np.clip(z, -STEEPEST, STEEPEST))
+        return result
+
+    def hazard(self, z: Floats, time: Floats) -> Floats:
+        """exp(z) h; an infinite hazard is as good as a large one."""
+        with np.errstate(over="ignore"):
+            return self.rate(z) * time
+
+    def time(self, z: Floats, hazard: Floats) -> Floats:
+        """The hazard over exp(z)."""
+        return hazard / self.rate(z)
+
+
+def positive(z: Floats) -> Floats:
+    """P[nu >= -z] for Laplace noise nu of scale one."""
+    tail = 0.5 * np.exp(-np.abs(z))
+    result: Floats = np.where(z < 0, tail, 1 - tail)
+    return result
+
+
+NOBODY = -1
+"""Fills the places of a run that selected fewer than c items."""
+
+_WIDEST = 0.5  # a bucket, in units of z: three candidates in four stay
+_ABOVE, _BELOW = 8.0, 40.0  # this far above and below the scores that matter, in units of z, one bucket serves all
+_DENSE = 0.5  # hazard from which all items of a bucket are candidates
+_SLACK = 4.0  # rings expected beyond c, in standard deviations: hardly a run falls short
+_STEPS, _NUDGE = 3, 1.01  # Newton steps towards the horizon, and the factor that measures a slope
+_CANDIDATES = 1 << 20  # at a time: more than a batch of runs ever has, unless scores fit no bucket
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoreBuckets:
+    """Neighbouring rungs of a ladder, taken together: bucket k holds items starts[k] to starts[k] + sizes[k].
+
+    ``typical`` is the score at which all of a bucket's items together would ring about as often as they do.
+    """
+
+    ladder: Ladder
+    highest: Floats
+    typical: Floats
+    sizes: Integers
+    starts: Integers
+    of_rung: Integers
+
+    @classmethod
+    def cut(cls, ladder: Ladder, *, count: int, scale: float) -> ScoreBuckets:
+        """Cut the ladder into buckets at most half a scale wide, around the c-th score.
+
+        The larger c, the more candidates there are to every bucket, and the more a finer cut saves of them. Far below
+        the last score that is waited for, one bucket serves all; scores may lie far apart before it.
+        """
+        z = (ladder.values - ladder.score(count)) / scale
+        lowest = z[ladder.rungs(np.array(min(math.ceil(_wanted(count)), ladder.total) - 1))] - _BELOW
+        number = np.floor(np.clip(z, lowest, _ABOVE) / min(_WIDEST, 5 * _WIDEST / math.sqrt(count)))
+        begins = np.diff(number, prepend=np.inf) != 0
+        first = np.flatnonzero(begins)
+        of_rung = np.cumsum(begins) - 1
+        sizes = np.add.reduceat(ladder.sizes, first)
+        weights = np.exp(np.maximum(z - z[first][of_rung], -_BELOW)) * ladder.sizes
+        return cls(
+            ladder=ladder,
+            highest=ladder.values[first],
+            typical=ladder.values[first] + scale * np.log(np.add.reduceat(weights, first) / sizes),
+            sizes=sizes,
+            starts=ladder.starts[first],
+            of_rung=of_rung,
+        )
+
+
+def _wanted(count: int) -> float:
+    """How many rings a horizon should bring."""
+    return count + _SLACK * math.sqrt(count) + 1
+
+
+def first_rings(
+    rng: np.random.Generator,
+    buckets: ScoreBuckets,
+    law: ClockLaw,
+    *,
+    levels: Floats,
+    scale: float,
+    count: int,
+    end: float,
+) -> Integers:
+    """The rungs of the first ``count`` items to ring before time ``end``, one row for each of the ``levels``.
+
+    A row is in no particular order; places that nobody took hold NOBODY.
+    """
+    runs, total = levels.size, buckets.ladder.total
+    chosen = np.full((runs, count), NOBODY, dtype=np.int64)
+    taken = np.empty(0, dtype=np.int64)
+    found = np.zeros(runs, dtype=np.int64)
+    since = np.zeros(runs)
+    racing = np.arange(runs)
+    wanted = _wanted(count)
+    while racing.size:
+        window = _Window(buckets=buckets, law=law, levels=levels[racing], scale=scale, since=since[racing])
+        until = window.horizon(wanted, end)
+        run, item, rung, time = window.rings(rng, until)
+        keys = racing[run] * total + item
+        if taken.size:
+            fresh = ~np.isin(keys, taken)
+            run, keys, rung, time = run[fresh], keys[fresh], rung[fresh], time[fresh]
+        keep, place = _earliest(run, time, found[racing], count)
+        chosen[racing[run[keep]], place] = rung[keep]
+        taken = np.concatenate((taken, keys[keep]))
+        found[racing] += np.bincount(run[keep], minlength=racing.size)
+        since[racing] = until
+        racing = racing[(found[racing] < count) & (until < end)]
+        wanted *= 2
+    return chosen
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Window:
+    """The clocks of some runs from the times ``since`` on."""
+
+    buckets: ScoreBuckets
+    law: ClockLaw
+    levels: Floats
+    scale: float
+    since: Floats
+
+    def horizon(self, wanted: float, end: float) -> Floats:
+        """A time by which about ``wanted`` items have rung, for each run; ``end`` at the latest.
+
+        Start from sum n min(1, rate h) = wanted: the left side is the least of N_j + h R_j, where the j fastest
+        buckets count N_j in full and the others add up to a rate of R_j, so h is the largest (wanted - N_j) / R_j.
+        That is too early, and the expected number is concave in h: Newton's steps approach from the left.
+        """
+        if wanted >= self.buckets.ladder.total:
+            return np.full(self.levels.size, end)
+        sizes = self.buckets.sizes
+        z = (self.buckets.typical - self.levels[:, None]) / self.scale
+        slower = np.cumsum((sizes * self.law.rate(z))[:, ::-1], axis=1)[:, ::-1]
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # 0 / 0: nobody is wanted, and nobody rings
+            until = np.fmax.reduce((wanted - self.buckets.starts) / slower, axis=1)
+        for _ in range(_STEPS):
+            until = np.minimum(until, end)
+            quiet, nudged = (np.exp(-self.law.hazard(z, h[:, None])) for h in (until, until * _NUDGE))
+            lacking = np.maximum(wanted - (1 - quiet) @ sizes, 0)
+            growth = (quiet - nudged) @ sizes / (_NUDGE - 1)
+            until = until * (1 + np.minimum(lacking / np.maximum(growth, 1e-9), 1e3))
+        horizon: Floats = np.minimum(until, end)
+        return horizon
+
+    def rings(self, rng: np.random.Generator, until: Floats) -> tuple[Integers, Integers, Integers, Floats]:
+        """Who rings by the times ``until``: run, item, rung and time, sorted by run and item."""
+        buckets, total = self.buckets, self.buckets.ladder.total
+        z = (buckets.highest - self.levels[:, None]) / self.scale
+        hazard = self.law.hazard(z, until[:, None])
+        if self.since.any():
+            with np.errstate(invalid="ignore"):  # infinity - infinity: everybody there has rung before
+                hazard = np.nan_to_num(hazard - self.law.hazard(z, self.since[:, None]), posinf=np.inf)
+        expected = np.where(hazard > _DENSE, 1.0, hazard) @ buckets.sizes
+        if expected.sum() > _CANDIDATES and until.size > 1:
+            return self._in_halves(rng, until)
+        keys = self._candidates(rng, hazard)
+        runs = np.arange(until.size)
+        run = np.repeat(runs, np.diff(np.searchsorted(keys, runs * total), append=keys.size))
+        item = keys - run * total
+        rung = buckets.ladder.rungs(item)
+        own = (buckets.ladder.values[rung] - self.levels[run]) / self.scale
+        bound = hazard[run, buckets.of_rung[rung]]
+        clock = -np.log1p(rng.random(keys.size) * np.expm1(-np.where(bound > _DENSE, np.inf, bound)))
+        if self.since.any():
+            clock += self.law.hazard(own, self.since[run])
+        stays = clock < self.law.hazard(own, until[run])
+        run, item, rung = run[stays], item[stays], rung[stays]
+        return run, item, rung, self.law.time(own[stays], clock[stays])
+
+    def _in_halves(self, rng: np.random.Generator, until: Floats) -> tuple[Integers, Integers, Integers, Floats]:
+        """``rings``, of half the runs and then of the others."""
+        middle = until.size // 2
+        first, others = (
+            replace(self, levels=self.levels[part], since=self.since[part]).rings(rng, until[part])
+            for part in (slice(middle), slice(middle, None))
+        )
+        run, item, rung, time = (np.concatenate(pair) for pair in zip(first, others, strict=True))
+        run[first[0].size :] += middle
+        return run, item, rung, time
+
+    def _candidates(self, rng: np.random.Generator, hazard: Floats) -> Integers:
+        """The candidates as keys run * total + item, sorted."""
+        sizes, total = self.buckets.sizes, self.buckets.ladder.total
+        dense = hazard > _DENSE
+        number = rng.poisson(np.where(dense, 0.0, hazard) * sizes)
+        np.copyto(number, sizes, where=dense)
+        cell = np.repeat(np.arange(number.size), number.ravel())
+        run = np.repeat(np.arange(number.shape[0]), number.sum(axis=1))
+        bucket = cell - run * sizes.size
+        member = (rng.random(cell.size) * sizes[bucket]).astype(np.int64)
+        in_turn = np.arange(cell.size) - np.repeat(np.cumsum(number) - number.ravel(), number.ravel())
+        member = np.where(dense.ravel()[cell], in_turn, member)
+        keys = run * total + self.buckets.starts[bucket] + member
+        keys.sort(kind="stable")  # cells are in order already, so that merging is cheap
+        distinct: Integers = keys[np.diff(keys, prepend=-1) != 0]
+        return distinct
+
+
+def _earliest(run: Integers, time: Floats, found: Integers, count: int) -> tuple[Integers, Integers]:
+    """Of each run's rings the earliest, as many as it still needs: where they are, and the places they take."""
+    number = np.bincount(run, minlength=found.size)
+    column = np.arange(run.size) - np.repeat(np.cumsum(number) - number, number)
+    table = np.full((found.size, max(int(number.max(initial=0)), count)), np.inf)
+    table[run, column] = time
+    needed = count - found
+    table.partition(np.unique(needed) - 1, axis=1)
+    cut = table[np.arange(found.size), needed - 1]
+    keep = np.flatnonzero(time <= cut[run])
+    kept = np.bincount(run[keep], minlength=found.size)
+    place = np.arange(keep.size) - np.repeat(np.cumsum(kept) - kept, kept) + found[run[keep]]
+    fits = place < count  # two rings at the same float: the last of them waits
+    return keep[fits], place[fits]
+
+
+_NOISY_LAWS_LEAST = 1e-300  # a time before every ring
+
+
+class LaplaceLaw(ExponentialLaw):
+    """The largest of scores with Laplace noise; exp(z) bounds P[noise >= -z] here, too."""
+
+    def hazard(self, z: Floats, time: Floats) -> Floats:
+        """-log(1 - p(z + log h)), p as in a traversal."""
+        return TraversalLaw().rate(z + np.log(np.maximum(time, _NOISY_LAWS_LEAST)))
+
+    def time(self, z: Floats, hazard: Floats) -> Floats:
+        """Where the bar stands at the quantile 1 - exp(-H) of the noise."""
+        with np.errstate(divide="ignore"):
+            lower = np.log(-2 * np.expm1(-np.minimum(hazard, math.log(2))))
+        bar = np.where(hazard < math.log(2), lower, hazard - math.log(2)) - z
+        result: Floats = np.exp(np.clip(bar, -STEEPEST, STEEPEST))
+        return result
+
+
+class OneSidedLaw(ExponentialLaw):
+    """The largest of scores with exponential noise: who the bar has passed by more than nothing has rung."""
+
+    def hazard(self, z: Floats, time: Floats) -> Floats:
+        """-log(1 - exp(z) h), infinite where the bar is below the score."""
+        with np.errstate(over="ignore", divide="ignore"):
+            return -np.log1p(-np.minimum(self.rate(z) * time, 1.0))
+
+    def time(self, z: Floats, hazard: Floats) -> Floats:
+        """The quantile 1 - exp(-H) over exp(z)."""
+        result: Floats = -np.expm1(-hazard) / self.rate(z)
+        return result
+
+
+class OneSidedPassLaw(OneSidedLaw):
+    """One pass, comparing with exponential noise."""
+
+    def rate(self, z: Floats) -> Floats:
+        """P[nu >= -z]."""
+        result: Floats = np.exp(np.clip(z, -STEEPEST, 0.0))
+        return result
+
+
+class NoiselessPassLaw(OneSidedLaw):
+    """One pass, comparing without noise."""
+
+    def rate(self, z: Floats) -> Floats:
+        """1 where the score reaches the level."""
+        return np.where(z >= 0, 1.0, 0.0)
+
+
+MOST_ITEMS = 2 * 10**7
+"""Items whose scores are laid out one by one, some 500 MB; more need ``select_grouped``."""
+
+_SHOWN = 200
+
+
+def simulate_supplied(
+    rng: np.random.Generator, chosen: SuppliedMethod, ladder: Ladder, count: int, epsilon: Number, runs: int
+) -> Integers:
+    """The rungs that the method selects, a row for each run; NOBODY fills a short row."""
+    if not chosen.grouped and ladder.total > MOST_ITEMS:
+        rule = f"must have select_grouped for more than {MOST_ITEMS:,} items"
+        raise ParameterError(f"method {chosen.key}", rule, ladder.total)
+    orders, own = (np.random.default_rng(seed) for seed in rng.integers(1 << 62, size=2))
+    chosen, share = chosen.fresh(), float(exact_epsilon(epsilon))
+    call, public = chosen.caller(), {"count": count, "epsilon": share, "rng": own}
+    scores = np.repeat(ladder.values, 0 if chosen.grouped else ladder.sizes)
+    room = ladder.sizes if chosen.grouped else np.broadcast_to(np.int64(1), scores.shape)
+    rungs = np.full((runs, count), NOBODY, dtype=np.int64)
+    for run, row in enumerate(rungs, start=1):
+        where = f"at c = {count}, epsilon = {share:g}, run {run}"
+        if chosen.grouped:
+            given = {"values": ladder.values.copy(), "sizes": ladder.sizes.copy()}
+        else:
+            orders.shuffle(scores)
+            given = {"scores": scores.copy()}
+        found = _called(partial(call, **given, **public), chosen.key, count, where)
+        for rule, value in _faults(found, room, count):
+            raise ParameterError(f"method {chosen.key}", rule, value, where)
+        selected = found.astype(np.int64)
+        row[: selected.size] = selected if chosen.grouped else ladder.rungs_of(scores[selected])
+    return rungs
+
+
+def _called(select: Callable[[], Any], key: str, count: int, where: str) -> NDArray[Any]:
+    """What the method returns, as an array of whatever it is; one more than c is enough to see that it is too much."""
+    try:
+        with redirect_stdout(sys.stderr):
+            found = select()
+            if isinstance(found, Iterable) and not isinstance(found, np.ndarray):
+                found = list(islice(found, count + 1))
+    except (Exception, SystemExit) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        text = " ".join("".join(traceback.format_exception_only(error)).split())[:_SHOWN]
+        rule = f"must not raise {text} ({Path(last.filename).name}, line {last.lineno})"
+        raise ParameterError(f"method {key}", rule, next_step=where) from error
+    try:
+        return np.asarray(found.tolist() if isinstance(found, np.ndarray) and found.dtype.kind == "O" else found)
+    except ValueError:  # lists of several lengths in a list
+        return np.array(None)
+
+
+def _faults(found: NDArray[Any], room: Integers, count: int) -> Iterator[tuple[str, object]]:
+    """What is wrong with a selection, the worst first; ``room`` is how often each index may be there."""
+    if found.ndim != 1:
+        yield "must return a flat list of indices", f"an array of shape {found.shape}" if found.ndim else found.item()
+    if found.size and found.dtype.kind not in "iu":
+        hint = ": a mask becomes indices by numpy's flatnonzero" if found.dtype.kind == "b" else ""
+        yield f"must return whole numbers{hint}", found.ravel()[:5].tolist()
+    if found.size > count:
+        yield f"must return at most {count} indices", f"{count + 1} or more"
+    outside = found[(found < 0) | (found >= room.size)]
+    if outside.size:
+        yield f"must return indices from 0 to {room.size - 1}", int(outside[0])
+    indices, times = np.unique(found, return_counts=True)
+    often = indices[times > room[indices.astype(np.int64)]]
+    if often.size:
+        yield "must return each index once, or a group as often as it has items", int(often[0])
+
+
+_NEVER = 2.0  # no probability: the next call of a bucket that is used up
+PEAK_BYTES = 30_000_000
+"""The most that a batch of runs allocates: what fits near a processor is faster than more.
+
+A single run may need more, if two million items compete in earnest.
+"""
+
+_BYTES = 190  # for each selection and bucket of a run, at the peak: 42 to 170 measured over methods, datasets and c
+
+
+def simulate(
+    selected_by: object,
+    scores: Rankable,
+    *,
+    count: int,
+    epsilon: Number,
+    runs: int,
+    rng: np.random.Generator | int,
+) -> Integers:
+    """Select ``count`` items ``runs`` times: a row for each run, of rungs of ``Ladder.of(scores)``.
+
+    A run that selected fewer has NOBODY (-1) in the places left. Rows are in no particular order.
+
+    Parameters
+    ----------
+    selected_by: a method of ours or its key, or anything with ``select(scores, count, epsilon, rng)``.
+    scores: anything that ``Ladder.of`` takes: an array, a mapping, ``Scores`` or a ladder.
+    count: c, from 1 to one less than the number of items.
+    epsilon: what one run would cost if its threshold were public, > 0.
+    runs: how many, at least 1.
+    rng: a numpy generator, or a seed for one.
+
+    >>> import sparsegate as sg
+    >>> scores = [900, 800, 700] + [10] * 1000
+    >>> sg.paper.simulate("em", scores, count=3, epsilon=1, runs=2, rng=1).tolist()
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    ladder = Ladder.of(scores)
+    return np.concatenate(list(_batches(method(selected_by), ladder, count, epsilon, runs, np.random.default_rng(rng))))
+
+
+def simulated_errors(
+    selected_by: object,
+    scores: Rankable,
+    *,
+    count: int,
+    epsilon: Number,
+    runs: int,
+    rng: np.random.Generator | int,
+) -> Errors:
+    """The errors of what ``simulate`` selects, without keeping the selections: memory does not grow with c runs.
+
+    >>> simulated_errors("em", [900, 800, 700] + [10] * 1000, count=3, epsilon=1, runs=2, rng=1).fnr.tolist()
+    [0.0, 0.0]
+    """
+    ladder = Ladder.of(scores)
+    batches = _batches(method(selected_by), ladder, count, epsilon, runs, np.random.default_rng(rng))
+    return Errors.joined([measure(ladder, rungs, count=count) for rungs in batches])
+
+
+def _batches(
+    chosen: AnyMethod, ladder: Ladder, count: int, epsilon: Number, runs: int, rng: np.random.Generator
+) -> Iterator[Integers]:
+    count, runs = ladder.check_count(count), exact_count(runs, "runs")
+    draw: Callable[[int], Integers]
+    if isinstance(chosen, SuppliedMethod):
+        numbers, draw = count, partial(simulate_supplied, rng, chosen, ladder, count, epsilon)
+    else:
+        noise = chosen.noise(count=count, epsilon=epsilon)
+        buckets = ScoreBuckets.cut(ladder, count=count, scale=_scale(noise))
+        numbers, draw = count + buckets.sizes.size, _sets(chosen, buckets, noise, count, rng)
+        if chosen.row is not None and chosen.row.redraws_threshold:
+            numbers += int(buckets.sizes[_Calls.shuffled(buckets, count)].sum()) // 8  # each a number, not some twenty
+    batch = max(1, PEAK_BYTES // (_BYTES * numbers))
+    for start in range(0, runs, batch):
+        yield draw(min(batch, runs - start))
+
+
+def _sets(
+    chosen: Method, buckets: ScoreBuckets, noise: NoiseScales, count: int, rng: np.random.Generator
+) -> Callable[[int], Integers]:
+    """What draws the selections of a given number of runs."""
+    ladder = buckets.ladder
+    threshold = chosen.raised(ladder.oracle_threshold(count), noise)
+    if chosen.selection == "subset":
+        source = Seeded(int(rng.integers(1 << 62))).stream()
+        scores = Scores(values=ladder.values, multiplicities=ladder.sizes)
+        sets = Subsets(scores, 1 / Fraction(noise.query), count)
+        return lambda runs: np.array([sets.draw(source) for _ in range(runs)])
+    if chosen.row is not None and chosen.row.redraws_threshold:
+        scales = {"rho_scale": noise.threshold, "nu_scale": noise.query}
+        return lambda runs: first_positives(rng, buckets, threshold=threshold, **scales, count=count, runs=runs)
+    rings = partial(first_rings, rng, buckets, scale=_scale(noise), count=count)
+    if chosen.row is None:
+        race = {"one-shot": OneSidedLaw, "noisy-scores": LaplaceLaw}.get(chosen.selection, ExponentialLaw)()
+        return lambda runs: rings(race, levels=np.full(runs, threshold), end=math.inf)
+    in_passes = partial(rings, end=float(chosen.passes))
+    if chosen.row.noise is Noise.EXPONENTIAL:
+        return lambda runs: in_passes(OneSidedPassLaw(), levels=threshold + rng.exponential(noise.threshold, runs))
+    law = TraversalLaw() if noise.query else NoiselessPassLaw()
+    return lambda runs: in_passes(law, levels=threshold + rng.laplace(0.0, noise.threshold, runs))
+
+
+def _scale(noise: NoiseScales) -> float:
+    """What separates scores: the scale of nu, or that of rho where comparisons have no noise."""
+    return noise.query or noise.threshold
+
+
+def first_positives(
+    rng: np.random.Generator,
+    buckets: ScoreBuckets,
+    *,
+    threshold: float,
+    rho_scale: float,
+    nu_scale: float,
+    count: int,
+    runs: int,
+) -> Integers:
+    """The rungs of the first ``count`` positives of each run, in the order selected; NOBODY fills a short row."""
+    ladder = buckets.ladder
+    chosen = np.full((runs, count), NOBODY, dtype=np.int64)
+    found = np.zeros(runs, dtype=np.int64)
+    calls = _Calls(rng, buckets, runs, count)
+    noisy = threshold + rng.laplace(0.0, rho_scale, runs)
+    time, area = np.zeros(runs), np.zeros((runs, buckets.sizes.size))
+    going = np.arange(runs)
+    while going.size:
+        chance = positive((buckets.highest - noisy[going, None]) / nu_scale)
+        waits = (calls.levels[going] - area[going]) / np.maximum(chance, 1e-300)
+        bucket = waits.argmin(axis=1)
+        wait = waits[np.arange(going.size), bucket]
+        time[going] += wait
+        on = time[going] < 1
+        area[going] += chance * wait[:, None]
+        called, bucket, bound = going[on], bucket[on], chance[on, bucket[on]]
+        rung = ladder.rungs(calls.next_items(called, bucket))
+        own = positive((ladder.values[rung] - noisy[called]) / nu_scale)
+        stays = rng.random(called.size) * bound < own
+        selects = called[stays]
+        chosen[selects, found[selects]] = rung[stays]
+        found[selects] += 1
+        noisy[selects] = threshold + rng.laplace(0.0, rho_scale, selects.size)
+        going = called[found[called] < count]
+    return chosen
+
+
+class _Calls:
+    """Who is called next in every bucket of every run, and at which area: ``levels``.
+
+    The numbers U of n items in rising order are 1 - exp(-E), where E grows by an exponential variable of mean 1/n,
+    then of mean 1/(n-1), and so on.
+    """
+
+    def __init__(self, rng: np.random.Generator, buckets: ScoreBuckets, runs: int, count: int) -> None:
+        self._rng, self._starts, self._sizes = rng, buckets.starts, buckets.sizes
+        self._clocks = rng.exponential(1.0, (runs, buckets.sizes.size)) / buckets.sizes
+        self.levels = -np.expm1(-self._clocks)
+        self._gone = np.zeros(self.levels.shape, dtype=np.int64)
+        self._called = np.full((runs, 2 * count), NOBODY, dtype=np.int64)
+        self._step = 0
+        # A bucket that may be used up is shuffled; in a larger one it is rare to draw an item twice.
+        small = self.shuffled(buckets, count)
+        ends = np.cumsum(np.where(small, buckets.sizes, 0))
+        self._column = np.where(small, ends - buckets.sizes, NOBODY)
+        self._shuffled = np.empty((runs, int(ends[-1])), dtype=np.int64)
+        for start, size, end in zip(buckets.starts[small], buckets.sizes[small], ends[small], strict=True):
+            items = np.tile(np.arange(start, start + size), (runs, 1))
+            self._shuffled[:, end - size : end] = rng.permuted(items, axis=1)
+
+    @staticmethod
+    def shuffled(buckets: ScoreBuckets, count: int) -> NDArray[np.bool_]:
+        """Which buckets are held in a random order, item by item."""
+        return buckets.sizes <= 2 * count
+
+    def next_items(self, run: Integers, bucket: Integers) -> Integers:
+        """Call an item of the given bucket in each given run, uniform among those not called yet."""
+        item = np.empty_like(run)
+        column = self._column[bucket]
+        shuffled = column != NOBODY
+        known = run[shuffled]
+        item[shuffled] = self._shuffled[known, column[shuffled] + self._gone[known, bucket[shuffled]]]
+        to_draw = np.flatnonzero(~shuffled)
+        while to_draw.size:
+            where = bucket[to_draw]
+            drawn = self._starts[where] + (self._rng.random(to_draw.size) * self._sizes[where]).astype(np.int64)
+            item[to_draw] = drawn
+            twice = (self._called[run[to_draw], : self._step] == drawn[:, None]).any(axis=1)
+            to_draw = to_draw[twice]
+        self._note(run, bucket, item)
+        return item
+
+    def _note(self, run: Integers, bucket: Integers, item: Integers) -> None:
+        if self._step == self._called.shape[1]:
+            self._called = np.concatenate((self._called, np.full_like(self._called, NOBODY)), axis=1)
+        self._called[run, self._step] = item
+        self._step += 1
+        self._gone[run, bucket] += 1
+        left = self._sizes[bucket] - self._gone[run, bucket]
+        self._clocks[run, bucket] += self._rng.exponential(1.0, run.size) / np.maximum(left, 1)
+        self.levels[run, bucket] = np.where(left > 0, -np.expm1(-self._clocks[run, bucket]), _NEVER)

@@ -1,0 +1,539 @@
+"""The paper's statements, each with a check that reads the results and nothing else.
+
+A statement about how methods compare is checked on stand-ins, too, and the numbers name them. Every comparison is
+decided by the rule of ``decisions``.
+
+Published values, and those of our own independent simulation: which rows can meet them, and whether they do.
+
+A published value of a real dataset says nothing about a stand-in for it, nor about a part of it scaled up, and the
+other way round; ``kinds`` says on which kind of dataset a value can be met. Where the stand-in was fitted to the value,
+meeting it is circular.
+
+The verdicts under every reading of the paper, side by side: which of them depend on how it is read?
+
+A reading's folder, ``readings/NAME`` below the results, has the rows that the reading changes, and those of ours that
+it needed more runs of. All other rows are ours. The verdicts of all readings are in ``readings.csv`` and ``.parquet``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sparsegate.display.sheet import Sheet
+from sparsegate.paper import checks
+from sparsegate.paper import checks as further_checks
+from sparsegate.paper import checks as metric_checks
+from sparsegate.paper import checks as use_checks
+from sparsegate.paper.checks import RAISES, SVT_S, Missing
+from sparsegate.paper.data import OWN, UNVERIFIED
+from sparsegate.paper.decisions import Decision, above, all_of, at_most, most_wanting, rate
+from sparsegate.paper.findings import (
+    CellKey,
+    Checked,
+    Findings,
+    Judgement,
+    PaperStatement,
+    PlaceJudgement,
+    Row,
+    Support,
+    as_read,
+    load_findings,
+    load_part,
+)
+from sparsegate.paper.readings import ALTERNATIVES, OURS, PaperReading
+from sparsegate.paper.results import ResultFolder, read, table
+
+PAPER = "printed in the paper, 100 runs"
+CHECK = "independent per-item simulation, 30 runs"
+THEIR_ERRORS = 4.0
+"""A published mean may be this many of its own standard errors off."""
+
+_NAMES = {
+    "stand-in": "a stand-in",
+    "scaled": "a part of the data, scaled",
+    "real": "the whole data",
+    "rescaled": "another total",
+    UNVERIFIED: "an unverified file",
+    OWN: "a file of its own",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceValue:
+    """A mean SER at epsilon 0.1, to this many digits, of this many runs; with ``below`` only a bound on it is known.
+
+    ``fitted``: the dataset's stand-in was made to have this value.
+    """
+
+    dataset: str
+    method: str
+    count: int
+    ser: float
+    digits: int
+    runs: int
+    kinds: tuple[str, ...]
+    source: str
+    below: bool = False
+    fitted: bool = False
+
+    @property
+    def statement(self) -> PaperStatement:
+        """The value as a statement."""
+        printed = self.source == PAPER
+        return PaperStatement(
+            key=f"value-{self.dataset}-{self.count}-{self.method}-{self.kinds[0]}",
+            claim=f"{self.dataset}, c = {self.count}, ε = 0.1: {self.method} has a SER "
+            f"{'below' if self.below else 'of'} {self.ser:.{self.digits}f} ({self.source}).",
+            rule="at most that" if self.below else "equal within rounding and four of its own standard errors",
+            check=self.check,
+            kind="printed" if printed else "self-check",
+            where="Sec. 6" if printed else "our own",
+        )
+
+    def __str__(self) -> str:
+        return f"{'< ' if self.below else ''}{self.ser:.{self.digits}f}"
+
+    def check(self, findings: Findings) -> Judgement:
+        """Compare with the results; the other side's Monte Carlo error is taken to be like ours."""
+        row = findings.get(self.dataset, self.method, self.count, 0.1)
+        if row is None:
+            return Judgement(support=Support.NOT_RUN, numbers="")
+        numbers = f"SER {row.ser_mean:.3f} ± {row.ser_error:.3f}"
+        kind = findings.datasets[self.dataset]["kind"]
+        decision = self.decide(row)
+        support, wanting = decision.support, decision.wanting
+        if self.source == CHECK and kind in self.kinds and findings.reading != OURS:
+            support, wanting, numbers = Support.NOT_COMPARABLE, {}, f"{numbers}, but of another reading"
+        elif kind not in self.kinds:
+            support, wanting = Support.NOT_COMPARABLE, {}
+            numbers += f", but on {_NAMES.get(kind, kind)}"
+            if self.fitted and kind == "stand-in":
+                support, numbers = Support.CIRCULAR, f"{numbers} that was fitted to this value"
+        places = {self.dataset: PlaceJudgement(support=support, numbers=numbers, cells=(row.cell,))}
+        return Judgement(support=support, numbers=numbers, places=places, wanting=wanting)
+
+    def decide(self, row: Row) -> Decision:
+        """Whether the row agrees with the value, within rounding and the value's own Monte Carlo error."""
+        if self.below:
+            return at_most(rate(row), self.ser)
+        tolerance = 0.5 * 10**-self.digits + THEIR_ERRORS * row.ser_std / self.runs**0.5
+        return all_of([at_most(rate(row), self.ser + tolerance), above(rate(row), self.ser - tolerance)])
+
+
+def _values(
+    dataset: str,
+    count: int,
+    sers: Mapping[str, float],
+    *,
+    digits: int,
+    kind: str,
+    below: bool = False,
+    fitted: bool = False,
+) -> tuple[ReferenceValue, ...]:
+    source, runs = (PAPER, 100) if kind == "real" else (CHECK, 30)
+    return tuple(
+        ReferenceValue(
+            dataset=dataset,
+            method=method,
+            count=count,
+            ser=ser,
+            digits=digits,
+            runs=runs,
+            kinds=(kind,),
+            source=source,
+            below=below,
+            fitted=fitted,
+        )
+        for method, ser in sers.items()
+    )
+
+
+_ON_ZIPF_100 = {
+    "svt-dpbook": 0.970,
+    "svt-s-1:1": 0.960,
+    "svt-s-1:3": 0.949,
+    "svt-s-1:c23": 0.950,
+    "em": 0.261,
+    "svt-retr-1d": 0.839,
+    "svt-retr-3d": 0.273,
+    "svt-retr-5d": 0.274,
+}
+_ON_KOSARAK_50 = {"svt-s-1:1": 0.066, "svt-s-1:3": 0.015, "svt-s-1:c23": 0.005, "em": 0.000}
+_ON_KOSARAK_100 = {"svt-dpbook": 0.973, "svt-s-1:1": 0.904, "svt-s-1:3": 0.643, "svt-s-1:c23": 0.353, "em": 0.034}
+
+VALUES = (
+    *_values("kosarak", 50, {"svt-dpbook": 0.705}, digits=3, kind="real"),
+    *_values("kosarak", 50, dict.fromkeys(SVT_S, 0.05), digits=2, kind="real", below=True),
+    *_values("aol", 150, {"em": 0.15, "svt-s-1:c23": 0.59, "svt-s-1:1": 0.99}, digits=2, kind="real", fitted=True),
+    *_values("zipf", 100, _ON_ZIPF_100, digits=3, kind="exact"),
+    *_values("kosarak", 50, {"svt-dpbook": 0.66}, digits=2, kind="scaled"),
+    *_values("kosarak", 50, _ON_KOSARAK_50, digits=3, kind="scaled"),
+    *_values("kosarak", 100, _ON_KOSARAK_100, digits=3, kind="scaled"),
+)
+"""Every value; the scaled ones are of the first 100,000 records of Kosarak."""
+
+
+INTERACTIVE, NON_INTERACTIVE = "Sec. 6, interactive setting", "Sec. 6, non-interactive setting"
+VARIANTS, RETRAVERSAL = "Sec. 3", "Sec. 5, SVT with retraversal"
+
+
+STATEMENTS = (
+    PaperStatement(
+        key="accurate-at-25",
+        claim="At c = 25 every interactive method is quite accurate.",
+        rule="SER of at most 0.1 for all of them on every dataset",
+        check=checks.accurate_at_25,
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="inaccurate-on-zipf",
+        claim="On Zipf with c ≥ 100 every interactive method is very inaccurate.",
+        rule="SER of more than 0.7 for all of them; the paper calls 0.705 meaningless",
+        check=checks.inaccurate_on_zipf,
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="dpbook-worst",
+        claim="SVT-DPBook performs worst of the interactive methods.",
+        rule="no SVT-S has a SER higher by more than 0.02 at any dataset and c, and each has a lower one somewhere",
+        check=lambda findings: checks.ordered(findings, [(key, "svt-dpbook") for key in SVT_S]),
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="allocations",
+        claim="1:c^(2/3) and 1:c are better than 1:3, which is better than 1:1.",
+        rule="the better one never has a SER higher by more than 0.02, and a lower one somewhere",
+        check=lambda findings: checks.ordered(
+            findings, [("svt-s-1:c23", "svt-s-1:3"), ("svt-s-1:c", "svt-s-1:3"), ("svt-s-1:3", "svt-s-1:1")]
+        ),
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="1:c-at-large-c",
+        claim="1:c is better than 1:c^(2/3) at large c.",
+        rule="at the largest c where SER or FNR differ by more than 0.02 they are lower for it, on most datasets",
+        check=lambda findings: checks.first_ahead(findings, "svt-s-1:c", "svt-s-1:c23", largest_first=True),
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="1:c23-at-small-c",
+        claim="1:c^(2/3) is better than 1:c at small c.",
+        rule="at the smallest c where SER or FNR differ by more than 0.02 they are lower for it, on most datasets",
+        check=lambda findings: checks.first_ahead(findings, "svt-s-1:c23", "svt-s-1:c", largest_first=False),
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="1:c-deviates",
+        claim="1:c has a significantly larger standard deviation than 1:c^(2/3).",
+        rule="pooled over c its standard deviation of total SER, which is SER where c were selected, is more than 1.2 "
+        "times as large, on every dataset",
+        check=checks.deviates,
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="em-clearly-better",
+        claim="EM performs clearly better than SVT-ReTr.",
+        rule="without a raise, SVT-ReTr has a SER higher by more than 0.05 in most cases of every dataset, and nowhere "
+        "one lower by more than 0.02",
+        check=lambda findings: checks.clearly_better(findings, "em", "svt-retr-0d"),
+        where=NON_INTERACTIVE,
+    ),
+    PaperStatement(
+        key="em-best",
+        claim="Even with the best raise of the threshold, SVT-ReTr performs no better than EM.",
+        rule="no SVT-ReTr has a SER lower by more than 0.02 at any dataset and c",
+        check=checks.em_best,
+        where=NON_INTERACTIVE,
+    ),
+    PaperStatement(
+        key="retraversal-alone",
+        claim="SVT-ReTr without a raise performs essentially as SVT-S 1:c^(2/3) does.",
+        rule="no two SER are more than 0.02 apart, in either direction",
+        check=lambda findings: checks.the_same(findings, "svt-retr-0d", "svt-s-1:c23"),
+        where=NON_INTERACTIVE,
+    ),
+    PaperStatement(
+        key="best-raise",
+        claim="The best raise of the threshold depends on the dataset and on c.",
+        rule="every raise has a SER or FNR higher by more than 0.02 than another at some dataset and c",
+        check=checks.best_raise,
+        where=NON_INTERACTIVE,
+    ),
+    PaperStatement(
+        key="fnr-is-fpr",
+        claim="When c items are selected, FNR and FPR are the same.",
+        rule="equal in every case whose runs all selected c",
+        check=metric_checks.fnr_is_fpr,
+        where="Sec. 6, utility measures",
+    ),
+    PaperStatement(
+        key="fnr-with-ser",
+        claim="FNR and SER go together.",
+        rule="rank correlation over all cases of more than 0.9, on every dataset",
+        check=metric_checks.fnr_with_ser,
+        where="Sec. 6, utility measures",
+    ),
+    PaperStatement(
+        key="epsilon-over-c",
+        claim="Accuracy depends mostly on ε/c, so other values of ε can be read off at other values of c.",
+        rule="two cases of a method with the same ε/c and different c differ by at most 0.05 in SER, on average, on "
+        "every dataset",
+        check=metric_checks.epsilon_over_c,
+        where="Sec. 6, setup",
+    ),
+    PaperStatement(
+        key="dpbook-threshold-noise",
+        claim="SVT-DPBook performs poorly because of its large threshold noise, of scale cΔ/ε₁.",
+        rule="with the threshold noise of Alg. 1 instead, at least half of its distance in SER to SVT-S 1:1 is gone, "
+        "in most cases where that is more than 0.1",
+        check=checks.threshold_noise,
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="pronounced-over-1:1",
+        claim="The advantage of 1:c and 1:c^(2/3) over 1:1 is quite pronounced.",
+        rule="each has a SER lower by more than 0.1 at some c of every dataset",
+        check=lambda findings: further_checks.pronounced(findings, "svt-s-1:1", ["svt-s-1:c"], ["svt-s-1:c23"]),
+        where=INTERACTIVE,
+    ),
+    PaperStatement(
+        key="pronounced-over-dpbook",
+        claim="SVT-S 1:c^(2/3) is much better than SVT as it is used in the literature.",
+        rule="its SER is lower by more than 0.1 than that of SVT-DPBook at some c of every dataset",
+        check=lambda findings: further_checks.pronounced(findings, "svt-dpbook", ["svt-s-1:c23"]),
+        where=NON_INTERACTIVE,
+    ),
+    PaperStatement(
+        key="raise-improves",
+        claim="Raising the threshold can significantly improve SVT-ReTr.",
+        rule="some raise has a SER lower by more than 0.1 than no raise, at some c of every dataset",
+        check=lambda findings: further_checks.pronounced(findings, "svt-retr-0d", RAISES),
+        where=NON_INTERACTIVE,
+    ),
+    PaperStatement(
+        key="5d",
+        claim="A raise by 5D works well for Zipf, and for Kosarak and AOL at large c, but not as well for BMS-POS, and "
+        "for Kosarak and AOL at small c.",
+        rule="averaged over all c, over the larger or over the smaller half of them, the FNR of 5D is above that of a "
+        "lesser raise by more than 0.02 where it works not as well, and nowhere else",
+        check=further_checks.five_deviations,
+        where=NON_INTERACTIVE,
+    ),
+    PaperStatement(
+        key="threshold-too-high",
+        claim="When T is high, fewer than c queries may be selected, which wastes the budget that is left.",
+        rule="with T doubled, at some c of every dataset more than 0.1 of the c places stay empty and the total SER is "
+        "higher by more than 0.02 than with T",
+        check=further_checks.threshold_too_high,
+        where=RETRAVERSAL,
+    ),
+    PaperStatement(
+        key="threshold-too-low",
+        claim="When T is low, c queries may be selected before later ones are met, however large these are.",
+        rule="with T halved, at some c of every dataset at most 0.1 of the c places stay empty, and the FNR is higher "
+        "by more than 0.1 than with T",
+        check=further_checks.threshold_too_low,
+        where=RETRAVERSAL,
+    ),
+    PaperStatement(
+        key="retraversal-deals-with-it",
+        claim="One can use a higher T, and retraverse the queries until c are selected.",
+        rule="with T doubled, and as many passes as the reading allows (in ours a million), at most 0.02 of the places "
+        "stay empty, and the total SER is not higher by more than 0.02 than in one pass with T, at every c",
+        check=further_checks.retraversal_deals_with_it,
+        where=RETRAVERSAL,
+    ),
+    PaperStatement(
+        key="alg-2-worse",
+        claim="The factor c in the threshold noise of Alg. 2 makes it much less accurate than Alg. 1.",
+        rule="Alg. 1 has a SER lower by more than 0.1 than Alg. 2 at some c of every dataset",
+        check=lambda findings: further_checks.pronounced(findings, "svt-dpbook", ["svt-alg1"]),
+        where=VARIANTS,
+    ),
+    PaperStatement(
+        key="without-c",
+        claim="Query noise without the factor c gives better utility (and no privacy).",
+        rule="Alg. 4 has a SER lower by more than 0.1 than SVT-S at the same split, 1:3, at some c of every dataset",
+        check=lambda findings: further_checks.pronounced(findings, "svt-s-1:3", ["alg-4"]),
+        where=VARIANTS,
+    ),
+    PaperStatement(
+        key="c-400",
+        claim="c can be quite large: up to 400 for frequent itemsets (Lee and Clifton), and of use there.",
+        rule="at c = 400 EM has a SER of at most 0.7 on every dataset: the paper calls 0.705 meaningless. It says "
+        "nothing of accuracy there; that a selection is of use is our reading",
+        check=lambda findings: further_checks.of_use_at(findings, 400),
+        where=VARIANTS,
+    ),
+    PaperStatement(
+        key="c-140106",
+        claim="c can be quite large: up to 140,106 for gradients (Shokri and Shmatikov), and of use there.",
+        rule="at c = 140,106 EM has a SER of at most 0.7 on every dataset of more items, with the same reading",
+        check=lambda findings: further_checks.of_use_at(findings, 140_106),
+        where=VARIANTS,
+    ),
+    PaperStatement(
+        key="uses-less-accurate",
+        claim="With a correct SVT, frequent itemsets (LC14), feature selection (SCM14) and attribute pairs (CXZX15) "
+        "would have significantly worse accuracy.",
+        rule="at some ε of each use, the correct SVT misses a share of the c best that is higher by more than 0.1 than "
+        "that of the original at the same claim; on made data, with the best threshold there is",
+        check=use_checks.less_accurate,
+        where="Sec. 1",
+    ),
+    *(value.statement for value in VALUES),
+)
+"""Every statement, the published values last."""
+
+
+def check_all(findings: Findings, statements: Iterable[PaperStatement] = STATEMENTS) -> list[Checked]:
+    """Check every statement, or those given; where the results lack what it needs, the judgement is "not run"."""
+    found = []
+    for statement in statements:
+        try:
+            judgement = statement.check(findings)
+        except Missing as missing:
+            judgement = Judgement(support=Support.NOT_RUN, numbers=str(missing))
+        found.append(Checked(statement=statement, judgement=judgement))
+    return found
+
+
+@dataclass(kw_only=True)
+class OpenStatements:
+    """Statements that are run for until all are decided. A look checks those alone that the last one left undecided.
+
+    When none of them is left, all are checked again: runs that were made for one may have moved another.
+    """
+
+    statements: Sequence[PaperStatement] = STATEMENTS
+    undecided: Sequence[PaperStatement] = STATEMENTS
+
+    def wanting(self, findings: Findings) -> dict[CellKey, float]:
+        """What they want more runs of."""
+        found = _undecided(findings, self.undecided) or _undecided(findings, self.statements)
+        self.undecided = [one.statement for one in found] or self.statements
+        return most_wanting(one.judgement.wanting for one in found)
+
+
+def _undecided(findings: Findings, statements: Iterable[PaperStatement]) -> list[Checked]:
+    return [one for one in check_all(findings, statements) if one.judgement.support is Support.UNDECIDED]
+
+
+READINGS = "readings"
+"""The folder of the alternatives, below the results, and the name of the table of their verdicts."""
+
+COLUMNS = dict.fromkeys(("statement", "reading", "support", "numbers"), "string")
+
+COMPARED = (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingVerdicts:
+    """What the results say under each reading, by its name, of each statement, by its key; ours is the first reading.
+
+    It has the paper's statements, and its printed numbers, that can be judged under some reading.
+    """
+
+    by_reading: Mapping[str, Mapping[str, Judgement]]
+
+    @property
+    def statements(self) -> list[str]:
+        """The keys of the statements."""
+        return list(next(iter(self.by_reading.values())))
+
+    @property
+    def disputed(self) -> list[str]:
+        """The statements whose verdict is not the same under all readings."""
+        return [key for key in self.statements if len({found[key].support for found in self.by_reading.values()}) > 1]
+
+    def changes(self, reading: str) -> dict[str, Support]:
+        """The verdicts that are others than under ours."""
+        ours, found = next(iter(self.by_reading.values())), self.by_reading[reading]
+        return {key: found[key].support for key in ours if found[key].support is not ours[key].support}
+
+    def sheet(self) -> Sheet:
+        """A row for each reading: how many statements are supported, and which verdicts it changes."""
+        counts = [Counter(one.support for one in found.values()) for found in self.by_reading.values()]
+        same, total = len(self.statements) - len(self.disputed), len(self.statements)
+        return Sheet(
+            title=f"Readings of the paper: {same} of {total} verdicts are the same under all.",
+            columns={
+                "reading": list(self.by_reading),
+                **{support.value: [count[support] for count in counts] for support in COMPARED},
+                "changed by it": [
+                    "; ".join(f"{key}: {support.value}" for key, support in self.changes(reading).items())
+                    for reading in self.by_reading
+                ],
+            },
+            numbers=frozenset(support.value for support in COMPARED),
+        )
+
+    def write(self, folder: ResultFolder) -> None:
+        """Write the table: a row for each statement and reading."""
+        rows = [
+            {"statement": key, "reading": reading, "support": one.support.value, "numbers": one.numbers}
+            for reading, found in self.by_reading.items()
+            for key, one in found.items()
+        ]
+        folder.write(READINGS, table(rows, COLUMNS))
+
+    @classmethod
+    def load(cls, out: str | Path) -> ReadingVerdicts | None:
+        """Read the table of a folder; None if there is none."""
+        if not (Path(out) / f"{READINGS}.parquet").is_file():
+            return None
+        found: dict[str, dict[str, Judgement]] = {}
+        for row in read(out, READINGS):
+            judgement = Judgement(support=Support(row["support"]), numbers=row["numbers"])
+            found.setdefault(row["reading"], {})[row["statement"]] = judgement
+        return cls(by_reading=found)
+
+
+def judge_readings(out: str | Path) -> ReadingVerdicts:
+    """The verdicts of a folder under our reading, and under every alternative that was run there."""
+    findings = replace(load_findings(out), uses=())  # which no reading changes
+    read_as = {str(findings.reading): findings}
+    for reading in ALTERNATIVES if findings.reading == OURS else ():
+        if (other := load_reading(out, findings, reading)) is not None:
+            read_as[str(reading)] = other
+    checked = {name: check_all(other) for name, other in read_as.items()}
+    shown = {
+        one.statement.key
+        for found in checked.values()
+        for one in found
+        if one.statement.kind != "self-check" and one.judgement.support in COMPARED
+    }
+    return ReadingVerdicts(
+        by_reading={
+            name: {one.statement.key: one.judgement for one in found if one.statement.key in shown}
+            for name, found in checked.items()
+        }
+    )
+
+
+def load_reading(out: str | Path, findings: Findings, reading: PaperReading) -> Findings | None:
+    """The findings under an alternative; None if it was not run with them."""
+    part = load_part(Path(out) / READINGS / str(reading), findings)
+    return None if part is None else under(findings, reading, part.rows, part.datasets, part.methods)
+
+
+def under(
+    findings: Findings,
+    reading: PaperReading,
+    rows: Mapping[CellKey, Row],
+    datasets: Mapping[str, dict[str, Any]],
+    methods: Mapping[str, dict[str, Any]],
+) -> Findings:
+    """Our findings with the rows, datasets and methods of an alternative in the place of ours."""
+    parameters = {**findings.manifest["parameters"], "reading": str(reading)}
+    return replace(
+        findings,
+        rows=as_read(findings.rows | dict(rows), reading),
+        manifest={**findings.manifest, "parameters": parameters},
+        datasets=findings.datasets | dict(datasets),
+        methods=findings.methods | dict(methods),
+    )

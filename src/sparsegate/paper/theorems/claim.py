@@ -1,0 +1,345 @@
+"""What a claim is, and how a measurement becomes a verdict.
+
+A claim is cut into parts, each of which is one number held against what is said of it. The verdict follows
+from the parts alone:
+
+    holds and is tight   every part holds, and every bound is met within 0.1 %
+    holds                every part holds
+    over-claims          some parts hold and some fail: a weaker claim is true
+    wrong                no part holds
+
+``expected`` records this project's position on a claim; no check reads it.
+
+Neighbours and outcomes whose exact loss is measured, and the largest loss that a blind search finds beside them.
+
+A *far pair* has the shape that attains the bounds of ``sparsegate.gates.bounds``: with M far from the threshold,
+every BELOW sits at M, every ABOVE at 0, -M or M, and D' moves them against each other. It is a guess like any
+other: its loss is computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sparsegate.budget import Allocation, Budget, Number, advanced, allocation_ratio, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.gates.approximate import renyi_bound, round_epsilon
+from sparsegate.gates.bounds import Loss, outcome_loss
+from sparsegate.gates.variants import VARIANTS, Compared, Released, Variant
+from sparsegate.privacy.loss import loss, search
+from sparsegate.privacy.model import Noise, NoiseLaw, build
+from sparsegate.privacy.outcome import log_probability
+from sparsegate.selection.exponential import selection_rate
+from sparsegate.selection.noisy_scores import noisy_scale
+
+ROUNDING = 1e-9
+"""Absolute and relative: what the quadrature may add to a loss."""
+
+NEAR = 1e-3
+"""A bound is tight if the measurement comes within this share of it."""
+
+
+class ClaimVerdict(StrEnum):
+    """What a measurement says about a claim."""
+
+    TIGHT = "holds and is tight"
+    HOLDS = "holds"
+    OVER_CLAIMS = "over-claims"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimPart:
+    """One measured number beside the number claimed; ``tight`` is None where the part is no bound."""
+
+    what: str
+    measured: float
+    relation: str
+    claimed: float
+    holds: bool
+    tight: bool | None = None
+
+
+def at_most(what: str, measured: float, bound: float) -> ClaimPart:
+    """An upper bound: it fails where the measurement exceeds it, and is tight where the measurement reaches it.
+
+    >>> at_most("loss", 0.9999, 1.0).tight, at_most("loss", 1.01, 1.0).holds
+    (True, False)
+    """
+    return ClaimPart(
+        what=what,
+        measured=measured,
+        relation="<=",
+        claimed=bound,
+        holds=measured <= bound + _slack(bound),
+        tight=measured >= bound * (1 - NEAR),
+    )
+
+
+def at_least(what: str, measured: float, bound: float) -> ClaimPart:
+    """A lower bound, with the same tolerances."""
+    return ClaimPart(
+        what=what,
+        measured=measured,
+        relation=">=",
+        claimed=bound,
+        holds=measured >= bound - _slack(bound),
+        tight=measured <= bound * (1 + NEAR),
+    )
+
+
+def within(what: str, measured: float, limit: float) -> ClaimPart:
+    """An upper limit that nobody says is reached."""
+    return ClaimPart(
+        what=what, measured=measured, relation="<=", claimed=limit, holds=measured <= limit + _slack(limit)
+    )
+
+
+def exceeds(what: str, measured: float, limit: float) -> ClaimPart:
+    """More than the limit, by more than rounding."""
+    return ClaimPart(what=what, measured=measured, relation=">", claimed=limit, holds=measured > limit + _slack(limit))
+
+
+def equals(what: str, measured: float, value: float) -> ClaimPart:
+    """The same number up to rounding; infinities are equal."""
+    same = measured == value or math.isclose(measured, value, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    return ClaimPart(what=what, measured=measured, relation="=", claimed=value, holds=same)
+
+
+def _slack(bound: float) -> float:
+    return ROUNDING * (1 + abs(bound)) if math.isfinite(bound) else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The parts of a claim, and one line that says what was seen."""
+
+    parts: tuple[ClaimPart, ...]
+    evidence: str
+
+
+def verdict(parts: Sequence[ClaimPart]) -> ClaimVerdict:
+    """The verdict that follows from the parts, and from nothing else.
+
+    >>> verdict([at_most("loss", 1.0, 1.0)]), verdict([at_most("loss", 0.7, 1.0)]), verdict([at_most("loss", 2.0, 1.0)])
+    (<ClaimVerdict.TIGHT: 'holds and is tight'>, <ClaimVerdict.HOLDS: 'holds'>, <ClaimVerdict.WRONG: 'wrong'>)
+    """
+    if not all(part.holds for part in parts):
+        return ClaimVerdict.OVER_CLAIMS if any(part.holds for part in parts) else ClaimVerdict.WRONG
+    bounds = [part.tight for part in parts if part.tight is not None]
+    return ClaimVerdict.TIGHT if bounds and all(bounds) else ClaimVerdict.HOLDS
+
+
+def _laplace_scale(epsilon: Number) -> Fraction:
+    return 1 / exact_epsilon(epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What the claims are measured on: this library's rows and rules. Swap one for another, and the checks must notice.
+
+    ``laplace_scale`` is the scale of the Laplace mechanism at Delta = 1.
+    """
+
+    rows: Mapping[str, Variant] = field(default_factory=lambda: VARIANTS)
+    laplace_scale: Callable[[Number], Fraction] = _laplace_scale
+    selection_rate: Callable[..., Fraction] = selection_rate
+    ratio: Callable[..., Fraction] = allocation_ratio
+    advanced: Callable[..., float] = advanced
+    outcome_loss: Callable[..., Loss] = outcome_loss
+    noisy_scale: Callable[..., Fraction] = noisy_scale
+    round_epsilon: Callable[..., Fraction] = round_epsilon
+    renyi_bound: Callable[..., float] = renyi_bound
+
+    def allocation(self, cutoff: int, *, monotonic: bool, rule: Allocation = "optimal") -> Fraction:
+        """The number r of the split eps1 : eps2 = 1 : r."""
+        return self.ratio(rule, cutoff=cutoff, monotonic=monotonic)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimFinding:
+    """What a check saw."""
+
+    key: str
+    verdict: ClaimVerdict
+    evidence: str
+    parts: tuple[ClaimPart, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One claim: its place or source, what it says, how it is measured, and the verdict this project documents."""
+
+    key: str
+    place: str
+    statement: str
+    expected: ClaimVerdict
+    measure: Callable[[Subject], Measured]
+
+    def check(self, subject: Subject | None = None) -> ClaimFinding:
+        """Measure the claim, on this library's own rows unless told otherwise."""
+        measured = self.measure(Subject() if subject is None else subject)
+        return ClaimFinding(
+            key=self.key, verdict=verdict(measured.parts), evidence=measured.evidence, parts=measured.parts
+        )
+
+
+BELOW, ABOVE = False, True
+
+_FAR = 40  # sums of the two noise scales: e^-40 is out of sight
+_SEARCHED = 8  # queries of the blind search
+
+
+class _Shape(NamedTuple):
+    """How a BELOW at M moves, where an ABOVE sits in multiples of M, and how that moves."""
+
+    below_moves: int
+    above_at: int
+    above_moves: int
+
+
+_SHAPES = {
+    "general": (_Shape(1, 0, -1), _Shape(1, -1, -1)),
+    "monotonic": (_Shape(1, 0, 0), _Shape(1, -1, 0), _Shape(1, 1, 1), _Shape(0, -1, -1)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerPair:
+    """Answers on D and on D' (Delta = 1), an outcome, and the threshold or thresholds."""
+
+    answers: Sequence[float]
+    neighbour: Sequence[float]
+    outcome: Sequence[Any]
+    threshold: Sequence[float] | float = 0
+
+
+def repeated(*blocks: tuple[float, float, Any, int]) -> AnswerPair:
+    """A pair from (answer on D, answer on D', outcome, how often) blocks.
+
+    >>> repeated((0, 1, BELOW, 2), (0, -1, ABOVE, 1)).neighbour
+    [1, 1, -1]
+    """
+    rows = [block[:3] for block in blocks for _ in range(block[3])]
+    answers, neighbour, outcome = ([row[i] for row in rows] for i in range(3))
+    return AnswerPair(answers=answers, neighbour=neighbour, outcome=outcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimSetting:
+    """A row with its public parameters: epsilon split as its authors did, or a budget."""
+
+    row: Variant
+    cutoff: int = 1
+    epsilon: Number | None = None
+    budget: Budget | None = None
+    monotonic: bool = False
+    noise: Noise = "continuous"
+
+    @property
+    def shares(self) -> Budget:
+        """The budget, given or split."""
+        if self.budget is not None:
+            return self.budget
+        return self.row.budget(self.epsilon, cutoff=self.cutoff, monotonic=self.monotonic)
+
+    @property
+    def query_law(self) -> NoiseLaw:
+        """The law of nu; of every row but the one without query noise."""
+        law = build(self.row, cutoff=self.cutoff, budget=self.shares, monotonic=self.monotonic, noise=self.noise).nu
+        if law is None:
+            raise ParameterError("row", "must add noise to the queries", self.row.key)
+        return law
+
+    def log_probability(self, answers: Sequence[float], outcome: Sequence[Any]) -> float:
+        """ln Pr[A(D) = outcome] at threshold 0."""
+        return log_probability(
+            self.row,
+            answers,
+            outcome,
+            cutoff=self.cutoff,
+            budget=self.shares,
+            monotonic=self.monotonic,
+            noise=self.noise,
+        )
+
+    def loss(self, pair: AnswerPair) -> float:
+        """The exact loss of a pair."""
+        return loss(
+            self.row,
+            pair.answers,
+            pair.neighbour,
+            pair.outcome,
+            threshold=pair.threshold,
+            estimates=None if self.row.compared is Compared.ANSWER else 0,
+            cutoff=self.cutoff,
+            budget=self.shares,
+            monotonic=self.monotonic,
+            noise=self.noise,
+        )
+
+    def far_pairs(self) -> list[AnswerPair]:
+        """The shapes that attain the bounds, with as many BELOW as are of use."""
+        threshold, query, _ = self.row.scales(self.shares, cutoff=self.cutoff, monotonic=self.monotonic)
+        if threshold is None or query is None:
+            raise ParameterError("row", "must add noise to the threshold and to the queries", self.row.key)
+        far = _FAR * math.ceil(threshold + query)
+        rounds, k = (self.cutoff, 1) if self.row.redraws_threshold else (1, self.cutoff)
+        m = k + math.ceil(query / threshold) + 1  # one more than the k + e1/r from which a BELOW costs nothing
+        pairs = []
+        for below_moves, above_at, above_moves in _SHAPES["monotonic" if self.monotonic else "general"]:
+            start = above_at * far
+            end = float(start) if self.shares.answers else ABOVE
+            one_round = (far, far + below_moves, BELOW, m), (start, start + above_moves, end, k)
+            pairs.append(repeated(*one_round * rounds))
+        return pairs
+
+    def worst(
+        self,
+        *,
+        queries: int = _SEARCHED,
+        thresholds: Sequence[float] = (0,),
+        pairs: Sequence[AnswerPair] | None = None,
+    ) -> float:
+        """The largest exact loss over the pairs (default: the far ones) and over what a blind search climbs to."""
+        found = search(
+            self.row,
+            queries=queries,
+            thresholds=thresholds,
+            cutoff=self.cutoff,
+            budget=self.shares,
+            monotonic=self.monotonic,
+            noise=self.noise,
+        )
+        # The search works on one shared grid; what it found is measured again by adaptive quadrature.
+        climbed = AnswerPair(
+            answers=_whole(found.answers),
+            neighbour=_whole(found.neighbour),
+            threshold=_whole(found.threshold),
+            outcome=found.outcome,
+        )
+        return max(self.loss(pair) for pair in (climbed, *(self.far_pairs() if pairs is None else pairs)))
+
+
+def _whole(values: Sequence[float]) -> list[float]:
+    """Whole numbers as ints: they, and only they, live on the integer lattice."""
+    return [int(value) for value in values] if all(float(value).is_integer() for value in values) else list(values)
+
+
+def indicators(row: Variant) -> Variant:
+    """The same algorithm, releasing ABOVE or BELOW alone."""
+    return replace(row, released=Released.NOTHING)
+
+
+def listed(values: Sequence[float], digits: int = 4) -> str:
+    """Numbers for a line of evidence.
+
+    >>> listed([1, 0.25, math.inf])
+    '1.0000, 0.2500, inf'
+    """
+    return ", ".join(f"{value:.{digits}f}" for value in values)

@@ -1,0 +1,217 @@
+"""How far below the c-th score a selected item can be: the worst over all scores, from public numbers alone.
+
+Scores are whole numbers, as counts are. Number the d candidates by falling score, q_1 >= ... >= q_d, c < d, and let S
+be the c items selected. What is bounded is the *depth* q_c - min of S, never negative. *Promise*: with W = ``within``,
+
+    Pr[every selected item has a score of at least q_c - W] >= confidence, whatever the scores are.
+
+No public number is smaller: for the least W the proofs name the scores for which W - 1 fails. (Where a quadrature is
+needed, "noisy-scores" and "one-shot", W is never too small, and was too large by 0.004 scales of the noise at most
+wherever that was tried.)
+
+Call an item *bad* if its score is q_c - g or less, g = W + 1, and B(g) the largest probability, over all scores, that a
+bad item is selected. The promise holds if and only if B(g) <= 1 - confidence.
+
+**Noise on every score** ("exponential", "gumbel": Gumbel noise; "one-shot": exponential noise; "noisy-scores": discrete
+Laplace noise, ties by a coin): the c largest of q_i + x_i, x_i independent of one law, are selected.
+
+*Theorem.* B(g) = Pr[the largest of n = d - c noises > g + the least of c other noises].
+
+*Proof.* A bad item is selected if and only if the highest noisy score of the bad items exceeds the c-th highest of the
+others. Fix the noise. Lower every item that is not bad and not among the first c to q_c - g: it was one of the others,
+whose c-th highest can only fall, and becomes one of the bad. Raise every bad score to q_c - g, and lower the first c to
+q_c. Each step can only make the event true. Now c items have the score q_c, and all n others q_c - g: the event is the
+theorem's, and these scores attain it. QED. By the same steps no table of N people has a set of c items that is selected
+with a probability above 1 - B(N): at best the c have N people each, and the others nobody.
+
+- *Gumbel* noise at rate a is a race of clocks, c of rate 1 and n of rate exp(-a g), and the c must ring first. With
+  v = n exp(-a g), the k that are left are first with probability k / (k + v): 1 - B is the product of these, k <= c.
+- *Others.* Let t be exponential of mean one, and z(t) the number that the largest of n noises exceeds with probability
+  exp(-t). Then B = E[h(z(t) - g)], h(y) = Pr[the least of c noises < y]. Since h rises, cells of t with h at their
+  upper ends, and h <= 1 beyond the last, add up to no less than B.
+
+**"subset"**: Pr[S] is proportional to exp(-a l(S)), l(S) = max score outside S - min score in S.
+
+*Theorem.* B(g) = R / (1 + R), where R is the larger of (C = C(d, c); the second for d >= c + 2)
+
+    (C - 1) exp(-2 a g)    and    (C - c - 1) exp(-a g) / min over whole t, 0 <= t < g, of (exp(a t) + c exp(-a t)).
+
+*Proof.* Let q_c = 0, let r items after the first c not be bad, and R be the weight of all bad sets, those with a bad
+item, over the weight of the good. A bad set lacks one of the first c, the first of them say j of score h_j >= 0, so its
+weight is at most exp(-a h_j - a g), and that if all bad scores are -g. *r = 0.* The only good set is {1..c}, of weight
+exp(a g) at least. There are C - 1 bad ones of weight exp(-a g) at most. *r >= 1.* Let item c + 1 have the score -t.
+{1..c} weighs exp(a t), and with j exchanged for c + 1 it weighs y_j exp(-a t), y_j = exp(-a h_j). There are N_j =
+C(d - j, c - j + 1) bad sets at most that hold 1..j-1 and lack j, less the one with c + 1; so
+
+    R <= exp(-a g) sum_j (N_j - 1) y_j / (exp(a t) + exp(-a t) sum_j y_j),    0 <= y_1 <= ... <= y_c = 1,
+
+a quotient of linear functions, largest where y_j = 0 for j <= i and 1 after: there it is that of d - i, c - i and
+y = 1. With n = c - i, e = d - i the next one is no larger: it is at most (C(e-1, n-1) - n) / (C(e, n) - n - 1) times
+(n + 1) / n of it, since exp(a t) >= exp(-a t), and with C(e-1, n-1) = C(e, n) n / e that is at most 1 where e >= n + 1.
+So i = 0, which c scores 0, one -t and all others -g attain (r = 1). QED. A set of c items out of N people has
+l >= -N, the others l <= N: none is selected with a probability above 1 / (1 + (C - 1) exp(-2 a N)).
+
+*Mirrored*: every item of a score above q_c + W is selected, with the same probability (for "subset" where d >= 2 c).
+*Noise*: let h items have more than q_c, h < c. If one that has q_c + g or more is left out, c others beat it, at most
+h - 1 of them among the h, and so c - h + 1 of the d - h that have q_c at most: the (c-h+1)-th of d - h noises exceeds g
++ the least of h. It is at most the largest of any n of them, as c - h are left out of those, and the least of h is no
+less than that of c. *Subset*: with signs turned, S is what
+is left out of d - c items selected; the theorem for d - c in place of c has the smaller R, as d - c >= c.
+
+**A public threshold** ("sparse-vector", "retraversal") promises nothing of the kind: a threshold far below q_c lets the
+first c items pass that come, whatever they have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.errors import ParameterError
+from sparsegate.selection.subset import log_binomials
+
+Floats = NDArray[np.float64]
+
+GRID: Final = 1 / 256
+_DEEP: Final = 14.0  # cells end where what is left is exp(-14) of 1 - confidence
+_SUMMED: Final = 4096  # factors of the product that are multiplied one by one
+_MOST: Final = 2**62  # a depth beyond every count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """``beyond(g)`` is B(g); ``least_wrong(N)`` bounds the probability of a wrong set from below, for N people."""
+
+    beyond: Callable[[int], float]
+    least_wrong: Callable[[int], float]
+
+    def within(self, confidence: float) -> int | None:
+        """The least W of the promise; None where it is beyond every count.
+
+        >>> peeled_case(rate=Fraction(1, 500), count=50, total=40_000).within(0.95)
+        7533
+        """
+        most = 1 - check_confidence(confidence)
+        if self.beyond(_MOST) > most:
+            return None
+        low, high = 0, 1
+        while self.beyond(high) > most:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.beyond(middle) > most else (low, middle)
+        return high - 1
+
+
+def check_confidence(confidence: float) -> float:
+    """A probability that a promise can be made for."""
+    if not 0.5 <= confidence <= 1 - 1e-9:
+        rule = "must lie between 0.5 and 0.999999999"
+        raise ParameterError("confidence", rule, confidence, "leave it out for 0.95")
+    return float(confidence)
+
+
+def peeled_case(*, rate: Fraction, count: int, total: int) -> Promise:
+    """Gumbel noise; ``rate`` is a."""
+    factor, first = float(rate), np.arange(1, min(count, _SUMMED) + 1)
+    rest = math.log(max(count, _SUMMED) / _SUMMED)  # the sum of 1/k over the other factors, or more
+
+    def beyond(gap: int) -> float:
+        if total == count:
+            return 0.0
+        rivals = math.exp(math.log(total - count) - factor * gap)
+        return -math.expm1(-float(np.log1p(rivals / first).sum()) - rivals * rest)
+
+    return Promise(beyond=beyond, least_wrong=beyond)
+
+
+def one_shot_case(*, rate: Fraction, count: int, total: int) -> Promise:
+    """Exponential noise of scale 1/rate."""
+    factor = float(rate)
+
+    def below(y: Floats) -> Floats:
+        return -np.expm1(-factor * np.maximum(y, 0))
+
+    return _noise_case(count, total, exceeded=lambda tail: -np.log(tail) / factor, below=below)
+
+
+def noisy_case(*, scale: Fraction, count: int, total: int) -> Promise:
+    """Discrete Laplace noise X, and a coin u, uniform on (0, 1), for ties: the noise is X + u.
+
+    With q = exp(-1/scale), Pr[X + u > k + s] = q**k (1 - s (1 - q)) / (1 + q) for k = 0, 1, ... and 0 <= s <= 1, and
+    X + u has the law of 1 - (X + u).
+    """
+    factor = 1 / float(scale)
+    lost, both = -math.expm1(-factor), 1 + math.exp(-factor)  # 1 - q and 1 + q
+
+    def tail(z: Floats) -> Floats:
+        """Pr[X + u > z] for z >= 0."""
+        whole = np.floor(z)
+        return np.exp(-factor * whole) * (1 - (z - whole) * lost) / both
+
+    def below(y: Floats) -> Floats:
+        return np.where(y <= 1, tail(1 - np.minimum(y, 1)), 1 - tail(np.maximum(y, 0)))
+
+    def exceeded(chance: Floats) -> Floats:
+        upper = chance <= 1 / both
+        held = np.maximum(np.where(upper, chance, 1 - chance) * both, 1e-300)
+        whole = np.maximum(np.floor(-np.log(held) / factor), 0)
+        z = whole + np.clip((1 - held * np.exp(factor * whole)) / lost, 0, 1)
+        return np.where(upper, z, 1 - z)
+
+    return _noise_case(count, total, exceeded=exceeded, below=below)
+
+
+def _noise_case(
+    count: int, total: int, *, exceeded: Callable[[Floats], Floats], below: Callable[[Floats], Floats]
+) -> Promise:
+    """From the number that one noise exceeds with a given probability, and the probability that it is below one."""
+    ends = np.arange(GRID, _DEEP - math.log(1e-9), GRID)
+    weights = np.diff(-np.expm1(-ends), prepend=0.0)
+    if total > count:
+        highest = exceeded(-np.expm1(np.log(-np.expm1(-ends)) / (total - count)))
+
+    def beyond(gap: int) -> float:
+        if total == count:
+            return 0.0
+        with np.errstate(divide="ignore"):  # log(0): a cell in which the least of c is below for sure
+            passed = -np.expm1(count * np.log1p(-below(highest - float(gap))))
+        return float(passed @ weights) + math.exp(-float(ends[-1]))
+
+    return Promise(beyond=beyond, least_wrong=beyond)
+
+
+def subset_case(*, rate: Fraction, count: int, total: int) -> Promise:
+    """The exponential mechanism over sets; ``rate`` is a."""
+    factor = float(rate)
+    sets = float(log_binomials(np.array([total]), np.array([count]))[0])
+
+    def others(good: int) -> float:
+        """log(C - good)."""
+        return sets + math.log1p(-good * math.exp(-sets))
+
+    def clear(gap: int) -> float:
+        if total == count:
+            return 0.0
+        return _odds(others(1) - 2 * factor * gap)
+
+    def beyond(gap: int) -> float:
+        if total < count + 2:
+            return clear(gap)
+        middle = min(math.log(count) / (2 * factor), gap - 1)
+        steps = {math.floor(middle), min(math.ceil(middle), gap - 1)}
+        good = min(factor * t + math.log1p(count * math.exp(-2 * factor * t)) for t in steps)
+        return max(clear(gap), _odds(others(count + 1) - factor * gap - good))
+
+    return Promise(beyond=beyond, least_wrong=clear)
+
+
+def _odds(log_ratio: float) -> float:
+    """R / (1 + R)."""
+    return 1 / (1 + math.exp(-log_ratio)) if log_ratio > -700 else 0.0

@@ -1,0 +1,215 @@
+"""The exponential mechanism, peeled count times, drawn exactly as a race of exponential clocks.
+
+Peeling. Each round selects item i among those left with probability proportional to exp(a s_i), where
+
+    a = epsilon / (2 c Delta)    in general,        a = epsilon / (c Delta)    for monotonic scores,
+
+and c rounds select c items. *Theorem* (McSherry, Talwar 2007, and sequential composition): if one person
+changes every score by at most Delta, the c items in their order are epsilon-differentially private. Where one
+person moves all scores up or all down (monotonic), weight and normaliser move the same way and half the noise
+suffices (Lyu, Su, Li 2017, Sec. 5).
+
+Machine-checked: `exponential_sums_to_one`, `exponential_is_private` (proofs/exponential_mechanism.v).
+Machine-checked: `peeling_sums_to_one`, `peeling_selects`, `peeling_is_private` (proofs/peeling.v).
+
+Race. Give item i a clock that rings at E_i exp(-a s_i), E_i exponential of mean one. The first ring is item
+i's with probability proportional to exp(a s_i), and clocks have no memory: the first c rings, in their
+order, are c peeled rounds. In log space the c largest keys
+
+    a (s_i - r) - log E_i
+
+win, nothing underflows however steep the scores, and the reference r is free: with the c-th largest score for
+r, or a number at most 128/a below it, the c-th largest key is less than 250 in size, and floats are precise where it
+matters.
+
+Exactness. Keys are computed in float64 for all groups, with the proven error bound of
+``sparsegate.noise.clocks``; every group whose first ring could be among the first c goes on to the exact
+race of ``selection.race``. The selection is the one of the real numbers E_i.
+
+Time. All passes over the groups are arithmetic on whole arrays, and both ranks that they need, r and the c-th largest
+key, come from ``selection.race``: what they take depends on the number of groups and on c, not on the scores. (One
+item is one group for arrays and mappings. A histogram has as many groups as distinct scores, which is private: who
+times a selection from one learns about that.) The race that follows is between c groups and the few that came within
+the float error of winning; what it takes depends on the keys of those, so on what is released and on noise.
+
+One-shot selection: exponential noise on every score, once, and the c largest in their order.
+
+Item i of score q_i gets the noisy score q_i + x_i, x_i exponential of scale b = s c Delta / epsilon (s = 1 for
+monotonic scores, 2 in general), and the c largest noisy scores are selected, largest first. For c = 1 this is
+permute-and-flip (McKenna, Sheldon 2020; Ding et al. 2021 showed that they are the same), which never does worse than
+the exponential mechanism.
+
+*Theorem.* The c items in their order are epsilon-differentially private.
+
+*Proof.* Let q become q' = q + d for a neighbour, abs(d_i) <= Delta, and let t be the most that any d_i is, but at least
+0. Fix an outcome, c items in an order. Map the noise of each selected item from x_i to x_i + t - d_i, and leave all
+others. Noise stays positive, since t >= d_i. Under q' the selected have their noisy scores under q plus t, in the same
+order, and no other rose by more than t: the outcome is the same. The map is a translation, and the density falls by a
+factor of exp(sum over the selected of (t - d_i) / b) at most. Monotonic scores: all d_i lie between 0 and Delta, so
+does t; or all lie between -Delta and 0, and t = 0. Thus t - d_i <= Delta, together c Delta / b = epsilon. In general
+t - d_i <= 2 Delta, together 2 c Delta / b = epsilon.
+
+Whole scores are put in the same order by geometric noise, ties at random: the whole part of an exponential variable is
+geometric, and its fraction is independent of that. This form of the theorem is checked by Coq.
+Machine-checked: `one_shot_sums_to_one`, `one_shot_selects`, `one_shot_is_private` (proofs/one_shot.v).
+
+The sign matters: with noise that is subtracted the items left behind pay, and there is no bound to how many they are.
+One score that moves alone costs as much as all, so this noise gains nothing where a person touches few scores; and a
+round of it is not bounded-range, so it gains nothing from a delta.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Number, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.gates.lattice import exact_number
+from sparsegate.noise import Source
+from sparsegate.noise.clocks import ClockNoise, Gumbel, OneSided, extreme
+from sparsegate.selection.race import FAR, Lanes, Race, largest
+from sparsegate.selection.scores import Scores, Values
+
+SLACK = 2.0**-25
+"""A coarse key k errs by less than SLACK (1 + |k|) / 2: 2**-27 from the noise, 2**-50 (250 + |k|) from rounding."""
+
+_NEAR = 128  # how far, in keys, the reference may lie below the count-th largest score
+_CHUNK = 1 << 15  # groups at a time: their temporaries stay in the caches
+_EXTREME_RATE = 10**300  # float64 carries a, and a (s - r) for the differences that matter
+
+
+def selection_rate(*, epsilon: Number, count: int, sensitivity: Number, monotonic: bool) -> Fraction:
+    """The exact factor a of a score in its log-weight.
+
+    >>> selection_rate(epsilon=0.1, count=50, sensitivity=1, monotonic=True)
+    Fraction(1, 500)
+    """
+    delta = exact_number(sensitivity)
+    if delta is None or delta <= 0:
+        raise ParameterError("sensitivity", "must be a positive finite number", sensitivity, "pass 1 for counts")
+    rate = exact_epsilon(epsilon) / ((1 if monotonic else 2) * count * delta)
+    if not Fraction(1, _EXTREME_RATE) <= rate <= _EXTREME_RATE:
+        rule = "divided by count times sensitivity must lie between 1e-300 and 1e300"
+        raise ParameterError("epsilon", rule, epsilon, "rescale scores and sensitivity")
+    return rate
+
+
+def exponential_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected.
+
+    >>> from sparsegate.noise import Seeded
+    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
+    >>> exponential_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
+    [2, 1, 1, 0, 0]
+    """
+    return largest_noisy(source, scores, rate=rate, count=count, noise=Gumbel()).groups
+
+
+class Leaders(NamedTuple):
+    """The items with the largest keys, largest first: their groups, and their places among the rings of a race."""
+
+    groups: NDArray[np.int64]
+    race: Race
+    rings: NDArray[np.intp]
+
+
+def largest_noisy(
+    source: Source, scores: Scores, *, rate: Fraction, count: int, noise: ClockNoise, apart: bool = False
+) -> Leaders:
+    """The ``count`` items with the largest rate * score + noise, as if noise were known to all its digits.
+
+    ``apart`` tells items of one group apart by their noise, which is only needed where the noise is looked at, too.
+    """
+    # Digits of whole scores that are worth less than the noise are left out: r need not be exact.
+    spare = sum(rate * 2 ** (16 * k) <= _NEAR for k in (1, 2, 3)) if scores.values.dtype.kind == "i" else 0
+    sizes = None if scores.single else scores.multiplicities
+    reference = largest(scores.values, count, sizes=sizes, digits=4 - spare)
+    words, keys = _first_keys(source, scores, rate, reference, noise)
+    survivors = _survivors(words, keys, count)
+    del keys
+    values = scores.values[survivors]
+    up, down = reference.as_integer_ratio()
+
+    def exact(lane: int) -> tuple[int, int]:
+        top, bottom = values[lane].item().as_integer_ratio()
+        return rate.numerator * (top * down - up * bottom), rate.denominator * bottom * down
+
+    weights = np.empty(survivors.size)
+    log_weights(values, reference, float(rate), weights)
+    lanes = Lanes(sizes=scores.multiplicities[survivors], weights=weights, exact=exact)
+    race = Race(source, lanes, words[survivors], noise)
+    rings = race.first(count, apart=apart)
+    return Leaders(survivors[race.lane[rings]], race, rings)
+
+
+def _first_keys(
+    source: Source, scores: Scores, rate: Fraction, reference: int | float, noise: ClockNoise
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """One word for each group, and the coarse key of its first ring: a (s - r) + noise."""
+    size = scores.values.size
+    words: NDArray[np.uint64] = source.bytes(8 * size).view("<u8")
+    keys = np.empty(size)
+    read = np.empty(min(_CHUNK, size))
+    factor = float(rate)
+    for start in range(0, size, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        key = keys[part]
+        noise.coarse(words[part], None if scores.single else scores.multiplicities[part], read[: key.size])
+        log_weights(scores.values[part], reference, factor, key)
+        key += read[: key.size]
+    return words, keys
+
+
+def log_weights(values: Values, reference: int | float, factor: float, out: NDArray[np.float64]) -> None:
+    """Write a (s - r); it is cut at +-FAR, which an overflow means as well, so that no infinity - infinity follows."""
+    with np.errstate(over="ignore", under="ignore"):
+        _differences(values, reference, 1 / factor, out)
+        out *= factor
+    np.clip(out, -FAR, FAR, out=out)
+
+
+def _differences(values: Values, reference: int | float, noise: float, out: NDArray[np.float64]) -> None:
+    """Write values - reference, rounded, also where the difference of two int64 does not fit int64.
+
+    Of floats what lies far below the noise 1/a is rounded to a multiple of 2**-53/a, which moves a key by 2**-52 at
+    most: products with numbers that are almost zero (subnormal) take many times as long on some processors.
+    """
+    if isinstance(reference, float):
+        np.subtract(values, reference, out=out)
+        out += noise
+        out -= noise
+        return
+    whole = cast("NDArray[np.int64]", values)
+    np.multiply((whole >> 32) - (reference >> 32), 2.0**32, out=out)
+    out += (whole & 0xFFFFFFFF) - (reference & 0xFFFFFFFF)
+
+
+def _survivors(words: NDArray[np.uint64], keys: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """The groups whose first ring may be among the first ``count`` rings.
+
+    A coarse key is never above the truth by more than SLACK (1 + |key|) / 2, and ``count`` coarse keys reach the
+    cut, so ``count`` true keys lie above cut - SLACK (1 + |cut|) / 2. A group that beats one of them has a coarse
+    key above cut - SLACK (1 + |cut|), unless its word is extreme: then its coarse key may be far too low, and it
+    survives for that.
+    """
+    if keys.size <= count:
+        return np.arange(keys.size)
+    cut = largest(keys, count, digits=2)  # rounded down by less than 2**-20 |cut|
+    near = keys >= cut - SLACK * (1 + abs(cut))
+    near |= extreme(words)
+    return np.flatnonzero(near)
+
+
+def one_shot_groups(source: Source, scores: Scores, *, rate: Fraction, count: int) -> NDArray[np.int64]:
+    """Select ``count`` items, 1 <= count <= scores.total: the group of each, in the order selected; rate = 1/b.
+
+    >>> from sparsegate.noise import Seeded
+    >>> scores = Scores.histogram({0: 10**9, 30: 2, 40: 1})
+    >>> one_shot_groups(Seeded(1), scores, rate=Fraction(1), count=5).tolist()
+    [2, 1, 1, 0, 0]
+    """
+    return largest_noisy(source, scores, rate=rate, count=count, noise=OneSided()).groups

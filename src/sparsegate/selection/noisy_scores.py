@@ -1,0 +1,129 @@
+"""Report noisy scores: discrete Laplace noise on every score, the c largest, ties at random.
+
+One person moves at most m scores (``touched``), each by at most Delta, which is D steps of a lattice on which scores
+and noise live. With s = 1 for monotonic scores, 2 in general, the noise has the scale
+
+    b = min(s c, m) D / epsilon    steps.
+
+*Theorem.* The c items, in the order of their noisy scores, are epsilon-differentially private. Where m <= s c their
+noisy scores may be released as well, at no further cost.
+
+*Proof.* Let x be the noise of all items, and u the numbers that break ties, uniform and independent: items are ordered
+by (q + x, u), as pairs. Let q become q' = q + d for a neighbour, abs(d_i) <= D, at most m of the d_i not zero.
+
+1. *m <= s c.* The map x -> x - d takes the noise that gives a vector of noisy scores under q to the noise that gives
+   the same vector under q', and changes its probability by a factor of at most exp(sum abs(d_i) / b) <= exp(m D / b) =
+   exp(epsilon). So the whole vector is epsilon-DP, and what is released is computed from it and from u.
+2. *m > s c.* Fix an outcome, c items in an order, and let t be the most that any d_i is, but at least 0. Map the noise
+   of each selected item from x_i to x_i + t - d_i, and leave all others and u. Under q' the selected then have their
+   noisy scores under q plus t, so they keep their order, and no other rose by more than t: the outcome is the same, for
+   equal noisy scores too, because u decides as before. The map is one to one on the lattice, and changes the
+   probability by a factor of at most exp(sum over the selected of abs(t - d_i) / b). Monotonic scores: all d_i lie
+   between 0 and D, so does t; or all lie between -D and 0, and t = 0. Thus abs(t - d_i) <= D, together c D / b =
+   epsilon. In general abs(t - d_i) <= 2 D, together 2 c D / b = epsilon.
+
+Machine-checked: `noisy_selection_sums_to_one`, `noisy_release_sums_to_one`, `noisy_scores_come_free`
+(proofs/noisy_scores.v). Machine-checked: `noisy_selection_is_private`, `report_noisy_max_is_private`
+(proofs/noisy_selection.v).
+
+Gumbel and exponential noise gain nothing from a small m: one score that moves alone costs them as much as all.
+
+**Ties** cost nothing to break: (q + x, u) has the order of the real number q + x + u, u uniform on (0, 1). So the noise
+is taken as Z = X + u, whose density is a staircase (``noise.clocks``), and no two noisy scores are equal.
+
+**Groups.** Of N equal scores only the largest noises are drawn, as the first rings of N clocks.
+
+**Error bars.** ``Estimated`` says what noisy scores are worth that were selected for being high.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.gates.laplace import error_bar
+from sparsegate.gates.lattice import Lattice
+from sparsegate.noise import Source, exact_scale
+from sparsegate.noise.clocks import Staircase
+from sparsegate.selection.exponential import largest_noisy
+from sparsegate.selection.scores import Scores
+
+
+def noisy_scale(*, epsilon: Fraction, count: int, steps: int, monotonic: bool, touched: int | None) -> Fraction:
+    """The scale b of the noise, in lattice steps; ``steps`` is D.
+
+    >>> noisy_scale(epsilon=Fraction(1, 10), count=100, steps=1, monotonic=True, touched=3)
+    Fraction(30, 1)
+    """
+    most = selected_share(count, monotonic)
+    return exact_scale((most if touched is None else min(most, touched)) * steps / epsilon)
+
+
+def selected_share(count: int, monotonic: bool) -> int:
+    """s c: how many scores' worth of noise pays for c selected items, however many a person touches."""
+    return count if monotonic else 2 * count
+
+
+def noisy_groups(
+    source: Source, scores: Scores, steps: NDArray[np.int64], *, scale: Fraction, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Select ``count`` items by their scores in steps: the group of each, and its noisy score in steps, largest first.
+
+    >>> from sparsegate.noise import Seeded
+    >>> scores = Scores.histogram({0: 10**9, 60: 2, 300: 1})
+    >>> groups, noisy = noisy_groups(Seeded(1), scores, scores.values, scale=Fraction(10), count=4)
+    >>> groups.tolist(), noisy.tolist()
+    ([2, 0, 0, 0], [280, 187, 187, 184])
+    """
+    noise = Staircase(scale)
+    placed = replace(scores, values=steps)
+    groups, race, rings = largest_noisy(source, placed, rate=1 / noise.unit, count=count, noise=noise, apart=True)
+    return groups, steps[groups] + race.noise_below(rings, noise.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimated:
+    """What noisy scores are worth: discrete Laplace noise of ``scale`` steps on ``total`` scores, ``count`` shown.
+
+    Noise that helped an item to be selected is likely to be high, so a bar for noise drawn afterwards would not cover
+    it. *Theorem.* However the n scores lie, at most (n + c) P[X > t] of the c selected are expected to have noise
+    beyond t, on either side.
+
+    *Proof.* Above: of all n candidates n P[X > t] are expected to have noise above t, and so at most that many of the
+    selected. Below: fix the noise of all items but i, and what breaks ties. Whether i is selected rises with X_i, and
+    whether X_i < -t falls with it; of two such functions of one variable the mean of the product is at most the
+    product of the means (Chebyshev), so P[i selected and X_i < -t] <= P[i selected] P[X < -t]. The sum over all i is
+    c P[X < -t], since c are selected; and X is symmetric.
+
+    Machine-checked: `selected_noise_beyond`, `any_selected_noise_beyond` (proofs/noisy_error_bars.v).
+
+    So with (n + c) P[X > t] <= c (1 - confidence) the share of the selected expected within t of the truth is at least
+    ``confidence`` (``error_bar``). With (n + c) P[X > t] <= 1 - confidence all of them are, with that probability,
+    because the chance of any is at most the number expected (``error_bar_all``). A score that is no whole number was
+    rounded down to the lattice before, by less than a step.
+    """
+
+    lattice: Lattice
+    scale: Fraction
+    count: int
+    total: int
+
+    def scores(self, noisy: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
+        """The noisy scores in the units of scores."""
+        return noisy if self.lattice.integers else np.ldexp(noisy, self.lattice.exponent)
+
+    def error_bar(self, confidence: float) -> int | float:
+        """How far from the truth at most the given share of them is expected to be; in the units of scores."""
+        return self._bar(confidence, 2 * self.count / (self.total + self.count))
+
+    def error_bar_all(self, confidence: float) -> int | float:
+        """How far from the truth all of them are at most, with the given probability; in the units of scores."""
+        return self._bar(confidence, 2 / (self.total + self.count))
+
+    def _bar(self, confidence: float, share: float) -> int | float:
+        steps = error_bar(self.scale, confidence, share=share)  # of both sides together, so twice P[X > t]
+        return steps if self.lattice.integers else math.ldexp(steps + 1, self.lattice.exponent)

@@ -1,0 +1,684 @@
+"""Private top-c selection: one request, which any method of ``selection.select`` can meet.
+
+Every method selects ``count`` items with high scores and is (epsilon, delta)-differentially private for the whole
+selection; delta is 0 for all but one of them. They differ in what they ask for and in what they give: an order or a
+set, counts or none. The sparse vector technique needs a public threshold, and in the paper's experiments selects no
+better however that is chosen.
+
+The ways to select, as a table: a method is its file, with its theorem, and one row here.
+
+Help, the HTTP model and the messages of errors are read from the rows.
+
+Which method ``method="auto"`` takes: a rule that looks at public numbers and at nothing else.
+
+Three ways to need less noise than the c / epsilon of ordinary peeling, each measured by the share of it that is left:
+
+    noisy-scores    min(s c, m) / (s c)    where one person touches at most m scores
+    gumbel          (epsilon / c) / e      with a delta; e is what a round may spend, see ``gates.approximate``
+    subset          1                      where the order of the selected is not asked for
+
+(s = 1 for monotonic scores and 2 otherwise.) The smaller share of the first two is taken where it is at most
+WORTHWHILE. Elsewhere the result is a set, by "subset", or in order, by "one-shot". The rule must not look at the
+scores: which method ran is published.
+
+The limits have the least mean regret of the false negative rate, or 0.001 more, on all data sets at hand, whichever of
+them is left out. The number d of candidates is public as well, but is not used. To tell c scores of about q from
+many candidates with nothing, "subset" needs epsilon q > 2 log C(d, c), about 2 c log(e d/c), and "one-shot" half of it:
+between the two "subset" can miss all, and from there on it is often far better. Where q lies is private. A rule that
+takes "one-shot" where c < 2 log(d/c) gains .022 on the stand-in for AOL, which has a flat head, and loses up to .014 on
+each other data set. ``python -m benchmarks choice`` measures what the rule gives away.
+
+What a private selection gives, and what one can do with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Allocation, Budget, Keep, Number, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.display.charts import bar_chart
+from sparsegate.display.plain import amount_text, plain_label
+from sparsegate.display.published import ChosenTable, published_items
+from sparsegate.display.sheet import Sheet
+from sparsegate.errors import ParameterError
+from sparsegate.gates.accounting import Accountant, selection_event
+from sparsegate.gates.approximate import round_epsilon
+from sparsegate.gates.calibration import calibrate, trusted_source
+from sparsegate.gates.lattice import Lattice
+from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.selection.accuracy import Promise, noisy_case, one_shot_case, peeled_case, subset_case
+from sparsegate.selection.exponential import exponential_groups, one_shot_groups, selection_rate
+from sparsegate.selection.noisy_scores import Estimated, noisy_groups, noisy_scale, selected_share
+from sparsegate.selection.retraversal import plan_traversal, traversal_groups
+from sparsegate.selection.scores import Scores, ScoresLike
+from sparsegate.selection.subset import subset_groups
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+AUTO = "auto"
+"""Not a row: the rule of ``selection.select`` takes one."""
+
+DEFAULT_RAISE = 3
+"""Standard deviations by which "retraversal" raises the threshold: the middle of 1 to 5, where none is always best."""
+
+DEFAULT_PASSES = 100
+
+
+class Drawn(NamedTuple):
+    """The group of each item selected, and its noisy score in lattice steps where the method may give it away."""
+
+    groups: NDArray[np.int64]
+    noisy: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A method made ready to draw, and what a draw costs: ``budget.total``, and ``delta`` where the method uses one.
+
+    ``estimated`` says what the noisy scores are worth, where a draw gives them.
+    """
+
+    budget: Budget
+    draw: Callable[[Source], Drawn]
+    delta: Fraction = Fraction(0)
+    estimated: Estimated | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionMethod:
+    """A way to select: what it is, the options it reads, why it reads no others, and how to make it ready to draw.
+
+    An ``ordered`` method selects one item after the other, and its proof covers the order. Of others the order of
+    drawing is private: what they select is released sorted by label.
+
+    ``promise`` says, for a number of candidates, how far below the c-th score a selected item can be; None where
+    nothing bounds that.
+    """
+
+    says: str
+    options: frozenset[str] = frozenset()
+    why_not: str
+    ordered: bool = True
+    prepare: Callable[[Request, Scores], Ready]
+    promise: Callable[[Request, int], Promise] | None = None
+
+
+def _rate(request: Request, epsilon: Number, rounds: int) -> Fraction:
+    """The factor of a score in its log-weight."""
+    return selection_rate(epsilon=epsilon, count=rounds, sensitivity=request.sensitivity, monotonic=request.monotonic)
+
+
+def _even_rate(request: Request) -> Fraction:
+    return _rate(request, request.epsilon, request.count)
+
+
+def _gumbel_rate(request: Request) -> Fraction:
+    round_ = round_epsilon(epsilon=request.epsilon, delta=request.delta, count=request.count)
+    return _rate(request, round_, 1)
+
+
+def _subset_rate(request: Request) -> Fraction:
+    # The loss of a set moves by at most twice what a score moves, for monotonic scores by as much: as two rounds would.
+    return _rate(request, request.epsilon, 2)
+
+
+def _exponential(request: Request, scores: Scores) -> Ready:
+    return _weighed(request, scores, _even_rate(request), exponential_groups)
+
+
+def _gumbel(request: Request, scores: Scores) -> Ready:
+    rate = _gumbel_rate(request)
+    delta = Fraction(0) if rate == _even_rate(request) else Fraction(request.delta)
+    return _weighed(request, scores, rate, exponential_groups, delta)
+
+
+def _subset(request: Request, scores: Scores) -> Ready:
+    return _weighed(request, scores, _subset_rate(request), subset_groups)
+
+
+def _one_shot(request: Request, scores: Scores) -> Ready:
+    return _weighed(request, scores, _even_rate(request), one_shot_groups)
+
+
+def _weighed(
+    request: Request,
+    scores: Scores,
+    rate: Fraction,
+    groups: Callable[..., NDArray[np.int64]],
+    delta: Fraction = Fraction(0),
+) -> Ready:
+    """A method that reads nothing of the request but the rate and the count."""
+    return Ready(
+        budget=Budget(threshold=0, queries=request.epsilon, delta=delta),
+        draw=lambda source: Drawn(groups(source, scores, rate=rate, count=request.count)),
+        delta=delta,
+    )
+
+
+def _noisy_scale(request: Request, lattice: Lattice) -> Fraction:
+    return noisy_scale(
+        epsilon=Fraction(request.epsilon),
+        count=request.count,
+        steps=lattice.sensitivity,
+        monotonic=request.monotonic,
+        touched=request.touched,
+    )
+
+
+def _noisy_scores(request: Request, scores: Scores) -> Ready:
+    """Noisy scores are given away where their noise pays for all that a person touches.
+
+    Machine-checked: `noisy_scores_come_free` (proofs/noisy_scores.v).
+    """
+    # Floats, by their type, live on a finer lattice.
+    whole = 0 if scores.values.dtype.kind == "i" else 0.0
+    lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=whole, granularity=request.granularity)
+    steps = lattice.private_steps_many(scores.values, "scores")
+    count, touched, scale = request.count, request.touched, _noisy_scale(request, lattice)
+    free = touched is not None and touched <= selected_share(count, request.monotonic)
+
+    def draw(source: Source) -> Drawn:
+        groups, noisy = noisy_groups(source, scores, steps, scale=scale, count=count)
+        return Drawn(groups, noisy if free else None)
+
+    return Ready(
+        budget=Budget(threshold=0, queries=request.epsilon),
+        draw=draw,
+        estimated=Estimated(lattice=lattice, scale=scale, count=count, total=scores.total) if free else None,
+    )
+
+
+def _noisy_case(request: Request, total: int) -> Promise:
+    lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=0)
+    return noisy_case(scale=_noisy_scale(request, lattice), count=request.count, total=total)
+
+
+def _case(case: Callable[..., Promise], rate: Callable[[Request], Fraction]) -> Callable[[Request, int], Promise]:
+    return lambda request, total: case(rate=rate(request), count=request.count, total=total)
+
+
+def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
+    calibration = calibrate(
+        "standard",
+        cutoff=request.count,
+        sensitivity=request.sensitivity,
+        epsilon=request.epsilon,
+        monotonic=request.monotonic,
+        allocation=request.allocation,
+        # Floats, by their type, live on a finer lattice.
+        threshold=request.threshold if scores.values.dtype.kind == "i" else 0.0,
+        granularity=request.granularity,
+        not_private=False,
+    )
+    raise_by = default_raise if request.raise_by is None else request.raise_by
+    plan = plan_traversal(
+        calibration,
+        threshold=request.threshold,
+        raise_by=exact_epsilon(raise_by, "raise_by", zero=True),
+        passes=passes if request.max_passes is None else exact_count(request.max_passes, "max_passes"),
+    )
+    steps = calibration.lattice.private_steps_many(scores.values, "scores")
+    return Ready(budget=calibration.budget, draw=lambda source: Drawn(traversal_groups(source, scores, steps, plan)))
+
+
+METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
+    {
+        "exponential": SelectionMethod(
+            says="the exponential mechanism, peeled",
+            why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
+            prepare=_exponential,
+            promise=_case(peeled_case, _even_rate),
+        ),
+        "subset": SelectionMethod(
+            says="the exponential mechanism over sets: noise that does not grow with the count, no order",
+            why_not="weighs scores directly, without delta, threshold, passes, split or lattice",
+            ordered=False,
+            prepare=_subset,
+            promise=_case(subset_case, _subset_rate),
+        ),
+        "gumbel": SelectionMethod(
+            says="the exponential mechanism with a delta: far less noise for many items",
+            options=frozenset({"delta"}),
+            why_not="weighs scores directly, without threshold, passes, split or lattice",
+            prepare=_gumbel,
+            promise=_case(peeled_case, _gumbel_rate),
+        ),
+        "one-shot": SelectionMethod(
+            says="exponential noise once, the largest in order",
+            why_not="adds noise to scores, without delta, threshold, passes, split or lattice",
+            prepare=_one_shot,
+            promise=_case(one_shot_case, _even_rate),
+        ),
+        "noisy-scores": SelectionMethod(
+            says="Laplace noise on every score, little where a person touches few; counts come free there",
+            options=frozenset({"granularity"}),
+            why_not="adds noise to scores, without delta, threshold, passes or split",
+            prepare=_noisy_scores,
+            promise=_noisy_case,
+        ),
+        "sparse-vector": SelectionMethod(
+            says="one pass at a PUBLIC threshold, which may select fewer",
+            options=frozenset({"threshold", "allocation", "granularity"}),
+            why_not="makes one pass at the threshold as it is; 'retraversal' raises it and passes again",
+            prepare=lambda request, scores: _traversal(request, scores, 0, 1),
+        ),
+        "retraversal": SelectionMethod(
+            says="passes at a raised PUBLIC threshold until enough are selected",
+            options=frozenset({"threshold", "raise_by", "max_passes", "allocation", "granularity"}),
+            why_not="reads no delta",
+            prepare=lambda request, scores: _traversal(request, scores, DEFAULT_RAISE, DEFAULT_PASSES),
+        ),
+    }
+)
+
+OPTIONS = frozenset[str]().union(*(row.options for row in METHODS.values()))
+"""What some methods read and others do not."""
+
+
+def describe_methods() -> str:
+    """One line for a help text: every method, and what it is."""
+    return f"{AUTO}, by a rule that sees public numbers alone; or " + "; ".join(
+        f"{key}: {row.says}" for key, row in METHODS.items()
+    )
+
+
+WORTHWHILE = {"subset": Fraction(7, 10), "one-shot": Fraction(9, 10)}
+"""The share of the noise up to which less noise is better than this method."""
+
+
+def choose(
+    *, count: int, epsilon: Fraction, delta: Fraction, touched: int | None, ordered: bool, monotonic: bool
+) -> str:
+    """The key of the method to run.
+
+    >>> rest = {"count": 100, "epsilon": Fraction(1, 10), "monotonic": True}
+    >>> choose(delta=Fraction(0), touched=1, ordered=False, **rest)
+    'noisy-scores'
+    >>> choose(delta=Fraction(1, 10**6), touched=None, ordered=False, **rest)
+    'gumbel'
+    >>> choose(delta=Fraction(0), touched=None, ordered=False, **rest)
+    'subset'
+    >>> choose(delta=Fraction(0), touched=None, ordered=True, **rest)
+    'one-shot'
+    """
+    most = count if monotonic else 2 * count
+    shares = {"noisy-scores": Fraction(most if touched is None else min(most, touched), most)}
+    if delta:
+        shares["gumbel"] = epsilon / count / round_epsilon(epsilon=epsilon, delta=delta, count=count)
+    best = min(shares, key=lambda key: shares[key])
+    otherwise = "one-shot" if ordered else "subset"
+    return best if shares[best] <= WORTHWHILE[otherwise] else otherwise
+
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Selection(ChosenTable):
+    """What was selected. This, and nothing else of the run, may be released.
+
+    ``indices`` are positions in the array that was given; ``items`` the keys of the mapping, or the labels of
+    the series. The other is None. They are in the order selected, or sorted where ``method`` selects a set. Methods
+    with a threshold may select fewer than asked for. ``delta`` is what was used of the delta given: 0
+    unless ``method`` is "gumbel".
+
+    ``estimates`` are the noisy scores of the selected, one for each, where they come free; else None. They are those
+    that selected: a high one may be high by its noise. Of the estimates, ``confidence`` is the share expected to lie
+    within ``error_bar`` of the true score, however the scores lie, and the probability with which all of them lie
+    within ``error_bar_all`` (``selection.noisy_scores``).
+
+    >>> import sparsegate as sg
+    >>> pages = {"/home": 9120, "/pay": 4021, "/help": 15, "/jobs": 640}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> asked = {"count": 2, "sensitivity": 1, "monotonic": True, "touched": 1}  # each visit is of one page
+    >>> top = sg.select_top(pages, epsilon=1, **asked, **seeded)
+    >>> top.items, top.estimates.tolist(), top.error_bar, top.method
+    (('/home', '/pay'), [9120, 4021], 3, 'noisy-scores')
+    >>> for item, estimate in top:
+    ...     print(item, estimate)
+    /home 9120
+    /pay 4021
+    """
+
+    method: str
+    budget: Budget
+    """What it cost."""
+    delta: Fraction = Fraction(0)
+    indices: NDArray[np.int64] | None = None
+    items: tuple[Hashable, ...] | None = None
+    estimates: NDArray[np.int64] | NDArray[np.float64] | None = None
+    error_bar: int | float | None = None
+    error_bar_all: int | float | None = None
+    confidence: float = CONFIDENCE
+
+    def _labels(self) -> Sequence[Any]:
+        return (() if self.indices is None else self.indices.tolist()) if self.items is None else self.items
+
+    @property
+    def _kind(self) -> str:
+        return "item" if self.indices is None else "index"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The selection as JSON takes it, by the schema "sparsegate/selection/1": see docs/reference/json.md."""
+        ordered = METHODS[self.method].ordered
+        return {
+            "schema": "sparsegate/selection/1",
+            "method": self.method,
+            "epsilon": amount_text(self.budget.total),
+            "delta": amount_text(self.delta),
+            "ordered": ordered,
+            "labels": self._kind,
+            "items": published_items(self, ranked=ordered),
+            "error_bar": self.error_bar,
+            "error_bar_all": self.error_bar_all,
+            "confidence": self.confidence,
+        }
+
+    def sheet(self) -> Sheet:
+        """The selection as a table."""
+        found, estimated = self.to_dict(), self.estimates is not None
+        columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))} if found["ordered"] else {}
+        columns[self._kind] = list(self._labels())
+        if self.estimates is not None:
+            columns["estimate"] = self.estimates.tolist()
+        hidden = {"schema", "items", "labels", "ordered"}
+        hidden |= set() if estimated else {"error_bar", "error_bar_all", "confidence"}
+        return Sheet(
+            title=f"top {len(self)}, ε = {found['epsilon']}",
+            columns=columns,
+            numbers=frozenset({"rank", "estimate"} & set(columns)),
+            bars="estimate" if estimated else None,
+            precision=self.error_bar,
+            about={name.replace("_", " "): said for name, said in found.items() if name not in hidden},
+        )
+
+    def plot(self) -> Figure:
+        """One bar for each item, with the error bars of each and of all, where estimates came with the selection."""
+        if self.estimates is None:
+            step = "method='noisy-scores' with touched= gives them"
+            raise ParameterError("plot", "needs estimates to draw", next_step=step)
+        return bar_chart(
+            [str(plain_label(label)) for label in self._labels()],
+            self.estimates.tolist(),
+            error_bar=self.error_bar,
+            error_bar_all=self.error_bar_all,
+            title=("selection", f"top {len(self)}, ε = {amount_text(self.budget.total)}"),
+            caption=f"noisy score; bars hold for all at once (thin) and for each (thick), {100 * self.confidence:g} %",
+        )
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """This selection as an event of Google's ``dp_accounting``, for its accountant "rdp" or "pld"."""
+        spent = {"epsilon": self.budget.total, "delta": self.delta, "count": len(self)}
+        return selection_event(self.method, **spent, accountant=accountant)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Picks:
+    """Selected members of groups: member ``members[j]`` of group ``groups[j]``, in the order selected.
+
+    A group's number tells its score, which is private. Name the items, put them in an order that may be
+    seen, ``keep`` them on the ledger, and release only that.
+    """
+
+    ready: Ready
+    keep: Keep
+    groups: NDArray[np.int64]
+    members: NDArray[np.int64]
+    noisy: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """All parameters of a selection but the data; see ``select_top`` for what they mean."""
+
+    count: int
+    epsilon: Number
+    delta: Number = 0
+    sensitivity: Number
+    monotonic: bool = False
+    touched: int | None = None
+    ordered: bool = False
+    method: str = AUTO
+    threshold: Number | None = None
+    raise_by: Number | None = None
+    max_passes: int | None = None
+    allocation: Allocation = "optimal"
+    granularity: Number | None = None
+
+    def __post_init__(self) -> None:
+        checked: dict[str, object] = {
+            "count": exact_count(self.count, "count"),
+            "epsilon": exact_epsilon(self.epsilon),  # read once: what is used is what is charged
+            "touched": None if self.touched is None else exact_count(self.touched, "touched"),
+            "delta": exact_delta(self.delta, zero=True),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        for name, hint in (("monotonic", "pass True only for one-way changes"), ("ordered", "pass one of them")):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ParameterError(name, "must be True or False", getattr(self, name), hint)
+        if self.method not in (AUTO, *METHODS):
+            raise ParameterError("method", f"must be one of {AUTO}, {', '.join(METHODS)}", self.method)
+        if self.method == AUTO:
+            self._choose()
+        self._check_options()
+
+    def _choose(self) -> None:
+        """Take the method of the rule. A delta that it does not use is not charged."""
+        public = ("count", "epsilon", "delta", "touched", "ordered", "monotonic")
+        object.__setattr__(self, "method", choose(**{name: getattr(self, name) for name in public}))
+        if "delta" not in METHODS[self.method].options:
+            object.__setattr__(self, "delta", Fraction(0))
+
+    def _check_options(self) -> None:
+        row = METHODS[self.method]
+        for option in fields(self):
+            given = getattr(self, option.name)
+            if option.name in OPTIONS - row.options and given != option.default:
+                shown = float(given) if isinstance(given, Fraction) else given
+                rule = f"must not be given: method {self.method!r} {row.why_not}"
+                raise ParameterError(option.name, rule, shown, "leave it out")
+        if self.ordered and not row.ordered:
+            rule = f"must be False: method {self.method!r} selects a set, and an order of it would be private"
+            raise ParameterError("ordered", rule, True, "leave it out, or choose a method that selects in order")
+        if "delta" in row.options and self.delta == 0:
+            rule = f"must lie strictly between 0 and 1 for method {self.method!r}"
+            raise ParameterError("delta", rule, 0, "pass for instance delta=1e-8, or method='auto'")
+        if "threshold" in row.options and self.threshold is None:
+            raise ParameterError(
+                "threshold",
+                f"must be given for method {self.method!r}, as a public number: one computed from the scores, such "
+                "as the count-th largest, is private data, and the proof of privacy does not cover it",
+                next_step="choose it without looking at these scores, or use method='auto', which needs none",
+            )
+
+    @property
+    def estimates(self) -> bool:
+        """Whether noisy scores come with the selection, at no further cost."""
+        return self.prepare(Scores.histogram({0: 1})).estimated is not None
+
+    def promise(self, total: int) -> Promise | None:
+        """How far below the c-th of ``total`` whole scores a selected one can be; None where nothing bounds that."""
+        case = METHODS[self.method].promise
+        return None if case is None else case(self, total)
+
+    def prepare(self, scores: Scores) -> Ready:
+        """The method made ready for these scores: everything is checked, and nothing is drawn."""
+        return METHODS[self.method].prepare(self, scores)
+
+    def shown_order(self, labels: Sequence[Any]) -> list[int]:
+        """The places of the selected in an order that may be released: as selected, or by label for a set."""
+        return list(range(len(labels))) if METHODS[self.method].ordered else by_label(labels)
+
+    @own_settings
+    def pick(self, scores: Scores, source: Source, *, ledger: Spender | None = None) -> Picks:
+        """Draw the selection as members of groups, for a caller who names the items of a histogram.
+
+        ``source`` is one that ``trusted_source`` gave: whether it is private was settled there.
+
+        >>> from sparsegate.noise import Seeded
+        >>> request = Request(count=2, epsilon=1, sensitivity=1, monotonic=True, method="exponential")
+        >>> picks = request.pick(Scores.histogram({0: 10**9, 200: 5}), Seeded(1).stream())
+        >>> picks.groups.tolist(), picks.members.tolist()
+        ([1, 1], [1, 2])
+        """
+        if self.count > scores.total:
+            raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
+        ready = self.prepare(scores)
+        what = f"top {self.count}, method {self.method}"
+        keep = charge(ledger, epsilon=ready.budget.total, delta=ready.delta, what=what).keep
+        groups, noisy = ready.draw(source)
+        return Picks(ready=ready, keep=keep, groups=groups, members=scores.draw_members(source, groups), noisy=noisy)
+
+
+@own_settings
+def select_top(
+    scores: ScoresLike,
+    *,
+    count: int,
+    epsilon: Number,
+    delta: Number = 0,
+    sensitivity: Number,
+    monotonic: bool = False,
+    touched: int | None = None,
+    ordered: bool = False,
+    method: str = AUTO,
+    threshold: Number | None = None,
+    raise_by: Number | None = None,
+    max_passes: int | None = None,
+    allocation: Allocation = "optimal",
+    granularity: Number | None = None,
+    ledger: Spender | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> Selection:
+    """Select ``count`` items with high scores; the selection is (epsilon, delta)-differentially private.
+
+    *Theorem*: for neighbours that differ by one person, who moves at most ``touched`` scores, each by at most
+    ``sensitivity``, the ``Selection`` is (epsilon, delta)-DP. The file of each method has the proof.
+
+    Parameters
+    ----------
+    scores: a one-dimensional array, a mapping from items to scores, a pandas series, whose index has the items, or
+        ``Scores``. (A series with the plain index 0, 1, 2, ... is an array.) Every candidate counts, also those with
+        score 0: leaving out items because nobody has them would tell that nobody has them.
+    count: c, how many to select, from 1 to the number of scores.
+    epsilon: the privacy loss of the whole selection, > 0; a float is read as the decimal it prints as.
+    delta: what "gumbel" needs, such as 1e-8: the probability with which the guarantee may fail. A method that does
+        without is charged none; to name such a method and a delta is an error.
+    sensitivity: Delta > 0, the most that one person can change any one score.
+    monotonic: True only if one person moves all scores up or all down, as with counts; it halves the noise.
+    touched: m, the most scores that one person can change, where something bounds it; None where nothing does.
+    ordered: True asks for an order: best first, as far as noise lets one see.
+    method: "auto" takes the best for these public numbers, by the rule of ``selection.select``; or a key of
+        ``mechanisms.selection_methods.METHODS``.
+    threshold: T, for "sparse-vector" and "retraversal": a PUBLIC number, fixed without a look at the scores.
+    raise_by: k >= 0, standard deviations of noise by which "retraversal" raises T; 3 unless given.
+    max_passes: passes that "retraversal" makes at most, 100 unless given; it may select fewer than c.
+    allocation: how these two split epsilon between threshold and comparisons, see ``Budget.allocate``.
+    granularity: step of their lattice, a power of two; 1 for whole numbers, at most Delta/1024 otherwise.
+    ledger: an open ``sparsegate.Ledger``: charged before anything is drawn, and it keeps what was selected.
+    source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
+
+    >>> import sparsegate as sg
+    >>> visits = {"/home": 912, "/docs": 850, "/blog": 31, "/jobs": 12}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> top = sg.select_top(visits, count=2, epsilon=0.5, sensitivity=1, monotonic=True, **seeded)
+    >>> print(top)
+    top 2, ε = 0.5
+    item
+    /docs
+    /home
+    >>> top
+    <Selection: top 2, ε = 0.5>
+    """
+    request = Request(
+        count=count,
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=sensitivity,
+        monotonic=monotonic,
+        touched=touched,
+        ordered=ordered,
+        method=method,
+        threshold=threshold,
+        raise_by=raise_by,
+        max_passes=max_passes,
+        allocation=allocation,
+        granularity=granularity,
+    )
+    candidates = Scores.each(scores)
+    if candidates.anonymous:
+        raise ParameterError(
+            "scores",
+            "must know its items; a histogram only says how many items have each score",
+            next_step="pass an array or a mapping, or call Request.pick and name the members of its groups",
+        )
+    picks = request.pick(candidates, trusted_source(source, not_private), ledger=ledger)
+    numbers = candidates.numbers(picks.groups, picks.members)
+    items = None if candidates.items is None else [candidates.items[number] for number in numbers.tolist()]
+    shown = request.shown_order(numbers.tolist() if items is None else items)
+    ready, estimates = picks.ready, None
+    if picks.noisy is not None and ready.estimated is not None:
+        estimates = ready.estimated.scores(picks.noisy)[shown]
+    selection = Selection(
+        method=request.method,
+        budget=ready.budget,
+        delta=ready.delta,
+        indices=numbers[shown] if items is None else None,
+        items=None if items is None else tuple(items[place] for place in shown),
+        estimates=estimates,
+        error_bar=None if ready.estimated is None else ready.estimated.error_bar(CONFIDENCE),
+        error_bar_all=None if ready.estimated is None else ready.estimated.error_bar_all(CONFIDENCE),
+    )
+    if ledger is not None:
+        picks.keep({"release": "select_top", **selection.to_dict()})
+    return selection
+
+
+def by_label(labels: Sequence[Any]) -> list[int]:
+    """The places of labels in an order that depends on the labels alone.
+
+    The order in which a mapping has its items is no such order: it may be that of their scores. Labels that cannot
+    be compared, or not with all others, are sorted by type and by how they read; those that read alike by a coin.
+
+    >>> by_label(["b", "a"]), by_label([(2, 10), (2, 9)]), by_label(["b", 1])
+    ([1, 0], [1, 0], [1, 0])
+    """
+    places = range(len(labels))
+    parts = [part for label in labels for part in (label if type(label) is tuple else [label])]
+    kinds = set(map(type, parts))
+    with contextlib.suppress(TypeError, ArithmeticError):  # instants with and without a time zone, signalling NaN
+        if any(kinds <= family for family in _COMPARED) and all(part == part for part in parts):
+            return sorted(places, key=labels.__getitem__)
+    coins = random.SystemRandom().sample(places, len(places))
+    return sorted(coins, key=lambda place: (type(labels[place]).__qualname__, _reading(labels[place])))
+
+
+_COMPARED: Final = ({str}, {int, float}, {bool}, {Decimal}, {date}, {datetime}, {time}, {bytes}, {UUID})
+"""Types whose values, but for not-a-number, have one order."""
+
+
+def _reading(label: Any) -> str:
+    """How a label reads, or nothing: an address tells when it was made, and an error would lose what is paid for."""
+    if getattr(type(label), "__repr__", None) is object.__repr__:
+        return ""
+    try:
+        return repr(label)
+    except Exception:
+        return ""

@@ -1,0 +1,423 @@
+"""Items and people of a table in PostgreSQL, in its own SQL.
+
+Items are cells as ``tables.labels`` has them: text compared as ``COLLATE "C"``, byte by byte, or whole numbers of
+64 bits. What has no cell, a numeric beyond them, an infinite date, not-a-number, is null. People are compared by the
+equality of their column: see ``databases.postgres_columns``; of floats not-a-number is nobody.
+
+The columns of a table in PostgreSQL: the kind of each, how a cell is read, and which types tell people apart.
+
+All of this is told from the catalogue, that is from the schema of the table, and nothing from a cell. A domain is what
+it is made of. No reading of a cell can fail.
+
+- **Text** is text, varchar, char(n) without its padding, citext, enums, names and uuids, as ``COLLATE "C"``, cut.
+- **Whole numbers** are smallint, integer, bigint, oid, and numeric(p) of up to 38 digits; **reals** are real, double
+  precision and numeric(p, s), brought to the nearest double. A numeric without a precision may lie beyond all doubles.
+- **Moments** with a time zone are brought to UTC; one after the last of the embedded engine, in 294247, is null.
+
+**People** are told apart by the equality of the column itself: citext, a nondeterministic collation and the padding of
+char(n) make one person of what they call equal (``tables.identity``). Floats do not name people.
+
+How a database changes the case of text: the collation that does it as the embedded engine does.
+
+A collation of the operating system, or of PostgreSQL's own, folds code point by code point; one of ICU looks at what
+stands around. So candidates are of the first sort, and each is asked what becomes of every code point of the first two
+planes (no letter beyond them has a case). Where it leaves a character alone that the embedded engine folds, that can be
+mended, for a few (``Folding.corrections``); where it changes one otherwise, it is not taken. Nothing of this looks at
+the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    TextualSelect,
+    bindparam,
+    column,
+    literal_column,
+    text,
+)
+from sqlalchemy.types import NullType
+
+from sparsegate.conditions import Column, Condition, Kind, Schema, read_condition
+from sparsegate.conditions.postgres_sql import MOST_TIMESTAMP, Folding, postgres_sql
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import check_columns, identifier, near_names
+from sparsegate.tables.databases.rows import AskedRows, names_at, rows_of, written
+from sparsegate.tables.engines.engine import DIGITS, SALT
+from sparsegate.tables.labels import BINARY, BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIME, UUID, decimals, moments
+
+_CUT: Final = '(left({}::text, {cut}) COLLATE "C")'
+_UNCUT: Final = '({}::text COLLATE "C")'
+_MOMENT: Final = f"(CASE WHEN {{0}} <= '{MOST_TIMESTAMP}' OR {{0}} = 'infinity' THEN {{0}} END)"
+_READ_AS: Final[dict[str, tuple[Kind, str]]] = {
+    **dict.fromkeys(("text", "varchar", "bpchar", "citext"), (Kind.TEXT, _CUT)),
+    **dict.fromkeys(("name", "uuid", "enum"), (Kind.TEXT, _CUT)),
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), (Kind.INTEGER, "{}::bigint")),
+    # Adding 0 leaves one of the two zeros.
+    **dict.fromkeys(("float4", "float8"), (Kind.REAL, "({}::float8 + 0)")),
+    "whole numeric": (Kind.INTEGER, "nullif({}, 'NaN')"),
+    "narrow numeric": (Kind.REAL, "{}::float8"),
+    "bool": (Kind.BOOLEAN, "{}"),
+    "date": (Kind.DATE, "{}"),
+    "timestamp": (Kind.TIMESTAMP, _MOMENT.format("{0}")),
+    "timestamptz": (Kind.TIMESTAMP, _MOMENT.format("({0} AT TIME ZONE 'UTC')")),
+}
+_PEOPLE: Final = {*_READ_AS, "numeric", "bytea"} - {"float4", "float8"}
+_WHOLE_DIGITS, _MOST_DIGITS = 38, 300
+_SERVED: Final = {"r": "table", "p": "partitioned table", "m": "materialized view"}
+_OTHERS: Final = {"v": "view", "f": "foreign table"}
+COMPUTED: Final = "computed when it is read"
+ANY: Final = (*_SERVED, *_OTHERS)
+"""All that has rows."""
+
+_FIND: Final = text(
+    """SELECT c.oid, n.nspname, c.relname, c.relkind::text AS sort
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'm', 'v', 'f')
+    AND (n.nspname || '.' || c.relname = :name OR (c.relname = :name AND n.nspname = ANY (CAST(:path AS name[]))))
+    ORDER BY c.relname = :name DESC, array_position(CAST(:path AS name[]), n.nspname) LIMIT 1"""
+)
+_NAMES: Final = text(
+    """SELECT relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE relkind IN ('r', 'p', 'm') AND nspname = ANY (CAST(:path AS name[])) ORDER BY relname LIMIT 1000"""
+)
+_TYPE: Final = """CASE WHEN typtype = 'e' THEN 'enum'
+        WHEN typnamespace = 'pg_catalog'::regnamespace OR typname = 'citext' THEN typname::text
+        ELSE 'of a type of its own' END AS type
+    FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype <> 'd'"""
+_COLUMNS: Final = text(
+    f"""WITH RECURSIVE found AS (
+        SELECT attnum, attname, atttypid AS type, atttypmod AS size, attgenerated::text AS made
+        FROM pg_attribute WHERE attrelid = :oid AND attnum > 0 AND NOT attisdropped
+        UNION ALL
+        SELECT attnum, attname, typbasetype, typtypmod, made FROM found JOIN pg_type AS t ON t.oid = type
+        WHERE typtype = 'd')
+    SELECT attname, size, made, {_TYPE} ORDER BY attnum"""
+)
+_COLUMN: Final = text(
+    f"""WITH RECURSIVE found AS (
+        SELECT CAST(:oid AS oid) AS type
+        UNION ALL
+        SELECT typbasetype FROM found JOIN pg_type AS t ON t.oid = type WHERE typtype = 'd')
+    SELECT {_TYPE}"""
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """A table, or whatever else has rows, as the catalogue has it."""
+
+    name: str
+    """With its schema, as it is looked up."""
+    place: str
+    """The same in SQL."""
+    types: dict[str, str]
+    sizes: dict[str, int]
+
+    def schema(self, chosen: Sequence[str], max_cell: int | None) -> tuple[Schema, tuple[str, ...]]:
+        """What may be asked about these columns, and how their cells are read; ``max_cell`` is None for whole cells."""
+        kinds = tuple(Column(each, _READ_AS[self.types[each]][0]) for each in chosen)
+        schema = Schema(kinds) if max_cell is None else Schema(kinds, max_cell=max_cell)
+        return schema, tuple(_cell(each, self.types[each], self.sizes[each], max_cell) for each in chosen)
+
+    def scale(self, column: str) -> int:
+        """The digits behind the point of a numeric(p, s)."""
+        return (self.sizes[column] - 4) & 0x7FF
+
+    def readable(self) -> list[str]:
+        """The columns that conditions can speak of."""
+        return [each for each, kind in self.types.items() if kind in _READ_AS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabaseTable:
+    """A table as it may be asked about."""
+
+    name: str
+    """With its schema, as ``locate`` finds it."""
+    place: str
+    """The same in SQL."""
+    schema: Schema
+    cells: tuple[str, ...]
+    """How the cells of each column of ``schema`` are read, as SQL over the alias t."""
+    types: tuple[str, ...]
+    person: str | None
+    """The column of the people as SQL, or None where every row is another person."""
+    person_type: str = ""
+
+
+def find_table(
+    connection: Connection, name: str, *, user: str | None, columns: Sequence[str] | None, max_cell: int
+) -> DatabaseTable:
+    """Look the table up in the catalogue, or raise a TableError that says what is wrong with what was asked for."""
+    found = locate(connection, name, sorts=_SERVED)
+    _check(found.types, user, columns)
+    chosen = columns if columns is not None else [each for each in found.readable() if each != user]
+    if not chosen:
+        raise TableError("the table has no column to ask about: text, numbers, booleans, dates, timestamps")
+    schema, cells = found.schema(chosen, max_cell)
+    if columns is None:
+        schema = replace(schema, unreadable=tuple(each for each in found.types if each not in (user, *chosen)))
+    return DatabaseTable(
+        name=found.name,
+        place=found.place,
+        schema=schema,
+        cells=cells,
+        types=tuple(found.types[each] for each in chosen),
+        person=None if user is None else f"t.{identifier(user)}",
+        person_type="" if user is None else found.types[user],
+    )
+
+
+def locate(connection: Connection, name: str, *, sorts: Iterable[str] = ANY) -> Located:
+    """Look the name up; from here on no other schema than PostgreSQL's own is looked at."""
+    path = connection.exec_driver_sql("SELECT pg_catalog.current_schemas(false)").scalar_one()
+    # An operator in another schema may fit better than the one that is meant, and its function would run as this user.
+    connection.exec_driver_sql("SET LOCAL search_path = pg_catalog")
+    found = connection.execute(_FIND, {"name": name, "path": path}).one_or_none()
+    if found is None:
+        near = near_names(name, [str(each) for (each,) in connection.execute(_NAMES, {"path": path})])
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "check its name, and its schema"
+        raise TableError(f"the database has no table {name!r} that this user sees; {hint}")
+    if found.sort not in sorts:
+        raise TableError(
+            f"{name!r} is a {_OTHERS[found.sort]}: how long it takes depends on more than its rows; make a copy of it, "
+            "with CREATE MATERIALIZED VIEW"
+        )
+    rows = connection.execute(_COLUMNS, {"oid": found.oid}).all()
+    return Located(
+        name=f"{found.nspname}.{found.relname}",
+        place=f"{identifier(str(found.nspname))}.{identifier(str(found.relname))}",
+        types={str(row.attname): COMPUTED if row.made == "v" else _named(row.type, row.size) for row in rows},
+        sizes={str(row.attname): int(row.size) for row in rows},
+    )
+
+
+def type_of(connection: Connection, column: str, rows: str) -> str:
+    """The type of a column of a query, told without a row of it."""
+    found = f"SELECT pg_typeof((SELECT {identifier(column)} FROM {rows} LIMIT 0))::oid::bigint"
+    return str(connection.execute(_COLUMN, {"oid": connection.execute(written(found)).scalar_one()}).scalar_one())
+
+
+def _named(kind: str, size: int) -> str:
+    """The type, and of a numeric whether its precision allows it to be read."""
+    if kind != "numeric" or size < 4:
+        return kind
+    digits, scale = (size - 4) >> 16, (size - 4) & 0x7FF
+    if scale == 0 and digits <= _WHOLE_DIGITS:
+        return "whole numeric"
+    return "narrow numeric" if scale <= digits <= _MOST_DIGITS else kind
+
+
+def _cell(name: str, kind: str, size: int, max_cell: int | None) -> str:
+    # varchar(n) and char(n) keep their n, with 4 added to it.
+    short = kind in ("varchar", "bpchar") and max_cell is not None and 4 < size <= max_cell + 4
+    short |= max_cell is None and _READ_AS[kind][1] == _CUT
+    return (_UNCUT if short else _READ_AS[kind][1]).format(f"t.{identifier(name)}", cut=max_cell)
+
+
+def check_person(types: Mapping[str, str], user: str) -> None:
+    """Raise a TableError for users of a type that cannot tell people apart."""
+    if types[user] not in _PEOPLE:
+        raise TableError(
+            f"the users in column {user!r} must be of a type that tells people apart exactly, such as whole numbers or "
+            f"text, not {types[user]}; cast the column in a materialized view"
+        )
+
+
+def _check(types: dict[str, str], user: str | None, columns: Sequence[str] | None) -> None:
+    check_columns(list(types), [*([] if user is None else [user]), *(columns or ())])
+    if user is not None:
+        check_person(types, user)
+    for name in columns or ():
+        if types[name] not in _READ_AS:
+            step = "give it a precision, as numeric(20, 2)" if types[name] == "numeric" else "cast it"
+            raise TableError(
+                f"column {name!r} is {types[name]}, which cannot be asked about; {step}, in a materialized view"
+            )
+
+
+CANDIDATES: Final = ("pg_c_utf8", "C.utf8", "C.UTF-8", "en_US.utf8", "en_US.UTF-8")
+FUNCTIONS: Final = ("lower", "upper")
+MOST_MENDED: Final = 16
+"""Each costs a look at every character of every cell."""
+_POINTS: Final = "BETWEEN 1 AND 131071 AND i NOT BETWEEN 55296 AND 57343"
+
+Cases = dict[str, dict[str, str]]
+
+
+def folds(condition: Condition) -> bool:
+    """Whether it changes the case of text: only then a collation is looked for."""
+    return any("lower(" in leaf.sql() or "upper(" in leaf.sql() for leaf in condition.leaves)
+
+
+def found_folding(connection: Connection) -> Folding | None:
+    """The first candidate that folds as the embedded engine does, if there is one."""
+    wanted = _embedded()
+    names = ", ".join(f"'{name}'" for name in CANDIDATES)
+    rows = connection.exec_driver_sql(
+        f"""SELECT collname::text FROM pg_collation WHERE collname IN ({names}) AND collprovider IN ('c', 'b')
+        AND collencoding IN (-1, 6) AND collnamespace = 'pg_catalog'::regnamespace"""
+    )
+    there = {str(name) for (name,) in rows}
+    for name in CANDIDATES:
+        if name in there and (folding := mended(name, _asked(connection, name), wanted)) is not None:
+            return folding
+    return None
+
+
+def mended(collation: str, found: Cases, wanted: Cases) -> Folding | None:
+    """The collation with its corrections, or None where there are none that would do.
+
+    >>> mended("C.utf8", {"upper": {"a": "A"}}, {"upper": {"a": "A", "ß": "ẞ"}})
+    Folding(collation='C.utf8', corrections={'upper': ('ß', 'ẞ')})
+    >>> mended("tr_TR", {"upper": {"i": "İ"}}, {"upper": {"i": "I"}}) is None
+    True
+    """
+    corrections = {}
+    for function, cases in wanted.items():
+        own = found[function]
+        wrong = {mark for mark in cases.keys() | own.keys() if cases.get(mark) != own.get(mark)}
+        if len(wrong) > MOST_MENDED or any(mark in own or cases[mark] in own for mark in wrong):
+            return None
+        if wrong:
+            old = "".join(sorted(wrong))
+            corrections[function] = (old, "".join(cases[mark] for mark in old))
+    return Folding(collation=collation, corrections=corrections)
+
+
+def _asked(connection: Connection, collation: str) -> Cases:
+    fold = ", ".join(
+        f'{function}(x COLLATE {identifier(collation)}) COLLATE "C" AS {function}' for function in FUNCTIONS
+    )
+    rows = connection.exec_driver_sql(
+        f"""SELECT x, lower, upper FROM (SELECT x, {fold} FROM (
+            SELECT chr(i) COLLATE "C" AS x FROM generate_series(1, 131071) AS i WHERE i {_POINTS} OFFSET 0) AS points
+        OFFSET 0) AS folded WHERE lower <> x OR upper <> x"""
+    )
+    return _cases(rows.all())
+
+
+def _embedded() -> Cases:
+    import duckdb
+
+    with duckdb.connect() as engine:
+        points = f"SELECT i::INT AS i FROM range(131072) AS t(i) WHERE i {_POINTS}"
+        engine.execute(f"CREATE TABLE points AS SELECT chr(i) AS x FROM ({points})")
+        return _cases(engine.execute("SELECT x, lower(x), upper(x) FROM points").fetchall())
+
+
+def _cases(rows: object) -> Cases:
+    cases: Cases = {function: {} for function in FUNCTIONS}
+    for mark, *folded in rows:  # type: ignore[attr-defined]
+        for function, becomes in zip(FUNCTIONS, folded, strict=True):
+            if becomes != mark:
+                cases[function][mark] = becomes
+    return cases
+
+
+_FLOATS: Final = ("float4", "float8")
+_NUMBERS: Final = (*_FLOATS, "int2", "int4", "int8", "whole numeric", "narrow numeric")
+"""What is a double, or near one; a numeric without a precision may lie beyond all of them."""
+# Adding 0 leaves one of the two zeros.
+_BITS: Final = "(CASE WHEN {0} <> 'NaN' THEN ('x' || encode(float8send({0}::float8 + 0), 'hex'))::bit(64)::bigint END)"
+_HELD: Final = "{0} >= '0001-01-01' AND {0} < '10000-01-01'"
+"""What Python has dates for; in UTC, which is the time zone of the transaction."""
+_MICROSECONDS: Final = "(extract(epoch FROM {0}) * 1000000)::bigint"
+_TEXT: Final = '({0}::text COLLATE "C")'
+_LABELS: Final = {
+    "text": (STRING, '({0} COLLATE "C")'),
+    **dict.fromkeys(("varchar", "bpchar", "citext", "name", "enum"), (STRING, _TEXT)),
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), (INTEGER, "{0}::bigint")),
+    "whole numeric": (INTEGER, f"(CASE WHEN {{0}} BETWEEN {-(2**63)} AND {2**63 - 1} THEN {{0}}::bigint END)"),
+    **dict.fromkeys(_FLOATS, (FLOAT, _BITS)),
+    "bool": (BOOLEAN, "{0}::int::bigint"),
+    "uuid": (UUID, _TEXT),
+    "bytea": (BINARY, "(encode({0}, 'hex') COLLATE \"C\")"),
+    "date": (DATE, f"(CASE WHEN {_HELD} THEN ({{0}} - DATE '1970-01-01')::bigint END)"),
+    "time": (TIME, "(CASE WHEN {0} < '24:00' THEN (extract(epoch FROM {0}) * 1000000000)::bigint END)"),
+    "timestamp": (moments("us", zoned=False), f"(CASE WHEN {_HELD} THEN {_MICROSECONDS} END)"),
+    "timestamptz": (moments("us", zoned=True), f"(CASE WHEN {_HELD} THEN {_MICROSECONDS} END)"),
+}
+
+
+class PostgresRows:
+    """The rows of a table or of a query, over the alias t."""
+
+    name = "PostgreSQL"
+
+    def __init__(self, connection: Connection, asked: AskedRows) -> None:
+        self._condition = ""
+        if asked.table is not None:
+            found = locate(connection, asked.table)
+            check_columns(list(found.types), asked.columns)
+            types, self._place = found.types, f"{found.place} AS t"
+            if asked.where is not None:
+                schema, cells = found.schema(found.readable(), None)
+                read = dict(zip((column.name for column in schema.columns), cells, strict=True))
+                condition = read_condition(asked.where, schema)
+                folding = found_folding(connection) if folds(condition) else None
+                self._condition = postgres_sql(condition, read, folding)
+        else:
+            if asked.where is not None:
+                raise ParameterError("where", "must not be given with sql", asked.where, "put it into the query")
+            self._place = f"({asked.sql}\n) AS t"
+            check_columns(names_at(connection, self._place), asked.columns)
+            types = {name: type_of(connection, name, self._place) for name in asked.columns}
+        if types[asked.item] == "narrow numeric":
+            self.kind, form = decimals(found.scale(asked.item)), "(nullif({0}, 'NaN')::text COLLATE \"C\")"
+        elif types[asked.item] in _LABELS:
+            self.kind, form = _LABELS[types[asked.item]]
+        else:
+            raise TableError(
+                f"the items in column {asked.item!r} must be numbers, strings, booleans, bytes, UUIDs, dates, times of "
+                f"day or instants, not {types[asked.item]}; cast the column, in a query or in a view"
+            )
+        cell = f"t.{identifier(asked.item)}"
+        if asked.max_cell is not None and self.kind == STRING:
+            cell = f"left({cell}::text, {asked.max_cell})"
+        self._columns = {"item": form.format(cell)}
+        if asked.user is not None:
+            person = f"t.{identifier(asked.user)}"
+            if types[asked.user] in _FLOATS:
+                person = f"nullif({person}, 'NaN')"
+            else:
+                check_person(types, asked.user)
+            self._columns["person"] = person
+        if asked.value is not None:
+            if types[asked.value] not in _NUMBERS:
+                raise TableError(
+                    f"the values in column {asked.value!r} must be numbers, not {types[asked.value]}; cast the column"
+                )
+            self._columns["value"] = f"nullif(t.{identifier(asked.value)}::float8, 'NaN')"
+
+    def rows(self) -> Select[Any]:
+        return rows_of(self._place, self._columns, self._condition)
+
+    def candidates(self, labels: Sequence[Any]) -> TextualSelect:
+        # Sent as one text, and as a parameter: the driver writes a list word by word, and the planner knows the length
+        # of an array that it is given.
+        numbers = isinstance(labels[0], int)
+        array = ",".join(map(str, labels) if numbers else (_quoted(label) for label in labels))
+        form = "unnest(CAST(:labels AS bigint[]))" if numbers else 'unnest(CAST(:labels AS text[])) COLLATE "C"'
+        listed = text(f"SELECT {form} AS item").bindparams(bindparam("labels", f"{{{array}}}", type_=NullType()))
+        return listed.columns(column("item", BigInteger() if numbers else Text()))
+
+    def digest(self, *columns: str) -> ColumnElement[int]:
+        joined = " || ':' || ".join(f"{column}::text" for column in columns)
+        hashed = f"encode(sha256(convert_to('{SALT}' || {joined}, 'UTF8')), 'hex')"
+        return literal_column(f"('x' || substr({hashed}, 1, {DIGITS}))::bit({4 * DIGITS})::bigint", BigInteger())
+
+
+def _quoted(label: str) -> str:
+    """A label as an array of PostgreSQL's has it."""
+    escaped = label.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

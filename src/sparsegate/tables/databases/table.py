@@ -1,0 +1,325 @@
+"""A table of a database, counted there in a transaction that only reads.
+
+Counting and naming inside a database: only the histogram of the scores, and the picked labels, leave it.
+
+The queries say in SQL what ``tables.counting`` says for frames, with the same hashes and the same order of labels:
+equal seeds name equal items.
+
+    WITH scored AS (SELECT item, count(DISTINCT person) AS score FROM rows GROUP BY item)
+    SELECT score, count(*) FROM scored GROUP BY score
+
+A listed domain is joined from the left: a candidate that nobody has is one of score 0. Names come by a second count,
+in the same transaction, that numbers the items; in PostgreSQL they come without one, by ``HeldCounts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property, partial
+from itertools import accumulate
+from typing import Any, Final
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Double,
+    Engine,
+    Select,
+    case,
+    func,
+    literal,
+    null,
+    select,
+    union_all,
+)
+
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.columns import check_columns
+from sparsegate.tables.counting import SEED_PART, Pick
+from sparsegate.tables.databases.rows import AskedRows, DialectRows
+from sparsegate.tables.databases.snapshot import NAMES, UNREAD, engine_at, one_moment, quiet_database
+from sparsegate.tables.domain import BASE, CHANGED, Sized, public_labels, whole_labels
+from sparsegate.tables.in_place import CountsInPlace, TableInPlace
+from sparsegate.tables.labels import Cell
+from sparsegate.tables.question import Question
+from sparsegate.tables.sums import CAP, Clip
+
+Candidates = Sized | Sequence[Any] | None
+"""The public domain, or the list of its labels; None for whatever the table holds."""
+
+MOST_PLACES: Final = 10_000
+"""How many items are named by one query: the place of each is a parameter."""
+
+CURSOR: Final = "sparsegate_counts"
+
+
+def scored(table: DialectRows, domain: Candidates, most: int | None, clip: Clip | None = None) -> CTE:
+    """The query for (item, score); with a list of labels all of them have a score, and it may be 0.
+
+    With ``clip`` a score is a sum of values, else a number of people.
+    """
+    read = table.rows().subquery("cells")
+    rows = select(*read.c).where(*(column.is_not(None) for column in read.c))
+    listed = None
+    if isinstance(domain, Sized):
+        rows = rows.where(read.c.item.between(0, domain.size - 1))
+    elif domain is not None:
+        listed = table.candidates(domain).cte("listed")
+        if most is not None:
+            rows = rows.where(read.c.item.in_(select(listed.c.item)))
+    if clip is not None:
+        counts = _sums(table, rows.cte("rows"), most, clip)
+    else:
+        kept = (rows if most is None else _cut(table, rows.distinct().cte("pairs"), most)).subquery("kept")
+        number = func.count(kept.c.person.distinct()) if "person" in kept.c else func.count()
+        counts = select(kept.c.item, number.label("score")).group_by(kept.c.item)
+    if listed is None:
+        return counts.cte("scored")
+    there = counts.subquery("counts")
+    joined = listed.outerjoin(there, listed.c.item == there.c.item)
+    return select(listed.c.item, func.coalesce(there.c.score, 0).label("score")).select_from(joined).cte("scored")
+
+
+def _cut(table: DialectRows, pairs: CTE, most: int) -> Select[Any]:
+    """At most ``most`` of each person's ``pairs``, different items: the rule, and the proof, of ``counting.cut_users``.
+
+    People are never joined: what "=" says of citext depends on a path, and what groups say of it does not.
+    """
+    part = table.digest("pairs.item") // SEED_PART
+    seeded = select(pairs, func.sum(part).over(partition_by=pairs.c.person).label("seed")).cte("seeded")
+    order = (table.digest("seeded.seed", "seeded.item"), seeded.c.item)
+    place = func.row_number().over(partition_by=seeded.c.person, order_by=order).label("place")
+    placed = select(seeded, place).subquery("placed")
+    return select(*(placed.c[column.name] for column in pairs.c)).where(placed.c.place <= most)
+
+
+def _sums(table: DialectRows, rows: CTE, most: int | None, clip: Clip) -> Select[Any]:
+    """Sums of values on the lattice, each person's clipped: the rule, and the proof, of ``tables.sums``."""
+    step, (low, high) = clip.granularity, clip.steps
+    cap = float(CAP * step)
+    capped: ColumnElement[float] = func.least(func.greatest(rows.c.value, _double(-cap)), _double(cap), type_=Double())
+    scaled = func.floor(capped * _double(step.denominator) / _double(step.numerator) + _double(0.5)).cast(BigInteger)
+    # A quotient too small for a double is an error in PostgreSQL; whatever is below half a step has the place 0.
+    place = case((func.abs(rows.c.value) < _double(float(step / 4)), literal(0, BigInteger())), else_=scaled)
+    placed = select(rows.c.item, place.label("value"))
+    if "person" in rows.c:
+        by = rows.c.item, rows.c.person
+        placed = select(*by, func.sum(place).label("value")).group_by(*by)
+        if most is not None:
+            placed = _cut(table, placed.cte("pairs"), most)
+    each = placed.subquery("placed_values")
+    total = func.sum(func.least(func.greatest(each.c.value, low), high)).label("score")
+    return select(each.c.item, total).group_by(each.c.item).having(total != 0)
+
+
+def _double(number: float) -> ColumnElement[float]:
+    return literal(float(number), Double())
+
+
+class DatabaseCounts(CountsInPlace):
+    """What a table in a database says about items. Counted when the histogram is first asked for, and private."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        table: DialectRows,
+        domain: Candidates,
+        most: int | None,
+        clip: Clip | None = None,
+    ) -> None:
+        self._connection, self._domain, self._read = connection, domain, table.kind.read
+        self._scored = scored(table, domain, most, clip)
+
+    @cached_property
+    def histogram(self) -> dict[int, int]:
+        with quiet_database(UNREAD):
+            return {score: items for score, items in self._sizes.items() if score}
+
+    def named(self, picks: Sequence[Pick]) -> list[Any]:
+        with quiet_database(UNREAD):
+            return self._named(picks)
+
+    def _named(self, picks: Sequence[Pick]) -> list[Any]:
+        names: dict[Pick, Any] = {}
+        if isinstance(self._domain, Sized):
+            absent = [pick for pick in picks if pick[0] == 0]
+            found = self._domain.find([rank for _, rank in absent], self._taken) if absent else []
+            names |= zip(absent, found, strict=True)
+        present = sorted(set(picks) - names.keys())
+        starts = dict(zip(self._sizes, accumulate(self._sizes.values(), initial=0), strict=False))
+        rows = self._rows_at([starts[score] + rank for score, rank in present])
+        if [score for score, _ in rows] != [score for score, _ in present]:
+            raise TableError(CHANGED)
+        names |= zip(present, (self._read(cell) for _, cell in rows), strict=True)
+        return [names[pick] for pick in picks]
+
+    def close(self) -> None:
+        """Let go of what the database holds for this."""
+
+    @cached_property
+    def _sizes(self) -> dict[int, int]:
+        """How many items have each score, by rising score, 0 included where candidates are listed."""
+        score = self._scored.c.score
+        sizes = self._connection.execute(select(score, func.count()).group_by(score))
+        return {int(score): int(items) for score, items in sorted(sizes.all())}
+
+    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any]]:
+        """The (score, item) at these places, rising, of all in order of score and label."""
+        score, item = self._scored.c.score, self._scored.c.item
+        place = (func.row_number().over(order_by=(score, item)) - 1).label("place")
+        numbered = select(place, score, item).subquery("numbered")
+        rows: list[tuple[int, Any]] = []
+        for start in range(0, len(places), MOST_PLACES):
+            chosen = select(numbered).where(numbered.c.place.in_(places[start : start + MOST_PLACES]))
+            rows += [(int(score), item) for _, score, item in sorted(self._connection.execute(chosen).all())]
+        return rows
+
+    def _taken(self, width: int, inside: Sequence[int] | None) -> dict[int, int]:
+        """How many items with a score there are in blocks of ``width`` numbers; see ``domain.Taken``."""
+        item = self._scored.c.item
+        blocks = select((item // width).label("block"))
+        if inside is not None:
+            blocks = blocks.where((item // (width * BASE)).in_(inside))
+        found = blocks.subquery("blocks").c.block
+        return dict(map(tuple, self._connection.execute(select(found, func.count()).group_by(found)).all()))
+
+
+class HeldCounts(DatabaseCounts):
+    """The same in PostgreSQL, where the counts wait behind a cursor for the picks to be drawn.
+
+    A transaction that only reads cannot keep a table. But it can keep a query that has begun: this one gives the
+    histogram first, and then every item, by score and label. The rows before a picked one are passed over in the
+    server: MOVE sends none of them.
+    """
+
+    _position = 0
+
+    @cached_property
+    def _sizes(self) -> dict[int, int]:
+        score, item = self._scored.c.score, self._scored.c.item
+        # A bare NULL has no type and no collation of its own: it takes those of the items.
+        none = null().label("item")
+        first = select(literal(0).label("part"), score.label("score"), none, func.count().label("items"))
+        groups = func.count().over().label("groups")
+        histogram = first.add_columns(groups).group_by(score)
+        others = select(literal(1), score, item, null(), null())
+        both = union_all(histogram, others).order_by("part", "score", "item")
+        compiled = both.compile(dialect=self._connection.dialect)
+        self._tell(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {compiled}", compiled.params)
+        sizes: dict[int, int] = {}
+        ahead = 1
+        while ahead > 0:
+            rows = self._fetch(ahead)
+            sizes |= {int(score): int(items) for _, score, _, items, _ in rows if items is not None}
+            ahead = int(rows[0][4]) - len(sizes) if rows else 0
+        return sizes
+
+    def close(self) -> None:
+        if "_sizes" in vars(self):
+            self._tell(f"CLOSE {CURSOR}")
+
+    def _rows_at(self, places: Sequence[int]) -> list[tuple[int, Any]]:
+        rows: list[tuple[int, Any]] = []
+        runs: list[list[int]] = []
+        for place in places:
+            if runs and place == runs[-1][1]:
+                runs[-1][1] += 1
+            else:
+                runs.append([place, place + 1])
+        for start, end in runs:
+            if ahead := len(self._sizes) + start - self._position:
+                self._tell(f"MOVE FORWARD {ahead} IN {CURSOR}")
+                self._position += ahead
+            rows += [(int(score), item) for _, score, item, _, _ in self._fetch(end - start)]
+        return rows
+
+    def _fetch(self, rows: int) -> Sequence[Any]:
+        self._position += rows
+        fetched: Sequence[Any] = self._tell(f"FETCH FORWARD {rows} FROM {CURSOR}").all()
+        return fetched
+
+    def _tell(self, sql: str, parameters: Any = None) -> Any:
+        return self._connection.exec_driver_sql(sql, parameters, execution_options={"no_parameters": not parameters})
+
+
+class TableInDatabase(TableInPlace):
+    """A table, or a query. ``lent`` lends a connection in a transaction that only reads."""
+
+    def __init__(
+        self,
+        lent: Callable[[], AbstractContextManager[Connection]],
+        *,
+        dialect: str,
+        table: str | None = None,
+        sql: str | None = None,
+        items: Sequence[str] | None = None,
+        max_cell: int | None = None,
+    ) -> None:
+        """``items`` are the only columns that may be ranked; of text ``max_cell`` characters are read."""
+        super().__init__()
+        self._lent, self._dialect, self._table, self._sql = lent, dialect, table, sql
+        self._items, self._max_cell = items, max_cell
+        self.name = NAMES.get(dialect, dialect)
+        self.elsewhere = "copy the table to Parquet, and release from that"
+        if dialect == "sqlite":  # which is copied, and knows all of it
+            self.elsewhere = "pass the path of the file instead of its URL"
+
+    @classmethod
+    def at(cls, place: str | Engine, *, table: str | None, sql: str | None) -> TableInDatabase:
+        """In the database with this URL, or of this engine of SQLAlchemy's."""
+        if (table is None) == (sql is None):
+            raise ParameterError("table", "must be given for a database, or a query in its place, and not both")
+        engine = engine_at(place) if isinstance(place, str) else place
+        return cls(partial(one_moment, engine), dialect=engine.dialect.name, table=table, sql=sql)
+
+    def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
+        for parameter, unused in (("itemset_size", 1), ("value", None), ("per", None)):
+            sums = parameter == "value" and self._dialect == "postgresql"
+            if (given := getattr(question, parameter)) != unused and not sums:
+                rule = "must not be given for a table that stays in its database"
+                raise ParameterError(parameter, rule, given, self.elsewhere)
+        if self._items is not None:
+            check_columns(self._items, [question.item])
+        asked = AskedRows(
+            table=self._table,
+            sql=self._sql,
+            item=question.item,
+            user=question.user,
+            where=question.where,
+            value=question.value,
+            max_cell=self._max_cell,
+        )
+        with quiet_database(UNREAD):
+            connection = self._opened.enter_context(self._lent())
+            table = self._rows(connection, asked, whole=whole_labels(domain))
+            public = None if question.observed else public_labels(domain, item=question.item, kind=table.kind)
+            if isinstance(public, list) and isinstance(public[0], str):
+                _check_labels(public)
+            kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
+            counts = kind(connection, table, public, question.max_items_per_user, question.sums)
+        self._opened.callback(counts.close)
+        return Sized(size=len(public)) if isinstance(public, list) else public, counts
+
+    def _rows(self, connection: Connection, asked: AskedRows, *, whole: bool) -> DialectRows:
+        if self._dialect == "postgresql":
+            from sparsegate.tables.databases.postgres import PostgresRows
+
+            return PostgresRows(connection, asked)
+        if self._dialect == "sqlite":
+            from sparsegate.tables.databases.others import SqliteCells, known_functions
+
+            self._opened.enter_context(known_functions(connection))
+            return SqliteCells(connection, asked, whole=whole)
+        from sparsegate.tables.databases.others import OtherRows
+
+        return OtherRows(connection, asked)
+
+
+def _check_labels(labels: Sequence[Cell]) -> None:
+    """Refuse labels that cannot be sent to a database, before anything is read."""
+    joined = "".join(map(str, labels))
+    if "\0" in joined or joined.encode("utf-8", "replace").decode() != joined:
+        raise ParameterError("domain", "must hold text of Unicode without a zero byte, for a database")

@@ -1,0 +1,572 @@
+"""Online answers: counting queries answered from what earlier answers taught, and paid for only where that fails.
+
+One online answer, and what one can do with it.
+
+How many people are in each cell of a public domain, counted in the table's own engine: each person in one cell.
+
+A row lies in a cell where each of its columns holds a public category; other rows, also those with a null, lie in none.
+A person with rows in several cells counts in the first of them, in the order in which the categories were listed; or,
+where one cell for each is required, in none.
+
+*Theorem.* Adding or removing one person, with all their rows, moves one cell by one, or none. *Proof.* Either rule
+looks at the least and the largest of the cells of that person's own rows, at public lists and at a public choice of
+the rule: so everybody else stays where they were, and this person is in one cell or in none. [] Nothing is refused
+because of what rows hold: a refusal would tell that somebody has such rows.
+
+The public histogram that learns: multiplicative weights over the cells of a domain.
+
+The histogram is a probability p over the cells and over one more, "nowhere", where those of the n people stand who are
+in no cell; so people outside of the categories, and an n that is only an upper bound, need no special case. It starts
+uniform. A query w with a released answer moves it to
+
+    p'(x) = p(x) exp(eta w(x)) / sum_y p(y) exp(eta w(y)),    eta such that  sum_x p'(x) w(x) = t,
+
+the distribution nearest to p, in relative entropy, of those that give the query the share t.
+
+*Progress.* Let h be the true distribution of the n people, q/n = sum h(x) w(x) their true share, e = sum p(x) w(x).
+Where t lies between e and q/n, the relative entropy to the truth falls by
+
+    D(h||p) - D(h||p') = eta (q/n - t) + D(p'||p)  >=  D(p'||p)  >=  2 (t - e)**2,
+
+because eta has the sign of t - e, and by Pinsker's inequality. D(h||p) <= ln(cells + 1) at the start and never falls
+below zero, so there are at most ln(cells + 1) / (2 x**2) updates by a share of at least x (Hardt and Rothblum 2010,
+with the step fitted instead of fixed).
+
+Moving towards one answer may lose another, so the latest answers that were released are gone through again: where the
+histogram has left the interval that an answer is certain to, it moves to the nearer end. If the true share lies in
+the interval that is progress too, and it costs no privacy: it looks at nothing but releases.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Budget, Number, Prepaid, Spender, charge
+from sparsegate.display.charts import bar_chart
+from sparsegate.display.plain import plain
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Single
+from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.gate import Gate
+from sparsegate.gates.laplace import error_bar, laplace
+from sparsegate.gates.variants import VARIANTS, Noise, Released
+from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import Uncopied
+from sparsegate.tables.categories import WEIGHT_BITS, Cells, Integers
+from sparsegate.tables.columns import as_labels, check_columns, read_columns
+from sparsegate.tables.engines.engine import Engine, Frame, guarded, open_engine
+from sparsegate.tables.files import TextForm
+from sparsegate.tables.in_place import TableInPlace
+from sparsegate.tables.labels import FLOAT, Cell
+from sparsegate.tables.online_terms import STEP, Terms
+from sparsegate.tables.opening import Given, given
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineAnswer(Single):
+    """An estimate of how many people a query counts, and where it comes from.
+
+    ``paid``: it is a fresh noisy answer, and used up one of the cutoff. ``checked``: the gate held it against the data;
+    False where the checks were used up and the public histogram answered alone. ``margin``: how far from the truth it
+    lies at most, with a probability of 0.95 over the noise of this question; None for an unchecked answer. ``note``:
+    what to know about everybody it counts, None where there is nothing; it is a function of public numbers.
+
+    >>> import sparsegate as sg
+    >>> people = {"country": ["DE"] * 6000 + ["FR"] * 3000}
+    >>> asked = {"unit": "row", "epsilon": 1, "tolerance": 500, "cutoff": 10, "population": 9000}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> online = sg.OnlineAnswers(people, {"country": ["DE", "FR"]}, **asked, **seeded)
+    >>> answer = online.ask({"country": "DE"})
+    >>> answer.paid, round(answer.estimate, 1), round(answer.margin, 1)
+    (True, 6016.4, 89.9)
+    >>> again = online.ask({"country": "DE"})  # answered from what is known by now
+    >>> again.paid, again.checked
+    (False, True)
+    """
+
+    estimate: float
+    """About how many people the query counts."""
+    paid: bool
+    checked: bool
+    margin: float | None
+    note: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON takes it, by the schema "sparsegate/online/1": see docs/reference/json.md."""
+        return {"schema": "sparsegate/online/1", **{name: plain(self[name]) for name in self.keys()}}
+
+    def sheet(self) -> Sheet:
+        """One row."""
+        columns = {name: [self[name]] for name in self.keys() if name != "note"}
+        numbers = frozenset({"estimate", "margin"})
+        return Sheet(title="online answer", brief=self.note or "", columns=columns, numbers=numbers)
+
+    def plot(self) -> Figure:
+        """The estimate, with its margin where it has one."""
+        said = f"{'paid' if self.paid else 'free'}, {'checked' if self.checked else 'not checked'}"
+        caption = "people" + ("" if self.margin is None else "; the bar holds with 95 % probability")
+        return bar_chart(
+            ["estimate"],
+            [self.estimate],
+            error_bar=self.margin,
+            error_bar_all=None,
+            title=("online answer", said),
+            caption=caption,
+        )
+
+
+def count_cells(engine: Engine, cells: Cells, user: str | None, *, only_one: bool = False) -> Integers:
+    """The number of people in each cell; private. ``user`` None: every row is another person.
+
+    ``only_one``: whoever has rows in several cells is in none of them.
+    """
+    rows, written = _read(engine, cells, user)
+    cell, stride = None, cells.size
+    for place, labels in enumerate(written):
+        stride //= len(labels)
+        codes: dict[str, Any] = {f"c{place}": labels, f"k{place}": [code * stride for code in range(len(labels))]}
+        rows = rows.join(engine.bring(codes), on=f"c{place}", how="inner")
+        cell = nw.col(f"k{place}") if cell is None else cell + nw.col(f"k{place}")
+    assert cell is not None
+    rows = rows.with_columns(cell.alias("cell"))
+    if user is not None:
+        last = [nw.col("cell").max().alias("last")] if only_one else []
+        rows = rows.group_by("user").agg(nw.col("cell").min(), *last)
+        if only_one:
+            rows = rows.filter(nw.col("cell") == nw.col("last"))
+    counted = engine.rows(rows.group_by("cell").agg(nw.len().alias("people")))
+    histogram = np.zeros(cells.size, dtype=np.int64)
+    for index, people in counted:
+        histogram[int(index)] = int(people)
+    return histogram
+
+
+def _read(engine: Engine, cells: Cells, user: str | None) -> tuple[Frame, list[list[Cell]]]:
+    """The columns as c0, c1, ... and "user", without nulls; and the categories as they are written there."""
+    kinds, written = [], []
+    for name, labels in zip(cells.names, cells.categories, strict=True):
+        _, kind = read_columns(engine, name, user)  # for its checks of names and types
+        try:
+            found = kind.cells(labels, "columns")
+        except ParameterError:
+            found = {}
+        if len(found) < len(labels):
+            rule = f"must list {kind} as categories of {name!r}, as the table's column holds, each of them once"
+            raise ParameterError("columns", rule, list(labels), "cast one of the two")
+        kinds.append(kind)
+        written.append(list(found))
+    rows = _without_nulls(engine, {f"c{place}": name for place, name in enumerate(cells.names)}, user)
+    for place, kind in enumerate(kinds):
+        rows = as_labels(engine, rows, kind, f"c{place}")
+    return rows, written
+
+
+def _without_nulls(engine: Engine, named: dict[str, str], user: str | None) -> Frame:
+    if user is None:
+        return engine.select(named).drop_nulls()
+    rows = engine.select(named | {"user": user}).drop_nulls()
+    floats = rows.collect_schema()["user"].is_float()
+    return engine.cells(rows, "user", FLOAT).drop_nulls() if floats else rows
+
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_ROUNDS: Final = 5
+_MOST_ETA: Final = 64.0  # only a share that is all but impossible asks for more in one move
+_HALVINGS: Final = 60
+_TINY: Final = 1e-300  # no weight is lost to underflow for ever
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lesson:
+    """A query whose answer was released: its weights, a set of cells as booleans, and the shares it is certain to."""
+
+    weights: NDArray[np.bool_] | Floats
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, steps: Integers, *, low: float, high: float) -> Lesson:
+        """From weights in steps of 2**-24."""
+        if (steps & ((1 << WEIGHT_BITS) - 1)).any():
+            return cls(np.ldexp(steps.astype(np.float64), -WEIGHT_BITS), low, high)
+        return cls(steps.astype(np.bool_), low, high)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Histogram:
+    """The share of people in each cell and, last, nowhere; they sum to one. Public, and never changed in place."""
+
+    shares: Floats
+
+    @classmethod
+    def uniform(cls, cells: int) -> Histogram:
+        """Nothing is known: every cell, and nowhere, weighs the same.
+
+        >>> Histogram.uniform(3).share(np.array([2**24, 0, 0]))
+        0.25
+        """
+        return cls(np.full(cells + 1, 1 / (cells + 1)))
+
+    def share(self, steps: Integers) -> float:
+        """The share of people that a query of such weights, in steps of 2**-24, counts."""
+        # Not @: it starts threads, which is slower for a few thousand products, and sums in an order of its own.
+        return math.ldexp(float(np.einsum("i,i->", steps.astype(np.float64), self.shares[:-1])), -WEIGHT_BITS)
+
+    def taught(self, lesson: Lesson, target: float, earlier: Iterable[Lesson] = ()) -> Histogram:
+        """The histogram after a lesson, moved to the share ``target``, and after the earlier ones were gone through.
+
+        >>> lesson = Lesson(np.array([True, False, False]), 0.4, 0.5)
+        >>> Histogram.uniform(3).taught(lesson, 0.4).shares.round(3).tolist()
+        [0.4, 0.2, 0.2, 0.2]
+        """
+        shares, lessons = self.shares.copy(), (*earlier, lesson)
+        _move(shares, lesson, target)
+        for _ in range(_ROUNDS):
+            away = False
+            for one in lessons:
+                share = float((shares[:-1] * one.weights).sum())
+                if not one.low <= share <= one.high:
+                    _move(shares, one, one.low if share < one.low else one.high)
+                    away = True
+            if not away:
+                break
+        shares /= shares.sum()
+        return Histogram(shares)
+
+
+def _move(shares: Floats, lesson: Lesson, target: float) -> None:
+    """Tilt the shares, in place, until the lesson's query has the share ``target``, or as near as one move can."""
+    target, cells = min(max(target, 0.0), 1.0), shares[:-1]
+    if lesson.weights.dtype == np.bool_:
+        # A set of cells: all that matters is how much is inside.
+        inside = float((cells * lesson.weights).sum())
+        outside = float(shares.sum()) - inside
+        inner, outer = target / max(inside, _TINY), (1 - target) / max(outside, _TINY)
+        cells *= np.where(lesson.weights, inner, outer)
+        shares[-1] *= outer
+    else:
+        weights = np.append(lesson.weights.astype(np.float64), 0.0)
+        eta = _tilt(weights, shares, target)
+        shares *= np.exp(eta * weights - max(eta, 0.0))
+    shares /= shares.sum()
+    np.maximum(shares, _TINY, out=shares)
+
+
+def _tilt(values: Floats, masses: Floats, target: float) -> float:
+    """The eta for which the masses, times exp(eta value), have the mean ``target``; it rises with eta."""
+    low, high = -_MOST_ETA, _MOST_ETA
+    for _ in range(_HALVINGS):
+        eta = (low + high) / 2
+        tilted = masses * np.exp(eta * values - max(eta, 0.0))
+        mean = float((tilted * values).sum()) / max(float(tilted.sum()), _TINY)
+        low, high = (eta, high) if mean < target else (low, eta)
+    return (low + high) / 2
+
+
+ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
+"""The gate: |estimate - truth| + nu >= T + rho + kappa, where a positive also carries a fresh noisy answer."""
+
+CONFIDENCE: Final = 0.95
+
+SEVERAL_CELLS: Final = (
+    "NOTE: a person with rows in several cells counts in the first of them alone, so this is not the number of people "
+    "with a matching row; make one row of each person, or pass one_row_per_user=True"
+)
+"""Said with every answer where people may have such rows. Whether they do is private; that they may is not."""
+
+_COUNT_CONFIDENCE = 0.999
+_REMEMBERED = 100  # lessons that are gone through again: it bounds time and memory for large cutoffs
+
+
+class OnlineAnswers(Uncopied):
+    """Answers any number of counting queries over a categorical domain, and pays only where history does not help.
+
+    A public histogram p over the cells (``histogram``), made from nothing but earlier releases, gives each query a
+    free estimate e. With q the true answer, rho ~ Exp(1/eps1) drawn once, nu ~ Exp(2c/eps2) fresh for every query,
+    both at least 0, and a public kappa that puts the middle of rho - nu at zero (``gates.margin``),
+
+        |e - q| + nu < T + rho + kappa:   the answer is e, and costs nothing more;
+        otherwise:                        the answer is a = q + Lap(c/eps3), and p moves towards a; c times at most.
+
+    **Theorem** (privacy: Hardt, Rothblum 2010 with the noise outside of the absolute value, as Lyu, Su, Li 2017 repair
+    it, and one-sided as in Liu et al. 2024). For neighbours that differ in one person, with all their rows, everything
+    that ever leaves this object is (eps0+eps1+eps2+eps3)-DP together, for any number of queries, chosen adaptively;
+    eps0 pays for a noisy count of the people, and is 0 where ``population`` is given. *Proof.* A person is in one cell
+    (``histogram``) and has a weight in [0, 1], so each q, and the number of people, moves by at most 1. Fix a
+    transcript: e is a function of the releases before it, and so the same for both neighbours, and |e - q| moves by at
+    most 1. Align rho with rho + 1: it stays in its support, and its density falls by a factor exp(eps1). A negative
+    then asks of nu to be below a number that is no smaller, which is no less likely. Each of the at most c positives
+    asks of nu to be at least a number that is at most 2 larger, which is less likely by a factor of at most exp(2 eps2
+    / 2c): eps2/c. Its answer costs eps3/c. Everything else is computed from releases: which way p moves is read off a,
+    never off q. The scale of nu is the general one, 2c/eps2: when a person comes, |e - q| rises for one query and falls
+    for another, so an error is not monotonic; with the scale c/eps2 of monotonic queries the gate would leak eps1 + 2
+    eps2.
+
+    **Theorem** (accuracy; proof in ``accuracy`` and ``histogram``). Whatever the data, if n is no less than the number
+    of people: with probability 0.95, of ten thousand queries no more than n**2 ln(cells + 1) / (2 x**2) are paid for,
+    x = d (d-z)/(d+z), where d is T less what nu may add to an error and z < d the noise of the answers; and while the
+    gate is open every estimate it lets through lies within T plus what rho may add to the threshold.
+
+    Parameters
+    ----------
+    data: a table, or files by their paths, as ``top_items`` takes them; counted once, here.
+    table, sql, format, separator, encoding: what to read of a database, and how text is written, as there.
+    columns: name of a column -> its PUBLIC list of categories, whole numbers or strings; their product is the domain,
+        of at most 2**22 cells. Rows with another value or a null are in no cell: no query counts them.
+    user: the column that says whose row it is. A person with rows in several cells is in the first of them by the order
+        of the lists, and every answer has a ``note`` that says so. Or unit="row", where every row is another person.
+    one_row_per_user: True where each person has one row, or rows in one cell alone: then an answer counts the people
+        with a matching row, and has no note. It is held, not believed, and by a rule on each person's own rows: whoever
+        has rows in several cells is in none of them, and no query counts them (``cell_counts``).
+    epsilon: the privacy loss of everything, split as 1/20 for the count of people where one is needed, and of the rest
+        1/3 for answers and 2/3 for the gate, there as 1:(2c)**(2/3). Or
+    budget: a ``Budget`` with three shares of your own; it needs ``population``.
+    tolerance: T > 0 in people, a public number: how far off an estimate may be and still be good enough.
+    cutoff: c, how many answers can be paid for. By default the smallest that is never reached, whatever the data, with
+        probability 0.95; it needs ``population``. Most data need far fewer than that.
+    population: n, a public number of people or an upper bound on it; by default a noisy count, paid from epsilon.
+    ledger: an open ``sparsegate.Ledger``, charged with the whole epsilon before anything is drawn.
+    refund: ``close`` gives back what the answers did not cost; False: what was charged stays spent.
+    source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
+
+    >>> import pandas, sparsegate as sg
+    >>> people = pandas.DataFrame({"country": ["DE"] * 6000 + ["FR"] * 3000, "smokes": [0, 0, 1] * 3000})
+    >>> online = sg.OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
+    ...                           tolerance=500, cutoff=10, population=9000, source=sg.Seeded(1), not_private=True)
+    >>> online.ask({"country": "DE"})
+    OnlineAnswer(estimate=6016.384765625, paid=True, checked=True, margin=89.873046875, note=None)
+    >>> online.ask({"country": ["DE", "FR"], "smokes": 1}).paid, online
+    (True, <OnlineAnswers: 6 cells, 2 of 10 answers paid for, open>)
+    """
+
+    _uncopied = (
+        "online answers can be neither copied nor pickled: two copies would answer with the same noise; make new ones"
+    )
+
+    __slots__ = (
+        "_calibration",
+        "_cells",
+        "_counts",
+        "_epsilon",
+        "_gate",
+        "_histogram",
+        "_lessons",
+        "_lock",
+        "_margins",
+        "_note",
+        "_population",
+        "_step",
+    )
+
+    @own_settings
+    def __init__(
+        self,
+        data: Any,
+        /,
+        columns: Any,
+        *,
+        table: str | None = None,
+        sql: str | None = None,
+        format: str | None = None,
+        separator: str | None = None,
+        encoding: str | None = None,
+        tolerance: Number,
+        user: str | None = None,
+        unit: str | None = None,
+        one_row_per_user: bool = False,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        cutoff: int | None = None,
+        population: int | None = None,
+        ledger: Spender | None = None,
+        refund: bool = True,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        if not isinstance(refund, bool):
+            raise ParameterError("refund", "must be True or False", refund)
+        if not isinstance(one_row_per_user, bool) or (one_row_per_user and user is None):
+            rule = "must be True or False, and True only with user: without, every row is another person"
+            raise ParameterError("one_row_per_user", rule, one_row_per_user, "leave it out, or pass user=")
+        cells = Cells.of(columns)
+        terms = Terms(
+            ROW,
+            cells=cells.size,
+            user=user,
+            unit=unit,
+            tolerance=tolerance,
+            epsilon=epsilon,
+            budget=budget,
+            cutoff=cutoff,
+            population=population,
+            not_private=not_private,
+        )
+        noise = trusted_source(source, not_private)
+        names = [*cells.names, *([] if user is None else [user])]
+        form = TextForm(format=format, separator=separator, encoding=encoding)
+        with given(data, table=table, sql=sql, form=form, columns=names, user=user) as opened:
+            counts = opened.run(lambda: _counted(opened, cells, only_one=one_row_per_user))
+        scales = terms.calibration.scales
+        assert scales.answer is not None
+        below = STEP * (1 + terms.calibration.margin(CONFIDENCE))
+        self._margins = float(terms.tolerance + below), float(STEP * (1 + error_bar(scales.answer, CONFIDENCE)))
+        self._step = terms.step
+        self._cells, self._counts = cells, counts
+        self._note = SEVERAL_CELLS if user is not None and not one_row_per_user and cells.size > 1 else None
+        self._calibration, self._epsilon = terms.calibration, terms.total
+        self._histogram = Histogram.uniform(cells.size)
+        self._lessons: deque[Lesson] = deque(maxlen=_REMEMBERED)
+        self._lock = threading.Lock()
+        what = f"online answers: tolerance {float(terms.tolerance):g}, cutoff {self.cutoff}, {cells.size} cells"
+        paid = Prepaid(charge(ledger, epsilon=terms.total, what=what))
+        self._population = terms.population or _noisy_population(counts, terms.count, noise, not_private)
+        self._gate = Gate(
+            terms.calibration,
+            threshold=terms.tolerance,
+            source=noise,
+            not_private=not_private,
+            ledger=paid,
+            refund=refund,
+        )
+
+    @own_settings
+    def ask(self, query: Any, *, unchecked: bool = False) -> OnlineAnswer:
+        """How many people does the query count?
+
+        ``query`` maps columns to one category or several, as {"country": ["DE", "FR"], "age": 30}; columns left out
+        may hold any category. Or it is an array of weights from 0 to 1, one for each cell, rounded to 2**-24; flat or
+        with one axis for each column. Once the checks are used up this raises ``GateClosed``, unless
+        ``unchecked=True``: then the histogram answers as it stands, and the answer says so.
+        """
+        if not isinstance(unchecked, bool | np.bool_):
+            raise ParameterError("unchecked", "must be True or False", unchecked)
+        steps = self._cells.steps(query)
+        if self._gate.closed:  # before the lock: a fork may have left it held for ever
+            return self._alone(steps, bool(unchecked))
+        with self._lock:
+            if self._gate.closed:
+                return self._alone(steps, bool(unchecked))
+            estimate = self._estimate(steps)
+            outcome = self._gate.ask(self._truth(steps), estimate=estimate)
+            if outcome.estimate is None:
+                return self._answer(estimate, margin=self._margins[0])
+            released = min(max(float(outcome.estimate), 0.0), float(self._population))
+            self._learn(steps, estimate, released)
+            return self._answer(released, paid=True, margin=self._margins[1])
+
+    def _answer(self, estimate: float, *, paid: bool = False, margin: float | None) -> OnlineAnswer:
+        return OnlineAnswer(estimate=estimate, paid=paid, checked=margin is not None, margin=margin, note=self._note)
+
+    def _learn(self, steps: Integers, estimate: float, released: float) -> None:
+        """Move the histogram; no argument but the released answer was made from data."""
+        people, certain = self._population, self._step.certain
+        target = (estimate + self._step.toward(released - estimate)) / people
+        lesson = Lesson.of(steps, low=(released - certain) / people, high=(released + certain) / people)
+        self._histogram = self._histogram.taught(lesson, target, self._lessons)
+        self._lessons.append(lesson)
+
+    def _estimate(self, steps: Integers) -> float:
+        return self._population * self._histogram.share(steps)
+
+    def _truth(self, steps: Integers) -> float:
+        """The true answer rounded down to the lattice, in integers up to there: it moves by at most 1, exactly."""
+        return math.ldexp(int(steps @ self._counts) >> (WEIGHT_BITS - 10), -10)
+
+    def _alone(self, steps: Integers, unchecked: bool) -> OnlineAnswer:
+        if unchecked:
+            return self._answer(self._estimate(steps), margin=None)
+        spent = f"all {self.cutoff} answers are paid for"
+        reason = "they were closed by hand, or belong to another process" if self.remaining else spent
+        raise GateClosed(
+            f"these online answers are closed: {reason}; pass unchecked=True for answers from the histogram as it "
+            "stands, or make new ones, which spend a new budget"
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether the checks are over."""
+        return self._gate.closed
+
+    @property
+    def remaining(self) -> int:
+        """How many answers can still be paid for."""
+        remaining = self._gate.remaining
+        assert remaining is not None
+        return remaining
+
+    @property
+    def cutoff(self) -> int:
+        """How many answers could be paid for at the start."""
+        return self._calibration.cutoff
+
+    @property
+    def budget(self) -> Budget:
+        """The shares of the gate and of the answers, all of them committed when this was made."""
+        return self._calibration.budget
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss of everything: the budget's total, and the count of people where that was paid for."""
+        return self._epsilon
+
+    @property
+    def population(self) -> int:
+        """The n that shares are multiplied with: the public number, or the noisy count with its error bar added."""
+        return self._population
+
+    @property
+    def synthetic(self) -> NDArray[np.float64]:
+        """The public histogram, in people: one axis for each column, in the order of its categories."""
+        return (self._histogram.shares[:-1] * self._population).reshape(self._cells.shape)
+
+    @property
+    def spent(self) -> Fraction:
+        """What everything said so far has cost, exactly: the gate's answers, and the count of people."""
+        return self._epsilon - self._calibration.budget.total + self._gate.spent
+
+    def close(self) -> None:
+        """Stop checking, and give back to the ledger what the answers did not cost (``Gate.close``)."""
+        self._gate.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        paid = f"{self._gate.positives} of {self.cutoff} answers paid for"
+        return f"<OnlineAnswers: {self._cells.size} cells, {paid}, {state}>"
+
+
+def _counted(opened: Given, cells: Cells, *, only_one: bool) -> Integers:
+    if isinstance(opened.table, TableInPlace):
+        raise ParameterError("data", "must not stay in a database here", next_step=opened.table.elsewhere)
+    numbers = [name for place, name in enumerate(cells.names) if cells.whole(place)]
+    with guarded("the engine of the table", lambda: open_engine(opened.numbers(numbers))) as engine:
+        check_columns(engine.frame.collect_schema().names(), cells.names)
+        with opened.explained():
+            return guarded(engine.name, lambda: count_cells(engine, cells, opened.user, only_one=only_one))
+
+
+def _noisy_population(counts: Integers, epsilon: Fraction, noise: Source, not_private: bool) -> int:
+    """A noisy count of the people in the cells, raised by its error bar, so that it is hardly ever too small."""
+    noisy = laplace(int(counts.sum()), epsilon=epsilon, sensitivity=1, source=noise, not_private=not_private)
+    return max(1, int(noisy) + error_bar(1 / epsilon, _COUNT_CONFIDENCE))

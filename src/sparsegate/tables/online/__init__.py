@@ -1,1 +1,0 @@
-"""Thousands of counting queries from one budget: private multiplicative weights over a table."""

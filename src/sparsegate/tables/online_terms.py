@@ -1,0 +1,223 @@
+"""The public terms of online answers: every parameter but the table, checked before the table is touched.
+
+How far online answers may be off, and how many of them must be paid for: functions of public numbers alone.
+
+Scales are in people: rho has scale b1, the noise nu of a comparison b2, a paid answer b3; T is the tolerance, and kappa
+the public shift of the comparison. rho and nu are geometric, at least 0, and such a variable of scale b exceeds t with
+probability at most exp(-t/b), as a discrete Laplace one does in absolute value. So with probability 1 - beta all of
+the following holds for k questions and c paid answers:
+
+    rho <= b1 ln(3/beta),   every nu <= b2 ln(3k/beta),   every paid answer is off by at most z = b3 ln(3c/beta).
+
+Then an unpaid answer is within T + kappa + b1 ln(3/beta) + 4g of the truth (g: the lattice step, for what is rounded to
+it), because nu only ever raises an error; and a positive has an error of at least d = T + kappa - b2 ln(3k/beta) - 4g,
+because rho only ever raises the threshold. Let d > z. For a
+gap y between the estimate and the released answer the histogram is moved by max(y d/(d+z), y - z): not past the truth,
+which is at least max(d, y - z) away, and by at least x = d (d-z)/(d+z). By the theorem in ``histogram`` there are then
+at most n**2 ln(cells + 1) / (2 x**2) positives, and a cutoff above that is never reached.
+
+Such a tolerance is large, because it must serve any data and any questions. For a smaller one, where d <= z, nothing is
+proved about the number of positives, and the step takes for d the tolerance, and for z what a paid answer is off by at
+most with probability 0.95. Privacy depends on neither.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from sparsegate.budget import Budget, Number, exact_count, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.gates.bounds import check_one_of
+from sparsegate.gates.calibration import Calibration, calibrate
+from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.margin import central_shift
+from sparsegate.gates.variants import Scales, Variant
+from sparsegate.tables.columns import check_unit
+
+BETA: Final = 0.05
+"""The probability with which the bounds above may fail."""
+
+PLANNED: Final = 10_000
+"""k: the number of questions that a cutoff is derived for. Privacy has no such limit."""
+
+STEP: Final = Fraction(1, 1024)
+"""The lattice that answers, estimates, the tolerance and all noise live on, in people."""
+
+_MOST_CUTOFF: Final = 10**6
+
+Noise = Callable[[int], Scales]
+"""From a cutoff to the scales of its gate, in people."""
+
+
+@dataclass(frozen=True)
+class UpdateStep:
+    """How far an update goes: ``error`` is d, ``certain`` is z, ``proved`` whether d > z holds as in the theorem."""
+
+    error: float
+    certain: float
+    proved: bool
+
+    @classmethod
+    def of(cls, *, tolerance: float, cutoff: int, scales: Scales) -> UpdateStep:
+        """The step for noise of such scales, in people."""
+        _, b2, b3 = (float(scale or 0) for scale in scales)
+        shift = central_shift(scales, lattice=False)
+        error = tolerance + shift - b2 * math.log(3 * PLANNED / BETA) - 4 * float(STEP)
+        certain = b3 * math.log(3 * cutoff / BETA)
+        if error > certain:
+            return cls(error, certain, True)
+        return cls(tolerance, b3 * math.log(1 / BETA), False)
+
+    def toward(self, gap: float) -> float:
+        """By how much to move for a gap between the estimate and a released answer.
+
+        >>> UpdateStep(300.0, 100.0, True).toward(-400.0), UpdateStep(300.0, 100.0, True).toward(1000.0)
+        (-300.0, 900.0)
+        """
+        return math.copysign(max(abs(gap) * self.error / (self.error + self.certain), abs(gap) - self.certain), gap)
+
+    def updates(self, *, cells: int, population: int) -> float:
+        """The most positives there can be, with probability 1 - beta; infinity where nothing is proved."""
+        if not self.proved:
+            return math.inf
+        least = self.error * (self.error - self.certain) / (self.error + self.certain)
+        return population**2 * math.log(cells + 1) / (2 * least**2)
+
+
+def least_cutoff(*, cells: int, population: int, tolerance: float, scales: Noise) -> int:
+    """The smallest cutoff that is never reached; a ParameterError that names a feasible tolerance where there is none.
+
+    More positives mean more noise, and more noise means more positives: the smallest fixed point, from below.
+    """
+    found = _fixed_point(cells=cells, population=population, tolerance=tolerance, scales=scales)
+    if found is None:
+        low, high = tolerance, max(tolerance, 1.0)
+        while _fixed_point(cells=cells, population=population, tolerance=high, scales=scales) is None:
+            low, high = high, 2 * high
+        while high > 1.01 * low:
+            middle = math.sqrt(low * high)
+            feasible = _fixed_point(cells=cells, population=population, tolerance=middle, scales=scales) is not None
+            low, high = (low, middle) if feasible else (middle, high)
+        rule = (
+            f"must be given, or else a tolerance of at least {math.ceil(high):,}: below that no cutoff is sure to last"
+        )
+        raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50; most data need far fewer updates")
+    return found
+
+
+def _fixed_point(*, cells: int, population: int, tolerance: float, scales: Noise) -> int | None:
+    cutoff = 1
+    while cutoff <= _MOST_CUTOFF:
+        step = UpdateStep.of(tolerance=tolerance, cutoff=cutoff, scales=scales(cutoff))
+        most = step.updates(cells=cells, population=population)
+        if most < cutoff:
+            return cutoff
+        if math.isinf(most):
+            return None
+        cutoff = max(cutoff + 1, math.floor(most) + 1)
+    return None
+
+
+MOST_PEOPLE: Final = 2**39
+"""This many at the largest weight of a query fit 64 bits."""
+
+_COUNT_SHARE = Fraction(1, 20)  # of epsilon, where a noisy count of the people is needed
+_ANSWER_SHARE = Fraction(1, 3)  # of what is left; the gate has the rest
+
+
+class Terms:
+    """What was agreed before a row was read: ``total`` is the epsilon of everything, ``count`` that of a noisy count.
+
+    ``population`` is None where a noisy count takes its place.
+    """
+
+    def __init__(
+        self,
+        row: Variant,
+        *,
+        cells: int,
+        user: Any,
+        unit: Any,
+        tolerance: Any,
+        epsilon: Number | None,
+        budget: Budget | None,
+        cutoff: int | None,
+        population: Any,
+        not_private: bool,
+    ) -> None:
+        check_unit(user, unit)
+        self._row = row
+        self.population = _check_population(population)
+        self.tolerance = _check_tolerance(tolerance)
+        self._budget = budget
+        self.total, self.count = self._check_epsilon(epsilon)
+        if cutoff is None:
+            cutoff = self._least_cutoff(cells)
+        cutoff = exact_count(cutoff, "cutoff")
+        self.calibration: Calibration = calibrate(
+            row,
+            cutoff=cutoff,
+            sensitivity=1,
+            budget=self._shares(cutoff),
+            threshold=self.tolerance,
+            granularity=STEP,
+            not_private=not_private,
+        )
+
+    @property
+    def step(self) -> UpdateStep:
+        """How far an update of the histogram goes."""
+        cutoff = self.calibration.cutoff
+        return UpdateStep.of(tolerance=float(self.tolerance), cutoff=cutoff, scales=self._scales(cutoff))
+
+    def _check_epsilon(self, epsilon: Number | None) -> tuple[Fraction, Fraction]:
+        budget, counted = self._budget, self.population is None
+        check_one_of(epsilon, budget)
+        if budget is None:
+            total = exact_epsilon(epsilon)
+            return total, total * _COUNT_SHARE if counted else Fraction(0)
+        if not isinstance(budget, Budget) or not (budget.threshold and budget.answers):
+            rule = "must be a Budget with a share for the threshold, the queries and the answers each"
+            raise ParameterError("budget", rule, budget, "pass sg.Budget(threshold=0.1, queries=0.5, answers=0.4)")
+        if counted:
+            rule = "must be given with a budget, which has no share for a count of the people"
+            raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
+        return budget.total, Fraction(0)
+
+    def _shares(self, cutoff: int) -> Budget:
+        if self._budget is not None:
+            return self._budget
+        left = self.total - self.count
+        return Budget.allocate(left, cutoff=cutoff, answers=left * _ANSWER_SHARE)
+
+    def _scales(self, cutoff: int) -> Scales:
+        return self._row.scales(self._shares(cutoff), cutoff=cutoff, monotonic=False)
+
+    def _least_cutoff(self, cells: int) -> int:
+        if self.population is None:
+            rule = "must be given where population is not: what is sure to last depends on a public population"
+            raise ParameterError("cutoff", rule, next_step="pass for instance cutoff=50, or population=")
+        return least_cutoff(
+            cells=cells, population=self.population, tolerance=float(self.tolerance), scales=self._scales
+        )
+
+
+def _check_population(population: Any) -> int | None:
+    if population is None:
+        return None
+    people = exact_count(population, "population")
+    if people > MOST_PEOPLE:
+        raise ParameterError("population", "must not exceed 2**39", people)
+    return people
+
+
+def _check_tolerance(tolerance: Any) -> Fraction:
+    exact = exact_number(tolerance)
+    if exact is None or not 0 < exact <= MOST_PEOPLE:
+        rule = "must be a positive number of people, at most 2**39"
+        raise ParameterError("tolerance", rule, tolerance, "pass for instance 2 % of the population")
+    return exact

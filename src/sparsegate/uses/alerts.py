@@ -1,0 +1,870 @@
+"""Alerts on a stream: tell when the number of people in a window passes a threshold, and pay for what fires alone.
+
+A gate, or a noisy count for every window? Both are eps-DP; which answers better follows from public numbers.
+
+Let q_t be the number of people in window t. One person moves every q_t by at most 1, all in one direction, and those
+of at most w windows (``windows``; w may be unbounded, and is at most N where there are N windows in all).
+
+**Theorem (gate).** A gate of sensitivity 1 for monotonic queries over q_1, q_2, ... is eps-DP for *any* w, fires at
+most c times, and a transcript of m quiet windows and k that fired costs L(m,k) <= eps; m quiet ones alone cost eps1.
+*Proof.* The alignment of ``gates.bounds`` asks of each q_t to move by at most 1, and nothing about how many of
+them move: rho is shifted once for all windows. (Coq has checked that for these gates: exponential_gap_is_free,
+laplace_gap_is_free and two_sided_gate_is_private in proofs/.) A gate on -q_t against -T is the same: -q_t is monotonic
+as well. []
+
+**Theorem (counts).** q_t + Lap(w/eps), drawn afresh for every window, is eps-DP, never closes, and gives every count;
+of it "is that at least T?" is post-processing. n windows cost min(n, w) eps/w. *Proof.* The probability of the whole
+sequence is the product over windows; a move of q_t by 1 changes its factor by at most exp(eps/w), no move leaves it as
+it is, and at most min(n, w) of them move. (Checked, too: laplace_answers_are_private.) []
+
+**Nothing lies between.** The second coupling, which moves no threshold noise, holds on a gate with Laplace noise, too:
+its loss is at most w r, where r = 1/b and b is the scale of nu. (With exponential noise it bounds nothing: a BELOW
+that moves up may leave the support.) So a Laplace gate is min(w r, eps1 + c r)-DP. It is eps-DP if w r <= eps, and
+then its threshold noise protects nothing and can be left out, which is a noisy count; or if eps1 + c r <= eps, and then
+w protects nothing. A mixture has the worst of both.
+
+So a small w wants counts and a large one a gate. The margin decides: how far from T a count must be for a right answer
+with 95 %. For counts it is that of noise w/eps, (w/eps) ln 10; for a gate that of rho - nu, with nu of scale c/eps2.
+They cross at w = 2, 5, 9, 19, 36, 69 for c = 1, 5, 10, 25, 50, 100: about 0.7 c, at every epsilon below 1.
+Where N is known the margins are those of all N windows at once, and where it is less than 2c a gate is planned for N
+windows (``gates.planning``).
+
+**One window is not a year.** At the margin one quiet window in twenty fires. For few false alarms put the threshold
+``margin_all`` above what is normal: with c = 10 and epsilon = 1 that is 22 for one window and 91 for a day of 288.
+
+What an alert has answered, on its ledger, and how it goes on after a restart.
+
+Each answer is a part of the alert's entry, stored **before** it is said. So after a crash the ledger has every answer
+that anybody saw, and perhaps one that nobody saw. From that follows what a restart may do:
+
+- *A window that was answered is not asked again.* Its answer is read, at no cost.
+- *With a state file the alert goes on.* The file holds the threshold noise rho, which is as secret as the data; the
+  ledger holds how many windows were asked and how many fired. **Theorem** (``gates.sparse_vector``): a gate with the
+  same rho, and with all that were stored counted, answers as one that never stopped. An answer that was drawn and not
+  stored was seen by nobody: summed over both its outcomes, the transcript has the probability that it has without it.
+  Noisy counts have no secret; the file says which entry to go on with.
+- *Without one the alert begins anew*: another epsilon is charged to what the ledger has left. What a process that died
+  had reserved stays spent, because nobody can tell that it is dead.
+- *Two processes with one state file* are told apart by the store: an answer is stored only as the part that follows
+  all that its writer knows of, and only while the entry has given nothing back (``Ledger.keep``). The other one stops.
+- *What goes back*: nothing when an alert is paused; when it is closed for good, epsilon - L(m,k), once. Then no state
+  file brings it back: the file says that the alert has ended, and the noise is gone from it. (m,k) are all answers of
+  the entry: a process that does not know all of them, because another one went on, gives nothing back
+  (``Ledger.give_back``).
+
+A ledger that was restored from a backup may lack answers that were seen, so no entry from before goes on.
+
+The two ways to answer a window: a gate, and a noisy count; made from a plan, and alike to whoever asks.
+
+``alert_plan`` has their theorems. Both take true counts and give what may be released. What the answers so far cost is
+a function of how many windows were asked, and of how many fired.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple, NoReturn, Protocol, Self
+
+from sparsegate.budget import LONGEST_LINE, Charge, Number, Prepaid, Spender, charge, exact_count, exact_epsilon
+from sparsegate.display.plain import exact_text, noisy_text
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
+from sparsegate.errors import GateClosed, LedgerError, ParameterError
+from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.laplace import laplace
+from sparsegate.gates.margin import steps_to_confidence
+from sparsegate.gates.sparse_vector import SparseVector, gate_calibration, resume, threshold_noise
+from sparsegate.noise import Source, exact_scale
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import MARK, Uncopied, birthmark
+from sparsegate.uses.windows import Moment, PeopleInWindows, TimeWindows
+
+Method = Literal["auto", "gate", "counts"]
+METHODS: Final = ("auto", "gate", "counts")
+CONFIDENCE: Final = 0.95
+_MOST_PLANNED: Final = 50  # the cutoff up to which a plan for few windows takes less than a second
+_MANY: Final = 10**9
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AlertPlan(Printed):
+    """Which method an alert uses, and why: public numbers alone.
+
+    ``margin`` is that of the method, ``gate_margin`` and ``counts_margin`` those of both; None: it cannot be used.
+    ``margin_all`` is that at which all windows are right at once, with 95 %; None where nobody said how many there are.
+    ``quiet_cost`` is what windows cost that never fire, however many.
+
+    >>> import sparsegate as sg
+    >>> plan = sg.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan
+    >>> plan.method, plan.margin, plan.gate_margin
+    ('counts', 15, 43)
+    >>> print(plan.sentence)
+    a noisy count of every window: right with 95 % for a count 15 or more from the threshold (gate 43; noisy ...
+    """
+
+    method: Literal["gate", "counts"]
+    """What the alert runs."""
+    cutoff: int
+    """How often it may fire."""
+    epsilon: Fraction
+    """What all of it may cost."""
+    moved: int | None
+    """w: how many counts one person moves at most; None: all of them."""
+    gate_margin: int
+    counts_margin: int | None
+    margin_all: int | None
+    quiet_cost: Fraction
+    gate_options: dict[str, Any]
+    """The ``SparseVector`` that a gate is made with."""
+
+    @property
+    def margin(self) -> int:
+        """How far from the threshold a count must be for a right answer with 95 %."""
+        return self.gate_margin if self.counts_margin is None or self.method == "gate" else self.counts_margin
+
+    @property
+    def sentence(self) -> str:
+        """The choice in words."""
+        mine = f"right with 95 % for a count {self.margin:,} or more from the threshold"
+        if self.margin_all is not None:
+            mine += f", for all windows at once {self.margin_all:,} or more"
+        gate, counts = (
+            f"gate {self.gate_margin:,}",
+            "noisy counts cannot be used: one person is in any number of windows",
+        )
+        if self.counts_margin is not None:
+            windows = "one window" if self.moved == 1 else f"{self.moved} windows"
+            counts = f"noisy counts {self.counts_margin:,}, for a person in {windows} at most"
+        words = {"gate": f"a gate that fires at most {self.cutoff} times", "counts": "a noisy count of every window"}
+        return f"{words[self.method]}: {mine} ({gate}; {counts})"
+
+    def sheet(self) -> Sheet:
+        """A row for each of the two methods; the one that runs has a star."""
+        margins = {"gate": self.gate_margin, "counts": self.counts_margin}
+        columns: dict[str, list[Any]] = {
+            "method": [name + " *" * (name == self.method) for name in margins],
+            "margin": list(margins.values()),
+        }
+        title = f"alert by {self.method}, ε = {exact_text(self.epsilon)}"
+        return Sheet(title=title, brief=self.sentence, columns=columns, numbers=frozenset({"margin"}))
+
+    def cost(self, *, asked: int) -> Fraction:
+        """What this many windows cost with noisy counts."""
+        assert self.moved is not None
+        return min(asked, self.moved) * self.epsilon / self.moved
+
+
+def plan_alert(
+    *,
+    threshold: int,
+    cutoff: int,
+    epsilon: Number,
+    windows_per_user: int | None = None,
+    most_windows: int | None = None,
+    closes: Literal["above", "rarer"] = "above",
+    method: Method = "auto",
+) -> AlertPlan:
+    """Choose between a gate and noisy counts from public numbers; nothing is drawn or charged.
+
+    >>> plan_alert(threshold=100, cutoff=10, epsilon=0.5).sentence
+    'a gate that fires at most 10 times: right with 95 % for a count 43 or more from the threshold (gate 43; noisy ...
+    >>> [plan_alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=w).method for w in (9, 10)]
+    ['counts', 'gate']
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, int):
+        raise ParameterError("threshold", "must be a whole number of people", threshold, "pass for instance 100")
+    if method not in METHODS:
+        raise ParameterError("method", f"must be one of {', '.join(METHODS)}", method, 'pass method="auto"')
+    cutoff, total = exact_count(cutoff, "cutoff"), exact_epsilon(epsilon)
+    given = {"windows_per_user": windows_per_user, "most_windows": most_windows}
+    bounds = [exact_count(value, name) for name, value in given.items() if value is not None]
+    moved = min(bounds, default=None)
+    options: dict[str, Any] = {
+        "threshold": threshold,
+        "cutoff": cutoff,
+        "epsilon": total,
+        "sensitivity": 1,
+        "monotonic": True,
+        "closes": closes,
+    }
+    if most_windows is not None and most_windows < 2 * cutoff <= 2 * _MOST_PLANNED:
+        options["queries"] = most_windows
+    calibration = gate_calibration(**options)
+
+    def of_counts(answers: int | None) -> int | None:
+        scale = None if moved is None else exact_scale(moved / total)
+        return None if scale is None else steps_to_confidence(CONFIDENCE, None, scale, answers=answers)
+
+    gate_margin, counts_margin = calibration.margin(CONFIDENCE), of_counts(None)
+    # Where it is known how many windows there are, they decide together: a year has room for many false alarms.
+    margins: dict[str, Any] = {
+        "gate": calibration.margin(CONFIDENCE, answers=most_windows),
+        "counts": of_counts(most_windows),
+    }
+    if method == "counts" and counts_margin is None:
+        rule = "must not be counts where a person may be in any number of windows: no noise is enough"
+        raise ParameterError("method", rule, method, "pass windows_per_user= or most_windows=, or use a gate")
+    if method == "counts" and closes == "rarer":
+        raise ParameterError("closes", "must be left out for counts, which never close", closes)
+    if method == "auto":
+        better = margins["counts"] is not None and margins["counts"] <= margins["gate"] and closes == "above"
+        method = "counts" if better else "gate"
+    quiet = total
+    if method == "gate":
+        quiet = calibration.spent([(min(most_windows or _MANY, _MANY), 0)])
+    return AlertPlan(
+        method=method,
+        cutoff=cutoff,
+        epsilon=total,
+        moved=moved,
+        gate_margin=gate_margin,
+        counts_margin=counts_margin,
+        margin_all=None if most_windows is None else margins[method],
+        quiet_cost=quiet,
+        gate_options=options,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertAnswer:
+    """What an alert says of one window. True where it fired; a released answer, that may be shown to anybody.
+
+    ``estimate`` is the noisy count, with the ``standard_error`` of its noise: of a gate where it fired, if at all, and
+    of noisy counts always.
+
+    >>> import sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> alert = sg.Alert(threshold=100, cutoff=2, epsilon=1, **seeded)
+    >>> quiet, busy = alert.ask(0, 12), alert.ask(1, 900)  # the number of a window, and its people
+    >>> bool(quiet), bool(busy)
+    (False, True)
+    >>> busy.window, busy.estimate, round(busy.standard_error, 1)
+    (1, 906, 4.1)
+    """
+
+    window: int
+    """The number of the window, from 0."""
+    fired: bool
+    """Whether its count, with noise, passed the threshold, with noise."""
+    estimate: int | float | None = None
+    standard_error: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.fired
+
+    def __str__(self) -> str:
+        said = "fired" if self.fired else "quiet"
+        return f"window {self.window:,}: {said}{noisy_text(self.estimate, self.standard_error)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it, and as the ledger keeps it."""
+        numbers = {"estimate": self.estimate, "standard_error": self.standard_error}
+        return {"window": self.window, "fired": self.fired} | {n: v for n, v in numbers.items() if v is not None}
+
+
+class AlertState(NamedTuple):
+    """What a state file holds: the entry that an alert goes on with, its settings, and its noise, if it has any.
+
+    One that ``ended`` does not go on, whether it gave anything back or not, and holds no secret any more. ``mark`` says
+    which rows were counted, to whoever must count them again.
+    """
+
+    entry: int
+    dataset: str
+    settings: dict[str, Any]
+    noise: bytes
+    ended: bool = False
+    mark: str = ""
+
+
+class AlertRecord:
+    """The answers of one alert. Without a ledger they are in memory alone."""
+
+    def __init__(
+        self, ledger: Spender | None, *, name: str, settings: Mapping[str, Any], asks: Mapping[str, Any]
+    ) -> None:
+        """``asks`` is what makes two alerts of one name the same one; ``settings`` is all that is public."""
+        self._name, self._settings, self._asks = name, dict(settings), dict(asks)
+        # What can be read again: a ledger, and not one charge of it, or somebody's own account.
+        account: Any = ledger
+        self._ledger: Any = account if callable(getattr(account, "release", None)) else None
+        self._account = ledger
+        self._charge = Charge()
+        self._parts = 0
+        self.answers: dict[int, AlertAnswer] = {}
+        self.asked = self.fired = 0
+        for entry in self._entries():
+            self._read(self._gave(entry))
+
+    def _entries(self) -> list[Any]:
+        if self._ledger is None:
+            return []
+        entries = self._ledger.statement().entries
+        return [entry for entry in entries if entry.kind.spends and entry.what.startswith(self._title)]
+
+    def _gave(self, entry: Any) -> tuple[dict[str, Any], ...]:
+        return self._ledger.release(entry.number).gave  # type: ignore[no-any-return]
+
+    @property
+    def _title(self) -> str:
+        return f"alert {self._name!r}: "
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether there is a ledger that holds what was answered."""
+        return self._ledger is not None
+
+    def _read(self, gave: tuple[dict[str, Any], ...]) -> list[AlertAnswer]:
+        """Learn what an entry gave; its first part says what it was about."""
+        for other in (part.get("asks", {}) for part in gave[:1]):
+            for name in self._asks.keys() | other.keys():
+                if self._asks.get(name) != other.get(name):
+                    rule = f"must be new where {name} changes: another alert of this name is on the ledger"
+                    raise ParameterError("name", rule, self._name, "pass another name=")
+        known = AlertAnswer.__dataclass_fields__
+        found = [AlertAnswer(**{name: part[name] for name in part.keys() & known.keys()}) for part in gave[1:]]
+        self.answers |= {answer.window: answer for answer in found}
+        return found
+
+    def begin(self, *, epsilon: Number, what: str) -> Charge:
+        """Charge the ledger."""
+        paid = charge(self._account, epsilon=epsilon, what=self._title + what)
+        self._charge = paid if self._ledger is None else self._paid_by(paid.entry)
+        self._store({"release": "alert", "asks": self._asks, "settings": self._settings})
+        return self._charge
+
+    def go_on(self, state: AlertState) -> Charge:
+        """Go on with the entry of a state file, which must be that of this alert, and have an end to come."""
+        if state.settings != self._settings:
+            keys = self._settings.keys() | state.settings.keys()
+            other = sorted(key for key in keys if self._settings.get(key) != state.settings.get(key))
+            rule = f"must be that of an alert with the same settings, and {', '.join(other)} differs"
+            raise ParameterError("state", rule, next_step="give the settings back, or another state= file")
+        statement = self._ledger.statement()
+        entry = next((entry for entry in self._entries() if entry.number == state.entry), None)
+        if entry is None or state.dataset != self._ledger.dataset:
+            raise ParameterError("state", "must belong to this ledger", next_step="give the ledger it was made with")
+        if statement.restored_after(entry.number):
+            raise LedgerError(
+                "the ledger was restored from a backup, and may lack answers of this alert; nothing was spent; remove "
+                "the state file, and a new one is charged"
+            )
+        if statement.refund_of(entry.number) is not None:
+            raise GateClosed(
+                "this alert was closed, and gave back what it did not cost; remove the state file, and a new one is "
+                "charged"
+            )
+        if state.ended:
+            raise GateClosed("this alert was closed; remove the state file, and a new one is charged")
+        gave = self._gave(entry)
+        found = self._read(gave)
+        self.asked, self.fired, self._parts = len(found), sum(answer.fired for answer in found), len(gave)
+        self._charge = self._paid_by(entry)
+        return self._charge
+
+    def _paid_by(self, entry: Any) -> Charge:
+        account: Any = self
+        return Charge(account, entry)
+
+    def give_back(self, entry: Any, *, epsilon: Number) -> None:
+        """Give back what was not used, if this process knows all that the entry gave; as the account of its charge."""
+        self._ledger.give_back(entry, epsilon=epsilon, after=self._parts)
+
+    def state(self, noise: bytes) -> AlertState:
+        """What a state file of this alert holds."""
+        return AlertState(self._charge.entry.number, self._ledger.dataset, self._settings, noise)
+
+    def keep(self, answer: AlertAnswer) -> None:
+        """Store an answer before anybody sees it. Where that fails nobody may see it."""
+        self._store(answer.to_dict())
+        self.asked, self.fired = self.asked + 1, self.fired + answer.fired
+        self.answers[answer.window] = answer  # last: from now on it is given again
+
+    def _store(self, part: Mapping[str, Any]) -> None:
+        if self._ledger is None:
+            self._charge.keep(part)
+        else:
+            self._ledger.keep(self._charge.entry, part, after=self._parts)
+        self._parts += 1
+
+
+class StateFile:
+    """A file beside the data, for its owner's eyes alone."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+
+    def read(self) -> AlertState | None:
+        """What it holds; None where there is none."""
+        try:
+            held = json.loads(self._path.read_text(encoding="utf-8"))
+            settings = dict(**held["settings"])
+            noise, ended = bytes.fromhex(held["noise"]), bool(held.get("ended"))
+            return AlertState(held["entry"], held["dataset"], settings, noise, ended, str(held.get("mark", "")))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            rule = "must be a readable state file of an alert, or not be there yet"
+            raise ParameterError("state", rule, str(self._path), "give another path") from None
+
+    def make_ready(self) -> None:
+        """Refuse a place that cannot be written, before anything is charged."""
+        self._write("")
+        self._draft.unlink()
+
+    def write(self, state: AlertState) -> None:
+        """Store it, whole or not at all, and on the disk when this returns."""
+        try:
+            try:
+                self._write(json.dumps({**state._asdict(), "noise": state.noise.hex()}))
+                self._draft.replace(self._path)
+            except BaseException:  # an interrupt would leave the noise in a second file
+                with suppress(OSError):
+                    self._draft.unlink()
+                raise
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            try:
+                with suppress(OSError):  # not every system can
+                    os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise LedgerError(
+                f"the state file cannot be written: {error.strerror}; what the alert was charged stays charged"
+            ) from None
+
+    def mark(self, mark: str) -> None:
+        """Store which rows were counted, before an answer depends on them."""
+        if (held := self.read()) is not None and not held.ended:
+            self.write(held._replace(mark=mark))
+
+    def end(self) -> None:
+        """Let no alert go on with it, and forget the noise; where it cannot be written, a refund on the ledger does."""
+        with suppress(LedgerError, ParameterError):
+            if (held := self.read()) is not None:
+                self.write(held._replace(noise=b"", ended=True, mark=""))
+
+    @property
+    def _draft(self) -> Path:
+        return self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+
+    def _write(self, text: str) -> None:
+        try:
+            self._draft.unlink(missing_ok=True)  # of a process that died, or a link that somebody laid
+            with os.fdopen(os.open(self._draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            rule = f"must be a path that can be written ({error.strerror})"
+            raise ParameterError("state", rule, str(self._path), "give another path") from None
+
+
+class Draws(Protocol):
+    """Answers windows at random."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it answers no more."""
+
+    @property
+    def secret(self) -> bytes:
+        """What must be kept to go on later; as secret as the data."""
+
+    def answer(self, window: int, count: int) -> AlertAnswer:
+        """The answer to a window with this many people."""
+
+    def cost(self, *, asked: int, fired: int) -> Fraction:
+        """What so many answers cost."""
+
+    def margin(self, confidence: float, *, windows: int | None) -> int:
+        """How far from the threshold a count must be to be answered rightly, alone or with so many others."""
+
+    def close(self, *, asked: int, fired: int) -> None:
+        """Answer no more, and give back what the answers did not cost, once."""
+
+
+class GateDraws:
+    """A gate over the counts; over the negated counts where small ones fire, which one person moves one way as well."""
+
+    def __init__(
+        self, plan: AlertPlan, *, sign: int, paid: Charge, refund: bool, noise: dict[str, Any], held: dict[str, Any]
+    ) -> None:
+        """``held`` goes on with a gate that was: its ``secret``, how many it was ``asked``, and its ``positives``."""
+        self._plan, self._sign = plan, sign
+        public = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], **noise}
+        options: dict[str, Any] = {**public, "ledger": Prepaid(paid), "refund": refund}
+        self.gate = resume(held.pop("secret"), **held, **options) if held else SparseVector(**options)
+
+    @property
+    def closed(self) -> bool:
+        return self.gate.closed
+
+    @property
+    def secret(self) -> bytes:
+        return threshold_noise(self.gate)
+
+    def answer(self, window: int, count: int) -> AlertAnswer:
+        said = self.gate.ask(self._sign * count)
+        if said.estimate is None:
+            return AlertAnswer(window=window, fired=said.above)
+        error, estimate = round(said.standard_error or 0.0, 2), self._sign * said.estimate
+        return AlertAnswer(window=window, fired=said.above, estimate=estimate, standard_error=error)
+
+    def cost(self, *, asked: int, fired: int) -> Fraction:
+        return self.gate.cost(below=asked - fired, above=fired)
+
+    def margin(self, confidence: float, *, windows: int | None) -> int:
+        return gate_calibration(**self._plan.gate_options).margin(confidence, answers=windows)
+
+    def close(self, *, asked: int, fired: int) -> None:
+        self.gate.close()
+
+
+class CountDraws:
+    """A noisy count of every window, of scale w/epsilon for a person in w of them at most."""
+
+    closed, secret = False, b""
+
+    def __init__(self, plan: AlertPlan, *, sign: int, paid: Charge, refund: bool, noise: dict[str, Any]) -> None:
+        assert plan.moved is not None
+        self._plan, self._sign, self._noise, self._paid = plan, sign, noise, paid
+        self._moved, self._scale = plan.moved, exact_scale(plan.moved / plan.epsilon)
+        self._refund = refund and not noise["not_private"]
+
+    def answer(self, window: int, count: int) -> AlertAnswer:
+        noisy = laplace(count, epsilon=self._plan.epsilon, sensitivity=self._moved, **self._noise)
+        ratio = math.exp(-1 / self._scale)
+        error = round(math.sqrt(2 * ratio) / (1 - ratio), 2)
+        fired = self._sign * noisy >= self._sign * self._plan.gate_options["threshold"]
+        return AlertAnswer(window=window, fired=fired, estimate=noisy, standard_error=error)
+
+    def cost(self, *, asked: int, fired: int) -> Fraction:
+        return self._plan.cost(asked=asked)
+
+    def margin(self, confidence: float, *, windows: int | None) -> int:
+        return steps_to_confidence(confidence, None, self._scale, answers=windows)
+
+    def close(self, *, asked: int, fired: int) -> None:
+        if self._refund:
+            self._refund = not self._paid.give_back(self._plan.epsilon - self.cost(asked=asked, fired=fired))
+
+
+_SIGNS: Final = {"above": 1, "below": -1}
+_LONGEST_NAME: Final = 100
+
+
+class Alert(Uncopied):
+    """Watches the number of people in each window of a stream, and fires where it passes a threshold.
+
+    **Theorem.** For neighbours that differ in one person, with all their rows in all windows, everything that ever
+    leaves this object is epsilon-DP together. *Proof.* One person moves each count by at most 1, all in one direction,
+    and those of at most ``windows_per_user`` windows (``windows``). A gate, or a noisy count of every window, is then
+    eps-DP: ``alert_plan`` has both proofs, and the choice, which public numbers make. Which windows are asked, and
+    when, is the work of a public clock. Answers that are read again after a restart are functions of what was
+    released, and what goes on does so as if it had never stopped (``alert_record``). []
+
+    So a person in every window costs a gate no more than a person in one, and a year in which nothing happens costs
+    eps1 (``plan.quiet_cost``), not epsilon.
+
+    Parameters
+    ----------
+    threshold : T, a public whole number of people.
+    cutoff : c, how often it fires at most; a noisy count of every window has no such limit.
+    epsilon : the privacy loss of all windows together, however many.
+    windows : a ``TimeWindows``, for rows (``add``, ``advance``); without it, ``ask`` takes counts that you made.
+    windows_per_user : w; a person counts in their w earliest windows alone. Cut where rows are added; where counts are
+        asked it is your promise. None: no limit, which a gate does not need.
+    most_windows : N; the alert closes after this many windows. By default as many as ``windows`` has.
+    fires : "above", where a count is T or more; "below", where it is T or less, as in an outage.
+    closes : "rarer" for a gate that goes on until it has fired c times *and* been quiet c times: where you cannot say
+        which of the two is the common state. Otherwise choose ``fires`` so that firing is rare: it has less noise.
+    method : "auto", "gate" or "counts": see ``alert_plan``.
+    name : of this alert on its ledger. Windows that an alert of the name has answered are not asked again.
+    about : what is counted, in a public line: an alert of the name that counts something else is refused.
+    ledger : an open ``sparsegate.Ledger``, charged before anything is drawn; it keeps every answer.
+    state : a file for the threshold noise, as secret as the data. With it an alert that is stopped, or dies, goes on
+        when it is made again with the same settings, and nothing more is charged. It needs a ledger.
+    refund : ``close`` gives back what the answers did not cost.
+    source, not_private : ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
+
+    >>> import sparsegate as sg
+    >>> windows = sg.TimeWindows(width="1h", start="2026-03-01T00:00")
+    >>> with sg.Alert(threshold=500, cutoff=3, epsilon=1, windows=windows) as alert:
+    ...     for visitor in range(2000):
+    ...         alert.add(visitor, "2026-03-01T01:30")
+    ...     [answer.fired for answer in alert.advance("2026-03-01T03:00")]
+    [False, True, False]
+    """
+
+    _uncopied = "an alert can be neither copied nor pickled: two copies would answer for one budget"
+
+    @own_settings
+    def __init__(
+        self,
+        *,
+        threshold: int,
+        cutoff: int,
+        epsilon: Number,
+        windows: TimeWindows | None = None,
+        windows_per_user: int | None = None,
+        most_windows: int | None = None,
+        fires: Literal["above", "below"] = "above",
+        closes: Literal["above", "rarer"] = "above",
+        method: Method = "auto",
+        name: str = "alert",
+        about: str = "people",
+        ledger: Spender | None = None,
+        state: str | Path | None = None,
+        refund: bool = True,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        if windows is not None and not isinstance(windows, TimeWindows):
+            raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.TimeWindows(width="5m", start=...)')
+        if not isinstance(fires, str) or fires not in _SIGNS:
+            raise ParameterError("fires", 'must be "above" or "below"', fires, "leave it out")
+        for word, text, most in (("name", name, _LONGEST_NAME), ("about", about, LONGEST_LINE)):
+            if not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
+                raise ParameterError(word, f"must be one printable line of 1 to {most} characters", text)
+        if not isinstance(refund, bool):
+            raise ParameterError("refund", "must be True or False", refund)
+        if most_windows is None and windows is not None:
+            most_windows = windows.count
+        self.plan: AlertPlan = plan_alert(
+            threshold=threshold,
+            cutoff=cutoff,
+            epsilon=epsilon,
+            windows_per_user=windows_per_user,
+            most_windows=most_windows,
+            closes=closes,
+            method=method,
+        )
+        self.threshold, self.fires, self.windows = threshold, fires, windows
+        self._sign, self._most, self._refund, self._rarer = _SIGNS[fires], most_windows, refund, closes == "rarer"
+        self._noise: dict[str, Any] = {"source": trusted_source(source, not_private), "not_private": not_private}
+        self._people = None if windows is None else PeopleInWindows(windows, per_user=windows_per_user)
+        self._lock, self._born, self._stopped, self._next = threading.Lock(), birthmark(), "", 0
+        self._unsaid = self._lost = False
+        asks: dict[str, Any] = {"threshold": threshold, "fires": fires, "windows_per_user": windows_per_user}
+        asks["about"], asks["windows"] = about, None if windows is None else windows.settings()
+        settings = {**asks, "cutoff": self.plan.cutoff, "epsilon": exact_text(self.plan.epsilon), "closes": closes}
+        settings |= {"method": self.plan.method, "moved": self.plan.moved, "most_windows": most_windows}
+        settings |= {"not_private": True} if not_private else {}  # noise that is known protects nobody who comes later
+        self._record = AlertRecord(ledger, name=name, settings=settings, asks=asks)
+        self._file = None if state is None else self._state_file(state)
+        self._charge, self._draws = self._begin()
+        self._last = max(self._record.answers, default=-1)
+
+    def _state_file(self, path: object) -> StateFile:
+        if not isinstance(path, str | Path) or not str(path):
+            raise ParameterError("state", "must be the path of a file", path)
+        if not self._record.can_resume:
+            raise ParameterError("state", "needs a ledger, which says what was answered", next_step="pass ledger=")
+        return StateFile(path)
+
+    def _begin(self) -> tuple[Charge, Draws]:
+        """Go on where a state file says so; or charge the ledger and begin."""
+        held = None if self._file is None else self._file.read()
+        if held is not None:
+            paid = self._record.go_on(held)
+            return paid, self._made(paid, secret=held.noise, asked=self._record.asked, positives=self._record.fired)
+        if self._file is not None:
+            self._file.make_ready()
+        side = f"{self.plan.method}, fires {self.fires} {self.threshold}, cutoff {self.plan.cutoff}"
+        paid = self._record.begin(epsilon=self.plan.epsilon, what=side)
+        draws = self._made(paid)
+        if self._file is not None:
+            self._file.write(self._record.state(draws.secret))
+        return paid, draws
+
+    def _made(self, paid: Charge, **held: Any) -> Draws:
+        options: dict[str, Any] = {"sign": self._sign, "paid": paid, "refund": self._refund, "noise": self._noise}
+        if self.plan.method == "gate":
+            return GateDraws(self.plan, held=held, **options)
+        return CountDraws(self.plan, **options)
+
+    @own_settings
+    def ask(self, window: int, count: int) -> AlertAnswer:
+        """Does it fire for a window with this many people? Windows come in their order; one may be left out.
+
+        A window that was answered before, here or by an alert of this name on the ledger, has its answer again: the
+        count is not looked at. No value of a count is refused, only a type.
+        """
+        if isinstance(window, bool) or not isinstance(window, Integral) or window < 0:
+            raise ParameterError("window", "must be a whole number of at least 0", window)
+        if isinstance(count, bool) or not isinstance(count, Integral):
+            raise ParameterError("count", "must be a whole number of people", next_step="count different people")
+        if self._born != MARK[0]:  # before the lock: a fork may have left it held for ever
+            self._refuse()
+        with self._lock:
+            self._stop_if_lost()
+            if (given := self._record.answers.get(int(window))) is not None:
+                return given
+            if self.closed:
+                self._refuse()
+            if window <= self._last:
+                raise ParameterError("window", f"must come after window {self._last}, the last answered", window)
+            try:
+                self._unsaid = True  # from before it is drawn until it is stored
+                answer = self._draws.answer(int(window), int(count))
+                self._record.keep(answer)
+                self._last = int(window)
+                self._unsaid = False
+            finally:
+                self._stop_if_lost()
+            return answer
+
+    def _stop_if_lost(self) -> None:
+        """Nobody may see an answer that was drawn and not stored, and nothing follows it here."""
+        if self._unsaid:
+            self._lost, self._stopped = True, "its last answer was cut short or could not be stored"
+
+    @own_settings
+    def add(self, user: Any, time: Any) -> None:
+        """One row: who, and when. What cannot be read is nobody's, or in no window; nothing is refused.
+
+        After a restart with ``windows_per_user`` add all rows again, from the first window on: ``windows`` says why.
+        """
+        self._counted().add(user, time)
+
+    @own_settings
+    def add_rows(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        """Many rows: pairs of who and when."""
+        counted = self._counted()
+        for user, time in rows:
+            counted.add(user, time)
+
+    @own_settings
+    def advance(self, clock: Moment) -> Iterator[AlertAnswer]:
+        """Close the windows that are over at this moment of a **public** clock, and answer them, one by one.
+
+        Never the time of a row: see ``windows``. Each is answered as you go through them; windows that were answered
+        before a restart are passed over. It ends where the alert is closed.
+        """
+        counted = self._counted()
+        assert self.windows is not None
+        counted.latest = self.windows.running(clock) + 1
+        return self._due(self.windows.closed_by(clock))
+
+    def _due(self, closed: int) -> Iterator[AlertAnswer]:
+        while self._next < closed and not self.closed:
+            window, self._next = self._next, self._next + 1
+            count = self._counted().take(window)
+            if window not in self._record.answers and window > self._last:
+                yield self.ask(window, count)
+
+    def _counted(self) -> PeopleInWindows:
+        if self._people is None:
+            raise ParameterError("windows", "must be given for rows", next_step="pass windows=sg.TimeWindows(...)")
+        return self._people
+
+    @property
+    def answers(self) -> Mapping[int, AlertAnswer]:
+        """Every answer that an alert of this name has given, by its window."""
+        return MappingProxyType(self._record.answers)
+
+    @property
+    def next_window(self) -> int:
+        """The window that ``advance`` closes next."""
+        return self._next
+
+    @property
+    def entry(self) -> int | None:
+        """The number of its entry on the ledger; None without one."""
+        number = getattr(self._charge.entry, "number", None)
+        return number if isinstance(number, int) else None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it answers no more."""
+        full = self._most is not None and self._record.asked >= self._most
+        return bool(self._stopped) or full or self._born != MARK[0] or self._draws.closed
+
+    @property
+    def remaining(self) -> int | None:
+        """How often it can still fire, of a gate that closes on the rarer answer how often that; None: no limit."""
+        asked, fired = self._record.asked, self._record.fired
+        if self.plan.method == "counts":
+            return None
+        return self.plan.cutoff - (min(fired, asked - fired) if self._rarer else fired)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What is charged while it may answer."""
+        return self.plan.epsilon
+
+    @property
+    def spent(self) -> Fraction:
+        """What the answers so far have cost: a function of what was released."""
+        return self._draws.cost(asked=self._record.asked, fired=self._record.fired)
+
+    def margin(self, confidence: float = CONFIDENCE, *, windows: int | None = None) -> int:
+        """How far from the threshold a count must be to be answered rightly with this probability.
+
+        With ``windows`` how far all the counts of this many windows must be, to be answered rightly all of them.
+        """
+        most = None if windows is None else exact_count(windows, "windows")
+        return self._draws.margin(confidence, windows=most)
+
+    def facts(self) -> dict[str, float]:
+        """Numbers for whoever watches the alert itself: released facts and public numbers, and nothing else."""
+        record = self._record
+        return {
+            "windows_answered": len(record.answers),
+            "windows_fired": sum(answer.fired for answer in record.answers.values()),
+            "epsilon_reserved": float(self.epsilon),
+            "epsilon_spent": float(self.spent),
+            "closed": float(self.closed),
+            "threshold": self.threshold,
+            "margin": self.plan.margin,
+        }
+
+    def pause(self) -> None:
+        """Stop answering, and give nothing back: with its state file the alert can go on."""
+        with self._lock:
+            self._stopped = self._stopped or "it is paused, and goes on when it is made again with its state file"
+
+    def close(self) -> None:
+        """Stop for good, and give back to the ledger what the answers did not cost: epsilon - ``spent``, once."""
+        if self._born != MARK[0]:
+            return
+        with self._lock:
+            self._stop_if_lost()
+            self._stopped = self._stopped or "it was closed by hand"
+            if self._lost:
+                return
+        if self._file is not None:
+            self._file.end()
+        self._draws.close(asked=self._record.asked, fired=self._record.fired)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._file is None:
+            self.close()
+        else:
+            self.pause()
+
+    def _refuse(self) -> NoReturn:
+        why = self._stopped
+        if self._born != MARK[0]:
+            why = "it belongs to another process"
+        elif not why:
+            why = "it has fired as often as it may" if self._draws.closed else f"all {self._most} windows are answered"
+        raise GateClosed(f"this alert is closed: {why}; make another, which spends a new epsilon, to ask on")
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return f"<Alert: {self.plan.method}, {self._record.asked} windows, {self._record.fired} fired, {state}>"

@@ -1,1 +1,0 @@
-"""Alerts on a stream: distinct people in windows against a threshold."""

@@ -1,0 +1,255 @@
+"""A tree of dependencies between attributes, with their tables: learned from people's rows, released once.
+
+Chow and Liu (1968): of all distributions in which each attribute depends on one other, the nearest to the data is made
+of the pairs of a spanning tree. Choose the pairs privately, count their tables with noise, and sample.
+
+Which pairs of attributes a tree keeps: a spanning tree by one noise for each pair, or a forest by a gate.
+
+Scores are whole numbers, one for each pair of d attributes; one person moves each by at most Delta, up or down.
+
+**Theorem (a tree from one noise).** Give every pair the noisy score q + x, x geometric and independent, P[x >= k] =
+exp(-k/b) with b = 2 (d - 1) Delta / epsilon, and release the spanning tree of the largest sum; pairs with equal noisy
+scores come in a public order. The tree is epsilon-DP.
+
+*Proof.* A spanning tree T is the largest exactly if every pair f outside comes after every edge of T on the way
+between its two ends. Let q become q' = q + u for a neighbour, abs(u_e) <= Delta, and t be the most that any u_e is, but
+at least 0. Map the noise of each edge e of T from x_e to x_e + t - u_e, and leave all others. Noise stays at least 0,
+since t >= u_e. Under q' the edges of T then have their noisy scores under q plus t, and no other pair rose by more than
+t: whatever came after an edge of T still does, equal scores too. So T is the largest again. The map is one to one, and
+the mass falls by a factor of at most exp(sum over T of (t - u_e) / b) <= exp(2 (d - 1) Delta / b) = exp(epsilon). []
+
+This is one-shot selection (``selection.exponential``, `one_shot_is_private` in proofs/one_shot.v, for
+sets of a fixed size) with trees in place of sets; the proof uses nothing of trees but the exchange, so it holds for the
+bases of any matroid. Choosing the edges one after the other, by the exponential mechanism at epsilon/(d - 1) each
+(Zhang et al. 2017), or by permute-and-flip, has noise of the same scale, drawn again for every edge:
+docs/how-to/structure.md has what that costs. A *set* of the d - 1 best pairs is no good: it has cycles, and does not
+say which pair to drop.
+Two attributes have one tree, which tells nothing and costs nothing.
+
+**Theorem (a forest from a gate).** ``SparseVector`` with cutoff d - 1 and sensitivity Delta, asked about pairs in an
+order that depends on its answers alone, is epsilon-DP, and costs L(m, k) <= epsilon after m BELOW and k ABOVE
+(``gates.bounds``). Here it is asked about every pair at the highest of some public thresholds, then at the next,
+and never about a pair whose ends are connected already. A BELOW costs nothing, so going round again is free, and the
+strongest pairs come first; with one threshold the first ones of a public order come first, however weak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from sparsegate.budget import Number, Spender, charge, exact_decimal, exact_epsilon
+from sparsegate.errors import ParameterError
+from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
+from sparsegate.noise import Source, exact_scale, geometric
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.uses.tree_model import SENSITIVITY, Attributes, DependencyTree, Pair, dependences, fitted, noisy_tables
+
+MOST_ROWS: Final = 2**48
+"""As large as a threshold may be: a gate must refuse none of them once it is paid for."""
+
+
+class ChosenEdges(NamedTuple):
+    """The edges of a forest, sorted, and what they cost."""
+
+    edges: tuple[Pair, ...]
+    spent: Fraction
+
+
+class Joined:
+    """Which attributes are connected by the edges so far."""
+
+    def __init__(self, attributes: int) -> None:
+        self._root = list(range(attributes))
+
+    def root(self, attribute: int) -> int:
+        """One attribute of its part, the same for all of that part."""
+        while self._root[attribute] != attribute:
+            attribute = self._root[attribute]
+        return attribute
+
+    def apart(self, pair: Pair) -> bool:
+        """Whether an edge between these two closes no cycle."""
+        return self.root(pair[0]) != self.root(pair[1])
+
+    def join(self, pair: Pair) -> bool:
+        """Add an edge, unless it closes a cycle."""
+        one, other = self.root(pair[0]), self.root(pair[1])
+        self._root[one] = other
+        return one != other
+
+
+def largest_forest(order: Iterable[Pair], attributes: int) -> tuple[Pair, ...]:
+    """The edges that close no cycle with those before them, sorted: of a falling order, the forest of largest sum.
+
+    >>> largest_forest([(0, 1), (1, 2), (0, 2)], 3)
+    ((0, 1), (1, 2))
+    """
+    joined = Joined(attributes)
+    return tuple(sorted(pair for pair in order if joined.join(pair)))
+
+
+def tree_noise(attributes: int, epsilon: Fraction) -> Fraction:
+    """b = 2 (d - 1) Delta / epsilon, checked."""
+    return exact_scale(2 * (attributes - 1) * SENSITIVITY / epsilon)
+
+
+def noisy_tree(scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction, source: Source) -> ChosenEdges:
+    """The spanning tree of the largest noisy sum: the first theorem above.
+
+    >>> from sparsegate.noise import Seeded
+    >>> noisy_tree({(0, 1): 900, (0, 2): 20, (1, 2): 500}, 3, epsilon=Fraction(1), source=Seeded(1)).edges
+    ((0, 1), (1, 2))
+    """
+    if attributes == 2:
+        return ChosenEdges(tuple(scores), Fraction(0))  # there is one tree, whatever the scores are
+    pairs = sorted(scores)
+    noise = geometric(source, tree_noise(attributes, epsilon), len(pairs))
+    noisy = np.array([scores[pair] for pair in pairs], dtype=np.int64) + noise
+    order = np.argsort(-noisy, kind="stable")  # stable: equal ones stay in the public order of pairs
+    return ChosenEdges(largest_forest((pairs[place] for place in order), attributes), epsilon)
+
+
+def public_thresholds(thresholds: Any) -> tuple[int, ...]:
+    """Whole numbers of rows, the highest first."""
+    given = thresholds.tolist() if isinstance(thresholds, np.ndarray) else thresholds
+    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [given]
+    whole = [exact_number(bar) for bar in listed]
+    if not whole or any(bar is None or bar.denominator != 1 or not 1 <= bar <= MOST_ROWS for bar in whole):
+        rule = "must be public whole numbers of rows, each from 1 to 2**48"
+        raise ParameterError("thresholds", rule, thresholds, "pass for instance thresholds=[4000, 2000, 1000, 500]")
+    return tuple(sorted({int(bar) for bar in whole if bar is not None}, reverse=True))
+
+
+def gate_forest(
+    scores: Mapping[Pair, int],
+    attributes: int,
+    *,
+    thresholds: Sequence[int],
+    epsilon: Number,
+    source: Source | None,
+    not_private: bool = False,
+) -> ChosenEdges:
+    """The pairs that a gate lets through: the second theorem above. ``spent`` is what its answers cost, L(m, k)."""
+    joined, edges = Joined(attributes), []
+    gate = SparseVector(
+        threshold=thresholds[-1],
+        cutoff=attributes - 1,
+        epsilon=epsilon,
+        sensitivity=SENSITIVITY,
+        source=source,
+        not_private=not_private,
+    )
+    with gate:
+        for bar in thresholds:
+            for pair in sorted(scores):
+                if not gate.closed and joined.apart(pair) and gate.ask(scores[pair], threshold=bar):
+                    joined.join(pair)
+                    edges.append(pair)
+    return ChosenEdges(tuple(sorted(edges)), gate.spent)
+
+
+EDGES_SHARE: Final = Fraction(2, 5)
+"""Of epsilon, for the choice of the edges; the rest pays for their tables."""
+
+
+@own_settings
+def dependency_tree(
+    table: Any,
+    columns: Any,
+    *,
+    epsilon: Number,
+    user: str | None = None,
+    unit: str | None = None,
+    other: Any = None,
+    thresholds: Any = None,
+    edges_share: Number = EDGES_SHARE,
+    ledger: Spender | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> DependencyTree:
+    """Learn which attribute depends on which, and how: a tree to look at, to compare rows with, and to sample from.
+
+    **Theorem.** The result, and all that is computed from it, is epsilon-DP for adding or removing one person.
+    *Proof.* A person is one row (``coded_rows``), so the score of each pair moves by at most 2 (``attribute_pairs``)
+    and each table of counts by one in one cell. The edges cost e1 = epsilon * ``edges_share`` by one noise for each
+    pair, or with ``thresholds`` what the answers of a gate cost, L(m, k) <= e1 (``edge_choice``). The tables of the
+    edges, which are chosen by then, cost the rest, epsilon - e1 or epsilon - L(m, k) (``tree_tables``). For every
+    outcome the logarithms of the ratios add up to epsilon at most; that the second part is sized by what the first has
+    cost is the argument of ``ledger.account``. [] Its pieces are in Coq: `within_compose`, `within_post`
+    (proofs/privacy.v), `laplace_answers_are_private` (proofs/laplace_mechanism.v), `metered_is_private`
+    (proofs/metered.v).
+
+    Parameters
+    ----------
+    table: a mapping of columns, a dataframe (pandas, Polars, PyArrow, DuckDB, ...), or a 2-D array of values.
+    columns: a mapping from the names of at least two columns to their PUBLIC lists of categories.
+    epsilon: the privacy loss of everything together, > 0.
+    user: the column that says whose row it is; one row of each person counts, the first by its categories. Or
+    unit: "row", where each row is another person.
+    other: a mapping from names to the category that takes all values outside of the list; else the first one does.
+    thresholds: PUBLIC numbers of rows. With them the edges are chosen by a gate, which asks at the highest first; it
+        may find fewer edges, and what it did not pay for them goes to the tables. Without, a spanning tree is found.
+    edges_share: how much of epsilon the edges get, strictly between 0 and 1.
+    ledger: is charged the whole epsilon before anything is drawn, and keeps the result.
+    source, not_private: where the noise comes from; ``Seeded``, for tests, needs ``not_private=True``.
+
+    >>> import sparsegate as sg
+    >>> rain = [0, 1] * 2000
+    >>> wet = [0, 1, 0, 1, 0, 1, 0, 0] * 500
+    >>> rows = {"rain": rain, "wet": wet, "boots": [0, 1, 0, 1, 0, 0, 0, 0] * 500}
+    >>> columns = {"rain": [0, 1], "boots": [0, 1], "wet": [0, 1]}
+    >>> tree = sg.dependency_tree(rows, columns, epsilon=2, unit="row", source=sg.Seeded(7), not_private=True)
+    >>> tree.edges, tree
+    ((('rain', 'wet'), ('wet', 'boots')), <DependencyTree of 3 attributes: 2 edges, epsilon 2>)
+    >>> tree.table("rain", "wet").round(2).tolist()
+    [[0.5, 0.0], [0.13, 0.37]]
+    """
+    attributes = Attributes.of(columns, other)
+    count = len(attributes.names)
+    total, first = exact_shares(epsilon, edges_share)
+    bars = None if thresholds is None else public_thresholds(thresholds)
+    _check_noise(count, total, first, bars)
+    noise = trusted_source(source, not_private)
+    codes = attributes.codes(table, user=user, unit=unit)
+    scores = dependences(codes, attributes.sizes)
+    what = f"a dependency tree of {count} attributes"
+    keep = charge(ledger, epsilon=total, what=what).keep
+    if bars is None:
+        chosen = noisy_tree(scores, count, epsilon=first, source=noise)
+    else:
+        chosen = gate_forest(scores, count, thresholds=bars, epsilon=first, source=noise, not_private=not_private)
+    rest = total - chosen.spent
+    tables = noisy_tables(codes, attributes.sizes, chosen.edges, epsilon=rest, source=noise, not_private=not_private)
+    tree = DependencyTree.of(
+        attributes,
+        fitted(tables, attributes.sizes),
+        edges_epsilon=chosen.spent,
+        tables_epsilon=rest,
+        thresholds=() if bars is None else bars,
+    )
+    keep({"release": "dependency_tree", **tree.to_dict()})
+    return tree
+
+
+def exact_shares(epsilon: Number, edges_share: Number) -> tuple[Fraction, Fraction]:
+    """Epsilon, and what of it is for the edges."""
+    total, share = exact_epsilon(epsilon), exact_decimal(edges_share)
+    if share is None or not 0 < share < 1:
+        raise ParameterError("edges_share", "must lie strictly between 0 and 1", edges_share, "leave it out")
+    return total, total * share
+
+
+def _check_noise(count: int, total: Fraction, first: Fraction, bars: tuple[int, ...] | None) -> None:
+    """Refuse an epsilon whose noise the samplers cannot carry, before anything is read or charged."""
+    if bars is None:
+        tree_noise(count, first)
+    else:
+        gate_calibration(threshold=bars[-1], cutoff=count - 1, sensitivity=SENSITIVITY, epsilon=first)
+    exact_scale(count / (total - first))  # at most as many tables as attributes,
+    exact_scale(1 / total)  # and at least one

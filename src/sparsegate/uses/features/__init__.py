@@ -1,1 +1,0 @@
-"""Feature selection: scores of columns with a proven sensitivity, and a transformer that chooses by them."""

@@ -1,0 +1,778 @@
+"""The reusable holdout: a validation set that many people, or one program, may look at many times.
+
+What a holdout that says little, and that privately, proves: nobody fits its records by chance.
+
+Let S be n records drawn independently from a population P, and let all that an analyst learned of S be the transcript
+of k questions, in which at most c answers are paid for, each one of w numbers; her coins know nothing of S. Each
+question is a function with values in [0, 1], chosen by the answers before it. q(S) is its mean over the records, q(P)
+over the population. With probability 1 - b all k functions have |q(S) - q(P)| <= t, for each of these two:
+
+**Theorem 1** (few answers). t = sqrt((ln(2k) + ln N + ln(1/b)) / 2n), where N is the sum over j <= c of C(k, j) w**j.
+*Proof.* There are at most N transcripts, and each has k questions: at most k N functions, fixed before S is drawn. Each
+is off by more than t with probability at most 2 exp(-2 n t**2) (Hoeffding); the union bound. []
+
+**Theorem 2** (private answers). Let the transcript A be epsilon-DP for replacing one record, and u = epsilon sqrt(n/2).
+
+    t = sqrt((y**2 + ln(2k)) / 2n),    y = (u + sqrt(u**2 + 4 ln(1/b))) / 2.
+
+*Proof.* Fix a transcript a. f(S) = ln Pr[A = a | S] moves by at most epsilon when one record is replaced, so by the
+bounded difference lemma E[exp(p (f - E f))] <= exp(p**2 n epsilon**2 / 8) over S ~ P**n. With Z = Pr[A = a | S] / Pr[A
+= a] and Pr[A = a] = E exp(f) >= exp(E f) (Jensen), E[Z**p]**(1/p) <= exp(p n epsilon**2 / 8). Let B be the event that
+one of the k functions of a is off by more than t. Under P**n alone Pr[B] <= exp(-l), l = 2 n t**2 - ln(2k) (Hoeffding).
+Given A = a, by Hoelder, Pr[B] = E[Z 1_B] <= exp(p n epsilon**2/8 - l (1 - 1/p)) for every p > 1, and the best p =
+sqrt(8 l / n)/epsilon makes that exp(-(l - u sqrt(l))), which is b for sqrt(l) = y; and p >= 2, as y >= u. []
+
+Both ideas are of Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (NIPS 2015: description length, and max-information of
+pure privacy); statements and constants are those of the proofs above, and not of their Theorem on Thresholdout, whose
+noise is another. For large n the second is epsilon/2, the order of Bassily, Nissim, Smith, Steinke, Stemmer, Ullman
+(STOC 2016). **Where epsilon is 1 it says next to nothing, whatever n**; the first does not ask for privacy at all, and
+grows with c. What a holdout does in practice is better than both.
+
+The public terms of a holdout: its size, the range of its values, and what a question may cost. No data is here.
+
+**The statistic.** Each record has a value v, clamped to the public range [low, high] and rounded to whole steps,
+x = round(2**20 (v - low) / (high - low)); NaN and a gap are read as low. The mean of the records is low + (high - low)
+X / (2**20 n), where X is the sum of the x, exact in integers, and n the PUBLIC size. *Adding or removing one record
+moves X by at most 2**20, and so does replacing one*, because n does not follow the data: a holdout of fewer records
+than n has its missing ones at low. So no length is refused (that would tell whether somebody is in it), and one epsilon
+holds for both kinds of neighbours, without a factor of two. A sum of floats would not do: its rounding depends on all
+records.
+
+**The prices.** With one-sided noise a transcript with a BELOW and k ABOVE costs e1 + k p, exactly, however many BELOWs
+there are (``gates.bounds``): e1 opens a holdout, and p = eps2/c + eps3/c is the price of a paid answer. Both are
+whole multiples of 10**-12, as is all that goes back to a ledger, so that a holdout goes on after a restart to the last
+answer.
+
+The account of a holdout: what it may still be paid for, across restarts and crashes, by what its ledger holds.
+
+A holdout has a name in its ledger. Each process that opens it charges a gate of its own for as many paid answers as the
+terms still allow, e1 + k p, with its terms beside the charge; and each paid answer is stored with that entry *before*
+anybody sees it. BELOWs are not stored: beyond the first they cost nothing more.
+
+**Theorem.** All gates that are ever opened under one name are (e1 + c p)-DP together, whatever crashes. *Proof.* By the
+theorem of ``ledger.account`` it is enough that each gate counts with at least the loss of what it has said, and that
+the counts of one name add up to at most e1 + c p. A gate counts with its whole charge until its entry gives back. (1)
+Its own process closes it first, and gives back all but e1 + k p for k ABOVEs, or all if nothing was asked. (2) Another
+process that opens the name gives back, for an entry that has given nothing back, all but e1 + (j + 1) p, where j paid
+answers are stored. Nobody knows whether that gate is dead. If it is not, it may go on to say BELOW, which costs nothing
+more (``holdout_terms``). Its next ABOVE finds in one transaction, which the store puts before or after that of (2),
+that its entry is over: it is refused and the gate closes, and that refusal is the ABOVE more that was counted. So is an
+ABOVE that was drawn and not stored, because a disk was full, a process was killed or somebody interrupted it: a gate
+says nothing after one. (3) A new gate is charged at most e1 + c p less what the name counts for, in the transaction of
+(2). []
+
+**Corollary.** No more than c answers are paid for under one name, lost ones included: g gates with k_i ABOVEs count
+with g e1 + p (k_1 + ... + k_g) or more, which is at most e1 + c p. That is why a gate without a BELOW, which has lost
+less, gives back no more than another: validity (``generalisation``) counts answers, and not what they lose.
+
+The theorem is of a ledger that was never restored from a backup. After that the ledger's own budget still holds for
+everything, but what a name was paid between the backup and the restore is counted there alone, and not for the name.
+
+One score of a holdout, and what one can do with it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Budget, Charge, Number, Spender, charge, exact_count, exact_epsilon
+from sparsegate.display.charts import bar_chart
+from sparsegate.display.plain import exact_text, plain
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Single
+from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
+from sparsegate.gates.bounds import check_one_of
+from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
+from sparsegate.gates.gate import Gate
+from sparsegate.gates.laplace import error_bar
+from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.variants import VARIANTS, Noise, Released
+from sparsegate.noise import Source
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import MARK, Uncopied, birthmark
+from sparsegate.uses.records import STEPS, public_range, record_steps
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from sqlalchemy import Connection
+
+    from sparsegate.ledger.account import Entry, Statement
+    from sparsegate.ledger.ledger import Ledger
+
+
+_FINE = 10**9
+
+
+def far_from_the_truth(
+    size: int, *, epsilon: float, questions: int, cutoff: int, values: int, confidence: float
+) -> float:
+    """The smaller t of the two theorems, and 1 where neither says anything.
+
+    >>> public = {"questions": 1000, "cutoff": 20, "values": 1000, "confidence": 0.95}
+    >>> [round(far_from_the_truth(10_000, epsilon=epsilon, **public), 3) for epsilon in (0.02, 0.1, 1, 100)]
+    [0.027, 0.056, 0.111, 0.111]
+    """
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise ParameterError("confidence", "must lie strictly between 0 and 1", confidence, "pass for instance 0.95")
+    ways, doubt = math.log(2 * questions), -math.log(1 - confidence)
+    u = epsilon * math.sqrt(size / 2)
+    private = ((u + math.sqrt(u**2 + 4 * doubt)) / 2) ** 2
+    least = min(private, _log_transcripts(questions, cutoff, values) + doubt)
+    return min(1.0, math.sqrt((least + ways) / (2 * size)))
+
+
+def _log_transcripts(questions: int, cutoff: int, values: int) -> float:
+    """ln N, from above: every term is at most the largest one."""
+    most = min(questions, cutoff)
+
+    def term(j: int) -> float:
+        if questions > _FINE:  # differences of large logarithms are all rounding: C(k, j) <= k**j / j!
+            return j * (math.log(questions) + math.log(values)) - math.lgamma(j + 1)
+        chosen = math.lgamma(questions + 1) - math.lgamma(j + 1) - math.lgamma(questions - j + 1)
+        return chosen + j * math.log(values)
+
+    # The ratio of a term to the one before is values (k-j+1)/j, which falls with j: it is largest at the last j above.
+    peak = min(most, values * (questions + 1) // (values + 1))
+    return term(peak) + math.log(most + 1)
+
+
+ROW: Final = replace(VARIANTS["hardt-rothblum-2010-repaired"], released=Released.FRESH_ANSWER, noise=Noise.EXPONENTIAL)
+"""The gate: |train - holdout| + nu >= T + rho + kappa, where a positive also carries a fresh noisy mean."""
+
+CONFIDENCE: Final = 0.95
+
+_MOST_RECORDS = 2**39  # their sum fits the lattice
+_ANSWER_SHARE = Fraction(1, 3)  # of epsilon; the gate has the rest
+_COIN = Fraction(1, 10**12)  # what a ledger gives back is rounded down to this
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldoutTerms:
+    """What was agreed before a record was read. Amounts are exact: the whole costs ``opening + cutoff * price``.
+
+    ``size`` is the number of records, each with a value from ``low`` to ``high``; ``threshold`` is how far apart
+    training and holdout may be and still agree, and ``cutoff`` how often they may not. The price of a paid answer is
+    that of its ``question``, which found them apart, and of its ``answer``, the number.
+    """
+
+    size: int
+    low: float
+    high: float
+    threshold: float
+    cutoff: int
+    opening: Fraction
+    question: Fraction
+    answer: Fraction
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        size: int,
+        threshold: Number,
+        cutoff: int,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        low: Number = 0,
+        high: Number = 1,
+    ) -> HoldoutTerms:
+        """Check every public number, and split epsilon: 1/3 for answers, the rest as 1:(2c)**(2/3) for the gate."""
+        n, c = exact_count(size, "size"), exact_count(cutoff, "cutoff")
+        if n > _MOST_RECORDS:
+            raise ParameterError("size", "must not exceed 2**39", n)
+        ends = public_range(low, high)
+        bar = exact_number(threshold)
+        if bar is None or not 0 < bar < ends[1] - ends[0]:
+            rule = "must be a positive number below the width of the range"
+            raise ParameterError("threshold", rule, threshold, "pass for instance 4 / sqrt(size)")
+        shares = _shares(epsilon, budget, c)
+        opening, answer = _coins(shares.threshold), _coins(shares.answers / c)
+        question = 2 * _coins(shares.queries / c / 2)  # even: a question that opens nothing may cost half of it
+        if not (opening and question and answer):
+            rule = f"must leave at least 2e-12 to the threshold, and to each of {c} questions and answers"
+            raise ParameterError("epsilon", rule, float(shares.total), "pass a larger epsilon, or a smaller cutoff")
+        return cls(
+            size=n,
+            low=ends[0],
+            high=ends[1],
+            threshold=float(bar),
+            cutoff=c,
+            opening=opening,
+            question=question,
+            answer=answer,
+        )
+
+    @property
+    def price(self) -> Fraction:
+        """What one paid answer costs: its ABOVE, and its number."""
+        return self.question + self.answer
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What everything costs at most: at most the epsilon that was given, and less by the rounding of prices."""
+        return self.cost(self.cutoff)
+
+    def cost(self, paid: int) -> Fraction:
+        """What one gate costs that said BELOW and was paid for this many answers."""
+        return self.opening + paid * self.price
+
+    def affordable(self, left: Fraction) -> int:
+        """How many paid answers a gate that is opened now may give for this much; none where it cannot open."""
+        return min(self.cutoff, max(0, math.floor((left - self.opening) / self.price)))
+
+    def calibration(self, cutoff: int, *, not_private: bool) -> Calibration:
+        """The gate for this many paid answers. Its noise is the same for any number of them."""
+        shares = Budget(threshold=self.opening, queries=cutoff * self.question, answers=cutoff * self.answer)
+        bar = self.bar
+        return calibrate(ROW, cutoff=cutoff, sensitivity=STEPS, budget=shares, threshold=bar, not_private=not_private)
+
+    def margin(self, *, paid: bool) -> float:
+        """How far a score lies from the mean of the holdout at most, with a probability of 0.95 over its noise."""
+        steps = _margin(self, paid) + (self._grid // 2 if paid else 0)
+        return (0.0 if paid else self.threshold) + self._width * steps / (STEPS * self.size)
+
+    def generalisation(self, *, questions: int, confidence: float = CONFIDENCE) -> float:
+        """How far the mean of the holdout lies from that of its population at most, for this many adaptive questions.
+
+        The theorems are in ``generalisation``; where they say nothing, this is the width of the range.
+        """
+        return self._width * far_from_the_truth(
+            self.size,
+            epsilon=float(self.epsilon),
+            questions=exact_count(questions, "questions"),
+            cutoff=self.cutoff,
+            values=STEPS * self.size // self._grid + 3,  # both ends, and an answer that was lost
+            confidence=confidence,
+        )
+
+    @property
+    def bar(self) -> int:
+        """T as a sum over n records; exact, because low + T as a float may be low."""
+        return round(Fraction(self.threshold) / Fraction(self._width) * STEPS * self.size)
+
+    def total(self, values: Any) -> int:
+        """X, the sum over the records of the holdout, each rounded by itself; private."""
+        return int(self._places(values, "holdout_values").sum())
+
+    def mean(self, values: Any) -> float:
+        """The mean on the training set, or the number given for it; public, and refused where it is none."""
+        if isinstance(values, np.ndarray) and values.ndim == 0:
+            values = values[()]
+        if not hasattr(values, "__len__"):
+            number = exact_number(values)
+            if number is None or not self.low <= number <= self.high:
+                rule = f"must be an array, or one number from {self.low:g} to {self.high:g}"
+                raise ParameterError("train_values", rule, next_step="pass a value for each training record")
+            return float(number)
+        places = self._places(values, "train_values")
+        if not places.size:
+            raise ParameterError("train_values", "must hold at least one value", next_step="pass the training values")
+        return self.low + self._width * float(Fraction(int(places.sum()), STEPS * places.size))
+
+    def steps(self, mean: float) -> int:
+        """A public mean as a sum over n records."""
+        return round((Fraction(mean) - Fraction(self.low)) / Fraction(self._width) * STEPS * self.size)
+
+    def value(self, steps: int | float) -> float:
+        """A released sum as a mean, within the range, and with no more digits than its noise leaves of use."""
+        rounded = round(Fraction(steps) / self._grid) * self._grid
+        return self.low + self._width * float(min(max(Fraction(rounded, STEPS * self.size), Fraction(0)), Fraction(1)))
+
+    def public(self) -> dict[str, Any]:
+        """The terms as JSON takes them; two holdouts with the same have the same noise."""
+        exact = {name: exact_text(getattr(self, name)) for name in ("opening", "question", "answer")}
+        return {name: exact.get(name, getattr(self, name)) for name in self.__dataclass_fields__}
+
+    @property
+    def _grid(self) -> int:
+        """An eighth of the noise of a paid answer, or less: fewer digits tell less to fit a model by."""
+        return 1 << max(0, math.floor(STEPS / self.answer / 8).bit_length() - 1)
+
+    @property
+    def _width(self) -> float:
+        return self.high - self.low
+
+    def _places(self, values: Any, parameter: str) -> NDArray[np.int64]:
+        return record_steps(values, parameter, low=self.low, high=self.high)
+
+
+@lru_cache(maxsize=64)
+def _margin(terms: HoldoutTerms, paid: bool) -> int:
+    """In steps, of the noise alone."""
+    made = terms.calibration(1, not_private=False)
+    assert made.scales.answer is not None
+    return error_bar(made.scales.answer, CONFIDENCE) if paid else made.margin(CONFIDENCE)
+
+
+def _shares(epsilon: Number | None, budget: Budget | None, cutoff: int) -> Budget:
+    check_one_of(epsilon, budget)
+    if budget is None:
+        total = exact_epsilon(epsilon)
+        return Budget.allocate(total, cutoff=cutoff, answers=total * _ANSWER_SHARE)
+    if not isinstance(budget, Budget) or budget.delta or not (budget.threshold and budget.answers):
+        rule = "must be a Budget with a share for the threshold, the queries and the answers each, and no delta"
+        raise ParameterError("budget", rule, budget, "pass sg.Budget(threshold=0.1, queries=0.5, answers=0.4)")
+    return budget
+
+
+def _coins(amount: Fraction) -> Fraction:
+    return math.floor(amount / _COIN) * _COIN
+
+
+_KIND = "holdout"
+_LONGEST_NAME = 100
+
+
+class Account(Protocol):
+    """What paid for one gate: how many answers, by which charge, and where they are stored."""
+
+    cutoff: int
+    left: Fraction
+    """What this name had left before the gate was charged."""
+    paid_by: Counter[str]
+    """How many paid answers each has got who gave a name, under this name of the holdout, restarts and all."""
+
+    def keep(self, value: float, by: str | None) -> None:
+        """Store a paid answer before anybody sees it; raise where it must not be seen."""
+
+    def give_back(self, spent: Fraction) -> None:
+        """Give back all of the charge but this."""
+
+
+def open_account(ledger: Spender | None, name: str, terms: HoldoutTerms, *, refund: bool) -> Account:
+    """Charge a gate: for what is left under this name where the ledger can be read, else for everything."""
+    check_name(name, "name")
+    if ledger is None or not _remembers(ledger):
+        paid = charge(ledger, epsilon=terms.epsilon, what=_what(name, terms, terms.cutoff))
+        return _Plain(terms.cutoff, terms.epsilon, Counter(), paid, terms.epsilon, [paid] if refund else [])
+    return _Remembered.opened(ledger, name, terms, refund=refund)  # type: ignore[arg-type]
+
+
+def check_name(name: object, parameter: str) -> None:
+    """Refuse what is no name for the record."""
+    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()):
+        rule = f"must be one printable line of 1 to {_LONGEST_NAME} characters"
+        raise ParameterError(parameter, rule, name, f"leave it out, or pass for instance {parameter}='leaderboard'")
+
+
+def _remembers(ledger: object) -> bool:
+    """Whether it is a ledger itself, and no account of the caller's own or a charge reserved for one release."""
+    if not hasattr(ledger, "database"):  # what loads a database need not be loaded to see that
+        return False
+    from sparsegate.ledger.ledger import Ledger
+
+    return isinstance(ledger, Ledger)
+
+
+def _what(name: str, terms: HoldoutTerms, cutoff: int) -> str:
+    return (
+        f"{_KIND} {name!r}: {cutoff} paid answers, each epsilon {exact_text(terms.price)}, size {terms.size}, "
+        f"threshold {terms.threshold:g}"
+    )
+
+
+@dataclass
+class _Charged:
+    """One gate, what was charged for it, and who gives that back: nobody, where privacy was waived."""
+
+    cutoff: int
+    left: Fraction
+    paid_by: Counter[str]
+    charge: Charge
+    whole: Fraction
+    returns: list[Charge]
+
+    def give_back(self, spent: Fraction) -> None:
+        """Once, or again where the ledger could not be written."""
+        rest = self.whole - spent
+        try:
+            charge = self.returns.pop()  # of two threads one gets it
+        except IndexError:
+            return
+        if not charge.give_back(rest):
+            self.returns.append(charge)
+
+
+class _Plain(_Charged):
+    """No ledger, or an account of the caller's own: one gate, and nothing is remembered."""
+
+    def keep(self, value: float, by: str | None) -> None:
+        self.charge.keep({"release": _KIND, **_part(value, by)})
+        self.paid_by.update([] if by is None else [by])
+
+
+@dataclass
+class _Remembered(_Charged):
+    """A gate in a ledger, beside those of the same name that were there before."""
+
+    ledger: Ledger
+    entry: Entry
+
+    @classmethod
+    def opened(cls, ledger: Ledger, name: str, terms: HoldoutTerms, *, refund: bool) -> _Remembered:
+        from sparsegate.ledger.account import Amount
+        from sparsegate.ledger.ledger import add_part
+
+        with ledger.database.writing() as connection:
+            counted, paid_by = _counted(ledger, connection, name, terms)
+            left = terms.epsilon - counted
+            cutoff = terms.affordable(left)
+            if cutoff:
+                amount = Amount(epsilon=terms.cost(cutoff))
+                entry = ledger.charge(connection, amount, _what(name, terms, cutoff))
+                start = {"release": _KIND, "name": name, "refund": refund, "terms": terms.public(), "cutoff": cutoff}
+                add_part(connection, entry.number, start)
+        if not cutoff:  # out here: what was given back stays so
+            raise GateClosed(
+                f"the holdout {name!r} is used up: epsilon {exact_text(max(left, Fraction(0)))} of "
+                f"{exact_text(terms.epsilon)} is left, and a gate with one paid answer costs "
+                f"{exact_text(terms.cost(1))}; use fresh data, or another name, which spends a new budget"
+            )
+        paid = Charge(ledger, entry)
+        return cls(cutoff, left, paid_by, paid, amount.epsilon, [paid] if refund else [], ledger, entry)
+
+    def keep(self, value: float, by: str | None) -> None:
+        from sparsegate.ledger.ledger import add_part, read_spent
+
+        kept = False
+        with self.ledger.database.writing() as connection:
+            over = _statement(self.ledger, connection).refund_of(self.entry.number) is not None
+            if not over and read_spent(self.ledger.database, connection, self.entry.number) == self.entry:
+                add_part(connection, self.entry.number, _part(value, by))
+                kept = True
+        if not kept:
+            raise GateClosed("this holdout goes on in another process, which has its budget now; go on there")
+        self.paid_by.update([] if by is None else [by])
+
+
+def _part(value: float, by: str | None) -> dict[str, Any]:
+    return {"paid": value} | ({} if by is None else {"by": by})
+
+
+def _statement(ledger: Ledger, connection: Connection) -> Statement:
+    from sparsegate.ledger.ledger import read_statement
+
+    return read_statement(ledger.database, connection, ledger.dataset)
+
+
+def _counted(ledger: Ledger, connection: Connection, name: str, terms: HoldoutTerms) -> tuple[Fraction, Counter[str]]:
+    """What the gates of this name count for, after those that nobody closed gave back what they can; and to whom."""
+    from sparsegate.ledger.ledger import read_parts
+
+    statement, counted, paid_by = _statement(ledger, connection), Fraction(0), Counter[str]()
+    begins = f"{_KIND} {name!r}: "
+    for entry in statement.entries:
+        if not (entry.kind.spends and entry.what.startswith(begins)):
+            continue
+        start, *paid = list(read_parts(ledger.database, connection, entry.number).values()) or [{}]
+        _check_terms(name, start, terms)
+        paid_by.update(part["by"] for part in paid if "by" in part)
+        back = statement.refund_of(entry.number)
+        if back is None and start["refund"] and not statement.restored_after(entry.number):
+            rest = entry.amount.epsilon - terms.cost(min(len(paid) + 1, start["cutoff"]))
+            back = ledger.refund(connection, entry.number, rest)
+        counted += entry.amount.epsilon - (back.amount.epsilon if back is not None else 0)
+    return counted, paid_by
+
+
+def _check_terms(name: str, start: dict[str, Any], terms: HoldoutTerms) -> None:
+    held, given = start.get("terms"), terms.public()
+    if held != given or start.get("name") != name:
+        other = [key for key in given if not isinstance(held, dict) or held.get(key) != given[key]]
+        rule = f"must be that of a holdout with the same terms; {name!r} has another {', '.join(other)} in this ledger"
+        raise ParameterError("name", rule, next_step="pass its own terms, or another name, which spends a new budget")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldoutScore(Single):
+    """A score, and where it comes from.
+
+    ``paid``: it is a fresh noisy mean of the holdout, and used up one of the paid answers; else it is the training mean
+    itself, which the holdout agrees with. ``margin``: how far from the mean of the holdout it lies at most, with a
+    probability of 0.95 over the noise of this question. ``remaining``: how many paid answers are left after it.
+
+    >>> import numpy as np, sparsegate as sg
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> holdout = sg.Holdout(size=10_000, threshold=0.04, cutoff=20, epsilon=1, **seeded)
+    >>> right = np.arange(10_000) % 10 < 8  # a model that is right on 80 % of the holdout
+    >>> score = holdout.score(0.99, right)  # and on 99 % of its training records
+    >>> score.paid, round(score.value, 2), round(score.margin, 2), score.remaining
+    (True, 0.8, 0.02, 19)
+    >>> sorted(score.to_dict())
+    ['margin', 'paid', 'remaining', 'schema', 'value']
+    """
+
+    value: float
+    """The score."""
+    paid: bool
+    margin: float
+    remaining: int
+
+    def __float__(self) -> float:
+        return self.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """The score as JSON takes it, by the schema "sparsegate/holdout/1": see docs/reference/json.md."""
+        return {"schema": "sparsegate/holdout/1", **{name: plain(self[name]) for name in self.keys()}}
+
+    def sheet(self) -> Sheet:
+        """One row."""
+        columns = {name: [self[name]] for name in self.keys()}
+        return Sheet(title="holdout score", brief="", columns=columns, numbers=frozenset(columns) - {"paid"})
+
+    def plot(self) -> Figure:
+        """The score with its margin."""
+        said = "paid: from the holdout" if self.paid else "free: the training mean, which the holdout agrees with"
+        return bar_chart(
+            ["score"],
+            [self.value],
+            error_bar=self.margin,
+            error_bar_all=None,
+            title=("holdout score", said),
+            caption="the bar holds the mean of the holdout with 95 % probability",
+        )
+
+
+class Holdout(Uncopied):
+    """Scores models on a holdout set, adaptively and many times, and pays only where training and holdout disagree.
+
+    With t the mean on the training set, h the mean on the holdout (``holdout_terms`` says of what), rho ~ Exp(D/e1)
+    drawn once, nu ~ Exp(2c D/eps2) fresh for every question, D = (high - low)/n and a public kappa that puts the middle
+    of rho - nu at zero,
+
+        |t - h| + nu < T + rho + kappa:   the score is t, and costs nothing more;
+        otherwise:                        the score is h + Lap(c D/eps3), clamped to the range; c times at most.
+
+    **Theorem** (privacy). Everything that this object ever says, under one name in one ledger and across restarts, is
+    epsilon-DP for the holdout set: for adding, for removing and for replacing one record, for any number of questions,
+    each chosen with all answers before it in view. *Proof.* The training set is not protected, so t is a public number
+    for the theorem; h moves by at most D, hence |t - h| by at most D. That is the gate of ``OnlineAnswers`` (Hardt,
+    Rothblum 2010, with the noise outside of the absolute value as Lyu, Su, Li 2017 repair it, one-sided as in Liu et
+    al. 2024): align rho with rho + D, which costs e1; a BELOW is then no less likely, each of at most c ABOVEs is by at
+    most exp(2 D eps2/(2c D)), and its number costs eps3/c. The scale is the general one, 2c: when a record comes, |t -
+    h| rises for one question and falls for another. Restarts: ``holdout_account``. []
+
+    **Theorem** (validity). If the holdout's records, as many as ``size``, were drawn independently from a population,
+    and all that was learned of them came through here, then none of the functions that were asked about has its mean on
+    the holdout further from its mean in the population than ``generalisation`` says. (One that is chosen after the last
+    answer is a question more.) Proof and limits: ``generalisation``; docs/how-to/holdout.md has numbers.
+
+    This is Thresholdout (Dwork, Feldman, Hardt, Pitassi, Reingold, Roth 2015) with two changes: the threshold noise is
+    drawn once and not after each ABOVE, and the noise is one-sided, so that more answers can be paid for.
+
+    Parameters
+    ----------
+    size: n, how many records the holdout has; PUBLIC. More or fewer values than that are no error: see
+        ``holdout_terms``.
+    threshold: T, how far training and holdout may be apart and still agree; public. Where a paid score is expected to
+        lie further off than that there is a warning, before anything is charged.
+    cutoff: c, how many scores can be paid for.
+    epsilon: the privacy loss of everything: 1/3 for the paid answers, 2/3 for the gate, there as 1:(2c)**(2/3). Or
+    budget: a ``Budget`` with three shares of your own.
+    low, high: the public range of a record's value; what is outside is clamped, NaN or a gap is read as low.
+    ledger: an open ``sparsegate.Ledger`` of the holdout's data. What may be paid for lives there: a holdout that is
+        opened again by its ``name`` and its terms goes on with what is left, and needs e1 for a new rho.
+    name: which holdout of that ledger this is. If another process still has it open, that one is refused its next paid
+        answer.
+    source, not_private: ``Secure()``; a ``Seeded`` source is for tests, needs not_private=True and gives nothing back.
+
+    >>> import numpy as np, sparsegate as sg
+    >>> holdout = sg.Holdout(size=10_000, threshold=0.04, cutoff=20, epsilon=1, source=sg.Seeded(1), not_private=True)
+    >>> right = np.arange(10_000) % 10 < 8  # a model that is right on 80 % of the holdout
+    >>> holdout.score(0.81, right)
+    HoldoutScore(value=0.81, paid=False, margin=0.0503577449798584, remaining=20)
+    >>> holdout.score(np.ones(500), right).paid, holdout  # and one that knows its training set by heart
+    (True, <Holdout 'holdout': size 10000, 1 of 20 answers paid for, open>)
+    """
+
+    _uncopied = (
+        "a holdout can be neither copied nor pickled: two copies would answer with the same noise; work in one "
+        "process (n_jobs=1, or threads), or open it again by its name"
+    )
+
+    __slots__ = ("_account", "_born", "_gate", "_kept", "_lock", "_lost", "_margins", "_name", "_terms", "_unsaid")
+
+    @own_settings
+    def __init__(
+        self,
+        *,
+        size: int,
+        threshold: Number,
+        cutoff: int,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        low: Number = 0,
+        high: Number = 1,
+        ledger: Spender | None = None,
+        name: str = "holdout",
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        terms = HoldoutTerms.of(
+            size=size, threshold=threshold, cutoff=cutoff, epsilon=epsilon, budget=budget, low=low, high=high
+        )
+        terms.calibration(terms.cutoff, not_private=not_private)  # refuses what cannot run, before anything is charged
+        noise = trusted_source(source, not_private)
+        _warn_of_noise(terms)
+        self._terms, self._name, self._lock, self._born = terms, name, threading.Lock(), birthmark()
+        self._kept, self._lost, self._unsaid = 0, False, False
+        self._margins = {paid: terms.margin(paid=paid) for paid in (False, True)}
+        self._account = open_account(ledger, name, terms, refund=not not_private)
+        made = terms.calibration(self._account.cutoff, not_private=not_private)
+        self._gate = Gate(
+            made,
+            threshold=terms.bar,
+            source=noise,
+            not_private=not_private,
+        )
+
+    @own_settings
+    def score(self, train_values: Any, holdout_values: Any, *, by: str | None = None) -> HoldoutScore:
+        """The score of one model, by its values on the training records and on those of the holdout.
+
+        ``train_values``: an array, one value for each record, or their mean as one number; public. ``holdout_values``:
+        an array, one value for each record of the holdout, each a function of that record and the model alone. ``by``:
+        who asks, a public name that is stored with the answer if it is paid for.
+        """
+        if by is not None:
+            check_name(by, "by")
+        mean = self._terms.mean(train_values)
+        total, guess = self._terms.total(holdout_values), self._terms.steps(mean)
+        if self.closed:  # before the lock: a fork may have left it held for ever
+            self._refuse()
+        with self._lock:
+            self._end_if_lost()
+            if self.closed:
+                self._refuse()
+            try:
+                return self._asked(mean, total, guess, by)
+            finally:
+                self._end_if_lost()
+
+    def _asked(self, mean: float, total: int, guess: int, by: str | None) -> HoldoutScore:
+        """Draw an answer, and store it if it is paid for, or nobody sees it."""
+        self._unsaid = True  # from before it is drawn until it may be said
+        try:
+            outcome = self._gate.ask(total, estimate=guess)
+        except GateClosed:  # by another thread: nothing was drawn
+            self._unsaid = False
+            raise
+        if outcome.estimate is None:
+            said = self._scored(mean, paid=False)
+        else:
+            said = self._scored(self._terms.value(outcome.estimate), paid=True)
+            self._account.keep(said.value, by)
+            self._kept += 1
+        self._unsaid = False
+        return said
+
+    def _end_if_lost(self) -> None:
+        """What was drawn and not said counts as an ABOVE, and nothing follows it: a crash counts one such."""
+        if self._unsaid:
+            self._lost = True
+            self.close()
+
+    def _scored(self, value: float, *, paid: bool) -> HoldoutScore:
+        return HoldoutScore(value=value, paid=paid, margin=self._margins[paid], remaining=self.remaining)
+
+    def _refuse(self) -> NoReturn:
+        reason = f"all {self._account.cutoff} answers are paid for"
+        if self._lost:
+            reason = "an answer was cut short or could not be stored, and counts as given"
+        elif self._gate.remaining:
+            reason = "it was closed by hand, or belongs to another process"
+        raise GateClosed(
+            f"this holdout is closed: {reason}; open it again by its name where its ledger has something left, or use "
+            "fresh data"
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether it answers no more."""
+        return self._lost or self._gate.closed
+
+    @property
+    def remaining(self) -> int:
+        """How many answers can still be paid for here."""
+        return 0 if self._lost else self._account.cutoff - self._gate.positives
+
+    @property
+    def paid_by(self) -> dict[str, int]:
+        """How many paid answers went to each who asked by name, under this name of the holdout, restarts and all."""
+        return dict(self._account.paid_by)
+
+    @property
+    def remaining_after_restart(self) -> int:
+        """How many could be paid for if it were closed now and opened again by its name: a new threshold costs, too."""
+        return self._terms.affordable(self._account.left - self.spent)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss of everything under this name, however often it is opened."""
+        return self._terms.epsilon
+
+    @property
+    def spent(self) -> Fraction:
+        """What the scores of this object count for: e1 with the first one, and a price for each that was paid for."""
+        return self._cost(lost=self._lost)
+
+    def _cost(self, *, lost: bool) -> Fraction:
+        if lost:
+            return self._terms.cost(min(max(self._gate.positives, self._kept + 1), self._account.cutoff))
+        return self._terms.cost(self._gate.positives) if self._gate.spent else Fraction(0)
+
+    @property
+    def terms(self) -> HoldoutTerms:
+        """The public numbers: prices, margins, and what to expect of them."""
+        return self._terms
+
+    def generalisation(self, *, questions: int, confidence: float = 0.95) -> float:
+        """How far the holdout may be from its population after this many questions: ``HoldoutTerms``."""
+        return self._terms.generalisation(questions=questions, confidence=confidence)
+
+    def close(self) -> None:
+        """Say nothing more, and give back to the ledger what the scores did not cost."""
+        if self._born == MARK[0]:
+            self._gate.close()
+            self._account.give_back(self._cost(lost=self._lost or self._unsaid))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        paid = f"{self._gate.positives} of {self._account.cutoff} answers paid for"
+        return f"<Holdout {self._name!r}: size {self._terms.size}, {paid}, {state}>"
+
+
+def _warn_of_noise(terms: HoldoutTerms) -> None:
+    """Before anything is charged: warnings may be errors."""
+    margin = terms.margin(paid=True)
+    if margin > terms.threshold:
+        warn(
+            f"a paid score lies within {margin:.3g} of the holdout with 95 %, which is more than the threshold of "
+            f"{terms.threshold:g}: its noise may take it further off than the training score was; take more records, a "
+            "larger epsilon, a larger threshold or a smaller cutoff",
+            SparsegateWarning,
+            stacklevel=4,  # whoever makes a Holdout, which runs under settings of its own
+        )
+
+
+def check_holdout(holdout: object) -> Holdout:
+    """Refuse what is no holdout."""
+    if not isinstance(holdout, Holdout):
+        raise ParameterError("holdout", "must be a Holdout", next_step="pass sg.Holdout(size=..., ...)")
+    return holdout

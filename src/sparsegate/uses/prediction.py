@@ -1,0 +1,776 @@
+"""Private prediction: the next token from a public model, and from private records only where that would not do.
+
+What a callable says about the next token, read as whole numbers; any answer at all has a reading.
+
+A callable answers with one number for each token. It is read twice:
+
+- *weights*: its distribution, in parts of ``WHOLE``. They are at least 0 and add up to ``WHOLE``, exactly.
+- *scores*: its logits z, moved so that the largest is the clip B, and cut at 0, in steps: floor(LEVELS (B + z - max
+  z)/B), from 0 to ``LEVELS``. (A logit is the logarithm of a probability but for one number that is added to all;
+  moving them so takes that number out.)
+
+Rounding errors of floats, whatever they are, are those of one callable and change neither of these two facts.
+
+**No private answer is refused**, because an error would tell what a batch holds. What is no answer is an *abstention*:
+None; an exception; another length; not numbers; a NaN; a logit of +infinity, or all of them -infinity; a probability
+that is negative or infinite, or all of them 0. Whoever abstains has the weights of the public model, and scores of 0.
+
+*Theorem.* Let s callables be read, one of them read otherwise, and the public one as before. Then the distance below
+moves by at most 1, and each sum of scores by at most ``LEVELS``; by 0 to ``LEVELS``, all one way, where that one
+abstained. *Proof.* Let W be the whole, w_i the weights and p those of the public model. The distance is half of
+sum_t |sum_i (w_i(t) - p(t))| / W. One w_i changes to w'_i: by the triangle inequality the sum moves by at most
+sum_t |w_i(t) - w'_i(t)| / W <= 2. Scores lie between 0 and LEVELS, and an abstention has 0 everywhere. []
+
+Divided by s, the distance is the total variation between the mean of the private distributions and the public one.
+
+What private prediction costs, and how epsilon is split, from public numbers alone.
+
+One person is in one of s batches and can change that callable's answer for *every* token. So nothing is parallel
+here: the gate's loss and that of each paid token add. B is the clip, c the cutoff, e the loss of one paid token,
+
+    e = 2 B / (s temperature),        or  B / (s temperature)  where each callable holds one person alone.
+
+*Pure.* (eps1 + eps2 + c e)-DP; a transcript of m BELOW and k ABOVE costs L(m,k) + k e (``gates.bounds``).
+
+*Zero-concentrated.* A token is a draw of the exponential mechanism, e-bounded-range, and so (e**2/8)-zCDP
+(``gates.approximate``). A gate that is g-DP is (g**2/2)-zCDP (Bun, Steinke 2016). Together: g**2/2 + c e**2/8.
+That tokens are drawn between the gate's answers changes nothing. An interactive g-DP mechanism is an interactive
+post-processing of one randomised response at g (Vadhan, Wang 2021): release that first, and what follows are tokens,
+each chosen by what came before.
+
+*With delta* the gate is that of ``gates.approximate``, of Laplace noise. **Theorem.** With its R(alpha) =
+D_alpha(rho, rho + Delta) + c ln kappa / (alpha - 1), the whole is (epsilon, delta)-DP for each alpha > 1 with
+
+    R(alpha) + alpha c e**2/8 + [ln(1/delta) + (alpha - 1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) <= epsilon.
+
+*Proof.* Given rho, let P and Q be the laws of two neighbours of all that came out so far. The moment E_Q[(p/q)**alpha]
+of the next answer of the gate, divided by kappa if it is ABOVE, is at most 1 (the proof there, which holds for
+questions chosen in any way by what came out before, tokens included); that of the next paid token is at most
+exp((alpha - 1) alpha e**2/8). So (P/Q)**alpha, divided by kappa for each ABOVE and by that for each token, is a
+supermartingale under Q; there are at most c of both, and rho adds its own divergence. [] The first token of an
+approximate gate is charged for as all of them: with delta nothing goes back.
+
+One token: what it follows, how it is drawn, free or paid, and what is given back for those that were not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import Budget, Charge, Number, Prepaid, Spender, charge, exact_count, exact_delta, exact_epsilon
+from sparsegate.display.plain import exact_text
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Printed
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError, load_extra
+from sparsegate.gates.accounting import Accountant, composed, gate_event, selection_event, waiting_rate
+from sparsegate.gates.approximate import approximate_scales, conversion, log_inverse, renyi_bound
+from sparsegate.gates.calibration import Calibration, trusted_source
+from sparsegate.gates.gate import Gate
+from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.sparse_vector import gate_calibration
+from sparsegate.gates.variants import VARIANTS
+from sparsegate.noise import Source
+from sparsegate.noise.coins import uniform_below
+from sparsegate.noise.expansions import interval_arithmetic, scaled_floor
+from sparsegate.noise.laplace import MAX_SCALE, MIN_SCALE
+from sparsegate.noise.own_settings import own_settings
+from sparsegate.noise.sources import Uncopied
+from sparsegate.selection.exponential import selection_rate
+from sparsegate.selection.select import select_top
+
+Integers = NDArray[np.int64]
+Model = Callable[[tuple[int, ...]], Any]
+"""Takes the tokens so far and gives a number for each token that may come next."""
+
+Gives = Literal["logits", "probabilities"]
+
+WHOLE: Final = 2**40
+"""The parts of a distribution."""
+
+LEVELS: Final = 2**16
+"""The steps from a clipped logit of 0 to the clip."""
+
+MOST_BATCHES: Final = 2**20
+"""The weights of this many callables fit 64 bits."""
+
+MOST_TOKENS: Final = 2**22
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One answer: its weights and its scores."""
+
+    weights: Integers
+    scores: Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opinion:
+    """All private answers together: how far they are from the public one, in batches, and the sums of their scores."""
+
+    distance: Fraction
+    scores: Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """How answers are read: three public things."""
+
+    vocabulary: int
+    clip: float
+    gives: Gives
+
+    def read(self, answer: Any) -> Reading | None:
+        """The reading of one answer, or None where it is an abstention; it raises nothing.
+
+        >>> reader = Reader(vocabulary=2, clip=4.0, gives="logits")
+        >>> reader.read([1.0, -1.0]).scores.tolist(), reader.read([1.0]), reader.read("hello")
+        ([65536, 32768], None, None)
+        """
+        with np.errstate(all="ignore"):
+            try:
+                logits = self._logits(answer)
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
+                return None
+            return None if logits is None else self._reading(logits)
+
+    def _logits(self, answer: Any) -> NDArray[np.float64] | None:
+        """The logits, moved so that the largest is 0."""
+        given = np.asarray(answer)
+        if given.shape != (self.vocabulary,) or given.dtype.kind not in "iuf":
+            return None
+        logits = given.astype(np.float64)
+        if self.gives == "probabilities":
+            logits = np.log(logits)  # that of 0 is -infinity, and that of less is NaN
+        top = float(logits.max())
+        return logits - top if math.isfinite(top) else None  # one NaN makes the largest a NaN
+
+    def _reading(self, logits: NDArray[np.float64]) -> Reading:
+        shares = np.exp(logits)
+        weights = (shares * (WHOLE / float(shares.sum()))).astype(np.int64)  # rounded down, as all are at least 0
+        weights[int(weights.argmax())] += WHOLE - int(weights.sum())
+        scores = np.maximum(logits * (LEVELS / self.clip) + LEVELS, 0).astype(np.int64)
+        return Reading(weights=weights, scores=scores)
+
+    def gathered(self, answers: Iterable[Any], public: Reading) -> Opinion:
+        """What all of them say together."""
+        apart = np.zeros(self.vocabulary, dtype=np.int64)
+        scores = np.zeros(self.vocabulary, dtype=np.int64)
+        for answer in answers:
+            reading = self.read(answer)
+            if reading is not None:
+                apart += reading.weights - public.weights
+                scores += reading.scores
+        return Opinion(distance=Fraction(int(np.abs(apart).sum()), 2 * WHOLE), scores=scores)
+
+
+def checked_models(private: Any) -> tuple[Model | None, ...]:
+    """The private callables, one for each batch; None stands for one in which nobody is."""
+    given = tuple(private) if isinstance(private, list | tuple) else ()
+    if not given or not all(model is None or callable(model) for model in given):
+        rule = "must be a list of callables, one for each batch, or None where nobody is in it"
+        raise ParameterError("private", rule, next_step="pass [model_of_batch_1, model_of_batch_2, ...]")
+    return given
+
+
+def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
+    """What a private callable answers; None where it fails, by whatever error of its own.
+
+    Not every error is an ``Exception``: a tokenizer written in Rust panics with one that is not, for what a text holds.
+    """
+    if model is None:
+        return None
+    try:
+        return model(text)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return None
+
+
+def batches_of(people: Iterable[str | int], count: int) -> list[list[int]]:
+    """The numbers of the rows of each batch: a person is in one, by a hash, and nobody else moves when one comes."""
+    found: list[list[int]] = [[] for _ in range(exact_count(count, "count"))]
+    for place, person in enumerate(people):
+        if isinstance(person, bool | np.bool_) or not isinstance(person, str | int | np.integer):
+            raise ParameterError("people", "must be strings or whole numbers", next_step="convert all of them")
+        digest = hashlib.sha256(str(person).encode("utf-8", "surrogatepass")).digest()
+        found[int.from_bytes(digest) % len(found)].append(place)
+    return found
+
+
+STEP: Final = Fraction(1, 1024)
+"""Distances are whole numbers of these, in batches."""
+
+_TOKENS = Fraction(1, 2)  # the most of a pure epsilon that tokens get
+_GATE = (Fraction(9, 10), Fraction(4, 5), Fraction(7, 10))
+"""The epsilon of the gate were it alone, as a part of all: moments are squares, so 7/10 leaves half to tokens."""
+
+_CLIP = 2**20  # the largest
+_BITS, _DIGITS = 128, 40
+_AROUND = math.log(8)  # ln(alpha - 1) is searched this far on both sides of the best order of plain zCDP
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PredictionTerms(Printed):
+    """What a ``PrivatePredictor`` costs and how sure it is of what it does; all of it public.
+
+    ``epsilon`` and ``delta``: the loss of everything that comes out. ``token_epsilon``: e, that of one paid token.
+    ``temperature``: what paid tokens are drawn at, where 1 is the mean clipped logits as they are.
+
+    >>> import sparsegate as sg
+    >>> terms = sg.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
+    >>> terms.epsilon, terms.token_epsilon, terms.temperature, round(terms.margin(), 3)
+    (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
+    """
+
+    batches: int
+    """s, how many callables there are."""
+    threshold: Fraction
+    """The distance from the public model above which a token is paid for."""
+    cutoff: int
+    """How many tokens can be paid for."""
+    epsilon: Fraction
+    delta: Fraction
+    token_epsilon: Fraction
+    temperature: float
+    calibration: Calibration
+    """The noise of the gate."""
+
+    def margin(self, confidence: float = 0.95) -> float:
+        """How far from the threshold a distance must be to be taken as what it is with this probability."""
+        return float(self.calibration.margin(confidence) * STEP / self.batches)
+
+    @cached_property
+    def zcdp(self) -> float:
+        """The rho of zero-concentrated privacy of everything, rounded up."""
+        gate, tokens = self.calibration, self.cutoff * self.token_epsilon**2 / 8
+        if not self.delta:
+            return math.nextafter(float(gate.budget.total**2 / 2 + tokens), math.inf)
+        assert gate.scales.threshold is not None
+        rho = (gate.lattice.sensitivity / gate.scales.threshold) ** 2 / 2
+        return (float(rho + tokens) + waiting_rate(gate)) * (1 + 1e-12)
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """Everything that comes out, as an event of Google's ``dp_accounting``: see docs/how-to/dp_sgd.md."""
+        gate, each = gate_event(self.calibration, accountant), self.token_epsilon
+        whole = {"delta": Fraction(0), "accountant": accountant}
+        if accountant == "rdp":
+            tokens = selection_event("exponential", epsilon=self.cutoff * each, count=self.cutoff, **whole)  # type: ignore[arg-type]
+        else:
+            one = selection_event("exponential", epsilon=each, count=1, **whole)  # type: ignore[arg-type]
+            tokens = load_extra("dp_accounting.dp_event", extra="accounting").SelfComposedDpEvent(one, self.cutoff)
+        return composed([gate, tokens])
+
+    def sheet(self) -> Sheet:
+        """One row, with the margin of the gate."""
+        found = super().sheet()
+        paid = f"ε = {exact_text(self.epsilon)}" + (f", δ = {exact_text(self.delta)}" if self.delta else "")
+        columns = {**found.columns, "margin": [self.margin()]}
+        return replace(
+            found,
+            title=f"private prediction, {paid}",
+            brief=f"margin: a distance so far from the threshold is told apart with 95 %; {self.batches:,} batches",
+            columns=columns,
+            numbers=found.numbers | {"margin"},
+        )
+
+    def spent(self, *, gate: Fraction, paid: int) -> Fraction:
+        """What has been spent where the gate has spent this much and this many tokens are paid for."""
+        return gate if self.delta else gate + paid * self.token_epsilon
+
+
+def prediction_terms(
+    *,
+    batches: int,
+    threshold: Number,
+    cutoff: int,
+    epsilon: Number,
+    delta: Number = 0,
+    clip: Number = 10,
+    temperature: Number = 1,
+    alone: bool = False,
+    not_private: bool = False,
+) -> PredictionTerms:
+    """Check the public numbers and split epsilon; the parameters are those of ``PrivatePredictor``.
+
+    Tokens get what the temperature needs, but at most half of epsilon: then the temperature is higher. With delta, an
+    approximate gate is taken where tokens are drawn no hotter and the margin is less; otherwise no delta is charged.
+
+    >>> terms = prediction_terms(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
+    >>> terms.token_epsilon, terms.temperature, round(terms.margin(), 3)
+    (Fraction(1, 50), 1.0, 0.086)
+    """
+    s, c, total = exact_count(batches, "batches"), exact_count(cutoff, "cutoff"), exact_epsilon(epsilon)
+    if s > MOST_BATCHES:
+        raise ParameterError("batches", f"must be at most {MOST_BATCHES}", s)
+    bar = exact_number(threshold)
+    if bar is None or not 0 < bar < 1:
+        rule = "must lie strictly between 0 and 1: it is a distance between two distributions"
+        raise ParameterError("threshold", rule, threshold, "pass for instance threshold=0.4")
+    if not isinstance(alone, bool):
+        raise ParameterError("alone", "must be True or False", alone, "pass True only for one person to a callable")
+    width = exact_epsilon(clip, "clip")
+    if not 1 <= width * _CLIP <= _CLIP**2:
+        raise ParameterError("clip", f"must lie between 1/{_CLIP} and {_CLIP}", clip, "pass for instance clip=10")
+    reach = (1 if alone else 2) * width / s
+    needed = reach / exact_epsilon(temperature, "temperature")
+    each = min(needed, total * _TOKENS / c)
+    pure = PredictionTerms(
+        batches=s,
+        threshold=bar,
+        cutoff=c,
+        epsilon=total,
+        delta=Fraction(0),
+        token_epsilon=each,
+        temperature=float(reach / each),
+        calibration=gate_calibration(
+            threshold=s * bar,
+            cutoff=c,
+            sensitivity=1,
+            granularity=STEP,
+            budget=Budget.allocate(total - c * each, cutoff=c),
+            not_private=not_private,
+        ),
+    )
+    if not exact_delta(delta, zero=True):
+        return pure
+    found = _approximate(pure, exact_delta(delta), reach=reach, needed=needed)
+    if found is None or found.temperature > pure.temperature or found.margin() >= pure.margin():
+        return pure
+    return found
+
+
+def _approximate(
+    pure: PredictionTerms, delta: Fraction, *, reach: Fraction, needed: Fraction
+) -> PredictionTerms | None:
+    """The same under (epsilon, delta): the most for the gate that leaves tokens what they need; None: none found."""
+    gate, total, found = pure.calibration, pure.epsilon, None
+    for share in _GATE:
+        scales = approximate_scales(
+            epsilon=total * share,
+            delta=delta,
+            sensitivity=gate.lattice.sensitivity,
+            cutoff=gate.cutoff,
+            monotonic=False,
+        )
+        if scales is None or not all(MIN_SCALE <= scale <= MAX_SCALE for scale in scales if scale is not None):
+            continue
+        budget = Budget(threshold=0, queries=total, delta=delta)
+        noised = replace(gate, row=VARIANTS["standard"], scales=scales, shift=0, budget=budget)
+        each = min(needed, _left_to_tokens(noised, total, delta))
+        if each:
+            found = replace(pure, delta=delta, token_epsilon=each, temperature=float(reach / each), calibration=noised)
+        if each == needed:
+            break
+    return found
+
+
+def _left_to_tokens(gate: Calibration, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest e found that the theorem allows beside this gate, rounded down; 0 for none."""
+    from mpmath import fp
+    from scipy.optimize import minimize_scalar
+
+    asked = log_inverse(delta)
+
+    def divergence(alpha: Fraction) -> float:
+        return renyi_bound(
+            alpha, scales=gate.scales, sensitivity=gate.lattice.sensitivity, cutoff=gate.cutoff, monotonic=False
+        )
+
+    def lost(x: float) -> float:
+        alpha = 1 + math.exp(x)
+        return -(float(epsilon) - float(conversion(fp, alpha, asked)) - divergence(Fraction(alpha))) / alpha
+
+    middle = math.log(2 * asked / float(epsilon))
+    bounds = (middle - _AROUND, middle + _AROUND)
+    best = minimize_scalar(lost, bounds=bounds, method="bounded", options={"maxiter": 20})
+    order = 1 + Fraction(math.exp(best.x))
+    with interval_arithmetic(_BITS) as iv:
+        alpha = iv.mpf(order.numerator) / iv.mpf(order.denominator)
+        added = conversion(iv, alpha, iv.log(iv.mpf(delta.denominator) / iv.mpf(delta.numerator)))
+        room = iv.mpf(epsilon.numerator) / iv.mpf(epsilon.denominator) - added - iv.mpf(divergence(order))
+        low = scaled_floor((8 * room / (alpha * gate.cutoff))._mpi_[0], 2 * _BITS)
+    root = math.isqrt(max(low, 0))
+    spare = max(root.bit_length() - _DIGITS, 0)
+    return Fraction(root >> spare << spare, 1 << _BITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One token. ``paid``: it was drawn from the private answers, and used up one of the cutoff. ``checked``: the gate
+    compared them with the public model; False where it was closed and the public model went on alone.
+
+    >>> import sparsegate as sg
+    >>> private = [lambda text: [0, 0, 9]] * 400  # what 400 batches of records say the next token is
+    >>> public = lambda text: [0, 3, 0]
+    >>> asked = {"vocabulary": 3, "threshold": 0.5, "cutoff": 5, "epsilon": 2, "clip": 5}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> sg.PrivatePredictor(private, public, **asked, **seeded).predict((0, 1))
+    Prediction(token=2, paid=True, checked=True)
+    """
+
+    token: int
+    """Its number in the vocabulary."""
+    paid: bool
+    checked: bool
+
+    def __str__(self) -> str:
+        return f"token {self.token}, {'paid' if self.paid else 'free'}{'' if self.checked else ', not checked'}"
+
+
+def read_context(context: Sequence[int], vocabulary: int) -> tuple[int, ...]:
+    """The tokens so far: whole numbers below the size of the vocabulary."""
+    rule, next_step = f"must be a sequence of tokens from 0 to {vocabulary - 1}", "pass for instance context=[0]"
+    try:
+        given = tuple(context)
+    except TypeError:
+        raise ParameterError("context", rule, context, next_step) from None
+    for token in given:
+        if not _is_token(token, vocabulary):
+            raise ParameterError("context", rule, token, next_step)
+    return tuple(int(token) for token in given)
+
+
+def read_end(end: int | None, vocabulary: int) -> int | None:
+    """The token after which nothing comes, if there is one."""
+    if end is not None and not _is_token(end, vocabulary):
+        raise ParameterError("end", f"must be a token from 0 to {vocabulary - 1}", end, "leave it out, or pass end=0")
+    return None if end is None else int(end)
+
+
+def _is_token(token: object, vocabulary: int) -> bool:
+    return isinstance(token, int | np.integer) and not isinstance(token, bool) and 0 <= int(token) < vocabulary
+
+
+def free_token(public: Reading, source: Source) -> int:
+    """A token of the public model: each with a probability of its weight over ``WHOLE``, exactly."""
+    return int(np.searchsorted(np.cumsum(public.weights), uniform_below(source, WHOLE), side="right"))
+
+
+def paid_token(opinion: Opinion, *, epsilon: Fraction, alone: bool, source: Source, not_private: bool) -> int:
+    """A token by the exponential mechanism on the sums of all scores; ``alone``: they move one way."""
+    selected = select_top(
+        opinion.scores,
+        count=1,
+        epsilon=epsilon,
+        sensitivity=LEVELS,
+        monotonic=alone,
+        method="exponential",
+        source=source,
+        not_private=not_private,
+    )
+    assert selected.indices is not None
+    return int(selected.indices[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metered(Charge):
+    """The charge of the whole as the gate's own: what goes back is the gate's rest and that of the tokens at once."""
+
+    paid: Charge
+    unused: Callable[[], Fraction]
+
+    def give_back(self, epsilon: Fraction) -> bool:
+        return self.paid.give_back(epsilon + self.unused())
+
+
+class _Within(threading.local):
+    """Whether this thread is in the private callables; a lock, because an interrupt leaves none that it left held."""
+
+    def __init__(self) -> None:
+        self.callables = threading.Lock()
+
+
+class PrivatePredictor(Uncopied):
+    """Writes text token by token: from a public model while private records agree with it, else from those records.
+
+    Each of s private callables answers from its own batch of records, disjoint by people. With p_i their distributions
+    (``prediction_reading`` says how answers are read), p the public one, d = TV(mean of the p_i, p), rho drawn
+    once and nu fresh for every token,
+
+        s d + nu < s T + rho + kappa:   the token is drawn from p, and costs nothing more;
+        otherwise:                      it is drawn by the exponential mechanism from the mean of the clipped logits,
+                                        Pr[t] ~ exp(mean_i z_i(t) / temperature); c times at most.
+
+    (Amin, Bie, Kong, Kurakin, Ponomareva, Syed, Terzis, Vassilvitskii: Private prediction for large-scale synthetic
+    text generation, 2024; the gate is one of this library, with one rho for all c, and draws are exact.)
+
+    **Theorem.** Let neighbours differ by one person with all their records, in one batch. Everything that ever leaves
+    this object, for any number of adaptively chosen contexts, is ``epsilon``-DP, or (``epsilon``, ``delta``)-DP.
+    *Proof.* One callable answers otherwise, for every token, and s does not change. Then s d moves by at most 1, and
+    each sum of scores by at most LEVELS (``prediction_reading``). Fix what came out before: the context and p are the
+    same for both neighbours. d may rise for one token and fall for the next, so the gate has the general scale,
+    2c/eps2, and is (eps1 + eps2)-DP: the theorem of ``SparseVector``, whose questions may be chosen by all that came
+    out. A BELOW is followed by a draw from p, which holds nothing private. An ABOVE is followed by one draw of the
+    exponential mechanism with weights exp(e S(t) / (2 LEVELS)), S the sums of scores: e-DP, since an exponent moves by
+    at most e/2 and so does the logarithm of the normaliser. (``alone``: all sums move one way, and e / LEVELS is
+    enough.) The losses of one transcript add: at most eps1 + eps2 + c e. With delta: ``prediction_terms``. [] In Coq:
+    the gate, `exponential_gate_is_private` (proofs/exponential_gate.v), and a draw: `exponential_is_private`,
+    `exponential_bounded_range` (proofs/exponential_mechanism.v).
+
+    What the theorem asks of you: a callable sees the records of its batch and public things alone. One model that was
+    trained on everybody's records is not that. Who is in which batch depends on each person alone: ``batches`` is a
+    hash. To sort people by length, or to fill batches evenly, moves others when one comes. s is a public number. A
+    batch may be empty, and then its callable still is one (None says that nobody is there).
+
+    An exception in a private callable, or an answer that is none, is an abstention and raises nothing. So a callable
+    that always fails looks as one that always agrees: try them on records that you made up. KeyboardInterrupt passes. A
+    callable that asks or closes its own predictor abstains: what that did could be seen, and would depend on records.
+
+    *Time.* For every token each callable is called once, in order, whatever the gate says. How long one takes, and what
+    it writes to a log, is yours to hide. That a token was paid for is said, and so may be seen.
+
+    Parameters
+    ----------
+    private: s callables, or None for an empty one. Each takes a tuple of tokens and gives ``vocabulary`` numbers.
+    public: a callable of the same kind, that has seen nothing private. Its errors are raised, before anything is drawn.
+    vocabulary: how many tokens there are: 0, 1, ... A public number of at most 2**22.
+    threshold: T, strictly between 0 and 1: a total variation up to which the public model will do.
+    cutoff: c, how many tokens can be paid for.
+    epsilon, delta: the privacy loss of everything; with delta, a gate whose noise grows with sqrt(c) where that helps.
+    clip: B > 0: logits further than that below a callable's largest count as if they were B below it.
+    temperature: of paid tokens, at least; where half of epsilon does not buy it, ``terms.temperature`` is higher.
+    gives: "logits", or "probabilities", which need not add up to one. For all callables.
+    alone: True where each callable holds one person alone: a person who leaves turns it into None. It halves e.
+    ledger: an open ``sparsegate.Ledger``, charged with the whole epsilon before anything is drawn.
+    refund: ``close`` gives back what the tokens did not cost; False: what was charged stays spent.
+    source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
+
+    >>> import sparsegate as sg
+    >>> private = [lambda text: [0, 0, 9] if text[-1:] == (1,) else [0, 3, 0]] * 400
+    >>> predictor = sg.PrivatePredictor(private, lambda text: [0, 3, 0], vocabulary=3, threshold=0.5, cutoff=5,
+    ...                                 epsilon=2, clip=5, source=sg.Seeded(1), not_private=True)
+    >>> [(each.token, each.paid) for each in predictor.generate((0,), 4)]
+    [(1, False), (2, True), (1, False), (2, True)]
+    >>> predictor
+    <PrivatePredictor: 400 batches, 3 tokens, 2 of 5 paid for, open>
+    """
+
+    _uncopied = (
+        "a predictor can be neither copied nor pickled: two copies would answer with the same noise; make a new one"
+    )
+
+    __slots__ = (
+        "_free",
+        "_gate",
+        "_lock",
+        "_not_private",
+        "_private",
+        "_public",
+        "_reader",
+        "_tokens",
+        "_within",
+        "alone",
+        "terms",
+    )
+
+    @own_settings
+    def __init__(
+        self,
+        private: Sequence[Model | None],
+        public: Model,
+        *,
+        vocabulary: int,
+        threshold: Number,
+        cutoff: int,
+        epsilon: Number,
+        delta: Number = 0,
+        clip: Number = 10,
+        temperature: Number = 1,
+        gives: Gives = "logits",
+        alone: bool = False,
+        ledger: Spender | None = None,
+        refund: bool = True,
+        source: Source | None = None,
+        not_private: bool = False,
+    ) -> None:
+        self._private, self._public = checked_models(private), public
+        if not callable(public):
+            raise ParameterError("public", "must be callable", public, "pass a function of the tokens so far")
+        if not isinstance(refund, bool):
+            raise ParameterError("refund", "must be True or False", refund)
+        if gives not in ("logits", "probabilities"):
+            raise ParameterError("gives", 'must be "logits" or "probabilities"', gives)
+        if (size := exact_count(vocabulary, "vocabulary")) > MOST_TOKENS:
+            raise ParameterError("vocabulary", f"must be at most {MOST_TOKENS}", size)
+        terms = prediction_terms(
+            batches=len(self._private),
+            threshold=threshold,
+            cutoff=cutoff,
+            epsilon=epsilon,
+            delta=delta,
+            clip=clip,
+            temperature=temperature,
+            alone=alone,
+            not_private=not_private,
+        )
+        selection_rate(epsilon=terms.token_epsilon, count=1, sensitivity=LEVELS, monotonic=alone)  # before it is needed
+        noise = trusted_source(source, not_private)
+        self.terms, self.alone = terms, alone
+        self._reader = Reader(vocabulary=size, clip=float(clip), gives=gives)
+        self._free, self._tokens, self._not_private = noise.stream(), noise.stream(), not_private
+        self._lock, self._within = threading.Lock(), _Within()
+        what = (
+            f"private prediction: threshold {float(terms.threshold):g}, cutoff {terms.cutoff}, {terms.batches} batches"
+        )
+        paid = charge(ledger, epsilon=terms.epsilon, delta=terms.delta, what=what)
+        self._gate = Gate(
+            terms.calibration,
+            threshold=terms.batches * terms.threshold,
+            source=noise,
+            not_private=not_private,
+            ledger=Prepaid(Metered(paid=paid, unused=self._unused)),
+            refund=refund,
+        )
+
+    @staticmethod
+    def preview(*, batches: int, **numbers: Any) -> PredictionTerms:
+        """What a predictor with these public numbers would cost and be: nothing is charged, drawn or called."""
+        return prediction_terms(batches=batches, **numbers)
+
+    @staticmethod
+    def batches(people: Iterable[str | int], count: int) -> list[list[int]]:
+        """The numbers of the rows of each of ``count`` batches, by a hash of whose row it is.
+
+        >>> import sparsegate as sg
+        >>> sg.PrivatePredictor.batches(["ann", "bob", "ann", "cem"], 3)
+        [[0, 2], [1], [3]]
+        """
+        return batches_of(people, count)
+
+    @own_settings
+    def predict(self, context: Sequence[int] = (), *, unchecked: bool = False) -> Prediction:
+        """The next token after this context, a sequence of tokens.
+
+        Once the cutoff is used up this raises ``GateClosed``, unless ``unchecked=True``: then the public model goes on
+        alone, and no private callable is called.
+        """
+        text, alone = read_context(context, self._reader.vocabulary), _switch(unchecked)
+        public = self._read_public(text)
+        if self._gate.closed:  # before the lock: a fork may have left it held for ever
+            return self._unchecked(public, alone)
+        opinion = self._opinion(text, public)
+        with self._lock:
+            try:
+                above = self._gate.ask(opinion.distance)
+            except GateClosed:  # by another thread, since it was looked at
+                return self._unchecked(public, alone)
+            if above:
+                return Prediction(token=self._paid_token(opinion), paid=True, checked=True)
+            return Prediction(token=free_token(public, self._free), paid=False, checked=True)
+
+    @own_settings
+    def generate(
+        self, context: Sequence[int], length: int, *, end: int | None = None, unchecked: bool = False
+    ) -> Iterator[Prediction]:
+        """At most ``length`` tokens, one after the other: fewer after the token ``end``, or where the gate closed.
+
+        Each is made when it is asked for, so that an error of the public model loses none that were paid for. With
+        ``unchecked=True`` the public model goes on alone where the gate closed.
+        """
+        text, most = list(read_context(context, self._reader.vocabulary)), exact_count(length, "length")
+        alone = _switch(unchecked)
+        return self._generated(text, most, read_end(end, self._reader.vocabulary), alone)
+
+    def _generated(self, text: list[int], most: int, end: int | None, alone: bool) -> Iterator[Prediction]:
+        for made in range(most):
+            if made and self.closed and not alone:
+                return
+            said = self.predict(text, unchecked=alone)
+            yield said
+            if said.token == end:
+                return
+            text.append(said.token)
+
+    def _read_public(self, text: tuple[int, ...]) -> Reading:
+        reading = self._reader.read(self._public(text))
+        if reading is None:
+            given = f"{self._reader.vocabulary} {self._reader.gives}"
+            raise ParameterError("public", f"must give {given}, not all of them impossible and none of them NaN")
+        return reading
+
+    def _opinion(self, text: tuple[int, ...], public: Reading) -> Opinion:
+        """What the private callables say."""
+        self._check_outside()
+        with self._within.callables:
+            return self._reader.gathered((answer_of(model, text) for model in self._private), public)
+
+    def _check_outside(self) -> None:
+        """Refuse what a private callable asks of its own predictor: ``spent`` and ``closed`` would tell that it did."""
+        if self._within.callables.locked():
+            raise SparsegateError("a private callable must not use the predictor that calls it; it abstains")
+
+    def _paid_token(self, opinion: Opinion) -> int:
+        return paid_token(
+            opinion,
+            epsilon=self.terms.token_epsilon,
+            alone=self.alone,
+            source=self._tokens,
+            not_private=self._not_private,
+        )
+
+    def _unchecked(self, public: Reading, allowed: bool) -> Prediction:
+        if allowed:
+            return Prediction(token=free_token(public, self._free), paid=False, checked=False)
+        spent = f"all {self.terms.cutoff} tokens are paid for"
+        reason = "it was closed by hand, or belongs to another process" if self.remaining else spent
+        raise GateClosed(
+            f"this predictor is closed: {reason}; pass unchecked=True for tokens of the public model alone, or make a "
+            "new one, which spends a new budget"
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing private is looked at any more."""
+        return self._gate.closed
+
+    @property
+    def remaining(self) -> int:
+        """How many tokens can still be paid for."""
+        return self.terms.cutoff - self._gate.positives
+
+    @property
+    def spent(self) -> Fraction:
+        """What everything said so far has cost, exactly: L(m,k) of the gate, and e for each paid token."""
+        return self.terms.spent(gate=self._gate.spent, paid=self._gate.positives)
+
+    def _unused(self) -> Fraction:
+        return self.remaining * self.terms.token_epsilon
+
+    def dp_event(self, accountant: Accountant = "rdp") -> Any:
+        """All that may ever come out, as an event of Google's ``dp_accounting`` (``PredictionTerms.dp_event``)."""
+        return self.terms.dp_event(accountant)
+
+    def close(self) -> None:
+        """Look at nothing private any more, and give back to the ledger what was not spent (``Gate.close``)."""
+        self._check_outside()
+        self._gate.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state, paid = "closed" if self.closed else "open", f"{self._gate.positives} of {self.terms.cutoff} paid for"
+        return f"<PrivatePredictor: {self.terms.batches} batches, {self._reader.vocabulary} tokens, {paid}, {state}>"
+
+
+def _switch(unchecked: Any) -> bool:
+    if not isinstance(unchecked, bool | np.bool_):
+        raise ParameterError("unchecked", "must be True or False", unchecked)
+    return bool(unchecked)

@@ -1,1 +1,0 @@
-"""Private prediction: a public model's tokens where they will do, private ones where not."""

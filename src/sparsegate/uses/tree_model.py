@@ -1,0 +1,670 @@
+"""A tree of dependencies as it is released: a distribution over rows, to look at, to compare rows with, to sample.
+
+Every attribute has a parent or is a root; a row is drawn from the roots down, each attribute by its parent's category.
+All of it is computed from what was released, so sampling as many rows as one likes costs nothing more. The noise that
+protects people is in the tables; the coins of ``sample`` protect nobody and may come from any generator.
+
+Rows of categories as small whole numbers: the place of a value in a public list, or the place of all other values.
+
+Every value has a place. One that the public list lacks (a null, a number where words are expected, a list) takes the
+place of the category that was declared for the others, so no error, and no number of rows, depends on what a row holds.
+A person counts with one row: the first of theirs in the order in which the categories were listed, whatever the order
+in which an engine gives rows; or each row is another person. So adding or removing one person adds or removes one row
+and leaves all others. (``tables.online`` has the same rule.) Users whose values are equal are one person.
+
+How far two attributes are from independent, in rows, and what one person can change of that.
+
+Of n rows let c(x, y) have the categories x and y of two attributes, r(x) = sum over y and s(y) = sum over x. The score
+
+    H = floor( 1/2 sum over x, y of abs( c(x, y) - r(x) s(y) / n ) ),    0 for an empty table,
+
+is how many rows would have to change y for the two to be independent: n times the total variation distance between the
+pair and the product of its two marginals. (Zhang et al. 2017 call it R where it is divided by n.) It is computed in
+whole numbers: the sum of abs(n c - r s), divided by 2n and rounded down.
+
+**Theorem.** Adding or removing one row moves H by at most 2.
+
+*Proof.* Let the row (a, b) be added, and write d(x, y) = c(x, y) - r(x) s(y) / n before and d'(x, y) after. With
+K = (n - r(a)) (n - s(b)) / (n (n + 1)), taking the difference of r s / n cell by cell gives
+
+    d'(a, b) - d(a, b) =  K
+    d'(a, y) - d(a, y) = -K s(y) / (n - s(b))                              for y != b, together -K
+    d'(x, b) - d(x, b) = -K r(x) / (n - r(a))                              for x != a, together -K
+    d'(x, y) - d(x, y) =  K r(x) s(y) / ((n - r(a)) (n - s(b)))            for the others, together K
+
+so the absolute moves add up to 4K < 4, and half the sum of abs(d) moves by 2K < 2. Two numbers less than 2 apart are at
+most 2 apart when both are rounded down. From an empty table to one row, H is 0 before and after. []
+
+K comes as near to 1 as one likes, and all moves may have the signs of d (two categories each, n - 1 rows (x, y) and one
+row (a, b), and that row once more): 2 is the best bound, and the rounded H does move by 2. Zhang et al. divide by a
+public n and replace a row, at 3/n + 2/n**2; in rows that is 3 where this is 2, and n stays private here. Mutual
+information has the bound log(n)/n and more for them, which is log(n) in rows: it grows with the table.
+
+Noisy tables of the edges of a forest, and one distribution that is made of them.
+
+One person is in one cell of each table, so k tables together move by k: Laplace noise of scale k/epsilon on every cell
+is epsilon-DP (``gates.laplace``). What follows looks at nothing but those noisy counts, so it costs nothing:
+
+1. *One marginal for each attribute.* The tables around an attribute each give one; they are averaged, by their
+   variances, and brought to one total.
+2. *Shrinking.* Where noise of variance v on k free cells explains the whole distance D = sum of squares from a public
+   shape, what was measured is noise. The positive part of James and Stein (1961) keeps the share max(0, 1 - k v / D):
+   of a marginal towards equal parts, of a table towards the product of its marginals, that is towards independence.
+3. *A floor.* No cell is less than its noise (or half a row): a sampled row can be of any kind, and no row that somebody
+   holds has probability zero.
+
+With little noise none of the three does much; with much of it the tree becomes independent attributes, and those equal
+parts.
+
+The picture of a tree of dependencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparsegate.budget import exact_count
+from sparsegate.display.charts import fitting, new_figure
+from sparsegate.display.plain import exact_text, plain_label, printable
+from sparsegate.display.sheet import Sheet
+from sparsegate.display.tabular import Tabular
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.gates.laplace import laplace
+from sparsegate.noise import Source
+from sparsegate.tables.categories import Label, category_labels
+from sparsegate.tables.columns import check_columns, check_unit
+from sparsegate.uses.records import category_places
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Codes: TypeAlias = NDArray[np.int64]
+"""One row for each person, one column for each attribute."""
+
+MOST_CATEGORIES: Final = 1000
+"""Of one attribute: a table of two attributes then has a million cells at most."""
+
+_EXAMPLE: Final = 'pass for instance columns={"country": ["DE", "FR", "other"], "smokes": [0, 1]}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attributes:
+    """Attributes and their public categories, in the order given; ``others`` is the place of what is in no list.
+
+    >>> given = Attributes.of({"country": ["DE", "FR"], "smokes": [0, 1]}, other={"smokes": 1})
+    >>> given.codes({"country": ["FR", None], "smokes": [1, 7]}, unit="row").tolist()
+    [[1, 1], [0, 1]]
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[Label, ...], ...]
+    others: tuple[int, ...]
+
+    @classmethod
+    def of(cls, columns: Any, other: Any = None) -> Attributes:
+        """Check a mapping of two columns or more to their public categories, and one to those for other values."""
+        if not isinstance(columns, Mapping) or len(columns) < 2:
+            rule = "must map the names of two columns or more to their public lists of categories"
+            raise ParameterError("columns", rule, columns, _EXAMPLE)
+        categories = {name: category_labels(name, given) for name, given in columns.items()}
+        for name, labels in categories.items():
+            if len(labels) > MOST_CATEGORIES:
+                rule = f"must list at most {MOST_CATEGORIES} categories of {name!r}"
+                raise ParameterError("columns", rule, len(labels), "merge categories")
+        others = {} if other is None else other
+        if not isinstance(others, Mapping) or not set(others) <= set(categories):
+            rule = "must map names of columns to the category that takes all other values"
+            raise ParameterError("other", rule, other, 'pass for instance other={"country": "other"}')
+        for name, label in others.items():
+            if label not in categories[name]:
+                raise ParameterError("other", f"must be one of the categories of {name!r}", label, "add it to columns")
+        places = tuple(labels.index(others[name]) if name in others else 0 for name, labels in categories.items())
+        return cls(names=tuple(categories), categories=tuple(categories.values()), others=places)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many categories each attribute has."""
+        return tuple(map(len, self.categories))
+
+    def codes(self, table: Any, *, user: str | None = None, unit: str | None = None) -> Codes:
+        """The rows of a table, one for each person; private.
+
+        ``table`` is a mapping of columns, a dataframe that narwhals reads, or a 2-D array whose columns are the
+        attributes in their order. ``user`` names the column that says whose row it is; a row that is nobody's is left
+        out. What is refused depends on names, types and lengths alone.
+        """
+        check_unit(user, unit)
+        held, types = self._columns(table, user)
+        if len({len(column) for column in held.values()}) > 1:
+            raise ParameterError("table", "must have columns of one length", next_step="check how it is made")
+        places = list(zip(self.names, self.categories, self.others, strict=True))
+        for name, labels, _ in places:
+            _refuse_type(name, types[name], labels)
+        codes = np.stack([category_places(held[name], labels, other=other) for name, labels, other in places], axis=1)
+        return codes if user is None else _one_row_each(codes, held[user])
+
+    def _columns(self, table: Any, user: str | None) -> tuple[dict[str, Any], dict[str, str | None]]:
+        """The cells of each column that is asked for, and what its type says that they are."""
+        if isinstance(table, np.ndarray):
+            table = table if np.ma.isMaskedArray(table) else np.asarray(table)  # columns of a matrix are no columns
+            if table.ndim != 2 or table.shape[1] != len(self.names):
+                rule = f"must be an array of rows with {len(self.names)} columns, those of columns= in their order"
+                raise ParameterError("table", rule, table.shape, "or pass a mapping of columns, or a dataframe")
+            if user is not None:
+                raise ParameterError("user", "must not be given with an array, whose columns have no names", user)
+            return dict(zip(self.names, table.T, strict=True)), dict.fromkeys(self.names, _array_type(table))
+        wanted = list(dict.fromkeys([*self.names, *([] if user is None else [user])]))  # it may be an attribute, too
+        if isinstance(table, Mapping):
+            check_columns([name for name in table if isinstance(name, str)], wanted)
+            return {name: _flat(table[name]) for name in wanted}, {name: _array_type(table[name]) for name in wanted}
+        import narwhals as nw
+
+        try:
+            frame: Any = nw.from_native(table)
+        except TypeError:
+            rule = "must be a mapping of columns, a dataframe or a 2-D array"
+            raise ParameterError("table", rule, type(table).__name__, "pass for instance a pandas DataFrame") from None
+        check_columns(frame.collect_schema().names(), wanted)
+        read = frame.lazy().select(wanted).collect()
+        return {name: read[name].to_list() for name in wanted}, {name: _series_type(read[name]) for name in wanted}
+
+
+def _flat(values: Any) -> Any:
+    """The cells of a column: an array of numpy as it is, anything else as a list."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
+        raise TableError("every column of the table must be a flat list, array or series; check how it is made")
+    return list(values)
+
+
+def _refuse_type(name: str, held: str | None, labels: Sequence[Label]) -> None:
+    """Refuse a column whose type has none of the categories: all of its rows would be other values, without a word.
+
+    A type of the table itself alone: what the cells of a list, or of a column of objects, are is private.
+    """
+    listed = "text" if isinstance(labels[0], str) else "numbers"
+    if held is not None and held != listed:
+        raise TableError(f"column {name!r} holds {held}, and its categories are {listed}; cast one of the two")
+
+
+def _array_type(values: Any) -> str | None:
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
+    return "numbers" if kind in "biuf" else "text" if kind == "U" else None
+
+
+def _series_type(series: Any) -> str | None:
+    import narwhals as nw
+
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return "numbers"
+    if getattr(series.to_native(), "dtype", None) == np.dtype(object):
+        return None
+    return "text" if series.dtype == nw.String else None  # the categories of pandas may be of any type
+
+
+def _one_row_each(codes: Codes, users: Any) -> Codes:
+    """Of each person's rows the first in the order of the categories. None, not-a-number and the like are nobody."""
+    numbers: dict[Any, int] = {}
+    owners = np.full(len(codes), -1, dtype=np.int64)
+    for place, person in enumerate(users.tolist() if isinstance(users, np.ndarray) else users):
+        try:
+            if person is not None and bool(person == person):
+                owners[place] = numbers.setdefault(person, len(numbers))
+        except Exception:  # what will not be compared is nobody; an error would tell of it
+            continue
+    order = np.lexsort((*codes.T[::-1], owners))
+    owners = owners[order]
+    first = (owners >= 0) & np.append(True, owners[1:] != owners[:-1])[: len(owners)]
+    kept: Codes = codes[order][first]
+    return kept
+
+
+Counts: TypeAlias = NDArray[np.int64]
+Pair: TypeAlias = tuple[int, int]
+"""Two attributes by their places, the lower first."""
+
+SENSITIVITY: Final = 2
+"""The most that one person moves the score of any pair."""
+
+_FITS: Final = 2**31  # rows up to which 2 n**2 fits 64 bits
+
+
+def pairs_of(attributes: int) -> list[Pair]:
+    """Every pair of this many attributes, in their public order."""
+    return list(combinations(range(attributes), 2))
+
+
+def joint_counts(codes: Codes, sizes: Sequence[int], i: int, j: int) -> Counts:
+    """How many rows have each category of i, going down, with each of j; private."""
+    cells = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j])
+    return cells.reshape(sizes[i], sizes[j]).astype(np.int64)
+
+
+def dependence(counts: Counts) -> int:
+    """H, the score of one table of counts; private.
+
+    >>> dependence(np.array([[50, 0], [0, 50]])), dependence(np.array([[25, 25], [25, 25]]))
+    (50, 0)
+    """
+    total = int(counts.sum())
+    if total == 0:
+        return 0
+    exact = counts if total < _FITS else counts.astype(object)
+    apart = np.abs(total * exact - np.multiply.outer(exact.sum(axis=1), exact.sum(axis=0))).sum()
+    return int(apart) // (2 * total)
+
+
+def dependences(codes: Codes, sizes: Sequence[int]) -> dict[Pair, int]:
+    """H of every pair of attributes; private. Each has ``SENSITIVITY``, and one person may move all of them.
+
+    The tables are made one after the other, and none is kept: those of attributes with many categories are large.
+    """
+    return {(i, j): dependence(joint_counts(codes, sizes, i, j)) for i, j in pairs_of(len(sizes))}
+
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_HALF_A_ROW = 0.5
+
+
+class NoisyTables(NamedTuple):
+    """What is released: a table for each edge, and one for each attribute without an edge; ``scale`` is the noise's."""
+
+    edges: Mapping[Pair, Counts]
+    alone: Mapping[int, Counts]
+    scale: float
+
+
+class Fitted(NamedTuple):
+    """A distribution over forests: the shares of each attribute, a table of shares for each edge, and how many rows."""
+
+    shares: tuple[Floats, ...]
+    joint: Mapping[Pair, Floats]
+    rows: float
+
+
+def attributes_alone(edges: Sequence[Pair], attributes: int) -> list[int]:
+    """Those without an edge."""
+    ends = {end for edge in edges for end in edge}
+    return [attribute for attribute in range(attributes) if attribute not in ends]
+
+
+def exact_tables(codes: Codes, sizes: Sequence[int], edges: Sequence[Pair]) -> dict[Pair, Counts]:
+    """The counts of the edges; private."""
+    return {edge: joint_counts(codes, sizes, *edge) for edge in edges}
+
+
+def noisy_tables(
+    codes: Codes,
+    sizes: Sequence[int],
+    edges: Sequence[Pair],
+    *,
+    epsilon: Fraction,
+    source: Source | None,
+    not_private: bool = False,
+) -> NoisyTables:
+    """The counts of the edges, and of attributes without one, with noise; all of them together are epsilon-DP."""
+    exact = exact_tables(codes, sizes, edges)
+    single = {one: np.bincount(codes[:, one], minlength=sizes[one]) for one in attributes_alone(edges, len(sizes))}
+    tables = [*exact.values(), *single.values()]
+    # A person is in one cell of each table, so the L1 sensitivity of all cells is the number of tables.
+    noisy = laplace(
+        np.concatenate([table.reshape(-1) for table in tables]),
+        epsilon=epsilon,
+        sensitivity=len(tables),
+        source=source,
+        not_private=not_private,
+    )
+    ends = np.cumsum([table.size for table in tables])[:-1]
+    parts = [part.reshape(table.shape) for part, table in zip(np.split(noisy, ends), tables, strict=True)]
+    return NoisyTables(
+        dict(zip(exact, parts[: len(exact)], strict=True)),
+        dict(zip(single, parts[len(exact) :], strict=True)),
+        float(len(tables) / epsilon),
+    )
+
+
+def fitted(tables: NoisyTables, sizes: Sequence[int]) -> Fitted:
+    """The distribution of noisy tables: one marginal for each attribute, shrunk, with a floor.
+
+    >>> tables = NoisyTables({(0, 1): np.array([[60, 0], [20, 20]])}, {}, 0.0)
+    >>> fitted(tables, (2, 2)).joint[0, 1].round(3).tolist()
+    [[0.597, 0.005], [0.199, 0.199]]
+    """
+    variance = 2 * tables.scale**2
+    measured = [_marginal(tables, attribute) for attribute in range(len(sizes))]
+    rows = max(1.0, float(np.mean([marginal.sum() for marginal, _ in measured])))
+    marginals = [_flattened(marginal, rows, variance * times) for marginal, times in measured]
+    joint = {}
+    for (i, j), table in tables.edges.items():
+        product = np.multiply.outer(marginals[i], marginals[j]) / rows
+        cells = table + ((marginals[i] - table.sum(axis=1)) / sizes[j])[:, None]
+        cells = cells + (marginals[j] - cells.sum(axis=0)) / sizes[i]
+        cells = _shrunk(cells, product, (sizes[i] - 1) * (sizes[j] - 1) * variance)
+        cells = np.maximum(cells, max(_HALF_A_ROW, tables.scale))
+        joint[i, j] = cells / cells.sum()
+    return Fitted(tuple(marginal / marginal.sum() for marginal in marginals), joint, rows)
+
+
+def _marginal(tables: NoisyTables, attribute: int) -> tuple[Floats, float]:
+    """The mean of an attribute's marginals, weighed by 1/variance, and its variance in those of one cell."""
+    if attribute in tables.alone:
+        return tables.alone[attribute].astype(np.float64), 1.0
+    around = [(table, edge.index(attribute)) for edge, table in tables.edges.items() if attribute in edge]
+    weights = [1 / table.shape[1 - axis] for table, axis in around]
+    marginals = [table.sum(axis=1 - axis) for table, axis in around]
+    mean: Floats = np.average(marginals, axis=0, weights=weights)
+    return mean, 1 / sum(weights)
+
+
+def _flattened(marginal: Floats, rows: float, variance: float) -> Floats:
+    """A marginal of this many rows in all, shrunk towards equal parts, with a floor."""
+    level = marginal + (rows - marginal.sum()) / marginal.size
+    shrunk = _shrunk(level, np.full(marginal.size, rows / marginal.size), (marginal.size - 1) * variance)
+    floored = np.maximum(shrunk, max(_HALF_A_ROW, (variance / 2) ** 0.5))
+    scaled: Floats = floored * (rows / floored.sum())
+    return scaled
+
+
+def _shrunk(measured: Floats, shape: Floats, expected: float) -> Floats:
+    """What was measured, drawn towards a shape as far as noise explains the distance: ``expected`` of its square."""
+    away = measured - shape
+    distance = float((away**2).sum())
+    return shape + max(0.0, 1 - expected / distance) * away if distance > 0 else shape
+
+
+SCHEMA = "sparsegate/tree/1"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class DependencyTree(Tabular):
+    """What ``dependency_tree`` returns.
+
+    ``columns`` are the categories of each attribute, ``edges`` pairs (parent, child), parents before their children.
+    ``roots`` has the shares of the categories of each attribute without a parent, ``conditionals`` for each child a
+    table: a row for each category of its parent, which sums to one. ``rows`` is about how many people there are.
+
+    >>> import sparsegate as sg
+    >>> rows = {"rain": [0, 1] * 2000, "wet": [0, 1, 0, 1, 0, 1, 0, 0] * 500}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> tree = sg.dependency_tree(rows, {"rain": [0, 1], "wet": [0, 1]}, epsilon=2, unit="row", **seeded)
+    >>> tree.edges, tree.table("rain", "wet").round(2).tolist()
+    ((('rain', 'wet'),), [[0.5, 0.0], [0.12, 0.38]])
+    >>> {name: cells.tolist() for name, cells in tree.sample(4, rng=1).items()}
+    {'rain': [1, 1, 0, 1], 'wet': [1, 1, 0, 1]}
+    >>> sg.DependencyTree.from_dict(tree.to_dict()).edges == tree.edges
+    True
+    """
+
+    columns: Mapping[str, tuple[Label, ...]]
+    others: Mapping[str, Label]
+    """The category of each attribute that stands for all values that are not listed."""
+    edges: tuple[tuple[str, str], ...]
+    roots: Mapping[str, Floats]
+    conditionals: Mapping[str, Floats]
+    rows: float
+    edges_epsilon: Fraction
+    """What the choice of the edges cost."""
+    tables_epsilon: Fraction
+    """What the tables cost."""
+    thresholds: tuple[int, ...] = ()
+    """The public thresholds that edges were held against, where a gate chose them."""
+
+    @classmethod
+    def of(
+        cls,
+        attributes: Attributes,
+        fit: Fitted,
+        *,
+        edges_epsilon: Fraction = Fraction(0),
+        tables_epsilon: Fraction = Fraction(0),
+        thresholds: tuple[int, ...] = (),
+    ) -> Self:
+        """The tree of fitted tables: the first attribute of each part is its root."""
+        names, parents = attributes.names, _parents(tuple(fit.joint), len(attributes.names))
+        conditionals = {}
+        for child, parent in parents:
+            if parent is not None:
+                joint = fit.joint[parent, child] if parent < child else fit.joint[child, parent].T
+                conditionals[names[child]] = joint / joint.sum(axis=1, keepdims=True)
+        return cls(
+            columns=dict(zip(names, attributes.categories, strict=True)),
+            others={name: attributes.categories[i][attributes.others[i]] for i, name in enumerate(names)},
+            edges=tuple((names[parent], names[child]) for child, parent in parents if parent is not None),
+            roots={names[child]: fit.shares[child] for child, parent in parents if parent is None},
+            conditionals=conditionals,
+            rows=fit.rows,
+            edges_epsilon=edges_epsilon,
+            tables_epsilon=tables_epsilon,
+            thresholds=thresholds,
+        )
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What all of it cost."""
+        return self.edges_epsilon + self.tables_epsilon
+
+    def share(self, name: str) -> Floats:
+        """The shares of an attribute's categories, in their order."""
+        if name not in self.columns:
+            raise ParameterError("name", f"must be one of {', '.join(self.columns)}", name)
+        parents = {child: parent for parent, child in self.edges}
+        way = [name]
+        while way[-1] in parents:
+            way.append(parents[way[-1]])
+        shares = self.roots[way.pop()]
+        while way:
+            shares = shares @ self.conditionals[way.pop()]
+        return shares
+
+    def table(self, parent: str, child: str) -> Floats:
+        """The shares of the pairs of categories of an edge, the parent's going down."""
+        if (parent, child) not in self.edges:
+            raise ParameterError("child", "must be joined to its parent by an edge", (parent, child), "see edges")
+        return self.share(parent)[:, None] * self.conditionals[child]
+
+    def strength(self, parent: str, child: str) -> float:
+        """How far an edge is from independence, from 0 to 1: the total variation distance from the product."""
+        joint = self.table(parent, child)
+        return float(np.abs(joint - np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))).sum()) / 2
+
+    def sample(self, count: int, rng: np.random.Generator | int | None = None) -> dict[str, np.ndarray[Any, Any]]:
+        """This many rows, as a mapping of columns: ``pandas.DataFrame(tree.sample(1000))``."""
+        size, generator = exact_count(count, "count"), np.random.default_rng(rng)
+        codes: dict[str, Any] = {
+            name: generator.choice(shares.size, size=size, p=shares) for name, shares in self.roots.items()
+        }
+        for parent, child in self.edges:
+            upto, drawn = self.conditionals[child].cumsum(axis=1)[:, :-1], generator.random(size)
+            codes[child] = np.empty(size, dtype=np.int64)
+            for place, ends in enumerate(upto):  # one after the other: rows times categories may not fit in memory
+                here = codes[parent] == place
+                codes[child][here] = np.searchsorted(ends, drawn[here], side="right")
+        return {name: np.array(labels)[codes[name]] for name, labels in self.columns.items()}
+
+    def log_likelihood(self, table: Any) -> float:
+        """The mean logarithm, in nats, of the probability of the rows of a table. Of private rows it is private.
+
+        The table is one that ``dependency_tree`` takes, and other values go where they went there.
+        """
+        codes = Attributes.of(self.columns, self.others).codes(table, unit="row")
+        if not len(codes):
+            raise ParameterError("table", "must have rows", 0, "pass rows that were held out")
+        places = {name: codes[:, place] for place, name in enumerate(self.columns)}
+        logs = [np.log(shares)[places[name]] for name, shares in self.roots.items()]
+        logs += [np.log(self.conditionals[child])[places[parent], places[child]] for parent, child in self.edges]
+        return float(sum(logs).mean())  # type: ignore[union-attr]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole tree as JSON takes it; ``from_dict`` reads it again."""
+        return {
+            "schema": SCHEMA,
+            "items": [
+                {"parent": parent, "child": child, "strength": self.strength(parent, child)}
+                for parent, child in self.edges
+            ],
+            "columns": {name: [plain_label(label) for label in labels] for name, labels in self.columns.items()},
+            "others": {name: plain_label(label) for name, label in self.others.items()},
+            "roots": {name: shares.tolist() for name, shares in self.roots.items()},
+            "conditionals": {name: rows.tolist() for name, rows in self.conditionals.items()},
+            "rows": self.rows,
+            "epsilon": exact_text(self.epsilon),
+            "edges_epsilon": exact_text(self.edges_epsilon),
+            "tables_epsilon": exact_text(self.tables_epsilon),
+            "thresholds": list(self.thresholds),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """The tree that ``to_dict`` wrote, from a file or from a ledger: it can be sampled again at no cost."""
+        try:
+            if stored["schema"] != SCHEMA:
+                raise KeyError
+            tree = cls(
+                columns={name: tuple(labels) for name, labels in stored["columns"].items()},
+                others=dict(stored["others"]),
+                edges=tuple((edge["parent"], edge["child"]) for edge in stored["items"]),
+                roots={name: np.array(shares, dtype=np.float64) for name, shares in stored["roots"].items()},
+                conditionals={name: np.array(rows, dtype=np.float64) for name, rows in stored["conditionals"].items()},
+                rows=float(stored["rows"]),
+                edges_epsilon=Fraction(stored["edges_epsilon"]),
+                tables_epsilon=Fraction(stored["tables_epsilon"]),
+                thresholds=tuple(stored["thresholds"]),
+            )
+            tree._check()
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, ParameterError):
+            rule = f"must be what to_dict gave, of the schema {SCHEMA}"
+            raise ParameterError("stored", rule, next_step="pass the whole object") from None
+        return tree
+
+    def _check(self) -> None:
+        """Whether the parts fit each other: a ValueError or a KeyError where they do not."""
+        Attributes.of(self.columns, self.others)
+        sizes = {name: len(labels) for name, labels in self.columns.items()}
+        shapes: dict[str, tuple[int, ...]] = {name: (sizes[name],) for name in self.roots}
+        for parent, child in self.edges:
+            if parent not in shapes or child in shapes:
+                raise ValueError("every attribute comes once, after its parent")
+            shapes[child] = (sizes[parent], sizes[child])
+        laws = {**self.roots, **self.conditionals}
+        if {name: law.shape for name, law in laws.items()} != shapes or set(shapes) != set(sizes):
+            raise ValueError("every attribute has its law")
+        if not all((law >= 0).all() and np.allclose(law.sum(axis=-1), 1) for law in laws.values()):
+            raise ValueError("shares add up to one")
+
+    def sheet(self) -> Sheet:
+        """The edges as rows."""
+        parents, children = zip(*self.edges, strict=True) if self.edges else ((), ())
+        return Sheet(
+            title=f"{len(self.edges)} dependencies of {len(self.columns)} attributes",
+            brief=f"epsilon {exact_text(self.epsilon)}; strength is the distance from independence, from 0 to 1",
+            columns={
+                "parent": parents,
+                "child": children,
+                "strength": [self.strength(parent, child) for parent, child in self.edges],
+            },
+            numbers=frozenset({"strength"}),
+            bars="strength",
+            precision=0.01,
+            about={
+                "epsilon of the edges": exact_text(self.edges_epsilon),
+                "epsilon of the tables": exact_text(self.tables_epsilon),
+                "rows, about": f"{self.rows:,.0f}",
+            },
+        )
+
+    def plot(self) -> Figure:
+        """The tree, roots above; a thicker line is a stronger dependency."""
+
+        return draw_tree(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<DependencyTree of {len(self.columns)} attributes: {len(self.edges)} edges, "
+            f"epsilon {exact_text(self.epsilon)}>"
+        )
+
+
+def _parents(edges: tuple[Pair, ...], attributes: int) -> list[tuple[int, int | None]]:
+    """Every attribute with its parent, None for the root of its part; parents come first, and lower ones before."""
+    near: dict[int, list[int]] = {attribute: [] for attribute in range(attributes)}
+    for one, other in sorted(edges):
+        near[one].append(other)
+        near[other].append(one)
+    found: dict[int, int | None] = {}
+    for start in range(attributes):
+        waiting: list[tuple[int, int | None]] = [] if start in found else [(start, None)]
+        for attribute, parent in waiting:
+            found[attribute] = parent
+            waiting.extend((other, attribute) for other in near[attribute] if other not in found)
+    return list(found.items())
+
+
+_LONGEST = 16
+_LINE, _INK, _PAPER = "#4c78a8", "#222222", "#ffffff"
+
+
+def draw_tree(tree: DependencyTree) -> Figure:
+    """A figure of its own: a box for each attribute, a line for each edge, with its strength."""
+    places = layout(tree)
+    wide, deep = 1 + max(x for x, _ in places.values()), 1 + max(y for _, y in places.values())
+    figure = new_figure(max(6.0, 1.15 * wide), max(2.5, 1.15 * deep))
+    draw_on(figure.add_subplot(), tree, places)
+    return figure  # type: ignore[no-any-return]
+
+
+def draw_on(axes: Any, tree: DependencyTree, places: dict[str, tuple[float, int]] | None = None) -> None:
+    """The same, on given axes."""
+    places = layout(tree) if places is None else places
+    names = list(tree.columns)
+    shown, families = fitting([_short(name) for name in names])
+    for parent, child in tree.edges:
+        (x, y), (to_x, to_y) = places[parent], places[child]
+        strength = tree.strength(parent, child)
+        axes.plot([x, to_x], [-y, -to_y], color=_LINE, lw=0.8 + 12 * strength, zorder=1, solid_capstyle="round")
+    for name, text in zip(names, shown, strict=True):
+        x, y = places[name]
+        box = {"boxstyle": "round,pad=0.3", "facecolor": _PAPER, "edgecolor": _INK, "linewidth": 0.8}
+        axes.text(
+            x, -y, text, ha="center", va="center", fontsize=8, bbox=box, zorder=2, parse_math=False, fontfamily=families
+        )
+    axes.set_axis_off()
+    axes.margins(0.12)
+
+
+def layout(tree: DependencyTree) -> dict[str, tuple[float, int]]:
+    """For each attribute its place from the left, leaves one apart, and its depth."""
+    children: dict[str, list[str]] = {name: [] for name in tree.columns}
+    for parent, child in tree.edges:
+        children[parent].append(child)
+    depth = dict.fromkeys(tree.roots, 0)
+    for parent, child in tree.edges:
+        depth[child] = depth[parent] + 1
+    order: list[str] = []
+    waiting = list(tree.roots)[::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting.extend(reversed(children[order[-1]]))
+    left: dict[str, float] = {}
+    leaves = 0
+    for name in order:
+        if not children[name]:
+            left[name], leaves = float(leaves), leaves + 1
+    for name in reversed(order):  # children stand after their parents
+        if children[name]:
+            left[name] = sum(left[child] for child in children[name]) / len(children[name])
+    return {name: (left[name], depth[name]) for name in tree.columns}
+
+
+def _short(text: str) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

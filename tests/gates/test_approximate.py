@@ -1,0 +1,308 @@
+"""The bound of the (epsilon, delta) gate against exact divergences, and the gate that comes of it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from tests.support.accounts import Noted
+
+import sparsegate as sg
+from sparsegate.gates.approximate import (
+    _CELLS,
+    _log_kappa,
+    _rounded_up,
+    approximate_epsilon,
+    approximate_scales,
+    pure_renyi_bound,
+    renyi_bound,
+)
+from sparsegate.gates.variants import Scales
+from sparsegate.noise.expansions import interval_arithmetic
+
+LESS_NOISE = 0.8  # the twin: 20 % less
+DELTA = Fraction(1, 10**6)
+
+
+def above(x, b):
+    """Pr[nu >= x] for discrete Laplace noise."""
+    p = np.exp(-1 / b)
+    right, left = np.exp(-np.maximum(x, 0) / b) / (1 + p), 1 - np.exp((np.minimum(x, 0) - 1) / b) / (1 + p)
+    return np.where(x >= 0, right, left)
+
+
+def log_mass(z, t):
+    return math.log(math.tanh(0.5 / t)) - np.abs(z) / t
+
+
+def threshold_divergence(alpha, t, shift):
+    z = np.arange(-int(60 * t) - shift, int(60 * t) + shift)
+    return np.logaddexp.reduce(alpha * log_mass(z, t) + (1 - alpha) * log_mass(z + shift, t)) / (alpha - 1)
+
+
+def precise_log_kappa(alpha, b, shift, wide):
+    """ln kappa over far more x than the bound looks at."""
+    with mpmath.workdps(400):
+        p = mpmath.exp(-1 / mpmath.mpf(b))
+
+        def tails(x):  # Pr[nu >= x], Pr[nu < x]
+            return (
+                (p**x / (1 + p), 1 - p**x / (1 + p)) if x > 0 else (1 - p ** (1 - x) / (1 + p), p ** (1 - x) / (1 + p))
+            )
+
+        def log_h(x):
+            (g, rest), (g2, rest2) = tails(x), tails(x + shift)
+            return mpmath.log(g**alpha * g2 ** (1 - alpha) / (1 - rest**alpha * rest2 ** (1 - alpha)))
+
+        return max(log_h(x) for x in range(-wide - shift, wide))
+
+
+def game(alpha, b, shift, cutoff, questions):
+    """ln E[(P/Q)^alpha] of the best adaptive questions where rho is known: exact, by dynamic programming."""
+    x = np.arange(-shift - int(8 * b), int(8 * b) + 1)
+    g, g2 = above(x, b), above(x + shift, b)
+    up, down = g**alpha * g2 ** (1 - alpha), (1 - g) ** alpha * (1 - g2) ** (1 - alpha)
+    value = np.ones(cutoff + 1)  # by how many ABOVE are left
+    for _ in range(questions):
+        value = np.array([1.0, *(max(1.0, (up * value[k - 1] + down * value[k]).max()) for k in range(1, cutoff + 1))])
+    return math.log(value[cutoff])
+
+
+def gate_divergence(alpha, pair, *, t, b, cutoff, questions):
+    """The exact divergence of a whole gate, the larger of both orders; ``pair`` maps answers so far to T - q, twice."""
+    z = np.arange(-int(45 * t), int(45 * t) + 1)
+    logs = []
+
+    def follow(so_far, here, there):
+        if len(so_far) == questions or sum(so_far) == cutoff:
+            logs.append((math.log(here.sum()), math.log(there.sum())))
+            return
+        one, other = (above(z + offset, b) for offset in pair(so_far))
+        follow((*so_far, 1), here * one, there * other)
+        follow((*so_far, 0), here * (1 - one), there * (1 - other))
+
+    follow((), np.exp(log_mass(z, t)), np.exp(log_mass(z, t)))
+    first, second = np.array(logs).T
+    orders = [np.logaddexp.reduce(alpha * p + (1 - alpha) * q) for p, q in ((first, second), (second, first))]
+    return max(orders) / (alpha - 1)
+
+
+@pytest.mark.parametrize(("shift", "b"), [(1, 0.4), (1, 9.0), (2, 3.0), (5, 2.5), (16, 30.0)])
+@pytest.mark.parametrize("alpha", [Fraction(11, 10), Fraction(2), Fraction(17)])
+def test_kappa_is_the_largest_of_all_x(shift, b, alpha):
+    with interval_arithmetic(320) as iv:
+        found = _log_kappa(iv, iv.mpf(alpha.numerator) / alpha.denominator, iv.mpf(b), shift, _CELLS)
+        low, high = float(found.a), float(found.b)
+    precise = precise_log_kappa(mpmath.mpf(alpha.numerator) / alpha.denominator, b, shift, wide=int(6 * b) + 6)
+    assert low <= float(precise) * (1 + 1e-14)
+    assert float(precise) <= high * (1 + 1e-14) == pytest.approx(float(precise), rel=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [2, 30])
+def test_cells_bound_kappa_on_a_fine_lattice_and_lose_little(alpha):
+    shift, b = 100, 900.0
+    with interval_arithmetic(320) as iv:
+        bound = float(_log_kappa(iv, iv.mpf(alpha), iv.mpf(b), shift, _CELLS).b)
+    precise = float(precise_log_kappa(alpha, b, shift, wide=1))
+    assert precise < bound < precise * 1.01
+
+
+@pytest.mark.parametrize(("t", "shift"), [(2.0, 1), (0.5, 1), (12.0, 7), (300.0, 64)])
+@pytest.mark.parametrize("alpha", [Fraction(3, 2), Fraction(12)])
+def test_rho_adds_its_own_divergence(t, shift, alpha):
+    scales = Scales(Fraction(t), Fraction(10**9), None)  # comparisons that cost next to nothing
+    bound = renyi_bound(alpha, scales=scales, sensitivity=shift, cutoff=1, monotonic=True)
+    assert bound == pytest.approx(threshold_divergence(float(alpha), t, shift), rel=1e-9)
+
+
+@pytest.mark.parametrize("digits", [40, 90, 300])
+def test_an_order_next_to_one_never_has_a_bound_below_the_truth(digits):
+    """Where the bits run out, the bound is infinite and not nothing."""
+    scales = Scales(Fraction(8), Fraction(90), None)
+    options = {"scales": scales, "sensitivity": 1, "cutoff": 50, "monotonic": True}
+    next_to_one = 1 + Fraction(1, 10**digits)
+    assert renyi_bound(next_to_one, **options) > 0.999 * renyi_bound(Fraction(10001, 10000), **options)
+    assert pure_renyi_bound(next_to_one, Fraction(1)) > 0.46
+
+
+GATES = [  # alpha, t, b, Delta, c, questions, monotonic
+    (8.0, 1.0, 0.7, 1, 1, 5, False),
+    (2.0, 3.0, 1.5, 1, 2, 6, False),
+    (1.5, 0.5, 1.0, 2, 1, 6, True),
+    (16.0, 2.0, 3.0, 1, 3, 5, True),
+    (32.0, 10.0, 2.0, 1, 2, 6, True),
+    (4.0, 6.0, 6.0, 3, 2, 4, False),
+]
+
+
+@pytest.mark.parametrize(("alpha", "t", "b", "delta", "cutoff", "questions", "monotonic"), GATES)
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_no_gate_that_a_search_finds_passes_the_bound(alpha, t, b, delta, cutoff, questions, monotonic, adaptive):
+    rng = np.random.default_rng(5)
+    nodes = [so_far for n in range(questions) for so_far in itertools.product((0, 1), repeat=n)]
+    keys = sorted({so_far if adaptive else (len(so_far),) for so_far in nodes})
+    bound = renyi_bound(
+        Fraction(alpha),
+        scales=Scales(Fraction(t), Fraction(b), None),
+        sensitivity=delta,
+        cutoff=cutoff,
+        monotonic=monotonic,
+    )
+    worst = 0.0
+    for way in (1, -1):
+        table = {key: [int(rng.integers(-4, 5)), way * delta] for key in keys}
+
+        def pair(so_far, table=table):
+            offset, moved = table[so_far if adaptive else (len(so_far),)]
+            return offset, offset + moved
+
+        def value(pair=pair):
+            return gate_divergence(alpha, pair, t=t, b=b, cutoff=cutoff, questions=questions)
+
+        best = value()
+        for _ in range(120):
+            key = keys[rng.integers(len(keys))]
+            kept = list(table[key])
+            if not monotonic and rng.random() < 0.4:
+                table[key][1] = int(rng.integers(-delta, delta + 1))
+            else:
+                table[key][0] += int(rng.choice([-12, -4, -1, 1, 4, 12]))
+            new = value()
+            best, table[key] = (new, table[key]) if new >= best else (best, kept)
+        worst = max(worst, best)
+    assert 0.02 * bound < worst <= bound
+
+
+@pytest.mark.parametrize(("alpha", "b", "shift", "cutoff"), [(2.0, 3.0, 1, 1), (12.0, 20.0, 2, 4), (30.0, 9.0, 1, 3)])
+def test_the_bound_is_what_the_best_questions_reach_where_rho_is_known(alpha, b, shift, cutoff):
+    """And so it has teeth: noise that is 20 % smaller passes it."""
+
+    def bound_of(b):
+        scales = Scales(Fraction(5), Fraction(b), None)
+        return renyi_bound(Fraction(alpha), scales=scales, sensitivity=shift, cutoff=cutoff, monotonic=True)
+
+    rho = threshold_divergence(alpha, 5.0, shift)
+    reached = [rho + game(alpha, scale, shift, cutoff, 60) / (alpha - 1) for scale in (b, LESS_NOISE * b)]
+    assert 0.99 * bound_of(b) < reached[0] <= bound_of(b) * (1 + 1e-12)
+    assert reached[1] > bound_of(b)
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("monotonic", [True, False])
+@pytest.mark.parametrize(("cutoff", "sensitivity"), [(20, 1), (300, 1), (100, 1024)])
+def test_the_scales_spend_epsilon_and_no_more(cutoff, sensitivity, monotonic):
+    options = {"sensitivity": sensitivity, "cutoff": cutoff, "monotonic": monotonic, "delta": DELTA}
+    scales = approximate_scales(epsilon=Fraction(1), **options)
+    assert scales is not None
+    assert 0.999 < approximate_epsilon(scales=scales, **options) <= 1
+    less = scales._replace(query=scales.query * Fraction(LESS_NOISE))
+    assert approximate_epsilon(scales=less, **options) > 1.05
+
+
+def test_a_small_epsilon_finds_its_large_order():
+    options = {"sensitivity": 1, "cutoff": 1000, "monotonic": False, "delta": Fraction(1, 10**12)}
+    scales = approximate_scales(epsilon=Fraction(1, 1000), **options)
+    assert (
+        scales.query < Fraction(2 * 1000, Fraction(1, 1000)) / 4
+    )  # a quarter of what the pure gate takes for eps2 alone
+
+
+@pytest.mark.parametrize("far", [Fraction(10) ** 100, Fraction(10) ** 200])
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_noise_of_any_scale_leaves_the_bound_of_the_other(far, sensitivity):
+    rest = {"sensitivity": sensitivity, "cutoff": 2, "monotonic": False}
+    for order in (Fraction(1001, 1000), 1 + 1 / far):
+        for scales in (Scales(far, Fraction(3), None), Scales(Fraction(3), far, None)):
+            near = Scales(*(scale and min(scale, Fraction(10**40)) for scale in scales))
+            expected = renyi_bound(max(order, 1 + Fraction(1, 10**40)), scales=near, **rest)
+            assert renyi_bound(order, scales=scales, **rest) == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_order_next_to_one_is_the_mean_loss():
+    mean = math.tanh(0.5)  # of randomised response at 1
+    assert mean <= pure_renyi_bound(1 + Fraction(1, 10**200), Fraction(1)) <= mean * (1 + 1e-12)
+
+
+def test_a_bound_without_an_end_is_infinite():
+    with interval_arithmetic(64) as iv:
+        assert _rounded_up(-iv.log(iv.mpf([0, 1]))) == math.inf
+        assert _rounded_up(1 / iv.mpf([-1, 1])) == math.inf
+        assert 1 < _rounded_up(iv.mpf(1)) < 1 + 1e-15
+
+
+def test_continuous_noise_is_the_limit_of_fine_lattices():
+    def at(step, **kind):
+        scales = Scales(Fraction(8) * step, Fraction(20) * step, None)
+        return renyi_bound(Fraction(7), scales=scales, sensitivity=step, cutoff=5, monotonic=False, **kind)
+
+    assert at(1, lattice=False) == pytest.approx(at(2**20), rel=1e-6)
+    alpha, e = 7, 1 / 8
+    laplace = alpha / (2 * alpha - 1) * math.exp((alpha - 1) * e) + (alpha - 1) / (2 * alpha - 1) * math.exp(-alpha * e)
+    quiet = Scales(Fraction(8), Fraction(10**9), None)  # comparisons that cost next to nothing
+    bound = renyi_bound(Fraction(7), scales=quiet, sensitivity=1, cutoff=1, monotonic=True, lattice=False)
+    assert bound == pytest.approx(math.log(laplace) / (alpha - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize(("cutoff", "gain"), [(10, 1.0), (50, 1.42), (100, 1.85), (300, 2.96)])
+def test_the_noise_is_smaller_by_what_the_theory_page_says(cutoff, gain):
+    row = sg.VARIANTS["standard"]
+    budget = row.budget(1, cutoff=cutoff, monotonic=True)
+    pure = row.scales(budget, cutoff=cutoff, monotonic=True)
+    scales = approximate_scales(epsilon=Fraction(1), delta=DELTA, sensitivity=1, cutoff=cutoff, monotonic=True)
+    assert math.hypot(*pure[:2]) / math.hypot(*scales[:2]) == pytest.approx(gain, abs=0.01)
+
+
+def test_a_delta_too_small_to_help_leaves_the_pure_gate():
+    options = {"threshold": 0, "epsilon": 1, "sensitivity": 1, "source": sg.Seeded(1), "not_private": True}
+    pure, asked = sg.SparseVector(cutoff=1, **options), sg.SparseVector(cutoff=1, delta=1e-9, **options)
+    assert asked.budget == pure.budget
+    assert asked.budget.delta == 0
+    assert repr(asked) == repr(pure)
+
+
+def gate(**options):
+    defaults = {"threshold": 0, "cutoff": 200, "sensitivity": 1, "source": sg.Seeded(1), "not_private": True}
+    return sg.SparseVector(**(defaults | options))
+
+
+def test_the_gate_says_that_it_is_approximate_and_is_charged_both():
+    account = Noted()
+    asked = gate(epsilon=1, delta=1e-6, ledger=account)
+    assert (asked.budget.total, asked.budget.delta) == (1, DELTA)
+    assert "delta 1e-06" in repr(asked)
+    assert asked.margin() < gate(epsilon=1).margin()
+    assert [charge[:2] for charge in account.charged] == [(1, DELTA)]
+
+
+def test_a_gate_that_stays_pure_is_charged_no_delta():
+    account = Noted()
+    gate(cutoff=1, epsilon=1, delta=1e-6, ledger=account)
+    assert [charge[:2] for charge in account.charged] == [(1, 0)]
+
+
+def test_an_approximate_gate_has_spent_all_of_it():
+    asked = gate(epsilon=1, delta=1e-6)
+    assert asked.spent == asked.cost(below=0, above=1) == 1
+
+
+def test_an_approximate_gate_releases_no_numbers():
+    asked = gate(epsilon=1, delta=1e-6)
+    assert {asked.ask(10**6).estimate for _ in range(5)} == {None}
+
+
+def test_delta_splits_by_itself():
+    with pytest.raises(sg.ParameterError, match=r"budget must not be given with delta.*pays for no answers"):
+        gate(budget=sg.Budget(threshold=0.1, queries=0.4, answers=0.5), delta=1e-6)
+    with pytest.raises(sg.ParameterError, match="allocation must not be given with delta"):
+        gate(epsilon=1, allocation="1:1", delta=1e-6)
+    with pytest.raises(sg.ParameterError, match="delta must be at least 0 and less than 1"):
+        gate(epsilon=1, delta=1)
+
+
+def test_a_budget_with_delta_makes_no_pure_gate():
+    with pytest.raises(sg.ParameterError, match="budget must have no delta"):
+        gate(budget=sg.Budget(threshold=0.1, queries=0.4, delta=1e-6))

@@ -1,0 +1,314 @@
+"""The lattice: fixed by public numbers, rounding down, sensitivity never understated."""
+
+from __future__ import annotations
+
+import math
+from collections import UserList, deque
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import ArrayLike
+
+from sparsegate.errors import ParameterError
+from sparsegate.gates.laplace import laplace
+from sparsegate.gates.lattice import LIMIT, Lattice
+
+LARGEST = float(np.finfo(np.float64).max)
+
+FLOATS = st.floats(min_value=-1e9, max_value=1e9)
+
+
+@given(FLOATS, FLOATS, st.floats(min_value=1e-3, max_value=1e3))
+def test_neighbouring_answers_land_at_most_the_lattice_sensitivity_apart(x: float, y: float, delta: float) -> None:
+    lattice = Lattice.fit(sensitivity=delta)
+    low, high = sorted((Fraction(x), Fraction(y)))
+    high = min(high, low + Fraction(delta))
+    assert 0 <= lattice.steps(high) - lattice.steps(low) <= lattice.sensitivity
+    assert lattice.granularity <= Fraction(delta) / 1024 < 2 * lattice.granularity
+
+
+@given(st.lists(FLOATS, max_size=30), st.sampled_from([1.0, 0.3, 2.0**-20, 1e5, 2.0**20]))
+def test_an_array_is_rounded_as_its_numbers_are(values: list[float], delta: float) -> None:
+    lattice = Lattice.fit(sensitivity=delta)
+    assert lattice.steps_many(np.array(values, dtype=np.float64)).tolist() == [lattice.steps(v) for v in values]
+
+
+@given(st.lists(st.integers(-(10**12), 10**12), max_size=30), st.sampled_from([None, 4, 2.0**-10]))
+def test_whole_numbers_are_rounded_the_same_in_every_container(values: list[int], granularity: object) -> None:
+    lattice = Lattice.fit(sensitivity=3, granularity=granularity)  # type: ignore[arg-type]
+    one_by_one = [lattice.steps(v) for v in values]
+    assert lattice.steps_many(values).tolist() == one_by_one
+    assert lattice.steps_many(np.array(values, dtype=object)).tolist() == one_by_one
+
+
+def test_a_tiny_negative_number_on_a_coarse_lattice_still_rounds_down() -> None:
+    coarse = Lattice.fit(sensitivity=2.0**30)
+    assert coarse.steps(-5e-324) == coarse.steps_many(np.array([-5e-324]))[0] == -1
+
+
+def test_ints_make_an_integer_lattice_and_floats_do_not() -> None:
+    assert Lattice.fit(sensitivity=1, threshold=5).integers
+    assert not Lattice.fit(sensitivity=1.0, threshold=5).integers
+    assert not Lattice.fit(sensitivity=1, threshold=5.0).integers
+    assert Lattice.fit(sensitivity=np.int64(2), threshold=np.int32(5)).sensitivity == 2
+
+
+def test_values_come_back_in_units_of_the_step() -> None:
+    lattice = Lattice.fit(sensitivity=1.0)
+    assert lattice.value(lattice.steps(2.75)) == 2.75
+    assert lattice.values(np.array([1024])).tolist() == [1.0]
+    assert type(Lattice.fit(sensitivity=1).value(3)) is int
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "1", None, True])
+def test_a_sensitivity_that_is_no_positive_number_is_refused(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^sensitivity must be a positive"):
+        Lattice.fit(sensitivity=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [0, -2, 0.3, 3, math.nan])
+def test_a_granularity_that_is_no_power_of_two_is_refused(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^granularity must be a power of two"):
+        Lattice.fit(sensitivity=1, granularity=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.5, 2**62, 1e300, "secret", None, 3j, True])
+def test_a_bad_threshold_is_refused(bad: object) -> None:
+    lattice = Lattice.fit(sensitivity=1)
+    for call in (lambda: lattice.steps(bad), lambda: lattice.steps_many([1, bad])):  # type: ignore[list-item]
+        with pytest.raises(ParameterError, match="^thresholds? must"):
+            call()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float64])
+def test_arrays_of_thresholds_beyond_the_limit_are_refused(kind: type) -> None:
+    lattice = Lattice.fit(sensitivity=1)
+    assert lattice.steps_many(np.array([2**60], dtype=kind)).tolist() == [2**60]
+    with pytest.raises(ParameterError, match=r"within 2\*\*61"):
+        lattice.steps_many(np.array([LIMIT * 2], dtype=kind))
+    fine = Lattice.fit(sensitivity=1, granularity=2.0**-40)
+    with pytest.raises(ParameterError, match=r"within 2\*\*61"):
+        fine.steps_many(np.array([2**30], dtype=kind))
+
+
+NO_NUMBERS = ["secret", None, 3j, True, np.True_, np.longdouble(3), np.timedelta64(5, "ns"), Decimal(3), [3]]
+
+
+@pytest.mark.parametrize("bad", NO_NUMBERS)
+@pytest.mark.parametrize("sensitivity", [1, 1.0])
+def test_a_type_that_is_no_number_is_refused_without_being_shown(bad: object, sensitivity: float) -> None:
+    lattice = Lattice.fit(sensitivity=sensitivity)
+    for call in (lambda: lattice.private_steps(bad), lambda: lattice.private_steps_many([1, bad])):  # type: ignore[list-item]
+        with pytest.raises(ParameterError, match="^answers? must") as caught:
+            call()
+        assert "secret" not in str(caught.value)
+        assert "got" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["longdouble", "complex128", "bool", "m8[ns]", "U3"])
+def test_arrays_of_no_numbers_are_refused_by_their_type(dtype: str) -> None:
+    for sensitivity in (1, 1.0):
+        with pytest.raises(ParameterError, match="^answers must"):
+            Lattice.fit(sensitivity=sensitivity).private_steps_many(np.zeros(3, dtype=dtype))
+
+
+@pytest.mark.parametrize("value", [3.5, 3.0, math.nan, math.inf, 1e300, np.float32(2), Fraction(4, 1), Fraction(1, 3)])
+def test_an_integer_lattice_refuses_floats_and_fractions_by_their_type(value: object) -> None:
+    lattice = Lattice.fit(sensitivity=1)
+    texts = set()
+    for call in (
+        lambda: lattice.private_steps(value),
+        lambda: lattice.private_steps_many([1, value]),  # type: ignore[list-item]
+        lambda: lattice.private_steps_many(np.array([value])),
+    ):
+        with pytest.raises(ParameterError, match="must be a whole number, an int by its type") as caught:
+            call()
+        texts.add(str(caught.value).replace("answers", "answer"))
+    assert len(texts) == 1
+
+
+LATTICES = [
+    Lattice.fit(sensitivity=1),
+    Lattice.fit(sensitivity=7, granularity=4),
+    Lattice.fit(sensitivity=1.0),
+    Lattice.fit(sensitivity=1024.0),
+    Lattice.fit(sensitivity=3, granularity=2.0**-80),
+    Lattice.fit(sensitivity=2.0**900),
+    Lattice.fit(sensitivity=2.0**-900),
+    Lattice.fit(sensitivity=2.0**989),
+]
+WHOLE = st.one_of(
+    st.integers(),
+    st.sampled_from([0, 2**53 + 1, LIMIT, LIMIT + 1, -LIMIT - 1, 2**63 - 1, -(2**63), 2**64 - 1, 2**64, -(10**400)]),
+)
+NUMBERS = st.one_of(WHOLE, st.floats(), st.fractions(), st.builds(np.float32, st.floats(width=32)))
+
+
+def accepted(lattice: Lattice, kinds: st.SearchStrategy[object] = NUMBERS) -> st.SearchStrategy[object]:
+    return WHOLE if lattice.integers else kinds
+
+
+def exact_place(lattice: Lattice, value: object) -> int:
+    """The definition, in exact arithmetic."""
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
+        value = math.copysign(lattice.largest, value) if not math.isnan(value) else -lattice.largest
+    exact = Fraction(float(value) if isinstance(value, np.floating) else value)  # type: ignore[arg-type]
+    return max(-LIMIT, min(LIMIT, math.floor(exact / lattice.granularity)))
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_every_value_of_an_accepted_type_has_the_place_that_was_defined(lattice: Lattice, data: st.DataObject) -> None:
+    value = data.draw(accepted(lattice))
+    assert lattice.private_steps(value) == exact_place(lattice, value)
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_many_private_numbers_have_the_places_that_each_has(lattice: Lattice, data: st.DataObject) -> None:
+    values = data.draw(st.lists(accepted(lattice), max_size=8))
+    one_by_one = [lattice.private_steps(value) for value in values]
+    assert lattice.private_steps_many(values).tolist() == one_by_one  # type: ignore[arg-type]
+    as_objects = np.fromiter(values, dtype=object, count=len(values))
+    assert lattice.private_steps_many(as_objects).tolist() == one_by_one
+    assert lattice.private_steps_many(tuple(values)).tolist() == one_by_one  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sequence", [list, tuple, deque, UserList])
+def test_numpy_rounds_no_number_of_any_sequence(sequence: Callable[[list[float]], ArrayLike]) -> None:
+    lattice = Lattice.fit(sensitivity=1, granularity=1)
+    assert lattice.private_steps_many(sequence([2**53 + 1, 3.0])).tolist() == [2**53 + 1, 3]
+
+
+@given(
+    st.sampled_from(LATTICES),
+    st.one_of(
+        *(arrays(kind, st.integers(0, 6)) for kind in ("i1", "i4", "i8", "u2", "u8", "f2", "f4", "f8", ">i8", ">f8"))
+    ),
+)
+def test_arrays_have_the_places_that_their_numbers_have(lattice: Lattice, array: np.ndarray) -> None:
+    if lattice.integers and array.dtype.kind == "f":
+        return
+    assert lattice.private_steps_many(array).tolist() == [lattice.private_steps(value) for value in array]
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_thresholds_have_the_places_of_private_numbers_where_they_are_not_refused(
+    lattice: Lattice, data: st.DataObject
+) -> None:
+    values = data.draw(st.lists(accepted(lattice), min_size=1, max_size=4))
+    try:
+        places = [lattice.steps(value) for value in values]
+    except ParameterError:
+        with pytest.raises(ParameterError):
+            lattice.steps_many(values)  # type: ignore[arg-type]
+        return
+    assert lattice.steps_many(values).tolist() == places  # type: ignore[arg-type]
+    assert places == [exact_place(lattice, value) for value in values]
+
+
+@given(st.sampled_from(LATTICES), st.data())
+def test_clamping_keeps_order_and_never_moves_two_answers_further_apart(lattice: Lattice, data: st.DataObject) -> None:
+    kinds = accepted(lattice, st.one_of(WHOLE, st.fractions(), st.floats(allow_nan=False, allow_infinity=False)))
+    delta = lattice.sensitivity * lattice.granularity
+    low = Fraction(data.draw(kinds))  # type: ignore[arg-type]
+    share = data.draw(st.fractions(0, 1))
+    high = low + (math.floor(share * delta) if lattice.integers else share * delta)
+    places = [lattice.private_steps(int(x) if lattice.integers else x) for x in (low, high)]
+    assert 0 <= places[1] - places[0] <= lattice.sensitivity
+
+
+@pytest.mark.parametrize("lattice", LATTICES[2:])
+def test_nan_is_read_as_minus_infinity(lattice: Lattice) -> None:
+    lowest = lattice.private_steps(-math.inf)
+    assert lattice.private_steps(math.nan) == lowest == -lattice.private_steps(math.inf) - (lattice.exponent > 962)
+    assert lattice.private_steps_many(np.array([math.nan, -math.nan])).tolist() == [lowest] * 2
+
+
+def test_neighbouring_integers_do_not_end_two_steps_apart_because_a_float_is_beside_them() -> None:
+    lattice = Lattice.fit(sensitivity=1, granularity=1)
+    here, there = (lattice.private_steps_many([2**53 + k, 3.0])[0] for k in (1, 2))
+    assert there - here == 1
+
+
+def test_two_dimensional_and_ragged_answers_are_refused() -> None:
+    lattice = Lattice.fit(sensitivity=1)
+    for bad in ([[1, 2], [3, 4]], [[1], [2, 3]], 5, np.zeros((2, 2)), [np.zeros(2), np.zeros(2)]):
+        for places in (lattice.steps_many, lattice.private_steps_many):
+            with pytest.raises(ParameterError, match="one-dimensional"):
+                places(bad)  # type: ignore[arg-type]
+
+
+COLUMNS = {
+    "pandas": lambda cells: pandas.Series(cells, dtype="Int64"),
+    "pandas-array": lambda cells: pandas.array(cells, dtype="Int64"),
+    "pandas-arrow": lambda cells: pandas.Series(cells, dtype="int64[pyarrow]"),
+    "polars": lambda cells: polars.Series(cells, dtype=polars.Int64),
+    "pyarrow": lambda cells: pyarrow.array(cells, pyarrow.int64()),
+    "pyarrow-chunked": lambda cells: pyarrow.chunked_array([cells], pyarrow.int64()),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("lattice", [Lattice.fit(sensitivity=1), Lattice.fit(sensitivity=1, granularity=1)], ids=str)
+def test_an_empty_group_in_a_column_moves_no_other_answer_and_refuses_none(column: str, lattice: Lattice) -> None:
+    answers = [2**53 + 1, 3, -5]
+    for last in (None, 7):
+        places = lattice.private_steps_many(COLUMNS[column]([*answers, last])).tolist()
+        assert places == [*answers, -LIMIT if last is None else 7]
+
+
+@pytest.mark.parametrize("column", [lambda cells: polars.Series(cells, dtype=polars.Float32), pyarrow.array])
+def test_a_gap_among_floats_is_read_as_nan(column: Callable[[list[float | None]], ArrayLike]) -> None:
+    lattice = Lattice.fit(sensitivity=1.0)
+    assert lattice.private_steps_many(column([1.5, None])).tolist() == [1536, -LIMIT]
+    with pytest.raises(ParameterError, match="whole number"):
+        Lattice.fit(sensitivity=1).private_steps_many(column([1.5, None]))
+
+
+def test_what_is_said_of_a_column_of_no_numbers_does_not_tell_of_a_gap() -> None:
+    said = set()
+    for cells in ([True, None], [True, True]):
+        with pytest.raises(ParameterError) as refused:
+            Lattice.fit(sensitivity=1).private_steps_many(polars.Series(cells, dtype=polars.Boolean))
+        said.add(str(refused.value))
+    assert len(said) == 1
+
+
+def test_unsigned_numbers_on_a_lattice_coarser_than_they_are() -> None:
+    lattice = Lattice.fit(sensitivity=2.0**74)
+    assert lattice.exponent == 64
+    assert lattice.private_steps_many(np.array([2**64 - 1, 0], dtype=np.uint64)).tolist() == [0, 0]
+
+
+def test_a_number_of_a_class_that_misreports_itself_has_its_own_place() -> None:
+    class Odd(int):
+        def __int__(self) -> int:
+            raise RuntimeError("secret")
+
+        __index__ = __float__ = __int__  # type: ignore[assignment]
+
+    class OddFloat(float):
+        def __float__(self) -> float:
+            raise RuntimeError("secret")
+
+    lattice = Lattice.fit(sensitivity=1.0)
+    assert [lattice.private_steps(value) for value in (Odd(5), OddFloat(5))] == [5 * 1024] * 2
+    assert lattice.private_steps_many([Odd(5), OddFloat(5)]).tolist() == [5 * 1024] * 2
+
+
+def test_a_place_beyond_all_floats_is_the_largest_and_no_error() -> None:
+    lattice = Lattice.fit(sensitivity=2.0**989)
+    top = lattice.private_steps(math.inf)
+    far = np.array([top + 10, -top - 10])
+    assert [lattice.value(int(steps)) for steps in far] == lattice.values(far).tolist() == [LARGEST, -LARGEST]
+    assert lattice.value(top) <= LARGEST
+    results = {laplace(math.inf, epsilon=1, sensitivity=2.0**989) for _ in range(20)}
+    assert max(results) <= LARGEST

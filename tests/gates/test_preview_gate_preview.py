@@ -1,0 +1,172 @@
+"""What a gate will be good for: several answers at once, other epsilons, and when to warn."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+from importlib.resources import files
+from typing import Any
+
+import jsonschema_rs
+import numpy as np
+import pytest
+from tests.support.goodness import discrete_laplace_mass, geometric_mass
+
+import sparsegate as sg
+from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.preview import GatePreview
+from sparsegate.gates.sparse_vector import gate_calibration
+
+KINDS = [{"noise": "exponential"}, {"noise": "laplace"}, {"closes": "rarer"}, {"queries": 12}]
+
+
+GIVEN: dict[str, Any] = {"threshold": 100, "cutoff": 8, "epsilon": Fraction(1), "sensitivity": 1, "monotonic": True}
+
+
+def made(**options: Any) -> Calibration:
+    return gate_calibration(**GIVEN | options)
+
+
+def wrong_once(calibration: Calibration, steps: int, answers: int) -> float:
+    """The exact chance that one of ``answers`` is wrong where whoever asks knows rho, and takes the worse side."""
+    mass = geometric_mass if calibration.row.noise.name == "EXPONENTIAL" else discrete_laplace_mass
+    reach = range(-2000, 2001) if mass is discrete_laplace_mass else range(4001)
+    scales = calibration.scales
+    rhos = mass(float(scales.threshold), reach) if scales.threshold else {0: 1.0}
+    nus = mass(float(scales.query), reach)
+    nu, chance = np.array(list(nus)), np.array(list(nus.values()))
+    found = 0.0
+    for rho, probability in rhos.items():
+        bar = rho + calibration.shift
+        worse = max(chance[nu < bar - steps].sum(), chance[nu >= bar + steps].sum())
+        found += probability * (1 - (1 - min(worse, 1.0)) ** answers)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_95_percent_no_answer_of_several_is_wrong_even_for_whoever_knows_the_threshold_noise(kind):
+    calibration = made(**kind)
+    preview = GatePreview.of(calibration)
+    assert preview.answers == kind.get("queries", 8)
+    assert 0.01 < wrong_once(calibration, int(preview.margin_all), preview.answers) <= 0.05
+    # The margin of one answer is not that of several.
+    assert wrong_once(calibration, int(preview.margin), preview.answers) > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_curves_are_what_gates_of_these_epsilons_and_cutoffs_have(kind):
+    preview = sg.SparseVector.preview(**GIVEN | kind)
+    assert len(preview.by_epsilon) == 12
+    assert (Fraction(1), made(**kind).margin(0.95)) in preview.by_epsilon
+    for epsilon, margin in preview.by_epsilon:
+        assert made(**kind, epsilon=epsilon).margin(0.95) == pytest.approx(margin, abs=1), epsilon
+    assert [cutoff for cutoff, _ in preview.by_cutoff] == [1, 2, 4, 8, 16, 40, 80]
+    for cutoff, margin in preview.by_cutoff:
+        assert made(**kind, cutoff=cutoff).margin(0.95) == margin, cutoff
+
+
+def test_cutoffs_whose_plans_take_long_have_no_point():
+    preview = sg.SparseVector.preview(**GIVEN | {"cutoff": 30, "queries": 300})
+    assert [cutoff for cutoff, _ in preview.by_cutoff] == [3, 6, 15, 30, 60]
+
+
+def test_there_is_no_point_where_no_lattice_carries_the_noise():
+    preview = GatePreview.of(made(epsilon=Fraction(1, 10**13)))
+    shown = [float(epsilon) / 1e-13 for epsilon, _ in preview.by_epsilon]
+    assert shown == pytest.approx([0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10])
+
+
+def test_a_gate_that_tells_nothing_is_warned_about():
+    def warning(threshold, **options):
+        return GatePreview.of(made(**options), threshold=threshold).warning
+
+    weak = {"cutoff": 25, "epsilon": Fraction(1, 2)}
+    assert (warning(1000, **weak), warning(92, **weak), warning(None, **weak)) == ("", "", "")
+    remedy = "Take a larger epsilon, a smaller cutoff or a larger threshold."
+    said = warning(70, **weak)
+    assert said.startswith("The margin, 92, is larger than the threshold, 70")
+    assert said.endswith(f"from 0. {remedy}")
+    both = warning(5, **weak)
+    assert "The standard error of an estimate, 59, is larger than the threshold, 5: " in both
+    assert both.count(remedy) == 1, "advice is given once"
+    assert ", is larger than the threshold, 1,234,567:" in warning(1_234_567, epsilon=Fraction(1, 10**6))
+    assert "standard error" not in warning(-5, closes="rarer"), "it carries no estimate"
+
+
+def test_a_warning_rounds_an_error_up():
+    preview = replace(GatePreview.of(made(), threshold=5), margin=133.0009, standard_error=5.0409)
+    assert "The margin, 134, is" in preview.warning
+    assert "an estimate, 5.04, is" in preview.warning
+
+
+def test_a_preview_takes_what_the_gate_takes_and_says_what_the_gate_has(tmp_path):
+    with sg.Ledger.create(tmp_path / "book", dataset="book", budget=1) as ledger:
+        given = {**GIVEN, "sensitivity": 1.0, "ledger": ledger, "refund": False, "source": sg.Secure(), "delta": 0}
+        preview = sg.SparseVector.preview(**given)
+        assert ledger.statement().spent.epsilon == 0
+        gate = sg.SparseVector(**given)
+    assert preview.margin == gate.margin()
+    assert (preview.cost, preview.delta) == (gate.budget.total, gate.budget.delta)
+    assert preview.standard_error == gate.ask(1e9).standard_error
+    with pytest.raises(TypeError, match="SparseVector.preview"):
+        sg.SparseVector.preview(**given, colour="red")
+    with pytest.raises(sg.ParameterError, match="confidence"):
+        sg.SparseVector.preview(**GIVEN, confidence=1)
+
+
+def test_a_gate_with_delta_is_looked_at_without_its_curves():
+    preview = sg.SparseVector.preview(**GIVEN | {"cutoff": 300, "delta": 1e-6})
+    assert preview.delta == Fraction(1, 10**6)
+    assert preview.margin == 242
+    assert preview.by_epsilon == preview.by_cutoff == ()
+    assert "δ = 0.000001" in repr(preview)
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("kind", [{}, {"closes": "rarer"}, {"queries": 12}, {"sensitivity": 0.5}])
+@pytest.mark.parametrize("within", [1, 7, 150, 10**7])
+def test_the_epsilon_of_a_wanted_margin_is_the_least_of_three_digits(kind, within):
+    given = {name: value for name, value in (GIVEN | kind).items() if name != "epsilon"}
+    preview = sg.SparseVector.preview(**given, within=within)
+    assert preview.margin <= within
+    digits = f"{float(preview.cost):.2e}"
+    assert Fraction(digits) == preview.cost
+    last = preview.cost - Fraction(f"1e{int(digits.partition('e')[2]) - 2}")
+    assert sg.SparseVector.preview(**given, epsilon=last).margin > within
+
+
+@pytest.mark.parametrize(("within", "wrong"), [(0.5, "within"), ("7", "within"), (None, "epsilon")])
+def test_a_margin_that_no_gate_has_is_refused(within, wrong):
+    given = {name: value for name, value in GIVEN.items() if name != "epsilon"}
+    with pytest.raises(sg.ParameterError) as caught:
+        sg.SparseVector.preview(**given, within=within)
+    assert caught.value.parameter == wrong
+    with pytest.raises(sg.ParameterError, match="epsilon must not be given with within"):
+        sg.SparseVector.preview(**GIVEN, within=7)
+
+
+def test_a_preview_shows_itself(tmp_path):
+    preview = sg.SparseVector.preview(**GIVEN | {"threshold": 10})
+    assert repr(preview).startswith(
+        "<GatePreview: ε = 1, cutoff 8: an answer 18 or more from the threshold 10 is right"
+    )
+    assert preview.warning in repr(preview)
+    found = preview.to_dict()
+    schemas = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
+    assert jsonschema_rs.validator_for(schemas).is_valid(json.loads(json.dumps(found)))
+    assert (found["schema"], found["epsilon"], found["margin"]) == ("sparsegate/gate-preview/1", "1", 18)
+    assert found["by_cutoff"][-1] == {"cutoff": 80, "margin": preview.by_cutoff[-1][1]}
+    assert preview.warning in preview._repr_html_().replace("&#x27;", "'")
+    assert preview.to_pandas().shape == (12 + 7, 3)
+    assert pickle.loads(pickle.dumps(preview)).to_dict() == found
+    assert preview.to_polars()["epsilon"].to_list()[0] == float(preview.by_epsilon[0][0])
+    figure = preview.plot()
+    left, right = figure.axes
+    assert (left.get_xlabel(), right.get_xlabel()) == ("epsilon of the gate", "cutoff of the gate")
+    assert [tuple(map(float, point)) for point in preview.by_cutoff] == list(
+        zip(*right.lines[0].get_data(), strict=True)
+    )
+    figure.savefig(tmp_path / "preview.png")
+    assert (tmp_path / "preview.png").stat().st_size > 5000

@@ -1,0 +1,226 @@
+"""The one rule: a verdict where the whole interval is, an interval that holds what it should, votes that know doubt."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.support.made_findings import made_findings
+
+from sparsegate.paper import decisions
+from sparsegate.paper.decisions import (
+    CHOSEN,
+    COMPARISONS,
+    FALSE_VERDICT,
+    LOOKS,
+    SIGMAS,
+    Decision,
+    Quantity,
+    Term,
+    above,
+    all_of,
+    any_of,
+    at_most,
+    mean_of,
+    most_of,
+    opposite,
+    rate,
+    variance,
+)
+from sparsegate.paper.experiments import LEAST, MOST, MOST_RUNS
+from sparsegate.paper.findings import CellKey, Support
+from sparsegate.paper.statements import check_all
+
+YES, NO, OPEN = Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED
+A, B = (CellKey("zipf", method, 0.1, 25) for method in ("em", "svt-s-1:1"))
+ROW = next(iter(made_findings().rows.values()))
+ONE_LOOK = math.erfc(SIGMAS / math.sqrt(2)) / 2
+PATHS = 4000
+
+
+def quantity(value: float, deviation: float, cell: CellKey = A, **unseen: float) -> Quantity:
+    return Quantity(value=value, terms={(cell, "ser"): Term(deviation, **unseen)})
+
+
+def member(support: Support, cell: CellKey = A, times: float = 2.0, *, leans: bool = True) -> Decision:
+    if support is OPEN:
+        return Decision(support=support, cells=(cell,), leans=leans, wanting={cell: times})
+    return Decision.sure(support is YES, (cell,))
+
+
+@pytest.mark.parametrize(
+    ("value", "support"), [(0.05 + SIGMAS * 0.01, YES), (0.05 - SIGMAS * 0.01, NO), (0.055, OPEN), (0.045, OPEN)]
+)
+def test_a_verdict_is_where_the_whole_interval_is(value: float, support: Support) -> None:
+    found = above(quantity(value + (1e-9 if support is YES else -1e-9), 0.01), 0.05)
+    turned = {YES: NO, NO: YES, OPEN: OPEN}
+    assert found.support is support
+    assert at_most(quantity(value + (1e-9 if support is YES else -1e-9), 0.01), 0.05).support is turned[support]
+    assert set(found.wanting) == ({A} if support is OPEN else set())
+
+
+def test_the_chance_of_any_wrong_verdict_is_what_is_stated() -> None:
+    in_all = ONE_LOOK * CHOSEN * LOOKS * COMPARISONS
+    assert in_all == pytest.approx(FALSE_VERDICT, rel=1e-6)
+
+
+def wrong_looks(*, fixed: bool) -> float:
+    """How often a mean that is exactly the margin is found above it, in units of a single look that goes wrong.
+
+    Normal runs of deviation 1. Each path has a drift, so that it often goes wrong, and counts by its likelihood ratio.
+    """
+    rng = np.random.default_rng(1)
+    drifts = SIGMAS / np.sqrt(100 * 2.0 ** np.arange(8))
+    wrong = 0.0
+    for path in range(PATHS):
+        drift, runs, total = drifts[path % drifts.size], 0, 0.0
+        wanted = 100
+        for _ in range(LOOKS):
+            total += rng.normal(drift * (wanted - runs), math.sqrt(wanted - runs))
+            runs = wanted
+            found = above(quantity(total / runs, 1 / math.sqrt(runs)), 0.0)
+            times = 2.0 if fixed else found.wanting.get(A, 1.0)
+            wanted = min(math.ceil(runs * min(max(times, LEAST), MOST)), MOST_RUNS)
+            if found.support is not OPEN or wanted == runs:
+                break
+        if found.support is YES:
+            wrong += 1 / float(np.mean(np.exp(drifts * total - drifts**2 * runs / 2)))
+    return wrong / PATHS / ONE_LOOK
+
+
+def test_looks_at_as_many_runs_as_the_last_one_asked_for_go_wrong_more_often_and_no_more_than_stated() -> None:
+    assert wrong_looks(fixed=True) == pytest.approx(LOOKS, rel=0.1)
+    assert 1.5 * LOOKS < wrong_looks(fixed=False) < CHOSEN * LOOKS
+
+
+def test_the_default_report_has_no_more_comparisons_than_are_counted_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, seen, decide = made_findings(), [], Quantity.lowest.fget  # every comparison asks for the lower end
+    assert decide is not None
+    monkeypatch.setattr(decisions.Quantity, "lowest", property(lambda self: (seen.append(1), decide(self))[1]))
+    check_all(made)
+    cells_of_the_paper = 4 * 12 / (len(made.datasets) * len(made.counts))
+    assert 100 < len(seen) * cells_of_the_paper < COMPARISONS
+
+
+def test_what_decides_at_m_times_the_runs_decides_then_and_not_before() -> None:
+    for row in (replace(ROW, ser_mean=0.1, ser_std=0.3, runs=400), replace(ROW, ser_mean=0.1, ser_std=0.0, runs=100)):
+        times = above(rate(row), 0.12).wanting[row.cell]
+        for factor, support in ((1.02, NO), (0.8, OPEN)):
+            assert above(rate(replace(row, runs=int(row.runs * times * factor))), 0.12).support is support
+
+
+def test_terms_of_one_row_add_and_those_of_two_are_independent() -> None:
+    a, b = quantity(0.5, 0.03), quantity(0.25, 0.04, B)
+    assert (a - b).error == pytest.approx(0.05)
+    assert (a + a).error == pytest.approx(0.06)
+    assert (a - a).error == 0
+    assert (0.5 * a).error == pytest.approx(0.015)
+    assert mean_of([a, a, b]).error == pytest.approx(math.hypot(2 * 0.03, 0.04) / 3)
+    assert (a / b).value == 2
+    assert (a / b).error == pytest.approx(math.hypot(0.03 / 0.25, 0.5 * 0.04 / 0.25**2))
+
+
+def test_what_no_run_met_widens_the_side_to_which_it_would_move_the_mean() -> None:
+    near_nothing = rate(replace(ROW, ser_mean=0.0, ser_std=0.0, runs=1000))
+    assert near_nothing.lowest == 0.0
+    assert near_nothing.highest == pytest.approx(5 * SIGMAS**2 / 8000)
+    turned = quantity(0.5, 0.0) - near_nothing
+    assert (turned.lowest, turned.highest) == (pytest.approx(0.5 - 5 * SIGMAS**2 / 8000), 0.5)
+
+
+def test_a_single_run_decides_nothing() -> None:
+    assert above(rate(replace(ROW, runs=1, ser_std=math.nan)), 0.0).support is OPEN
+
+
+@pytest.mark.parametrize(("sigmas", "wrong"), [(SIGMAS, False), (0.8 * SIGMAS, True)])
+def test_the_interval_of_coins_misses_no_more_often_than_stated(sigmas: float, wrong: bool) -> None:
+    """Exactly: for each bias, the probability of the numbers of heads whose interval misses it. The twin: 20 % off."""
+    allowed, worst = ONE_LOOK, 0.0
+    for runs in (100, 400, 1600):
+        heads = np.arange(runs + 1)
+        shares = heads / runs
+        rows = [
+            rate(replace(ROW, ser_mean=share, ser_std=math.sqrt(share * (1 - share) * runs / (runs - 1)), runs=runs))
+            for share in shares
+        ]
+        low, high = (np.array([getattr(row, end) for row in rows]) for end in ("lowest", "highest"))
+        low, high = (shares + (ends - shares) * sigmas / SIGMAS for ends in (low, high))
+        for bias in np.geomspace(0.0003, 0.5, 25):
+            mass = stats.binom.pmf(heads, runs, bias)
+            worst = max(worst, mass[high < bias].sum(), mass[low > bias].sum())
+    assert bool(worst > allowed) is wrong
+
+
+def test_the_interval_of_the_difference_of_two_coins_misses_no_more_often_than_stated() -> None:
+    runs = 200
+    heads = np.arange(runs + 1)
+    coins = [
+        rate(
+            replace(ROW, ser_mean=share, ser_std=math.sqrt(share * (1 - share) * runs / (runs - 1)), runs=runs, count=n)
+        )
+        for n, share in enumerate(heads / runs)
+    ]
+    others = [Quantity(value=one.value, terms={(B, "ser"): term}) for one in coins for term in one.terms.values()]
+    ends = np.array([[(one - other).highest for other in others] for one in coins])
+    for bias, against in itertools.product((0.01, 0.1, 0.5, 0.9), repeat=2):
+        mass = np.outer(*(stats.binom.pmf(heads, runs, p) for p in (bias, against)))
+        assert mass[ends < bias - against].sum() <= ONE_LOOK
+
+
+def test_the_variance_of_runs_is_within_its_error() -> None:
+    rng = np.random.default_rng(6)
+    drawn = (rng.random((2000, 500)) < 0.1).astype(float)
+    errors = [
+        variance(replace(ROW, total_ser_mean=mean, total_ser_std=std, runs=500)).error
+        for mean, std in zip(drawn.mean(axis=1), drawn.std(axis=1, ddof=1), strict=True)
+    ]
+    true_error = float(drawn.var(axis=1, ddof=1).std())
+    assert true_error < np.mean(errors) < 2 * true_error
+
+
+@pytest.mark.parametrize(
+    ("members", "every", "some", "more"),
+    [
+        ([YES, YES, YES], YES, YES, YES),
+        ([YES, OPEN, OPEN], OPEN, YES, OPEN),
+        ([YES, YES, OPEN], OPEN, YES, YES),
+        ([NO, OPEN, OPEN], NO, OPEN, OPEN),
+        ([NO, NO, OPEN], NO, OPEN, NO),
+        ([NO, YES], NO, YES, NO),
+        ([NO, NO], NO, NO, NO),
+    ],
+)
+def test_votes_are_decided_as_soon_as_the_undecided_cannot_turn_them(
+    members: list[Support], every: Support, some: Support, more: Support
+) -> None:
+    for combine, support in ((all_of, every), (any_of, some), (most_of, more)):
+        found = combine(member(one) for one in members)
+        assert found.support is support
+        assert bool(found.wanting) is (support is OPEN)
+
+
+def test_a_row_is_run_as_often_as_the_member_that_wants_most() -> None:
+    found = all_of([member(OPEN, A, 2.0), member(OPEN, A, 3.0), member(OPEN, B, 1.5), member(YES, B)])
+    assert found.wanting == {A: 3.0, B: 1.5}
+
+
+def test_a_row_with_many_runs_waits_for_the_other_to_have_some() -> None:
+    few, many = replace(ROW, ser_std=0.2, runs=100), replace(ROW, method="svt-s-1:1", ser_std=0.2, runs=1600)
+    assert set(above(rate(few) - rate(many), 0.01).wanting) == {few.cell}
+    assert set(above(rate(replace(few, runs=800)) - rate(many), 0.01).wanting) == {few.cell, many.cell}
+
+
+def test_runs_go_where_the_vote_is_settled_soonest() -> None:
+    cheap, dear = member(OPEN, A, 2.0), member(OPEN, B, 9.0)
+    assert any_of([cheap, dear]).wanting == {A: 2.0}
+    assert all_of([cheap, dear]).wanting == {A: 2.0, B: 9.0}
+    assert most_of([cheap, dear, member(YES)]).wanting == {A: 2.0}
+    against = [member(OPEN, A, 2.0, leans=False), member(OPEN, B, 9.0, leans=False)]
+    assert any_of(against).wanting == {A: 2.0, B: 9.0}
+    assert all_of([*against, member(OPEN, A, 1.0)]).wanting == {A: 2.0}
+    assert not all_of(against).leans
+    assert opposite(all_of(against)).leans

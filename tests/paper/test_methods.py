@@ -1,0 +1,126 @@
+"""The methods: rows of the paper's table with parameters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sparsegate.errors import ParameterError
+from sparsegate.gates.approximate import approximate_epsilon
+from sparsegate.gates.variants import VARIANTS, Scales
+from sparsegate.paper import DEFAULT_METHODS, METHODS
+from sparsegate.paper.methods import method
+
+C, EPSILON = 50, 0.1
+
+
+def test_the_default_methods_are_those_of_the_two_comparisons() -> None:
+    assert DEFAULT_METHODS == (
+        "svt-dpbook",
+        "svt-s-1:1",
+        "svt-s-1:3",
+        "svt-s-1:c",
+        "svt-s-1:c23",
+        "svt-retr-1d",
+        "svt-retr-2d",
+        "svt-retr-3d",
+        "svt-retr-4d",
+        "svt-retr-5d",
+        "em",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "threshold", "query"),
+    [
+        ("svt-dpbook", C / 0.05, 2 * C / 0.05),
+        ("svt-s-1:1", 1 / 0.05, C / 0.05),
+        ("svt-s-1:3", 1 / 0.025, C / 0.075),
+        ("svt-s-1:c", (1 + C) / 0.1, (1 + C) / 0.1),
+        ("svt-s-1:c23", (1 + C ** (2 / 3)) / 0.1, C * (1 + C ** (-2 / 3)) / 0.1),
+        ("svt-retr-3d", (1 + C ** (2 / 3)) / 0.1, C * (1 + C ** (-2 / 3)) / 0.1),
+        ("svt-alg1", 1 / 0.05, 2 * C / 0.05),
+        ("svt-dpbook-once", C / 0.05, 2 * C / 0.05),
+        ("svt-dpbook-monotonic", C / 0.05, C / 0.05),
+        ("em", 0, C / 0.1),
+        ("one-shot", 0, C / 0.1),
+        ("subset", 0, 2 / 0.1),
+        ("noisy-scores-1", 0, 1 / 0.1),
+        ("noisy-scores-10", 0, 10 / 0.1),
+        ("gumbel", 0, 139.52602887611),
+        ("svt-exponential", (1 + C ** (2 / 3)) / 0.1, C * (1 + C ** (-2 / 3)) / 0.1),
+        ("alg-3", 1 / 0.05, C / 0.05),
+        ("alg-4", 1 / 0.025, 1 / 0.075),
+        ("alg-4-true", (1 + 3 * C) / 4 / 0.025, (1 + 3 * C) / 4 / 0.075),
+        ("alg-5", 1 / 0.05, 0),
+        ("alg-6", 1 / 0.05, 1 / 0.05),
+        ("svt-dpbook-true", 0.75 * C / 0.05, 0.75 * 2 * C / 0.05),
+        ("svt-alg1-true", 0.75 / 0.05, 0.75 * 2 * C / 0.05),
+    ],
+)
+def test_noise_has_the_scales_of_the_paper(key: str, threshold: float, query: float) -> None:
+    assert METHODS[key].noise(count=C, epsilon=EPSILON) == pytest.approx((threshold, query), rel=1e-6)
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_retraversal_raises_the_threshold_by_standard_deviations(k: int) -> None:
+    row = METHODS[f"svt-retr-{k}d"]
+    noise = row.noise(count=C, epsilon=EPSILON)
+    assert row.raised(100.0, noise) == pytest.approx(100 + k * math.sqrt(2) * noise.query)
+
+
+@pytest.mark.parametrize(("key", "factor"), [("svt-s-half-t", 0.5), ("svt-s-double-t", 2), ("svt-s-double-t-retr", 2)])
+def test_a_threshold_that_is_off_is_off_by_its_factor_and_has_the_noise_of_the_others(key: str, factor: float) -> None:
+    off, right = METHODS[key], METHODS["svt-s-1:c23"]
+    noise = off.noise(count=C, epsilon=EPSILON)
+    assert noise == right.noise(count=C, epsilon=EPSILON)
+    assert (off.raised(100.0, noise), right.raised(100.0, noise)) == (100 * factor, 100)
+    assert off.law(count=C, epsilon=EPSILON) != replace(off, threshold_factor=1).law(count=C, epsilon=EPSILON)
+    with pytest.raises(ParameterError, match=r"^threshold_factor must be positive"):
+        replace(off, threshold_factor=0)
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_the_true_epsilon_of_a_method_is_that_of_its_noise_and_it_is_asked_for_where_it_is_named(key: str) -> None:
+    flawed = {"alg-3": math.inf, "alg-4": (1 + 3 * C) / 40, "alg-5": math.inf, "alg-6": math.inf}
+    sound = {"svt-dpbook": 0.075, "svt-alg1": 0.075, "svt-dpbook-once": 0.05 / C + 0.025}
+    found = METHODS[key].true_epsilon(count=C, epsilon=EPSILON)
+    assert found == pytest.approx({**flawed, **sound}.get(key, EPSILON), rel=1e-9)
+
+
+def test_a_gate_with_a_delta_is_private_with_it_and_has_less_noise_than_without() -> None:
+    gate, pure = (METHODS[key].noise(count=C, epsilon=EPSILON) for key in ("svt-delta", "svt-s-1:c23"))
+    scales = Scales(Fraction(gate.threshold), Fraction(gate.query), None)
+    spent = approximate_epsilon(scales=scales, sensitivity=1, cutoff=C, monotonic=True, delta=Fraction(1, 10**6))
+    assert 0.0999 < spent <= EPSILON * (1 + 1e-9)
+    assert gate.query < pure.query / 1.4
+
+
+@pytest.mark.parametrize("key", ["two-sided", "hardt-rothblum-2010"])
+def test_a_row_that_does_not_select_is_refused(key: str) -> None:
+    with pytest.raises(ParameterError, match=r"^row must compare"):
+        replace(METHODS["svt-s-1:1"], row=VARIANTS[key])
+
+
+@pytest.mark.parametrize("key", ["svt-dpbook", "svt-exponential", "alg-5"])
+@pytest.mark.parametrize("change", [{"passes": 2}, {"raise_by": 1}])
+def test_only_laplace_noise_against_one_threshold_is_traversed_again(key: str, change: dict[str, int]) -> None:
+    with pytest.raises(ParameterError, match=r"^row must have Laplace noise and draw"):
+        replace(METHODS[key], **change)
+
+
+@pytest.mark.parametrize(("key", "change"), [("alg-6", {"at_true_epsilon": True}), ("alg-4", {"delta": 1e-6})])
+def test_a_row_has_no_epsilon_or_delta_that_nobody_knows(key: str, change: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match=rf"^{next(iter(change))} must be .*got"):
+        replace(METHODS[key], **change)
+
+
+def test_an_unknown_key_is_refused_with_the_keys() -> None:
+    with pytest.raises(
+        ParameterError,
+        match=r"^method must be the key of a method, got 'svt'; .*see `sparsegate methods`$",
+    ):
+        method("svt")

@@ -1,0 +1,84 @@
+"""The switches: what each changes, and how one is asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import pytest
+
+from sparsegate.errors import ParameterError
+from sparsegate.paper import METHODS, load
+from sparsegate.paper.readings import ALTERNATIVES, OURS, SWITCHES, PaperReading
+
+
+def test_our_own_reading_changes_nothing() -> None:
+    assert str(OURS) == "ours"
+    assert all(OURS.method(method) == method for method in METHODS.values())
+    assert all(OURS.dataset(data) is data for data in map(load, ("zipf", "kosarak")))
+
+
+def test_alternatives_differ_from_ours_in_one_switch_but_for_one_and_are_asked_for_by_name() -> None:
+    assert [str(reading) for reading in ALTERNATIVES] == [
+        "zipf-total=2e6",
+        "raise-unit=scale",
+        "passes=100",
+        "ser=totals",
+        "passes=100,ser=totals",
+    ]
+    assert all(PaperReading.parse(str(reading).split(",")) == reading for reading in ALTERNATIVES)
+    both = PaperReading(passes=7, ser="totals")
+    assert all(PaperReading.named(str(reading)) == reading for reading in (OURS, both, *ALTERNATIVES))
+    assert PaperReading.parse(["passes=100", "ser=totals"]) == PaperReading(passes=100, ser="totals")
+    assert str(PaperReading.parse(["zipf-total=2.5e6", "passes=7"])) == "zipf-total=2500000,passes=7"
+
+
+def test_a_total_makes_another_zipf_and_touches_no_other_dataset() -> None:
+    reading = PaperReading(zipf_total=2e6)
+    ours, other = load("zipf"), reading.dataset(load("zipf"))
+    assert (other.ladder.values == 2 * ours.ladder.values).all()
+    assert (other.kind, other.title) == ("rescaled", "Zipf (rescaled)")
+    assert other.fingerprint != ours.fingerprint
+    kosarak = load("kosarak")
+    assert reading.dataset(kosarak) is kosarak
+
+
+def test_a_raise_of_scales_is_smaller_by_the_root_of_two_and_only_retraversal_has_one() -> None:
+    reading = PaperReading(raise_unit="scale")
+    changed = {key for key, method in METHODS.items() if reading.method(method) != method}
+    assert changed == {f"svt-retr-{k}d" for k in range(1, 6)}
+    method, other = METHODS["svt-retr-3d"], reading.method(METHODS["svt-retr-3d"])
+    noise = method.noise(count=50, epsilon=0.1)
+    assert other.raised(0.0, noise) == pytest.approx(3 * noise.query)  # type: ignore[union-attr]
+    assert method.raised(0.0, noise) == pytest.approx(3 * math.sqrt(2) * noise.query)
+
+
+@pytest.mark.parametrize("passes", [1, 100])
+def test_a_cap_on_passes_is_one_of_all_retraversals_and_of_nothing_else(passes: int) -> None:
+    found = {key: PaperReading(passes=passes).method(method) for key, method in METHODS.items()}
+    capped = {key for key, method in found.items() if method != METHODS[key]}
+    assert capped == {key for key in METHODS if "-retr" in key}
+    assert all(found[key].passes == passes for key in capped)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("texts", "rule"),
+    [
+        (["order=shuffled"], "must set one of zipf-total, raise-unit, passes, ser"),
+        (["passes"], "must set passes to one of unlimited, 100 or a whole number"),
+        (["passes=0"], "must set passes to one of unlimited"),
+        (["passes=1.5"], "must set passes to one of unlimited"),
+        (["zipf-total=nan"], "or a number from 1 to 1e12"),
+        (["zipf-total=-1"], "or a number from 1 to 1e12"),
+        (["ser=medians"], "must set ser to one of means, totals"),
+        (["passes=1", "passes=2"], "must set passes once"),
+    ],
+)
+def test_what_is_no_reading_is_refused(texts: list[str], rule: str) -> None:
+    with pytest.raises(ParameterError, match=rule):
+        PaperReading.parse(texts)
+
+
+def test_every_switch_says_what_is_open_and_none_is_without_a_field() -> None:
+    assert [switch.field for switch in SWITCHES.values()] == [field.name for field in fields(PaperReading)]
+    assert all(switch.question.endswith(".") and len(switch.settings) > 1 for switch in SWITCHES.values())

@@ -1,0 +1,225 @@
+"""The grouped simulator: its law against the library's own per-item runners, for every method, on data full of ties."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.per_item import Outcome, numpy_score_errors, outcomes, real_runs, two_sample_p
+from tests.support.selection_laws import subsets
+
+from sparsegate.errors import ParameterError
+from sparsegate.paper import METHODS, Ladder, Method, measure, simulate, simulation
+from sparsegate.paper import simulation as arrivals
+from sparsegate.selection.scores import Scores
+
+SCORES = [30] * 3 + [12] * 5 + [6] * 12 + [0] * 20
+LADDER = Ladder.of(SCORES)
+COUNT, EPSILON = 6, 2.0
+LAWS = [key for key, method in METHODS.items() if not method.at_true_epsilon]  # these have a law of the others
+REAL_RUNS, SIMULATED_RUNS = 1500, 40_000
+
+
+def short(key: str) -> Method:
+    """The method; a retraversal is cut short, because the per-item runner pays for every pass."""
+    method = METHODS[key]
+    return (
+        replace(method, passes=min(method.passes, 4)) if method.raise_by > 1 or method.threshold_factor > 1 else method
+    )
+
+
+def budget(key: str) -> float:
+    """EPSILON, less where the noise is less at the same epsilon: without mistakes there is nothing to compare."""
+    flawed = {"alg-4": 0.4, "alg-5": 0.2, "alg-6": 0.4}  # their noise does not grow with c
+    return flawed.get(key, EPSILON * min(METHODS[key].touched or COUNT, COUNT) / COUNT)
+
+
+def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome]:
+    """Dividing all scores, and so the threshold, is multiplying all noise."""
+    ladder = Ladder.of(LADDER.highest(LADDER.total) / noise)
+    runs = SIMULATED_RUNS // (16 if key == "subset" else 1)
+    return outcomes(simulate(short(key), ladder, count=COUNT, epsilon=budget(key), runs=runs, rng=seed), ladder)
+
+
+@pytest.mark.turns(8)
+@pytest.mark.parametrize("key", LAWS)
+def test_selections_have_the_law_of_the_per_item_runner_and_a_fifth_less_noise_gives_another(key: str) -> None:
+    real = real_runs(short(key), LADDER, count=COUNT, epsilon=budget(key), runs=REAL_RUNS, seed=7)
+    assert two_sample_p(real, simulated(key)) > FALSE_ALARM
+    assert two_sample_p(real, simulated(key, noise=0.8)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(("epsilon", "right"), [(0.8, True), (1.0, False)])
+def test_simulated_sets_follow_the_law_of_sets(epsilon: float, right: bool) -> None:
+    scores, law = [5, 3, 3, 1, 0], Counter[tuple[int, ...]]()
+    for chosen, chance in subsets(scores, 2, 0.8 / 2).items():
+        law[tuple(sorted(Ladder.of(scores).rungs(np.array(chosen)).tolist()))] += chance
+    rungs = simulate("subset", scores, count=2, epsilon=epsilon, runs=5000, rng=1)
+    assert (law_p(Counter(map(tuple, np.sort(rungs).tolist())), law) > FALSE_ALARM) == right
+
+
+def test_scores_far_apart_are_no_more_work_than_others() -> None:
+    # Ten clear winners, then a gap of hundreds of noises to each of those that a horizon waits for, then a crowd.
+    called, candidates = [], arrivals._Window._candidates
+
+    def counted(*given: object) -> NDArray[np.int64]:
+        called.append(candidates(*given))
+        return called[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrivals._Window, "_candidates", counted)
+        rungs = simulate("em", FAR_APART, count=10, epsilon=1, runs=3, rng=1)
+    assert np.sort(rungs).tolist() == [list(range(10))] * 3
+    assert sum(each.size for each in called) < 3 * 100
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("key", ["svt-s-1:1", "svt-retr-1d", "svt-retr-3d", "em"])
+def test_a_horizon_that_is_too_near_changes_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, windows, rings = simulated(key, seed=9), [], arrivals._Window.rings
+    monkeypatch.setattr(arrivals._Window, "rings", lambda *given: windows.append(1) or rings(*given))
+    monkeypatch.setattr(arrivals, "_SLACK", -2.5)
+    assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
+    assert len(windows) > 2
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("key", ["svt-dpbook", "svt-s-1:c23", "svt-retr-1d", "em"])
+def test_coarser_buckets_change_nothing_but_the_time(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = simulated(key, seed=9)
+    monkeypatch.setattr(arrivals, "_WIDEST", 8.0)
+    assert two_sample_p(usual, simulated(key)) > FALSE_ALARM
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("key", LAWS)
+def test_means_at_scale_are_those_of_a_simulation_that_visits_every_item(key: str) -> None:
+    # 5,000 items of 60 scores, so that most are never touched; five standard errors are passed by 6e-7 of samples.
+    rank = np.arange(1, 5001)
+    ladder = Ladder.of(np.maximum(np.round(3000 * rank**-0.6 / 50) * 50, 1))
+    method = replace(METHODS[key], passes=min(METHODS[key].passes, 40))
+    slow = numpy_score_errors(method, ladder, count=20, epsilon=0.2, runs=60, seed=3)
+    rungs = simulate(method, ladder, count=20, epsilon=0.2, runs=4000, rng=4)
+    fast = measure(ladder, rungs, count=20).ser
+    error = fast.std() * np.sqrt(1 / slow.size + 1 / fast.size)
+    assert abs(slow.mean() - fast.mean()) < 5 * error + 1e-9
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_a_seed_decides_everything(key: str) -> None:
+    once, again, other = (
+        simulate(key, SCORES, count=COUNT, epsilon=budget(key), runs=50, rng=seed).tolist() for seed in (1, 1, 2)
+    )
+    assert once == again != other
+
+
+@pytest.mark.parametrize("key", ["em", "svt-dpbook", "subset"])
+def test_many_runs_are_made_in_batches(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "PEAK_BYTES", 10_000)
+    rungs = simulate(key, SCORES, count=6, epsilon=EPSILON / 4, runs=20, rng=1)
+    assert rungs.shape == (20, 6)
+    assert len({tuple(np.sort(row)) for row in rungs}) > 4  # a batch is of a few: none repeats another
+    errors = simulation.simulated_errors(key, SCORES, count=6, epsilon=EPSILON / 4, runs=20, rng=1)
+    assert errors.fnr.tolist() == measure(SCORES, rungs, count=6).fnr.tolist()
+
+
+CROWDED = Ladder.of(np.maximum(np.round(10**6 / np.arange(1, 5001)), 1))
+FAR_APART = Ladder.of(Scores.histogram({10**6 - 10**4 * rank: 1 for rank in range(40)} | {1: 2 * 10**6}))
+
+
+def peak(key: str, ladder: Ladder, *, count: int, epsilon: float, runs: int) -> int:
+    """Bytes allocated at the peak of a simulation."""
+    tracemalloc.start()
+    try:
+        simulation.simulated_errors(key, ladder, count=count, epsilon=epsilon, runs=runs, rng=1)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("key", "ladder", "count", "runs"),
+    [
+        ("em", FAR_APART, 25, 1500),
+        ("svt-retr-5d", CROWDED, 1, 10_000),  # more buckets than selections
+        ("svt-retr-2d", CROWDED, 300, 100),
+        ("svt-dpbook", CROWDED, 20, 2000),
+    ],
+)
+def test_memory_is_bounded_however_many_runs_there_are(
+    key: str, ladder: Ladder, count: int, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = 2_000_000
+    assert peak(key, ladder, count=count, epsilon=1, runs=runs) > 2 * bound
+    monkeypatch.setattr(simulation, "PEAK_BYTES", bound)
+    assert peak(key, ladder, count=count, epsilon=1, runs=runs) < bound
+
+
+def test_where_scores_fit_no_bucket_memory_is_bounded_and_the_law_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = simulated("em", seed=9)
+    monkeypatch.setattr(arrivals, "_WIDEST", 100.0)  # everybody who rings late is in the bucket of the first
+    wide = peak("em", CROWDED, count=10, epsilon=0.01, runs=300)
+    monkeypatch.setattr(arrivals, "_CANDIDATES", 20_000)
+    assert peak("em", CROWDED, count=10, epsilon=0.01, runs=300) < 6_000_000 < wide
+    assert two_sample_p(usual, simulated("em")) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("key", "counts"),
+    [("noisy-scores-10", {2: 2, 20: 4}), ("noisy-scores-1", {0: 5, 40: 3}), ("svt-retr-1d", {6: 1, 5: 4, 40: 5, 3: 8})],
+)
+def test_scores_that_are_beyond_all_noise_are_simulated_without_a_warning(key: str, counts: dict[int, int]) -> None:
+    rungs = simulate(key, Scores.histogram(counts), count=1, epsilon=50, runs=5, rng=1)
+    assert (rungs <= 0).all()
+
+
+@given(
+    st.dictionaries(st.integers(0, 40), st.integers(1, 9), min_size=2, max_size=6),
+    st.sampled_from(sorted(METHODS)),
+    st.floats(0.01, 50),
+    st.data(),
+)
+def test_no_item_is_selected_twice(counts: dict[int, int], key: str, epsilon: float, data: st.DataObject) -> None:
+    ladder = Ladder.of(Scores.histogram(counts))
+    count = data.draw(st.integers(1, ladder.total - 1))
+    rungs = simulate(key, ladder, count=count, epsilon=epsilon, runs=5, rng=data.draw(st.integers(0, 2**32)))
+    assert rungs.shape == (5, count)
+    for row in rungs:
+        assert (np.bincount(row[row >= 0], minlength=ladder.values.size) <= ladder.sizes).all()
+
+
+@pytest.mark.parametrize("key", ["em", "svt-retr-0d", "svt-retr-5d"])
+def test_methods_that_go_on_select_all_that_is_asked_for(key: str) -> None:
+    assert (simulate(key, SCORES, count=39, epsilon=0.5, runs=200, rng=1) >= 0).all()
+
+
+@pytest.mark.parametrize("key", [key for key, method in METHODS.items() if method.threshold_factor <= 1])
+def test_without_noise_to_speak_of_the_top_is_selected(key: str) -> None:
+    # Retraversal raises its threshold with the noise, so that it stays below the third score here.
+    rungs = simulate(key, [900, 800, 700] + [10] * 1000, count=3, epsilon=5, runs=20, rng=1)
+    assert np.sort(rungs, axis=1).tolist() == [[0, 1, 2]] * 20
+
+
+def test_a_billion_items_are_as_easy_as_a_thousand() -> None:
+    scores = Scores.histogram({5000: 10, 4000: 40, 10: 10**9})
+    rungs = simulate("em", scores, count=25, epsilon=1, runs=100, rng=1)
+    assert (rungs <= 1).all()
+    assert ((rungs == 0).sum(axis=1) == 10).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "parameter"),
+    [({"count": 40}, "count"), ({"count": 0}, "count"), ({"runs": 0}, "runs"), ({"epsilon": 0}, "epsilon")],
+)
+@pytest.mark.parametrize("key", ["em", "svt-dpbook"])
+def test_what_cannot_be_simulated_is_refused(key: str, changed: dict[str, int], parameter: str) -> None:
+    given = {"count": COUNT, "epsilon": EPSILON, "runs": 5} | changed
+    with pytest.raises(ParameterError, match=f"^{parameter} must"):
+        simulate(key, SCORES, rng=1, **given)

@@ -1,0 +1,118 @@
+"""The noise laws in log space, against mpmath and against sums over the integers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsegate.privacy.model import NoiseLaw
+
+SCALES = (0.02, 0.5, 3.0, 1e3, 1e6)
+
+
+def masses(scale: float, side: int = 0) -> dict[int, mpmath.mpf]:
+    """P[X = k] from its definition: of both sides, of k >= 0 (side 1), of k <= 0 (side -1)."""
+    q = mpmath.exp(-1 / mpmath.mpf(scale))
+    reach = int(130 * scale) + 40
+    total = 1 + q if side == 0 else 1
+    return {k: (1 - q) / total * q ** abs(k) for k in range(-reach, reach + 1) if k * side >= 0}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_continuous_tails_agree_with_mpmath_however_small(scale: float) -> None:
+    law = NoiseLaw(scale=scale)
+    with mpmath.workdps(400):
+        for x in (-700.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 0.3, 5.0, 40.0, 700.0):
+            t = x * scale
+            tail = mpmath.exp(-abs(mpmath.mpf(t)) / mpmath.mpf(scale)) / 2
+            small, large = float(mpmath.log(tail)), float(mpmath.log1p(-tail))
+            below, above = float(law.log_below(np.array([t]))[0]), float(law.log_above(np.array([t]))[0])
+            assert (below, above) == pytest.approx((small, large) if t <= 0 else (large, small), rel=5e-13, abs=0)
+
+
+@pytest.mark.parametrize("side", [0, 1, -1])
+@pytest.mark.parametrize("scale", [0.05, 0.7, 4.0])
+def test_discrete_tails_are_sums_of_masses(scale: float, side: Literal[-1, 0, 1]) -> None:
+    law = NoiseLaw(scale=scale, lattice=True, side=side)
+    with mpmath.workdps(60):
+        mass = masses(scale, side)
+        for t in (-6, -2, -1, 0, 1, 2, 3, 7):
+            below = mpmath.fsum(value for k, value in mass.items() if k < t)
+            above = mpmath.fsum(value for k, value in mass.items() if k >= t)
+            point, weight = np.array([float(t)]), mass.get(t, mpmath.mpf(0))
+            got = [float(table(point)[0]) for table in (law.log_below, law.log_above, law.log_weight)]
+            expected = [float(mpmath.log(p)) if p > 0 else -np.inf for p in (below, above, weight)]
+            assert got == pytest.approx(expected, rel=1e-13, abs=1e-15)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("side", [1, -1])
+def test_one_sided_tails_agree_with_mpmath_however_near_the_end(scale: float, side: Literal[-1, 1]) -> None:
+    law = NoiseLaw(scale=scale, side=side)
+    assert law.support == ((0, np.inf) if side == 1 else (-np.inf, 0))
+    with mpmath.workdps(400):
+        for x in (-700.0, -30.0, -1.0, -1e-9, 0.0, 1e-9, 0.3, 5.0, 40.0, 700.0):
+            t = x * scale
+            tail = mpmath.exp(-abs(mpmath.mpf(t)) / mpmath.mpf(scale)) if side * t > 0 else mpmath.mpf(1)
+            far, near = (float(mpmath.log(p)) if p > 0 else -np.inf for p in (tail, 1 - tail))
+            got = float(law.log_below(np.array([t]))[0]), float(law.log_above(np.array([t]))[0])
+            assert got == pytest.approx((near, far) if side == 1 else (far, near), rel=5e-13, abs=0)
+            density = float(-mpmath.log(scale) - abs(mpmath.mpf(t)) / mpmath.mpf(scale)) if side * t >= 0 else -np.inf
+            assert float(law.log_weight(np.array([t]))[0]) == pytest.approx(density, rel=5e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.7, 4.0])
+@pytest.mark.parametrize("offset", [0, 1, 5, -3])
+def test_noise_inside_the_absolute_value_is_a_sum_of_masses_too(scale: float, offset: int) -> None:
+    law = NoiseLaw(scale=scale, lattice=True)
+    with mpmath.workdps(60):
+        mass = masses(scale)
+        for t in (-2, 0, 1, 2, 3, 5, 6, 9, 20):
+            inside = mpmath.fsum(value for k, value in mass.items() if abs(offset + k) < t)
+            outside = mpmath.fsum(value for k, value in mass.items() if abs(offset + k) >= t)
+            point, u = np.array([float(t)]), np.array([float(offset)])
+            if inside:
+                assert float(law.log_inside(point, u)[0]) == pytest.approx(float(mpmath.log(inside)), rel=1e-12)
+            else:
+                assert float(law.log_inside(point, u)[0]) == -np.inf
+            assert float(law.log_outside(point, u)[0]) == pytest.approx(
+                float(mpmath.log(outside)), rel=1e-12, abs=1e-16
+            )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("offset", [0.0, 1e-8, 0.4, 30.0])
+def test_continuous_noise_inside_agrees_with_mpmath(scale: float, offset: float) -> None:
+    law, u = NoiseLaw(scale=scale), offset * scale
+    with mpmath.workdps(400):
+        for x in (1e-9, 0.1, 0.4, 1.0, 29.0, 31.0, 300.0):
+            t = x * scale
+            ends = [(mpmath.mpf(t) * sign - mpmath.mpf(u)) / mpmath.mpf(scale) for sign in (1, -1)]
+            upper, lower = (mpmath.exp(e) / 2 if e < 0 else 1 - mpmath.exp(-e) / 2 for e in ends)
+            inside = upper - lower
+            got = law.log_inside(np.array([t]), np.array([u]))[0], law.log_outside(np.array([t]), np.array([u]))[0]
+            assert float(got[0]) == pytest.approx(float(mpmath.log(inside)), rel=2e-13, abs=1e-300)
+            assert float(got[1]) == pytest.approx(float(mpmath.log(1 - inside)), rel=2e-13, abs=1e-15)
+
+
+@given(
+    scale=st.floats(1e-3, 1e8),
+    t=st.integers(-(10**9), 10**9),
+    offset=st.integers(-(10**6), 10**6),
+    lattice=st.booleans(),
+)
+def test_a_side_and_its_complement_make_one(scale: float, t: int, offset: int, lattice: bool) -> None:
+    law, point, u = NoiseLaw(scale=scale, lattice=lattice), np.array([float(t)]), np.array([float(offset)])
+    for pair in ((law.log_below(point), law.log_above(point)), (law.log_inside(point, u), law.log_outside(point, u))):
+        assert float(np.exp(pair[0])[0] + np.exp(pair[1])[0]) == pytest.approx(1, abs=1e-14)
+
+
+def test_a_scale_far_below_one_step_leaves_no_noise() -> None:
+    law = NoiseLaw(scale=2.0**-20, lattice=True)
+    assert np.exp(law.log_below(np.array([0.0, 1.0]))).tolist() == [0.0, 1.0]
+    assert np.exp(law.log_inside(np.array([1.0, 3.0]), np.array([0.0, 3.0]))).tolist() == [1.0, 0.0]

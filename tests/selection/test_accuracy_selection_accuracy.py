@@ -1,0 +1,215 @@
+"""The promise of a selection: exact against a second method, kept in many runs, and no smaller promise would be."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.support.goodness import FALSE_ALARM, proportion_p
+from tests.support.selection_laws import laplace_mass, laplace_tail, peeled, subsets
+
+from sparsegate.errors import ParameterError
+from sparsegate.paper import Method, simulate
+from sparsegate.selection import accuracy as selection_accuracy
+from sparsegate.selection.accuracy import GRID, Promise, noisy_case, one_shot_case, peeled_case, subset_case
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import Request
+
+BOUNDED = ("exponential", "gumbel", "one-shot", "noisy-scores", "subset")
+
+
+def bad(law: Callable[[Sequence[int]], dict[tuple[int, ...], float]], scores: Sequence[int], gap: int) -> float:
+    """The probability, by the enumerated law, that an item is selected which is gap or more below the c-th."""
+    chances = law(scores)
+    count = len(next(iter(chances)))
+    lowest = sorted(scores, reverse=True)[count - 1] - gap
+    return sum(chance for chosen, chance in chances.items() if min(scores[item] for item in chosen) <= lowest)
+
+
+@pytest.mark.parametrize(("total", "count"), [(2, 1), (3, 2), (4, 1), (4, 2), (5, 3)])
+@pytest.mark.parametrize("gap", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["peeled", "subset"])
+def test_no_scores_are_worse_than_the_worst_case_and_some_are_as_bad(
+    kind: str, gap: int, total: int, count: int
+) -> None:
+    rate = Fraction(2, 5)
+    case = (peeled_case if kind == "peeled" else subset_case)(rate=rate, count=count, total=total)
+
+    def law(scores: Sequence[int]) -> dict[tuple[int, ...], float]:
+        if kind == "subset":
+            return dict(subsets(scores, count, rate))  # type: ignore[arg-type]
+        return dict(peeled([math.exp(float(rate) * score) for score in scores], count))  # type: ignore[arg-type]
+
+    worst = max(bad(law, scores, gap) for scores in itertools.combinations_with_replacement(range(gap + 3), total))
+    assert case.beyond(gap) == pytest.approx(worst, rel=1e-9)
+
+
+def second_noisy(scale: float, gap: int, count: int, others: int) -> float:
+    """The same for discrete Laplace noise, by the lattice: whole values, how many share them, and who wins the tie."""
+    right, reach = 0.0, math.ceil(45 * scale)
+    for high in range(-reach, reach + gap + 1):
+        above = laplace_tail(high - gap + 1, scale)
+        tied = laplace_mass(high - gap, scale)
+        below, here = 1 - laplace_tail(high, scale), laplace_mass(high, scale)
+        for j in range(1, others + 1):
+            largest = math.comb(others, j) * here**j * below ** (others - j)
+            for i in range(count + 1):
+                least = math.comb(count, i) * tied**i * above ** (count - i)
+                right += largest * least / math.comb(i + j, i)
+    return 1 - right
+
+
+@pytest.mark.parametrize(("scale", "gap", "count", "others"), [(0.4, 2, 3, 9), (1.5, 6, 2, 4), (4.0, 25, 4, 6)])
+def test_noisy_scores_agree_with_a_sum_over_the_lattice(scale: float, gap: int, count: int, others: int) -> None:
+    ours = noisy_case(scale=Fraction(scale), count=count, total=count + others).beyond(gap)
+    exact = second_noisy(scale, gap, count, others)
+    assert exact <= ours <= exact * math.exp(2 * GRID)
+
+
+@pytest.mark.parametrize(("gap", "count", "others"), [(3, 1, 1), (60, 3, 20), (120, 20, 150)])
+def test_one_shot_agrees_with_its_series(gap: int, count: int, others: int) -> None:
+    """1 - B is the sum over k of C(n, k) (-exp(-g/b))**k c / (c + k)."""
+    ours = one_shot_case(rate=Fraction(1, 10), count=count, total=count + others).beyond(gap)
+    small = Fraction(math.exp(-gap / 10))
+    right = sum(math.comb(others, k) * (-small) ** k * Fraction(count, count + k) for k in range(others + 1))
+    exact = 1 - float(right)
+    assert exact <= ours <= exact * math.exp(2 * GRID)
+
+
+def test_a_product_of_many_factors_is_rounded_up_and_hardly() -> None:
+    count, total, gap = 20_000, 1_000_000, 30
+    rivals = (total - count) * math.exp(-gap / 2)
+    exact = -math.expm1(-sum(math.log1p(rivals / k) for k in range(1, count + 1)))
+    assert exact <= peeled_case(rate=Fraction(1, 2), count=count, total=total).beyond(gap) <= 1.0001 * exact
+
+
+def request(method: str, count: int = 5, epsilon: float = 1) -> Request:
+    return Request(
+        count=count,
+        epsilon=epsilon,
+        delta=1e-6 if method == "gumbel" else 0,
+        sensitivity=1,
+        monotonic=True,
+        touched=2 if method == "noisy-scores" else None,
+        method=method,
+    )
+
+
+def worst_scores(method: str, gap: int, *, count: int, total: int, rate: float) -> Scores:
+    """The scores that the proofs name."""
+    if method != "subset":
+        return Scores.histogram({0: total - count, gap: count})
+    step = round(math.log(count) / (2 * rate))
+    return Scores.histogram({0: total - count - 1, gap - step: 1, gap: count})
+
+
+def simulated(asked: Request) -> Method:
+    """The request as the evaluation simulates it."""
+    read = {"selection": asked.method, "touched": asked.touched, "delta": asked.delta}
+    return Method(key="", title="", row=None, interactive=False, **read)  # type: ignore[arg-type]
+
+
+def lowest(asked: Request, scores: Scores, seed: int, runs: int = 2_000) -> NDArray[np.int64]:
+    """The least score selected in each of many runs."""
+    rungs = simulate(simulated(asked), scores, count=asked.count, epsilon=asked.epsilon, runs=runs, rng=seed)
+    return np.sort(scores.values)[::-1][rungs.max(axis=1)]
+
+
+@pytest.mark.parametrize("method", BOUNDED)
+def test_the_promise_is_kept_where_it_is_hardest_and_a_smaller_one_is_not(method: str) -> None:
+    asked, total = request(method), 200
+    case = asked.promise(total)
+    assert case is not None
+    within = case.within(0.95)
+    assert within is not None
+    hardest = lowest(asked, worst_scores(method, within + 1, count=5, total=total, rate=0.5), 11)
+    assert proportion_p(int((hardest == 0).sum()), hardest.size, case.beyond(within + 1)) > FALSE_ALARM
+    # A fifth less is no promise: the scores that are worst for it break it far more often than in 5 % of the runs.
+    less = int(0.8 * within)
+    hardest = lowest(asked, worst_scores(method, less + 1, count=5, total=total, rate=0.5), 11)
+    hits = int((hardest == 0).sum())
+    assert hits > 0.05 * hardest.size
+    assert proportion_p(hits, hardest.size, 0.05) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("method", BOUNDED)
+def test_every_item_far_above_the_cth_is_selected(method: str) -> None:
+    """The mirrored promise, where it is hardest: c - 1 items far up, all others on one level."""
+    asked, total = request(method), 200
+    case = asked.promise(total)
+    assert case is not None
+    within = case.within(0.95)
+    assert within is not None
+    scores = Scores.histogram({0: total - 4, within + 1: 4})
+    rungs = simulate(simulated(asked), scores, count=5, epsilon=1, runs=2_000, rng=12)
+    assert ((rungs == 0).sum(axis=1) < 4).mean() <= 0.05
+
+
+@pytest.mark.parametrize("method", BOUNDED)
+def test_no_table_of_n_people_selects_a_set_more_often_than_the_best_one(method: str) -> None:
+    asked, people = request(method, count=2, epsilon=0.5), 12
+    case = asked.promise(8)
+    assert case is not None
+    selected = lowest(asked, Scores.histogram({0: 6, people: 2}), 13)
+    wrong = int((selected == 0).sum())
+    assert 0.05 * selected.size < wrong < 0.95 * selected.size
+    assert proportion_p(wrong, selected.size, case.least_wrong(people)) > FALSE_ALARM
+    assert proportion_p(wrong, selected.size, case.least_wrong(round(1.25 * people))) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("method", BOUNDED)
+def test_the_promise_is_the_least_whole_number_and_shrinks_with_epsilon(method: str) -> None:
+    case = request(method).promise(1_000)
+    assert case is not None
+    within = case.within(0.95)
+    assert within is not None
+    assert case.beyond(within + 1) <= 0.05 < case.beyond(within)
+    better = request(method, epsilon=2).promise(1_000)
+    assert better is not None
+    assert (better.within(0.95) or 0) < within < (case.within(0.99) or 0)
+
+
+@pytest.mark.parametrize("method", BOUNDED)
+def test_who_selects_all_selects_nothing_wrong(method: str) -> None:
+    case = request(method).promise(5)
+    assert case is not None
+    assert (case.within(0.95), case.least_wrong(1)) == (0, 0)
+
+
+def test_a_threshold_promises_nothing() -> None:
+    asked = Request(count=5, epsilon=1, sensitivity=1, method="sparse-vector", threshold=10)
+    assert asked.promise(100) is None
+
+
+def test_noise_beyond_every_count_is_no_promise() -> None:
+    assert peeled_case(rate=Fraction(1, 10**30), count=1, total=100).within(0.95) is None
+
+
+@pytest.mark.parametrize("confidence", [0.49, 1.0, float("nan"), -1])
+def test_a_confidence_that_nothing_can_be_promised_for_is_refused(confidence: float) -> None:
+    case = Promise(beyond=lambda gap: 0.0, least_wrong=lambda people: 0.0)
+    with pytest.raises(ParameterError, match="confidence must lie between"):
+        case.within(confidence)
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize(("count", "total"), [(1, 2), (10, 20), (50, 40_000), (1_000, 1_001)])
+@pytest.mark.parametrize("kind", ["noisy", "one-shot"])
+def test_a_finer_grid_hardly_makes_the_promise_smaller(
+    monkeypatch: pytest.MonkeyPatch, kind: str, count: int, total: int
+) -> None:
+    scale, found = 10**6, []
+    for cells in (1, 16):
+        monkeypatch.setattr(selection_accuracy, "GRID", GRID / cells)
+        case = (
+            noisy_case(scale=Fraction(scale), count=count, total=total)
+            if kind == "noisy"
+            else one_shot_case(rate=Fraction(1, scale), count=count, total=total)
+        )
+        found.append(case.within(0.95) or 0)
+    assert 0 <= found[0] - found[1] <= 0.004 * scale

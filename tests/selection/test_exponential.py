@@ -1,0 +1,277 @@
+"""The exponential mechanism: its law against exact probabilities, and its exactness where floats do not decide."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections import Counter
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.scripted import Scripted, words64
+from tests.support.selection_laws import Law, peeled
+
+from sparsegate.errors import ParameterError
+from sparsegate.noise import Seeded, clocks
+from sparsegate.selection import exponential, race
+from sparsegate.selection import race as ordering
+from sparsegate.selection.exponential import exponential_groups, selection_rate
+from sparsegate.selection.scores import Scores
+
+RUNS = 2_500
+SCORES = [0, 3, 3, 5]
+
+
+def scripted(words: list[int]) -> Scripted:
+    """A source whose first bytes are given words; what comes after is seeded."""
+    return Scripted([words64(*words)], seed=1)
+
+
+def select(source: Seeded, scores: Scores, rate: Fraction, count: int) -> list[int]:
+    groups = exponential_groups(source, scores, rate=rate, count=count)
+    return scores.numbers(groups, scores.draw_members(source, groups)).tolist()
+
+
+def observed(scores: Scores, rate: Fraction, count: int, seed: int, runs: int = RUNS) -> Counter[tuple[int, ...]]:
+    source = Seeded(seed)
+    return Counter(tuple(select(source, scores, rate, count)) for _ in range(runs))
+
+
+def law_at(rate: Fraction, count: int, scores: list[int] = SCORES) -> Law:
+    return peeled([math.exp(rate * score) for score in scores], count)
+
+
+def assert_order_of_the_reals(
+    selected: list[int], values: list[int] | list[float], words: list[int], rate: Fraction
+) -> None:
+    """Nobody may come after, or be left out for, someone whose key is smaller whatever digits of V follow the word."""
+    with mpmath.workdps(700):
+        weights = [mpmath.mpf(rate.numerator) * mpmath.mpf(value) / rate.denominator for value in values]
+        lowest = [x - log_time(word + 1) for x, word in zip(weights, words, strict=True)]
+        highest = [x - log_time(word) for x, word in zip(weights, words, strict=True)]
+        assert all(highest[one] >= lowest[other] for one, other in itertools.pairwise(selected))
+        left = set(range(len(values))) - set(selected)
+        assert all(highest[selected[-1]] >= lowest[other] for other in left)
+
+
+def log_time(numerator: int) -> mpmath.mpf:
+    """log E where V = numerator / 2**64."""
+    if numerator in (0, 2**64):
+        return mpmath.mpf("inf" if numerator else "-inf")
+    with mpmath.workdps(60):
+        return mpmath.log(-mpmath.log(1 - mpmath.mpf(numerator) / mpmath.mpf(2) ** 64))
+
+
+def everything_through_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let many more groups survive, and let no first enclosure decide anything."""
+
+    def blurred(low, high, count, refine, alike):
+        return ordering.largest_first(low - math.inf, high + math.inf, count, refine, alike=alike, bits=128)
+
+    monkeypatch.setattr(race, "largest_first", blurred)
+    monkeypatch.setattr(exponential, "SLACK", 0.9)
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize(
+    ("form", "monotonic", "count"),
+    [
+        (Scores.each, False, 1),
+        (Scores.each, True, 2),
+        (Scores.each, False, 4),
+        (Scores.of, True, 1),
+        (Scores.of, False, 2),
+        (Scores.of, True, 4),
+    ],
+)
+def test_selections_have_exactly_the_probabilities_of_the_peeled_mechanism(form, monotonic, count) -> None:
+    rate = selection_rate(epsilon=2 * count, count=count, sensitivity=3, monotonic=monotonic)
+    assert rate == Fraction(2 if monotonic else 1, 3)
+    seen = observed(form(SCORES), rate, count, seed=7 * count + monotonic)
+    assert law_p(seen, law_at(rate, count)) > FALSE_ALARM
+
+
+@pytest.mark.turns(4)
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
+def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:
+    rate = Fraction(2, 3)
+    assert law_p(observed(form(SCORES), rate * off, 2, seed=5), law_at(rate, 2)) < FALSE_ALARM
+
+
+def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:
+    everything_through_intervals(monkeypatch)
+    monkeypatch.setattr(clocks, "ROUNDING", 0.9)  # and hardly a lane is known to be out
+    rate = Fraction(2, 3)
+    assert law_p(observed(Scores.of(SCORES), rate, 2, seed=2, runs=600), law_at(rate, 2)) > FALSE_ALARM
+
+
+def test_a_large_group_wins_by_its_weight() -> None:
+    scores, rate, source = Scores.histogram({0: 10**9, 20: 2}), Fraction(1), Seeded(4)
+    heavy = 2 * math.exp(20) / (2 * math.exp(20) + 10**9)
+    second = math.exp(20) / (math.exp(20) + 10**9)
+    late = 2 * math.exp(20) / (2 * math.exp(20) + 10**9 - 1)
+    law = {
+        (1, 1): heavy * second,
+        (1, 0): heavy * (1 - second),
+        (0, 1): (1 - heavy) * late,
+        (0, 0): (1 - heavy) * (1 - late),
+    }
+    seen = Counter(tuple(exponential_groups(source, scores, rate=rate, count=2).tolist()) for _ in range(RUNS))
+    assert law_p(seen, law) > FALSE_ALARM
+
+
+def test_equal_scores_are_exchangeable() -> None:
+    seen = observed(Scores.each([2**60] * 4), Fraction(10**6), 2, seed=9)
+    assert law_p(seen, peeled([1.0] * 4, 2)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+def test_the_exact_fallback_selects_what_the_fast_path_selects(form, count, monkeypatch) -> None:
+    scores = form(np.random.default_rng(1).integers(0, 30, 60))
+    fast = [exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count).tolist() for s in range(8)]
+    everything_through_intervals(monkeypatch)
+    exact = [exponential_groups(Seeded(s), scores, rate=Fraction(1, 3), count=count).tolist() for s in range(8)]
+    assert fast == exact
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(2).integers(0, 50, 400).tolist(),
+        (1e6 / np.arange(1, 401)).tolist(),
+        np.random.default_rng(3).normal(0, 1e-5, 400).tolist(),
+        [2**63 - 1, -(2**63), *range(2**63 - 200, 2**63 - 1), *range(199)],
+        [1e308, -1e308, 5e-324, 0.0] * 100,
+    ],
+    ids=["integers", "zipf", "tiny", "all of int64", "all of float64"],
+)
+@pytest.mark.parametrize("rate", [Fraction(1, 10**20), Fraction(1, 7), Fraction(10**6), Fraction(10**299)])
+@pytest.mark.parametrize("count", [20, 400])
+def test_the_selection_is_the_one_of_real_arithmetic(values, rate, count) -> None:
+    words = Seeded(count).bytes(8 * 400).view("<u8").tolist()
+    selected = exponential_groups(scripted(words), Scores.each(values), rate=rate, count=count)
+    assert len(set(selected.tolist())) == count
+    assert_order_of_the_reals(selected.tolist(), values, words, rate)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-5, 5),
+            st.one_of(
+                st.integers(0, 2**11),
+                st.integers(2**39, 2**41),
+                st.integers(0, 2**64 - 1),
+                st.integers(2**64 - 2**45, 2**64 - 1),
+                st.integers(2**64 - 2**11, 2**64 - 1),
+            ),
+        ),
+        min_size=1,
+        max_size=12,
+        unique_by=lambda pair: pair[1],
+    ),
+    st.data(),
+)
+def test_words_at_the_ends_are_ordered_like_any_others(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    values, words = [pair[0] * 3 for pair in pairs], [pair[1] for pair in pairs]
+    count = data.draw(st.integers(1, len(pairs)))
+    selected = exponential_groups(scripted(words), Scores.each(values), rate=Fraction(1), count=count).tolist()
+    assert len(set(selected)) == count
+    assert_order_of_the_reals(selected, values, words, Fraction(1))
+
+
+def test_an_infinite_advantage_meets_an_infinite_time() -> None:
+    values, words = [1e308, 0.0, 0.0, -1e308], [2**64 - 1, 2**60, 2**61, 1]
+    selected = exponential_groups(scripted(words), Scores.each(values), rate=Fraction(10**10), count=2)
+    assert selected.tolist() == [0, 1]
+
+
+def test_equal_words_are_told_apart_by_further_digits() -> None:
+    scores = Scores.each([1] * 20)
+    selected = exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
+    assert sorted(selected) == list(range(20))
+    assert selected != sorted(selected)
+    assert selected == exponential_groups(scripted([2**62] * 20), scores, rate=Fraction(1), count=20).tolist()
+
+
+def test_survivors_are_those_within_the_error_of_the_cut_and_those_with_extreme_words() -> None:
+    keys = np.array([5.0, 1.0, 1 - 5e-8, 1 - 7e-8, -3.0, -3.0])
+    words = words64(*[2**62] * 4, 2**62, 3)
+    assert exponential._survivors(words, keys, 2).tolist() == [0, 1, 2, 5]
+
+
+@pytest.mark.parametrize("noise", [1e-300, 0.001, 1e300])
+def test_no_score_however_small_leaves_a_subnormal_number_to_compute_with(noise: float) -> None:
+    values = np.array([0.0, 5e-324, -5e-324, 1e-310, 1e-300, 1e-20, 1.0, -1e308])
+    out = np.empty(values.size)
+    for reference in (0.0, 5e-324, 1e-309):
+        exponential._differences(values, reference, noise, out)
+        assert (np.abs(out[out != 0]) >= noise * 2.0**-54).all()
+
+
+def test_scores_whose_difference_is_beyond_all_floats_are_ordered_by_noise() -> None:
+    """Two scores closer than the noise, and one so far below that to subtract it gives infinity for one of them."""
+    half = sys.float_info.max / 2
+    scores = Scores.each([half - 5.5e299, half - 6.5e299, -half])
+    orders = Counter(tuple(select(Seeded(seed), scores, Fraction(1, 6 * 10**299), 3)) for seed in range(100))
+    assert set(orders) == {(0, 1, 2), (1, 0, 2)}
+
+
+def test_steep_scores_do_not_underflow() -> None:
+    zipf = 10**6 // np.arange(1, 2001)
+    selected = exponential_groups(Seeded(1), Scores.each(zipf), rate=Fraction(10**4), count=500)
+    assert selected.tolist() == list(range(500))
+
+
+@given(
+    st.lists(st.integers(-50, 50), min_size=1, max_size=40),
+    st.integers(-(2**62), 2**62),
+    st.integers(0, 2**32),
+    st.data(),
+)
+def test_adding_a_constant_to_every_score_changes_nothing(
+    values: list[int], shift: int, seed: int, data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(1, len(values)))
+    for form in (Scores.each, Scores.of):
+        here = exponential_groups(Seeded(seed), form(values), rate=Fraction(1, 9), count=count)
+        there = exponential_groups(Seeded(seed), form([v + shift for v in values]), rate=Fraction(1, 9), count=count)
+        assert here.tolist() == there.tolist()
+
+
+@given(st.dictionaries(st.integers(-20, 20), st.integers(1, 30), min_size=1), st.integers(0, 2**32), st.data())
+def test_no_group_is_selected_more_often_than_it_has_members(
+    counts: dict[int, int], seed: int, data: st.DataObject
+) -> None:
+    scores = Scores.histogram(counts)
+    count = data.draw(st.integers(1, scores.total))
+    groups = exponential_groups(Seeded(seed), scores, rate=Fraction(1, 2), count=count)
+    assert groups.size == count
+    assert (np.bincount(groups, minlength=len(counts)) <= scores.multiplicities).all()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity", "named"),
+    [
+        (0, 1, "epsilon"),
+        (math.nan, 1, "epsilon"),
+        (math.inf, 1, "epsilon"),
+        (1, 0, "sensitivity"),
+        (1, -1, "sensitivity"),
+        (1, math.inf, "sensitivity"),
+        (1, 10**301, "epsilon"),
+        (1, 1e-305, "epsilon"),
+    ],
+)
+def test_rates_that_make_no_sense_are_refused(epsilon, sensitivity, named) -> None:
+    with pytest.raises(ParameterError) as caught:
+        selection_rate(epsilon=epsilon, count=1, sensitivity=sensitivity, monotonic=True)
+    assert caught.value.parameter == named

@@ -1,0 +1,233 @@
+"""Noisy scores: the law of what is released, the loss on the worst neighbours, and what may not be released."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.support.goodness import FALSE_ALARM, chi_square_p, law_p
+from tests.support.noisy_laws import loss, noisy_law
+from tests.support.selection_laws import laplace_tail
+
+from sparsegate.errors import ParameterError
+from sparsegate.gates.lattice import Lattice
+from sparsegate.noise import Seeded, clocks
+from sparsegate.selection.noisy_scores import Estimated, noisy_groups, noisy_scale
+from sparsegate.selection.scores import Scores
+from sparsegate.selection.select import select_top
+
+SCORES, RUNS = [0, 1, 1], 2_000
+
+
+def drawn(form, scale: Fraction, count: int, seed: int, runs: int = RUNS) -> Counter[tuple[tuple[int, ...], ...]]:
+    """Items and noisy scores of many selections."""
+    source, scores, seen = Seeded(seed), form(SCORES), Counter()
+    for _ in range(runs):
+        groups, noisy = noisy_groups(source, scores, scores.values, scale=scale, count=count)
+        items = scores.numbers(groups, scores.draw_members(source, groups))
+        seen[tuple(items.tolist()), tuple(noisy.tolist())] += 1
+    return seen
+
+
+@pytest.mark.turns(5)
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+@pytest.mark.parametrize(
+    ("scale", "count"), [(Fraction(3, 2), 1), (Fraction(3, 2), 2), (Fraction(1, 3), 2), (Fraction(2), 3)]
+)
+def test_items_and_noisy_scores_have_exactly_their_probabilities(form, scale, count) -> None:
+    law = noisy_law(SCORES, float(scale), count, reach=22, values=True)
+    assert law_p(drawn(form, scale, count, seed=3), law) > FALSE_ALARM
+
+
+@pytest.mark.turns(5)
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
+def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:
+    law = noisy_law(SCORES, 1.5, 1, reach=22, values=True)
+    assert law_p(drawn(form, off * Fraction(3, 2), 1, seed=3), law) < FALSE_ALARM
+
+
+def test_the_check_is_right_where_most_outcomes_are_rarer_than_one_in_all_draws() -> None:
+    # Thirty common outcomes and 30,000 rare ones, 2,000 draws: uncommon cells of their own would make chi-square jump.
+    chances = np.r_[np.full(30, 0.5 / 30), np.full(30_000, 0.5 / 30_000)]
+    law = dict(enumerate(chances.tolist()))
+    rng = np.random.default_rng(1)
+    found = [law_p(Counter(rng.choice(chances.size, 2_000, p=chances).tolist()), law) for _ in range(100)]
+    # Uniform, as a p-value must be: as many samples below a twentieth as above the rest.
+    assert 1e-5 < min(found) < 0.05 < 0.95 < max(found) < 1 - 1e-5
+    off = chances * np.r_[np.full(30, 1.2), np.full(30_000, 0.8)]
+    assert law_p(Counter(rng.choice(off.size, 20_000, p=off).tolist()), law) < FALSE_ALARM
+
+
+def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:
+    monkeypatch.setattr(clocks, "ROUNDING", 0.3)
+    law = noisy_law(SCORES, 1.5, 2, reach=22, values=True)
+    assert law_p(drawn(Scores.of, Fraction(3, 2), 2, seed=4, runs=400), law) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(10), Fraction(10**6)])
+def test_intervals_select_what_floats_select(scale, monkeypatch) -> None:
+    scores = Scores.each(np.random.default_rng(1).integers(0, 30, 60))
+    rest = {"scale": scale, "count": 20}
+    fast = [noisy_groups(Seeded(seed), scores, scores.values, **rest) for seed in range(5)]
+    monkeypatch.setattr(clocks, "ROUNDING", 1e-3)
+    slow = [noisy_groups(Seeded(seed), scores, scores.values, **rest) for seed in range(5)]
+    for one, other in zip(fast, slow, strict=True):
+        assert [each.tolist() for each in one] == [each.tolist() for each in other]
+
+
+@pytest.mark.parametrize("off", [1, Fraction(5, 4)])
+def test_of_a_million_equal_scores_the_largest_noise_is_drawn_and_not_a_million(off) -> None:
+    scale, size, source = Fraction(10), 10**6, Seeded(5)
+    scores = Scores.histogram({7: size})
+    sample = np.array(
+        [noisy_groups(source, scores, scores.values, scale=off * scale, count=1)[1][0] - 7 for _ in range(2000)]
+    )
+    upto = {k: (1 - laplace_tail(k + 1, 10)) ** size for k in range(109, 181)}
+    p = chi_square_p(sample, {k: upto[k] - upto[k - 1] for k in range(115, 150)})
+    assert (p > FALSE_ALARM) == (off == 1)
+
+
+Pair = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def worst(scale: float, count: int, pairs: list[Pair], values: bool = False) -> float:
+    """The largest loss over the pairs, of outcomes that are not so far out that the enumeration ends there."""
+    found = 0.0
+    for pair in pairs:
+        laws = (noisy_law(scores, scale, count, reach=12, values=values) for scores in pair)
+        one, other = ({outcome: p for outcome, p in law.items() if p > 1e-6 or not values} for law in laws)
+        found = max(found, loss({outcome: one[outcome] for outcome in one.keys() & other.keys()}, other))
+    return found
+
+
+# Who is selected from below must pass everyone above, or they must all fall: with as many above as are selected, both
+# cost the most.
+ONE: list[Pair] = [((0, 0, 4), (0, 0, 5)), ((0, 4, 4), (0, 4, 5)), ((0, 0, 0), (1, 0, 0))]
+TWO: list[Pair] = [((0, 0, 3, 3), (0, 0, 4, 4)), ((0, 0, 3, 3), (0, 1, 3, 4))]
+ALL: list[Pair] = [((0, 0, 0), (1, 1, 1)), ((0, 4, 4), (1, 5, 5))]
+BOTH_WAYS: list[Pair] = [((0, 2), (-1, 3)), ((0, 3, 3), (-1, 4, 4))]
+
+
+@pytest.mark.parametrize(
+    ("count", "monotonic", "touched", "pairs"),
+    [
+        (1, True, None, [*ONE, *ALL]),
+        (2, True, None, [*TWO, *ALL]),
+        (1, False, None, BOTH_WAYS),
+        (2, True, 1, ONE),
+        (2, True, 2, TWO),
+        (1, False, 1, ONE),
+    ],
+)
+def test_no_neighbours_lose_more_than_epsilon_and_some_lose_almost_that(count, monotonic, touched, pairs) -> None:
+    scale = float(noisy_scale(epsilon=Fraction(3), count=count, steps=1, monotonic=monotonic, touched=touched))
+    assert 2.75 < worst(scale, count, pairs) <= 3.01
+    assert worst(0.8 * scale, count, pairs) > 3.3
+
+
+def test_noise_for_one_score_does_not_protect_who_touches_two() -> None:
+    scale = noisy_scale(epsilon=Fraction(3), count=2, steps=1, monotonic=True, touched=1)
+    assert worst(float(scale), 2, [((0, 0, 1, 1), (0, 0, 2, 2))]) > 4
+
+
+def test_noisy_scores_come_free_where_a_person_touches_no_more_than_are_selected() -> None:
+    moved = [((0, 0, 0), (1, 1, 0)), ((0, 3, 3), (0, 4, 4))]
+    assert 2.95 < worst(2 / 3, 2, moved, values=True) <= 3.01
+    # Where a person touches three and two are selected, the scores would tell more than the selection does.
+    assert worst(2 / 3, 2, ALL) <= 3.01
+    assert worst(2 / 3, 2, ALL, values=True) > 3.3
+
+
+@pytest.mark.parametrize(
+    ("touched", "monotonic", "free"), [(None, True, False), (3, True, False), (2, True, True), (4, False, True)]
+)
+def test_estimates_are_given_where_they_are_free_and_nowhere_else(touched, monotonic, free) -> None:
+    chosen = select_top(
+        {"a": 900, "b": 10, "c": 800, "d": 11},
+        count=2,
+        epsilon=5,
+        sensitivity=1,
+        monotonic=monotonic,
+        touched=touched,
+        method="noisy-scores",
+        source=Seeded(1),
+        not_private=True,
+    )
+    assert chosen.items == ("a", "c")
+    if not free:
+        assert (chosen.estimates, chosen.error_bar) == (None, None)
+        return
+    assert np.abs(chosen.estimates - [900, 800]).max() <= chosen.error_bar < 10
+
+
+def test_floats_are_estimated_on_their_lattice() -> None:
+    chosen = select_top(
+        [0.25, 9.5],
+        count=1,
+        epsilon=20,
+        sensitivity=0.5,
+        monotonic=True,
+        touched=1,
+        method="noisy-scores",
+        source=Seeded(1),
+        not_private=True,
+    )
+    assert chosen.indices.tolist() == [1]
+    assert 0 < abs(chosen.estimates[0] - 9.5) <= chosen.error_bar < 0.5
+    assert (chosen.estimates[0] * 2048) % 1 == 0
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("scores", [[0] * 400, list(range(400)), [100] * 10 + [0] * 390])
+def test_error_bars_hold_for_what_was_selected_however_scores_lie(scores: list[int]) -> None:
+    """The share within the bar, of 400 selections of ten; a bar for fresh noise misses most of them on equal scores."""
+    scale, source, grouped = Fraction(10), Seeded(2), Scores.of(scores)
+    worth = Estimated(lattice=Lattice.fit(sensitivity=1), scale=scale, count=10, total=400)
+    each, bar = worth.error_bar(0.95), worth.error_bar_all(0.95)
+    misses, fresh, runs_beyond, runs_beyond_less = 0, 0, 0, 0
+    for _ in range(400):
+        groups, noisy = noisy_groups(source, grouped, grouped.values, scale=scale, count=10)
+        errors = np.abs(noisy - grouped.values[groups])
+        misses += int((errors > each).sum())
+        fresh += int((errors > 30).sum())
+        runs_beyond += bool((errors > bar).any())
+        runs_beyond_less += bool((errors > 0.8 * bar).any())
+    assert misses / 4000 < 0.05 + 5 * math.sqrt(0.05 / 4000)
+    assert stats.binom.sf(runs_beyond - 1, 400, 0.05) > FALSE_ALARM
+    if len(set(scores)) == 1:
+        assert fresh / 4000 > 0.5
+        assert stats.binom.sf(runs_beyond_less - 1, 400, 0.05) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("scores", [[0] * 6, [0, 0, 1, 1, 3, 3], [9, 9, 0, 0, 0, 0]])
+def test_no_more_of_the_selected_are_beyond_their_bar_than_is_proved(scores: list[int]) -> None:
+    """The expected number on each side, by all noises of six scores on a short lattice, two selected."""
+    values = np.arange(-4, 5)
+    chance = np.exp(-np.abs(values) / 1.5)
+    chance /= chance.sum()
+    places = np.stack(np.meshgrid(*[np.arange(9)] * 6, indexing="ij"), axis=-1).reshape(-1, 6)
+    noise, weight = values[places], chance[places].prod(axis=1)
+    order = np.argsort(-(np.array(scores) + noise), axis=1, kind="stable")[:, :2]
+    selected = np.take_along_axis(noise, order, axis=1)
+    for bar in range(4):
+        above, below = chance[values > bar].sum(), chance[values < -bar].sum()
+        assert weight @ (selected > bar).sum(axis=1) <= 6 * above + 1e-9
+        assert weight @ (selected < -bar).sum(axis=1) <= 2 * below + 1e-9
+
+
+def test_a_bar_of_floats_covers_the_step_that_rounding_may_cost() -> None:
+    whole = Estimated(lattice=Lattice.fit(sensitivity=1), scale=Fraction(10), count=1, total=9)
+    lattice = Lattice.fit(sensitivity=1.0)
+    fine = Estimated(lattice=lattice, scale=Fraction(10), count=1, total=9)
+    assert fine.error_bar_all(0.95) == (whole.error_bar_all(0.95) + 1) * 2.0**lattice.exponent
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**16), Fraction(10**9)])
+def test_noise_that_no_lattice_carries_is_refused(epsilon) -> None:
+    with pytest.raises(ParameterError, match="scale"):
+        noisy_scale(epsilon=epsilon, count=1, steps=1, monotonic=True, touched=None)

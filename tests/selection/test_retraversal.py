@@ -1,0 +1,176 @@
+"""Sparse vector over all scores, with and without retraversal: its law against enumeration, and its limits."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.goodness import FALSE_ALARM, law_p
+from tests.support.selection_laws import traversed
+
+from sparsegate.errors import ParameterError
+from sparsegate.gates.calibration import Calibration, calibrate
+from sparsegate.noise import Seeded
+from sparsegate.noise.expansions import tail
+from sparsegate.selection import retraversal
+from sparsegate.selection.retraversal import Traversal, plan_traversal, traversal_groups
+from sparsegate.selection.scores import Scores
+
+RUNS = 4000
+SCORES = [0, 4, 4, 7]
+
+
+def law_of(plan: Traversal, scores: list[int] = SCORES):
+    return traversed(
+        scores,
+        threshold=plan.threshold,
+        rho_scale=float(plan.rho_scale),
+        nu_scale=float(plan.nu_scale),
+        count=plan.count,
+        passes=plan.passes,
+    )
+
+
+def observed(scores: Scores, plan: Traversal, seed: int, runs: int = RUNS) -> Counter[tuple[int, ...]]:
+    source, seen = Seeded(seed), Counter[tuple[int, ...]]()
+    for _ in range(runs):
+        groups = traversal_groups(source, scores, scores.values, plan)
+        seen[tuple(scores.numbers(groups, scores.draw_members(source, groups)).tolist())] += 1
+    return seen
+
+
+def standard(**changes: object) -> Calibration:
+    parameters = {
+        "cutoff": 4,
+        "sensitivity": 1,
+        "epsilon": 1,
+        "budget": None,
+        "monotonic": True,
+        "allocation": "1:1",
+        "threshold": 10,
+        "granularity": None,
+        "not_private": False,
+    } | changes
+    return calibrate("standard", **parameters)
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+def test_selections_have_exactly_the_probabilities_of_the_enumeration(form, passes) -> None:
+    plan = Traversal(count=2, threshold=6, rho_scale=Fraction(3, 2), nu_scale=Fraction(4), passes=passes)
+    assert law_p(observed(form(SCORES), plan, seed=passes), law_of(plan)) > FALSE_ALARM
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("threshold", [-3, 6])
+def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkeypatch) -> None:
+    monkeypatch.setattr(retraversal, "_LARGE", 1)
+    plan = Traversal(count=2, threshold=threshold, rho_scale=Fraction(3, 2), nu_scale=Fraction(4), passes=2)
+    assert law_p(observed(Scores.of(SCORES), plan, seed=3), law_of(plan)) > FALSE_ALARM
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize(("rho_scale", "nu_scale"), [(5, 1), (1, 5)])
+@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(1), Fraction(6, 5)])
+def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale, off) -> None:
+    # One item, below the threshold by a few times the larger scale: its tail decides.
+    right = Traversal(count=1, threshold=10, rho_scale=Fraction(rho_scale), nu_scale=Fraction(nu_scale), passes=1)
+    larger = "rho_scale" if rho_scale > nu_scale else "nu_scale"
+    used = replace(right, **{larger: 5 * off})
+    assert (law_p(observed(Scores.each([0]), used, seed=11, runs=3 * RUNS), law_of(right, [0])) > FALSE_ALARM) == (
+        off == 1
+    )
+
+
+def test_equal_scores_are_exchangeable_and_come_in_uniform_order() -> None:
+    plan = Traversal(count=2, threshold=-1000, rho_scale=Fraction(2), nu_scale=Fraction(3), passes=1)
+    seen = observed(Scores.each([5] * 4), plan, seed=6)
+    assert law_p(seen, {(a, b): 1 / 12 for a in range(4) for b in range(4) if a != b}) > FALSE_ALARM
+
+
+def test_a_hopeless_threshold_ends_at_the_cap_on_passes(monkeypatch) -> None:
+    passes = []
+    traverse = retraversal._Pool.traverse
+    monkeypatch.setattr(retraversal._Pool, "traverse", lambda *arguments: passes.append(1) or traverse(*arguments))
+    plan = Traversal(count=2, threshold=10**9, rho_scale=Fraction(2), nu_scale=Fraction(3), passes=7)
+    scores = Scores.each([1, 2, 3])
+    assert traversal_groups(Seeded(1), scores, scores.values, plan).size == 0
+    assert len(passes) == 7
+
+
+def test_retraversal_fills_the_count_that_one_pass_leaves_open() -> None:
+    scores = Scores.histogram({0: 50, 1: 50})
+    plan = {"count": 60, "threshold": 5, "rho_scale": Fraction(1), "nu_scale": Fraction(8)}
+    once = traversal_groups(Seeded(2), scores, scores.values, Traversal(**plan, passes=1))
+    often = traversal_groups(Seeded(2), scores, scores.values, Traversal(**plan, passes=100))
+    assert once.size < 60 == often.size
+    assert often[: once.size].tolist() == once.tolist()
+
+
+@given(st.dictionaries(st.integers(-9, 9), st.integers(1, 9), min_size=1), st.integers(0, 2**32), st.data())
+def test_no_item_is_selected_twice(counts: dict[int, int], seed: int, data: st.DataObject) -> None:
+    scores = Scores.histogram(counts)
+    plan = Traversal(
+        count=data.draw(st.integers(1, scores.total)),
+        threshold=data.draw(st.integers(-9, 9)),
+        rho_scale=Fraction(2),
+        nu_scale=Fraction(4),
+        passes=data.draw(st.integers(1, 5)),
+    )
+    groups = traversal_groups(Seeded(seed), scores, scores.values, plan)
+    assert groups.size <= plan.count
+    assert (np.bincount(groups, minlength=len(counts)) <= scores.multiplicities).all()
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=9), st.integers(-(2**60), 2**60), st.integers(0, 2**32))
+def test_shifting_scores_and_threshold_together_changes_nothing(values: list[int], shift: int, seed: int) -> None:
+    plan = {"count": 1, "rho_scale": Fraction(2), "nu_scale": Fraction(4), "passes": 3}
+    scores = Scores.each(values)
+    here = traversal_groups(Seeded(seed), scores, scores.values, Traversal(**plan, threshold=3))
+    there = traversal_groups(Seeded(seed), scores, scores.values + shift, Traversal(**plan, threshold=3 + shift))
+    assert here.tolist() == there.tolist()
+
+
+def test_scores_at_the_ends_of_the_lattice_do_not_overflow() -> None:
+    scores = Scores.histogram({-(2**61): 5000, 2**61: 5000, -(2**61) + 1: 2, 2**61 - 1: 2})
+    plan = Traversal(count=9000, threshold=0, rho_scale=Fraction(2**48), nu_scale=Fraction(2**48), passes=3)
+    groups = traversal_groups(Seeded(1), scores, scores.values, plan)
+    assert np.bincount(groups, minlength=4).tolist() == [0, 5000, 0, 2]
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+def test_ten_million_items_in_three_groups_are_traversed(passes) -> None:
+    scores = Scores.histogram({0: 10**7, 300: 6000, 500: 3})
+    plan = Traversal(count=100, threshold=400, rho_scale=Fraction(4), nu_scale=Fraction(20), passes=passes)
+    groups = traversal_groups(Seeded(1), scores, scores.values, plan)
+    expected = 10**7 * 0.5 * math.exp(-20) + 6000 * 0.5 * math.exp(-5)
+    assert abs(groups.size - passes * expected - 3) < 40
+
+
+def test_the_threshold_rises_by_standard_deviations_of_the_query_noise() -> None:
+    plan = plan_traversal(standard(), threshold=10, raise_by=Fraction(3), passes=5)
+    assert plan.nu_scale == 4 / Fraction(1, 2)
+    assert plan.threshold == 10 + math.floor(3 * math.sqrt(2) * 8)
+    assert plan_traversal(standard(monotonic=False), threshold=10, raise_by=Fraction(0), passes=5).nu_scale == 16
+
+
+def test_a_threshold_raised_beyond_the_lattice_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^raise_by must"):
+        plan_traversal(standard(), threshold=2**61, raise_by=Fraction(1), passes=5)
+
+
+@pytest.mark.parametrize("k", [1, 2, 17, 1000, 2**40, 2**62])
+@pytest.mark.parametrize("x", [Fraction(1, 2**48), Fraction(1, 20), Fraction(7, 3)])
+def test_the_tail_expansion_agrees_with_400_bits_of_mpmath(k, x) -> None:
+    with mpmath.workprec(700):
+        q = mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator)
+        expected = mpmath.floor(q**k / (1 + q) * mpmath.mpf(2) ** 400)
+    assert tail(x, k).prefix(400) == int(expected)

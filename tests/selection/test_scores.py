@@ -1,0 +1,161 @@
+"""Scores: groups, their validation, and the names of their members."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.goodness import FALSE_ALARM, law_p
+
+from sparsegate.errors import ParameterError
+from sparsegate.noise import Seeded
+from sparsegate.selection.scores import Scores
+
+LARGEST = 2.0**1022
+SECRET = 8675309  # a score that must show in no message
+
+
+def test_an_array_is_grouped_by_equal_score() -> None:
+    scores = Scores.of([5, 3, 5, 9, 5])
+    assert scores.values.tolist() == [3, 5, 9]
+    assert scores.multiplicities.tolist() == [1, 3, 1]
+    assert scores.total == 5
+
+
+@pytest.mark.parametrize(
+    ("given_dtype", "kept"),
+    [("int8", "int64"), ("int64", "int64"), ("uint32", "int64"), ("uint64", "int64"), ("float32", "float64")],
+)
+def test_whole_numbers_stay_int64_and_floats_become_float64(given_dtype: str, kept: str) -> None:
+    assert Scores.each(np.array([1, 2], dtype=given_dtype)).values.dtype == kept
+
+
+def test_each_item_as_its_own_group_copies_neither_scores_nor_sizes() -> None:
+    array = np.arange(1000)
+    scores = Scores.each(array)
+    assert np.shares_memory(scores.values, array)
+    assert scores.single
+    assert scores.multiplicities.strides == (0,)
+    assert scores.total == 1000
+
+
+def test_values_can_not_be_written_through_scores() -> None:
+    scores = Scores.each(np.arange(3))
+    with pytest.raises(ValueError, match="read-only"):
+        scores.values[0] = 7
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        scores.order = None  # type: ignore[misc]
+
+
+def test_a_histogram_holds_a_billion_items_in_three_groups() -> None:
+    scores = Scores.histogram({0: 10**9, 5: 12, 90: 1})
+    assert scores.total == 10**9 + 13
+    assert scores.values.size == 3
+    assert scores.anonymous
+
+
+def test_scores_of_scores_are_the_same_scores() -> None:
+    scores = Scores.histogram({1: 2})
+    assert Scores.of(scores) is scores
+    assert Scores.each(scores) is scores
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=30), st.integers(0, 2**32), st.data())
+def test_drawn_members_are_different_items_of_the_groups_picked(
+    values: list[int], seed: int, data: st.DataObject
+) -> None:
+    scores = Scores.of(values)
+    every = np.repeat(np.arange(scores.values.size), scores.multiplicities)
+    count = data.draw(st.integers(0, len(values)))
+    groups = np.array(data.draw(st.permutations(every.tolist()))[:count], dtype=np.int64)
+    numbers = scores.numbers(groups, scores.draw_members(Seeded(seed), groups))
+    assert len(set(numbers.tolist())) == count
+    assert [values[number] for number in numbers] == scores.values[groups].tolist()
+
+
+def test_a_member_of_a_group_is_drawn_uniformly() -> None:
+    scores, source = Scores.of([1, 1, 1, 0]), Seeded(3)
+    groups = np.array([1, 0, 1])
+    seen = Counter(tuple(scores.numbers(groups, scores.draw_members(source, groups)).tolist()) for _ in range(3000))
+    law = {(a, 3, b): 1 / 6 for a in range(3) for b in range(3) if a != b}
+    assert law_p(seen, law) > FALSE_ALARM
+
+
+def test_a_mapping_keeps_its_items() -> None:
+    scores = Scores.of({"a": 1.5, "b": 2, "c": 1.5})
+    assert scores.items == ("a", "b", "c")
+    assert scores.numbers(np.array([0, 0, 1]), np.array([0, 1, 0])).tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [],
+        [[SECRET]],
+        [[SECRET], [SECRET, SECRET]],
+        SECRET,
+        np.array([SECRET], dtype=np.longdouble),
+        [Fraction(SECRET)],
+        [SECRET + 0j],
+        [True, False],
+        ["8675309"],
+        {"a": None},
+    ],
+)
+def test_scores_that_are_no_numbers_by_their_type_are_refused_without_showing_them(bad: object) -> None:
+    with pytest.raises(ParameterError, match=r"^scores must") as caught:
+        Scores.each(bad)  # type: ignore[arg-type]
+    assert str(SECRET) not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ([1.5, math.nan, math.inf, -math.inf], [1.5, -LARGEST, LARGEST, -LARGEST]),
+        (np.array([math.nan, 2.0]), [-LARGEST, 2.0]),
+        ([5, 10**30, -(10**30)], [5, 2**63 - 1, -(2**63)]),
+        (np.array([2**64 - 1, 3], dtype=np.uint64), [2**63 - 1, 3]),
+        ({"a": 2**53 + 1, "b": 0.5, "c": -(2**60)}, [2.0**53, 0.5, -(2.0**53)]),
+        ([np.int32(4), np.float32(0.5)], [4.0, 0.5]),
+        (np.array([7, 2.5], dtype=object), [7.0, 2.5]),
+    ],
+)
+def test_no_value_of_a_score_is_refused(given: object, taken: list[float]) -> None:
+    """Clamped, and NaN to the lower end: so a refusal tells a type and nothing else."""
+    values = Scores.each(given).values  # type: ignore[arg-type]
+    assert values.tolist() == taken
+    assert values.dtype == (np.int64 if all(type(number) is int for number in taken) else np.float64)
+
+
+@given(st.integers(2**53 - 3, 2**53 + 9))
+def test_scores_one_apart_stay_at_most_one_apart_beside_a_float(score: int) -> None:
+    here, there = (Scores.each([score + k, 0.5]).values[0] for k in (0, 1))
+    assert 0 <= there - here <= 1
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", None, 10**30])
+def test_multiplicities_must_be_positive_whole_numbers(size: object) -> None:
+    with pytest.raises(ParameterError, match=r"^multiplicities must") as caught:
+        Scores.histogram({SECRET: size})  # type: ignore[dict-item]
+    assert str(SECRET) not in str(caught.value)
+
+
+def test_multiplicities_that_overflow_a_running_total_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r"sum to at most 2\*\*62"):
+        Scores.histogram({1: 2**62, 2: 2**62})
+
+
+@pytest.mark.parametrize("part", [{"order": np.arange(2)}, {"items": ("a",)}])
+def test_names_must_be_as_many_as_items(part: dict[str, object]) -> None:
+    with pytest.raises(ParameterError, match="one entry for each item"):
+        Scores(values=np.array([1, 2]), multiplicities=np.array([1, 2]), **part)  # type: ignore[arg-type]
+
+
+def test_the_repr_shows_no_score() -> None:
+    assert str(SECRET) not in repr(Scores.each([SECRET] * 3))

@@ -1,0 +1,152 @@
+"""Lines at the gates, and the share of processor time that a sender has for what she causes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import anyio
+import pytest
+from tests.support.serving import UNLIMITED
+
+from sparsegate.errors import ConditionError, GateBusy
+from sparsegate.service.web.in_threads import FairTurn, GateQueues, OwnWork
+from sparsegate.service.web.problems import TOO_MANY, Refused
+
+
+def test_tasks_of_different_senders_take_turns():
+    order = []
+
+    async def main() -> None:
+        turn = FairTurn()
+
+        async def work(sender: str) -> None:
+            async with turn.at(sender):
+                order.append(sender)
+                await anyio.sleep(0)
+
+        async with anyio.create_task_group() as group:
+            for sender in "aaab":
+                group.start_soon(work, sender)
+        assert not turn.held
+
+    anyio.run(main)
+    assert order == list("abaa")
+
+
+def test_a_full_line_sends_away_the_last_of_whoever_has_most_in_it():
+    served, refused = [], []
+
+    async def main() -> None:
+        queues = GateQueues(waiting=3, patience=60, delay=0)
+
+        async def work(name: str) -> None:
+            try:
+                async with queues.at("gate", name[0]):
+                    served.append(name)
+                    await anyio.sleep(0)
+            except GateBusy:
+                refused.append(name)
+
+        async with anyio.create_task_group() as group, queues.at("gate", "x"):
+            for name in ("a1", "a2", "a3", "a4", "b1", "b2"):
+                group.start_soon(work, name)
+                await anyio.sleep(0)
+            await anyio.sleep(0)
+            assert queues.waiting == 3
+        assert queues.waiting == 0
+        assert queues._turns == {}
+
+    anyio.run(main)
+    assert sorted(refused) == ["a3", "a4", "b2"]
+    assert served == ["a1", "b1", "a2"]
+
+
+def test_whoever_gives_up_is_not_waited_for():
+    async def main() -> None:
+        turn = FairTurn()
+        for called_first in (False, True):
+            async with anyio.create_task_group() as group:
+                with anyio.CancelScope() as scope:
+                    async with turn.at("a"):
+
+                        async def wait(scope: anyio.CancelScope) -> None:
+                            with scope:
+                                async with turn.at("b"):
+                                    await anyio.sleep(30)
+
+                        inner = anyio.CancelScope()
+                        group.start_soon(wait, inner)
+                        await anyio.sleep(0.01)
+                        assert len(turn.waiting) == 1
+                        if not called_first:
+                            inner.cancel()
+                            await anyio.sleep(0.01)
+                            assert len(turn.waiting) == 0
+                    inner.cancel()  # where it was called, in the same moment
+                scope.cancel()
+            with anyio.fail_after(1):
+                async with turn.at("c"):
+                    pass
+            assert not turn.held
+
+    anyio.run(main)
+
+
+def busy(seconds: float) -> float:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+    return seconds
+
+
+def test_processor_time_is_charged_to_its_sender_and_refused_before_it_is_used():
+    async def main() -> None:
+        work = OwnWork(replace(UNLIMITED, share=0.001, share_burst=0.05))
+        assert (await work.run("a", busy, 0.04))() == 0.04
+        assert (await work.run("a", busy, 0.04))() == 0.04, "the last one may leave a debt"
+        with pytest.raises(Refused) as refused:
+            await work.run("a", busy, 1)
+        assert refused.value.sort is TOO_MANY
+        assert 10 < refused.value.wait < 60
+        assert (await work.run("b", busy, 0.001))() == 0.001
+
+    anyio.run(main)
+
+
+def test_time_in_which_others_work_is_not_charged():
+    async def main() -> None:
+        work = OwnWork(replace(UNLIMITED, share=1e-6, share_burst=0.01))
+        for _ in range(3):
+            await work.run("a", time.sleep, 0.02)
+
+    anyio.run(main)
+
+
+def test_what_it_raises_is_raised_where_it_is_asked_for_and_costs_as_much():
+    def refuse(seconds: float) -> None:
+        busy(seconds)
+        raise ConditionError("must be shorter", "x", 0, 1)
+
+    async def main() -> None:
+        work = OwnWork(replace(UNLIMITED, share=0.001, share_burst=0.01))
+        read = await work.run("a", refuse, 0.02)
+        with pytest.raises(ConditionError, match="must be shorter"):
+            read()
+        with pytest.raises(Refused):
+            await work.run("a", refuse, 0)
+
+    anyio.run(main)
+
+
+def test_what_is_short_is_done_at_once_and_costs_as_much():
+    async def main() -> None:
+        work = OwnWork(replace(UNLIMITED, share=0.001, share_burst=0.01))
+        async with work.turn.at("b"):
+            assert (await work.run("a", threading.get_ident, short=True))() == threading.get_ident()
+        await work.run("a", busy, 0.02, short=True)
+        with pytest.raises(Refused):
+            await work.run("a", busy, 0, short=True)
+
+    anyio.run(main)

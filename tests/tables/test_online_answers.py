@@ -1,0 +1,379 @@
+"""Online answers: what they leak, what they learn, what they refuse, and when they stop."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.accounts import Noted
+from tests.support.goodness import FALSE_ALARM, proportion_p
+from tests.support.processes import in_forked_child
+from tests.support.threads import at_once
+
+from sparsegate.budget import Budget
+from sparsegate.errors import BudgetExceeded, GateClosed, ParameterError, SparsegateError, TableError
+from sparsegate.gates.gate import BELOW, Answer
+from sparsegate.gates.margin import central_shift
+from sparsegate.gates.variants import Scales
+from sparsegate.noise import Seeded
+from sparsegate.privacy import log_probability, loss
+from sparsegate.tables.online import ROW, OnlineAnswer, OnlineAnswers
+
+Maker = Callable[[Mapping[str, list[Any]]], Any]
+
+COLUMNS = {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}
+STEP = Fraction(1, 1024)
+
+
+def people(counts: Any = ((600, 300), (200, 100), (0, 50))) -> Any:
+    """A table with this many rows in each cell."""
+    import pandas
+
+    country, smokes = (np.repeat(index.reshape(-1), np.reshape(counts, -1)) for index in np.indices((3, 2)))
+    return pandas.DataFrame({"country": np.array(["DE", "FR", "IT"])[country], "smokes": smokes})
+
+
+def online(table: Any = None, seed: int = 1, **options: Any) -> OnlineAnswers:
+    """Online answers over 1,250 people, or over another table."""
+    given = {"unit": "row", "epsilon": 1000, "tolerance": 40, "cutoff": 10, "population": 1250} | options
+    given = {name: value for name, value in given.items() if value is not None}
+    source = given.pop("source", Seeded(seed))
+    return OnlineAnswers(people() if table is None else table, COLUMNS, source=source, not_private=True, **given)
+
+
+# What it leaks
+
+
+def gate_loss(query_scale: Fraction, answer_scale: Fraction | None = None) -> float:
+    """The exact loss of a witness at eps1 = 1/2, c = 2: all true answers rise, two errors fall and the others rise."""
+    below, released = 12, 7.0
+    return loss(
+        ROW,
+        [400] * below + [0, 0],
+        [401] * below + [1, 1],
+        [False] * below + ([True] * 2 if answer_scale is None else [released - 7] * 2),
+        estimates=[0] * below + [200, 200],
+        threshold=200,
+        cutoff=2,
+        scales=Scales(Fraction(2), query_scale, answer_scale),
+    )
+
+
+def test_the_gate_has_the_general_scale_because_an_error_is_not_monotonic() -> None:
+    """With the scale of monotonic queries the witness leaks 1.5 where 1.0 is claimed; with ours exactly 1.0."""
+    made = online(epsilon=None, budget=Budget(threshold=0.5, queries=0.5, answers=0.25), cutoff=2)
+    scales = [scale * STEP for scale in made._calibration.scales if scale is not None]
+    assert scales == [2, 8, 8]  # 1/eps1, 2c/eps2, c/eps3
+    assert gate_loss(scales[1]) == pytest.approx(1.0, abs=1e-6)
+    assert gate_loss(scales[1] / 2) == pytest.approx(1.5, abs=1e-6)
+    assert gate_loss(scales[1], scales[2]) == pytest.approx(1.25, abs=1e-6)
+    assert made.budget.total == made.epsilon == Fraction(5, 4) == Fraction(made._calibration.epsilon)
+
+
+def test_epsilon_is_the_sum_of_the_count_the_gate_and_the_answers() -> None:
+    public, counted = online(epsilon=0.3), online(epsilon=0.3, population=None)
+    assert public.budget.total == public.epsilon == counted.epsilon == Fraction(3, 10)
+    assert counted.budget.total == Fraction(3, 10) * Fraction(19, 20)
+    assert public.budget.answers == Fraction(1, 10)
+
+
+def test_what_is_spent_has_the_count_of_the_people_from_the_start() -> None:
+    made = online(population=None)
+    assert made.spent == made.epsilon / 20
+    made.ask({"country": "DE"})
+    assert made.spent == made.epsilon / 20 + made._gate.spent > made.epsilon / 20
+    assert online().spent == 0
+
+
+def test_nothing_is_counted_with_noise_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_noisy_population", "Gate"):
+        monkeypatch.setattr(f"sparsegate.tables.online.{name}", lambda *_, **__: pytest.fail("drew"))
+    with pytest.raises(BudgetExceeded):
+        online(population=None, ledger=Noted(refuses=BudgetExceeded("nothing is left")))
+
+
+def unlearning(*_: object) -> None:
+    """Instead of ``_learn``: the histogram stays, so that all questions are alike."""
+
+
+def test_a_question_is_paid_for_as_often_as_the_exact_law_of_the_noise_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnlineAnswers, "_learn", unlearning)
+    questions, cutoff, tolerance = 20_000, 20_000, 12
+    budget = Budget(threshold=1000, queries=4000, answers=1)
+    made = online(epsilon=None, budget=budget, cutoff=cutoff, tolerance=tolerance)
+    paid = sum(made.ask(np.zeros(6)).paid for _ in range(questions))  # it counts nobody: its error is 0
+
+    def probability(b: Budget) -> float:
+        options = {"cutoff": cutoff, "threshold": tolerance, "budget": b, "noise": "lattice", "granularity": STEP}
+        return math.exp(log_probability(ROW, [0.0], [True], estimates=[0.0], **options))  # type: ignore[arg-type]
+
+    # nu of scale 10 reaches 12 + kappa, where kappa puts 5 % of it on each side.
+    assert probability(budget) == pytest.approx(math.exp(-1.2) * math.sqrt(0.05 * 0.95), rel=1e-3)
+    assert proportion_p(paid, questions, probability(budget)) > FALSE_ALARM
+    for factor in (0.8, 1.2, 0.5):  # 20 % off; the scale of monotonic queries is another twin
+        other = Budget(threshold=1000, queries=Fraction(4000) / Fraction(str(factor)), answers=1)
+        assert proportion_p(paid, questions, probability(other)) < FALSE_ALARM
+
+
+def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho_is_large() -> None:
+    """nu only raises an error: of the noise nothing but rho can hide it, and that with probability 1/60 at most."""
+    terms = {"cutoff": 20, "threshold": 500.0, "budget": Budget(threshold=0.05, queries=1, answers=1)}
+    lattice = {"noise": "lattice", "granularity": STEP}
+    shift = central_shift(Scales(Fraction(20), Fraction(40), None), lattice=False)
+
+    def hidden(error: float) -> float:
+        return math.exp(log_probability(ROW, [error], [False], estimates=[0.0], **terms, **lattice))  # type: ignore[arg-type]
+
+    bound = 500 + shift + 20 * math.log(60)
+    assert hidden(bound + 4 / 1024) <= 1 / 60
+    assert hidden(bound - 20 * math.log(4)) > 1 / 60
+
+
+def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_eps3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnlineAnswers, "_learn", unlearning)
+    cutoff = 4000
+    budget = Budget(threshold=1000, queries=8000, answers=400)  # an answer is noised with scale 10
+    made = online(epsilon=None, budget=budget, cutoff=cutoff, tolerance=0.01)
+    noise = []
+    while not made.closed:
+        answer = made.ask({"country": "DE"})
+        if answer.paid:
+            noise.append(answer.estimate - 900)
+    sizes = np.abs(noise)
+    assert proportion_p(int((np.array(noise) > 0).sum()), cutoff, 0.5) > FALSE_ALARM
+    within = 10 * math.log(2)
+    assert proportion_p(int((sizes <= within).sum()), cutoff, 0.5) > FALSE_ALARM
+    for factor in (0.8, 1.2):
+        off = 1 - math.exp(-math.log(2) / factor)
+        assert proportion_p(int((sizes <= within).sum()), cutoff, off) < FALSE_ALARM
+
+
+def test_no_repr_shows_data_or_noise_and_no_copy_is_possible() -> None:
+    made = online()
+    made.ask({"country": "DE"})
+    assert repr(made) == "<OnlineAnswers: 6 cells, 1 of 10 answers paid for, open>"
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(SparsegateError, match="neither copied nor pickled"):
+            attempt(made)
+
+
+def test_the_noise_of_a_seed_needs_not_private() -> None:
+    with pytest.raises(ParameterError, match="^not_private must be True to draw from a seeded source"):
+        OnlineAnswers(people(), COLUMNS, unit="row", epsilon=1, tolerance=9, cutoff=1, population=9, source=Seeded(1))
+
+
+# What it learns
+
+
+class Stub:
+    """A gate whose answer is fixed."""
+
+    closed, remaining, positives = False, 5, 0
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    def ask(self, answer: float, *, estimate: float) -> Answer:
+        return self.answer
+
+
+@pytest.mark.parametrize("released", [0.0, 1250.0])
+def test_the_histogram_moves_towards_the_released_answer_wherever_the_truth_is(released: float) -> None:
+    """The truth, 900 of 1,250, is above the estimate of 2/7: a sign taken from it would be a leak."""
+    made = online()
+    before = made.synthetic[0].sum()
+    made._gate = Stub(Answer(True, released))  # type: ignore[assignment]
+    answer = made.ask({"country": "DE"})
+    assert (answer.estimate, answer.paid) == (released, True)
+    assert (made.synthetic[0].sum() > before) == (released > before)
+
+
+def test_one_person_moves_the_true_answer_by_their_weight_however_many_others_there_are() -> None:
+    made = online(population=2**39)
+    weights = np.full(6, 2**24, dtype=np.int64)
+    weights[1] = 2**14  # of a person in that cell: one step of the lattice
+    for many in (2**24 + 1, 2**33 + 3, 2**38 + 7):
+        counts = np.array([many, 1, 0, 5, many // 3, 2], dtype=np.int64)
+        made._counts = counts
+        before = made._truth(weights)
+        assert Fraction(before) == many + STEP + 5 + many // 3 + 2
+        for cell, moved in ((0, Fraction(1)), (1, STEP), (2, Fraction(1))):
+            made._counts = counts + np.eye(6, dtype=np.int64)[cell]
+            assert Fraction(made._truth(weights)) - Fraction(before) == moved
+
+
+def test_what_was_paid_for_once_is_free_afterwards() -> None:
+    made = online()
+    first, second = made.ask({"country": "DE"}), made.ask({"country": "DE"})
+    assert first.paid
+    assert first.checked
+    assert first.estimate == pytest.approx(900, abs=5)
+    assert not second.paid
+    assert second.checked
+    assert second.estimate == pytest.approx(900, abs=40)
+    assert second.margin == pytest.approx(40, abs=1)
+
+
+def test_every_query_is_answered_within_the_tolerance_and_few_are_paid_for() -> None:
+    made, truth = online(), np.array([[600, 300], [200, 100], [0, 50]])
+    generator, paid = np.random.default_rng(7), 0
+    for _ in range(300):
+        weights = generator.random((3, 2)) * (generator.random((3, 2)) < 0.7)
+        answer = made.ask(weights)
+        paid += answer.paid
+        assert abs(answer.estimate - float((weights * truth).sum())) < 41
+    assert paid == 10 - made.remaining <= 8
+
+
+def test_people_outside_of_the_categories_and_a_population_too_large_are_learned_as_nowhere() -> None:
+    made = online(population=4000, cutoff=20)
+    for query in ({}, {"country": "DE"}, {"smokes": 1}, {}):
+        made.ask(query)
+    assert made.ask({}).estimate == pytest.approx(1250, abs=41)
+    assert made.synthetic.sum() < 1400
+
+
+def test_a_noisy_population_is_close_and_hardly_ever_too_small() -> None:
+    sizes = [online(seed=seed, population=None, epsilon=2).population for seed in range(30)]
+    assert min(sizes) >= 1250
+    assert max(sizes) <= 1250 + 150
+    assert len(set(sizes)) > 10
+
+
+def test_the_derived_cutoff_lasts_for_queries_chosen_to_hurt() -> None:
+    import pandas
+
+    generator = np.random.default_rng(3)
+    table = pandas.DataFrame({"a": generator.zipf(1.5, 20_000) % 8, "b": generator.zipf(2.0, 20_000) % 8})
+    made = OnlineAnswers(
+        table,
+        {"a": range(8), "b": range(8)},
+        unit="row",
+        epsilon=50,
+        tolerance=3000,
+        population=20_000,
+        source=Seeded(2),
+        not_private=True,
+    )
+    truth = np.zeros((8, 8))
+    np.add.at(truth, (table["a"], table["b"]), 1)
+    for _ in range(200):
+        answer = made.ask(truth > made.synthetic)  # the set with the largest error
+        assert answer.checked
+    assert made.remaining > 0
+    assert made.cutoff > 10
+
+
+def test_one_user_in_several_cells_counts_once(make: Maker) -> None:
+    rows = {"country": ["DE", "FR", "FR", "IT"], "smokes": [1, 0, 0, None], "who": ["ann", "ann", "bob", "cyd"]}
+    made = online(make(rows), unit=None, user="who", epsilon=10**6, tolerance=0.3, population=3)
+    assert [round(made.ask(query).estimate, 1) for query in ({}, {"country": "DE"}, {"country": "FR"})] == [2, 1, 1]
+
+
+# When it stops, and what it refuses
+
+
+def test_after_the_last_paid_answer_it_is_closed_unless_an_unchecked_answer_will_do() -> None:
+    made = online(cutoff=1)
+    assert made.ask({"country": "DE"}, unchecked=True).checked
+    assert (made.closed, made.remaining) == (True, 0)
+    with pytest.raises(GateClosed, match="all 1 answers are paid for; pass unchecked=True"):
+        made.ask({"country": "FR"})
+    answer = made.ask({"country": "FR"}, unchecked=True)
+    assert answer == OnlineAnswer(estimate=made.synthetic[1].sum(), paid=False, checked=False, margin=None)
+    assert made.ask({"country": "FR"}, unchecked=True) == answer
+
+
+def test_it_can_be_closed_by_hand_or_by_a_block() -> None:
+    with online() as made:
+        assert not made.closed
+    assert made.closed
+    assert made.remaining == 10
+    made.close()
+    with pytest.raises(GateClosed, match="closed by hand"):
+        made.ask({})
+
+
+def test_in_the_child_of_a_fork_it_is_closed() -> None:
+    made = online()
+    made._lock.acquire()  # as another thread would hold it at the moment of the fork
+    error = in_forked_child(lambda: made.ask({}))
+    assert isinstance(error, GateClosed)
+    assert not in_forked_child(lambda: made.ask({}, unchecked=True)).checked
+    made._lock.release()
+    assert made.ask({}).checked
+
+
+def test_threads_never_pay_for_more_than_the_cutoff() -> None:
+    made = online(epsilon=0.5, tolerance=1, cutoff=40)
+    answers: list[OnlineAnswer] = []
+
+    def work(seed: int) -> None:
+        generator = np.random.default_rng(seed)
+        answers.extend(made.ask(generator.random(6), unchecked=True) for _ in range(200))
+
+    at_once(work, range(4))
+    assert len(answers) == 800
+    assert sum(answer.paid for answer in answers) == 40
+    assert made.remaining == 0
+
+
+def test_a_refused_question_changes_nothing() -> None:
+    asked, untouched = online(seed=5), online(seed=5)
+    for query in ({"country": "XX"}, [2.0] * 6, None):
+        with pytest.raises(ParameterError, match="^query"):
+            asked.ask(query)
+    with pytest.raises(ParameterError, match="^unchecked"):
+        asked.ask({}, unchecked=1)  # type: ignore[arg-type]
+    queries = [{"country": c, "smokes": s} for c in ("DE", "FR", "IT") for s in (0, 1)]
+    assert [asked.ask(query) for query in queries] == [untouched.ask(query) for query in queries]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unit": None}, "user must name the column"),
+        ({"unit": "cell"}, 'unit must be "row"'),
+        ({"user": "who"}, 'unit must not be "row" where user= is given'),
+        ({"unit": None, "user": 3}, "user must be the name of a column"),
+        ({"one_row_per_user": True}, "one_row_per_user must be True or False, and True only with user"),
+        ({"unit": None, "user": "who", "one_row_per_user": 1}, "one_row_per_user must be True or False"),
+        ({"epsilon": None}, "epsilon or budget must be given"),
+        ({"epsilon": 0}, "epsilon must be a positive finite number"),
+        ({"budget": Budget(threshold=1, queries=1, answers=1)}, "epsilon or budget must be given, and not both"),
+        ({"epsilon": None, "budget": 3}, "budget must be a Budget"),
+        ({"epsilon": None, "budget": Budget(threshold=1, queries=1)}, "budget must be a Budget with a share"),
+        ({"epsilon": None, "budget": Budget(threshold=1, queries=1, answers=1), "population": None}, "population must"),
+        *(({"tolerance": bad}, "tolerance must be a positive number of people") for bad in (0, math.inf, "2 %")),
+        *(({"cutoff": bad}, "cutoff must be a whole number of at least 1") for bad in (0, 2.5)),
+        ({"population": 0}, "population must be a whole number of at least 1"),
+        ({"population": 2**40}, r"population must not exceed 2\*\*39"),
+        ({"cutoff": None, "population": None}, "cutoff must be given where population is not"),
+        ({"cutoff": None, "epsilon": 0.1}, "cutoff must be given, or else a tolerance of at least"),
+        ({"source": 7}, "source must be a Source"),
+    ],
+)
+def test_a_bad_parameter_is_refused_with_one_clear_error(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        online(**options)
+
+
+def test_an_error_of_the_table_says_where_and_never_what() -> None:
+    with pytest.raises(TableError, match="^data must be a pandas, Polars"):
+        online(12)
+    with pytest.raises(TableError, match="the table has no column 'smokes'"):
+        online(people().drop(columns="smokes"))
+
+
+def test_above_without_a_number_is_no_outcome_of_this_gate() -> None:
+    """Every positive of the row carries an estimate, which is how ``ask`` tells it from a negative."""
+    made = online(epsilon=0.01, tolerance=1, cutoff=50)
+    outcomes = [made._gate.ask(1000.0, estimate=0.0) for _ in range(20)]
+    assert {outcome.estimate is None for outcome in outcomes} == {True, False}
+    assert all((outcome.estimate is None) == (outcome == BELOW) for outcome in outcomes)

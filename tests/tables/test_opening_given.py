@@ -1,0 +1,148 @@
+"""Data by its path: the same rows, and the same refusals, as on the command line.
+
+A thousand people have /home and nobody has the rest; with epsilon 30 for one item and a domain of at most 1,000, a
+wrong selection has a probability below 1000 exp(-30 * 1000 / 2).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+import sparsegate as sg
+from sparsegate.errors import ParameterError, TableError
+from sparsegate.tables.opening import given
+
+duckdb = pytest.importorskip("duckdb")
+
+ASK: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "epsilon": 30}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A thousand visitors of /home, 600 of them also of /pay, in every kind of file, and in two halves."""
+    path = tmp_path_factory.mktemp("given")
+    pages = [("/home", n, 7) for n in range(1000)] + [("/pay", n, 8) for n in range(600)]
+    table = polars.DataFrame(pages, schema=["page", "visitor", "number"], orient="row")
+    table.write_parquet(path / "visits.parquet")
+    table.write_csv(path / "visits.csv")
+    table.write_ndjson(path / "visits.jsonl")
+    table[::2].write_csv(path / "half-1.csv")
+    table[1::2].write_csv(path / "half-2.csv")
+    (path / "baskets.dat").write_text("7 8\n" * 600 + "7\n" * 400)
+    (path / "pages.txt").write_text("/home\n/pay\n/docs\n")
+    with duckdb.connect(str(path / "visits.duckdb")) as database:
+        database.execute(f"CREATE TABLE visits AS FROM '{path}/visits.parquet'")
+    with closing(sqlite3.connect(path / "visits.sqlite")) as database, database:
+        database.execute("CREATE TABLE visits (page, visitor, number)")
+        database.executemany("INSERT INTO visits VALUES (?, ?, ?)", pages)
+    return path
+
+
+def ways(folder: Path) -> list[tuple[Any, dict[str, str]]]:
+    files: list[Any] = [folder / name for name in ("visits.parquet", "visits.csv", "visits.jsonl")]
+    files += [
+        str(folder / "visits.csv"),
+        str(folder / "half-*.csv"),
+        [folder / "half-1.csv", str(folder / "half-2.csv")],
+    ]
+    files += [(folder / "half-1.csv", folder / "half-2.csv")]
+    databases = [folder / name for name in ("visits.duckdb", "visits.sqlite")]
+    return [
+        *((data, {}) for data in files),
+        *((data, {"table": "visits"}) for data in databases),
+        *((data, {"sql": "SELECT * FROM visits"}) for data in databases),
+        (folder / "visits.csv", {"sql": "SELECT * FROM data"}),
+    ]
+
+
+def test_every_path_gives_the_counts_of_the_table(folder: Path) -> None:
+    """Noise of scale 1/300 on a count: another than the true one has a probability below 2 exp(-150)."""
+    for data, options in ways(folder):
+        found = sg.top_items(data, **options, **ASK | {"count": 2}, answers_epsilon=600, domain=["/home", "/pay", "/x"])
+        assert (found.items, found.estimates) == (("/home", "/pay"), (1000, 600)), (data, options)
+
+
+@pytest.mark.parametrize("name", ["visits.csv", "visits.parquet"])
+def test_every_domain_meets_the_items_of_a_file(folder: Path, name: str) -> None:
+    for domain in (folder / "pages.txt", ["/home", "/docs"], "observed"):
+        delta = 1e-6 if domain == "observed" else 0
+        assert sg.top_items(folder / name, **ASK, domain=domain, delta=delta).items == ("/home",)
+    for numbers in (1000, range(1000), [7, 8], {7, 9}, np.arange(9), polars.Series([7, 1]), pandas.Series([7])):
+        assert sg.top_items(folder / name, **ASK | {"item": "number"}, domain=numbers).items == (7,)
+
+
+def test_online_answers_take_paths_too(folder: Path) -> None:
+    """A paid answer has noise of scale 1/eps3: with epsilon 3,000, another count has a probability below exp(-100)."""
+    columns = {"page": ["/home", "/pay"], "number": [7, 8]}
+    for data, options in ways(folder)[1:9:3]:
+        options = {**options, "user": "visitor", "epsilon": 3000, "tolerance": 1, "cutoff": 1, "population": 1000}
+        online = sg.OnlineAnswers(data, columns, **options)
+        answer = online.ask({"page": "/home", "number": 7})
+        assert (answer.paid, round(answer.estimate)) == (True, 1000), (data, options)
+
+
+def test_people_are_told_apart_as_their_source_does(tmp_path: Path) -> None:
+    """In JSON 17 and "17" are two people, as on the command line; noise as above."""
+    rows = "".join(f'{{"page": "/home", "visitor": {who}}}\n' for n in range(50) for who in (n, f'"{n}"', f"{n}.0"))
+    (tmp_path / "ids.jsonl").write_text(rows)
+    found = sg.top_items(tmp_path / "ids.jsonl", **ASK, answers_epsilon=600, domain=["/home"])
+    assert found.estimates == (100,)
+
+
+def test_baskets_need_no_names(folder: Path) -> None:
+    assert sg.top_items(folder / "baskets.dat", count=1, epsilon=30, domain=1000).items == (7,)
+    by_row = sg.top_items(folder / "baskets.dat", unit="row", count=1, epsilon=30, domain=1000)
+    assert by_row.record.unit == "row"
+
+
+def test_the_table_is_no_domain_of_its_own(folder: Path) -> None:
+    for domain in (
+        folder / "visits.csv",
+        Path(f"{folder}/visits.csv:page"),
+        folder / ".." / folder.name / "visits.csv",
+    ):
+        for form in ({}, {"encoding": "latin-1"}):
+            with pytest.raises(ParameterError, match="which items are in it is private data"):
+                sg.top_items(folder / "visits.csv", **ASK, **form, domain=domain)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"item": None}, "item must name the column"),
+        ({"item": "pge"}, "did you mean 'page'"),
+        ({"table": "visits"}, "is for a database"),
+        ({"domain": "pages.txt"}, "domain must say which items"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"user": None}, "user"),
+    ],
+)
+def test_what_is_refused_is_named(folder: Path, change: dict[str, Any], rule: str) -> None:
+    with pytest.raises((ParameterError, TableError), match=rule):
+        sg.top_items(folder / "visits.csv", **{**ASK, "domain": ["/home"], **change})
+
+
+@pytest.mark.parametrize("name", ["table", "sql"])
+def test_a_dataframe_has_no_table_or_query(name: str) -> None:
+    with pytest.raises(ParameterError, match=f"{name} is for files and databases"):
+        sg.top_items(
+            polars.DataFrame({"page": ["a"]}), item="page", unit="row", count=1, epsilon=1, domain=["a"], **{name: "x"}
+        )
+
+
+def test_the_engine_of_the_files_goes_with_the_call(folder: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with given(folder / "visits.csv", columns=["page"]) as opened:
+        assert len(list(tmp_path.iterdir())) == 1
+        opened.table.limit(1).fetchall()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(duckdb.Error):
+        opened.table.limit(1).fetchall()

@@ -1,0 +1,174 @@
+"""Columns and rows of plain Python and streams of Arrow count as a dataframe of the same cells does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pyarrow.dataset
+import pytest
+from tests.support.table_counts import counts
+
+from sparsegate.errors import ParameterError, SparsegateError, TableError
+from sparsegate.noise import Seeded
+from sparsegate.tables.online import OnlineAnswers
+from sparsegate.tables.top import top_items
+
+PAGES = ["a", "a", "a", "b", None, "b", "c"]
+VISITORS = [1, 1, 2, 3, 4, None, 5]
+COUNTED = {"a": 2, "b": 1, "c": 1}
+ARROW = pyarrow.table({"page": PAGES, "more": [[1]] * 7, "visitor": VISITORS})
+
+
+class Stream:
+    """Any library's Arrow table, as far as anybody can see."""
+
+    def __init__(self, held: Any) -> None:
+        self._held = held
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self._held.__arrow_c_stream__(requested_schema)
+
+
+BROUGHT: dict[str, Callable[[], Any]] = {
+    "lists": lambda: {"page": PAGES, "visitor": VISITORS, "unused": [1]},
+    "arrays": lambda: {"page": np.array(PAGES, dtype=object), "visitor": np.array(VISITORS, dtype=float)},
+    "masked": lambda: {"page": PAGES, "visitor": np.ma.masked_invalid(np.array(VISITORS, dtype=float))},
+    "pandas series": lambda: {
+        "page": pandas.Series(PAGES, index=range(9, 2, -1)),
+        "visitor": pandas.Series(VISITORS, dtype="Int64"),
+    },
+    "polars series": lambda: {"page": polars.Series(PAGES), "visitor": polars.Series(VISITORS)},
+    "arrow arrays": lambda: {"page": pyarrow.array(PAGES), "visitor": ARROW["visitor"]},
+    "mixed": lambda: {"page": tuple(PAGES), "visitor": polars.Series(VISITORS)},
+    "rows": lambda: [*ARROW.to_pylist(), {"page": "a"}, {"visitor": 9}, {}, None, "page", 17],
+    "dataset": lambda: pyarrow.dataset.dataset(ARROW),
+    "scanner": lambda: pyarrow.dataset.dataset(ARROW).scanner(),
+    "reader": lambda: ARROW.to_reader(max_chunksize=2),
+    "batch": lambda: ARROW.combine_chunks().to_batches()[0],
+    "stream": lambda: Stream(ARROW),
+    "stream of a reader": lambda: Stream(ARROW.to_reader()),
+    "stream of polars": lambda: Stream(polars.from_arrow(ARROW)),
+}
+
+
+@pytest.mark.parametrize("name", BROUGHT)
+def test_what_is_brought_is_counted_as_a_dataframe_is(name: str) -> None:
+    assert counts(BROUGHT[name]()) == COUNTED
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("name", ["lists", "rows", "dataset", "reader"])
+@pytest.mark.parametrize(
+    "options",
+    [{"max_items_per_user": 1}, {"itemset_size": 2, "domain": ["a", "b"]}, {"where": "page <> 'a'"}, {"delta": 0.1}],
+    ids=str,
+)
+def test_a_stream_is_read_once_whatever_is_asked(name: str, options: dict[str, Any]) -> None:
+    asked = {"item": "page", "user": "visitor", "count": 1, "epsilon": 4000, "answers_epsilon": 4000} | options
+    asked |= {"domain": ["a", "b", "c"]} if "domain" not in options else {}
+    one, other = (
+        top_items(data, source=Seeded(1), not_private=True, **asked)
+        for data in (BROUGHT[name](), polars.from_arrow(ARROW).drop("more"))  # type: ignore[union-attr]
+    )
+    assert (one.items, one.estimates) == (other.items, other.estimates)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_condition_finds_columns_that_are_no_text(stream: bool) -> None:
+    seconds = np.array([9, 9, 9, 1, 1, 1, 1])
+    data: Any = {"page": PAGES, "visitor": VISITORS, "seconds": seconds}
+    asked: dict[str, Any] = {"item": "page", "user": "visitor", "count": 1, "epsilon": 4000, "domain": ["a", "b"]}
+    assert top_items(Stream(pyarrow.table(data)) if stream else data, where="seconds < 5", **asked).items == ("b",)
+
+
+def test_a_reader_that_was_read_is_refused_and_not_taken_for_an_empty_table() -> None:
+    stream = ARROW.to_reader()
+    assert counts(stream) == COUNTED
+    with pytest.raises(SparsegateError):
+        counts(stream)
+
+
+def test_a_list_has_no_type_and_its_cells_are_read_one_by_one() -> None:
+    visitors = [17, 17.0, Decimal("17.00"), "17", [17], float("nan"), object()]
+    assert counts({"page": ["a"] * 7, "visitor": visitors})["a"] == 2
+    assert counts([{"page": "a", "visitor": visitor} for visitor in visitors])["a"] == 2
+
+
+def test_candidates_come_back_as_they_were_given() -> None:
+    asked = {"user": "visitor", "count": 1, "epsilon": 4000, "source": Seeded(1), "not_private": True}
+    for label in (17, date(2024, 1, 31), Decimal("2.5"), True, "x"):
+        (found,) = top_items([{"day": label, "visitor": 1}], item="day", domain=[label], **asked).items
+        assert (type(found), found) == (type(label), label)
+    rows = [{"day": 17, "visitor": who} for who in range(9)]
+    assert top_items(rows, item="day", domain="observed", delta=0.5, **asked).items == ("17",)
+    assert top_items(rows, item="day", domain=20, **asked).items == (17,)
+
+
+def test_nobody_at_all_is_no_reason_to_refuse() -> None:
+    nobody = {"a": 0, "b": 0, "c": 0}
+    empty: list[Any] = [[], {"page": [], "visitor": []}, [None], [{}], ARROW[:0].to_reader()]
+    assert all(counts(data) == nobody for data in empty)
+
+
+def test_what_is_no_table_is_refused_by_its_form_alone() -> None:
+    for data in (
+        {"page": PAGES, "visitor": [1]},
+        {"page": np.zeros((7, 2)), "visitor": VISITORS},
+        {"page": "aaabb", "visitor": VISITORS},
+        {"page": 17, "visitor": VISITORS},
+    ):
+        with pytest.raises(ParameterError, match="data must have columns of one length"):
+            counts(data)
+    with pytest.raises(TableError, match="no two columns of one name"):
+        counts(pandas.DataFrame([["a", 1, "b"]], columns=["page", "visitor", "page"]))
+    with pytest.raises(TableError, match="no column 'visitor'"):
+        counts({"page": PAGES, "visitors": VISITORS})
+    with pytest.raises(TableError, match="no column 'visitor'; did you mean 'visitors'"):
+        counts(ARROW.rename_columns(["page", "more", "visitors"]).to_reader())
+    with pytest.raises(ParameterError, match="table is for files and databases"):
+        top_items([], table="t", item="page", unit="row", count=1, epsilon=1, domain=["a"])
+
+
+def test_a_stream_that_fails_shows_no_cell() -> None:
+    def batches() -> Any:
+        yield ARROW.combine_chunks().to_batches()[0]
+        raise ValueError("secret")
+
+    with pytest.raises(TableError) as caught:
+        counts(pyarrow.RecordBatchReader.from_batches(ARROW.schema, batches()))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_online_answers_take_them_too() -> None:
+    given: dict[str, Any] = {"epsilon": 1000, "tolerance": 100, "cutoff": 3, "population": 900}
+    days = [date(2024, 1, 31)] * 600 + [date(2024, 2, 1)] * 300
+    typed = pyarrow.table({"day": days, "visitor": range(900)}).to_reader()
+    categories = ["2024-01-31", "2024-02-01", "2024-02-02"]
+    for data in (typed, {"day": days, "visitor": list(range(900))}):
+        online = OnlineAnswers(data, {"day": categories}, user="visitor", source=Seeded(1), not_private=True, **given)
+        assert abs(online.ask({"day": "2024-01-31"}).estimate - 600) < 5
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("form", ["reader", "dataset"])
+def test_an_instant_of_a_stream_beyond_all_microseconds_fails_no_release(form: str, unit: str) -> None:
+    pa = pyarrow
+    seen = pa.array([0, 2**63 - 1], pa.int64()).cast(pa.timestamp(unit)).cast(pa.timestamp(unit, "UTC"))
+    table = pa.table({"page": ["a", "b"], "visitor": [1, 2], "seen": seen})
+    data = table.to_reader() if form == "reader" else pyarrow.dataset.dataset(table)
+    asked: dict[str, Any] = {
+        "item": "page",
+        "user": "visitor",
+        "count": 2,
+        "domain": ["a", "b"],
+        "where": "seen IS NOT NULL",
+    }
+    assert dict(top_items(data, **asked, epsilon=60, answers_epsilon=60)) == {"a": 1, "b": 0}

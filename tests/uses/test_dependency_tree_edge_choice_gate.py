@@ -1,0 +1,190 @@
+"""Edges by a gate: every transcript on neighbours, against what the gate says that it has cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparsegate as sg
+from sparsegate.gates.calibration import Calibration
+from sparsegate.gates.sparse_vector import gate_calibration
+from sparsegate.uses import dependency_tree as edge_choice
+from sparsegate.uses.dependency_tree import gate_forest
+from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences
+
+PAIRS: tuple[Pair, ...] = ((0, 1), (0, 2), (1, 2))
+EPSILON = Fraction(2)
+Transcript = tuple[bool, ...]
+
+
+class Scripted:
+    """A gate that answers as it is told, and writes down what it was asked; it costs what the real one would."""
+
+    made: Calibration
+
+    def __init__(self, answers: list[bool], **options: Any) -> None:
+        for name in ("source", "not_private"):
+            del options[name]
+        self.made, self._left = gate_calibration(**options), list(answers)
+        self.asked: list[tuple[int, int, bool]] = []
+
+    def ask(self, answer: int, *, threshold: int) -> bool:
+        said = self._left.pop(0) if self._left else False
+        self.asked.append((answer, threshold, said))
+        return said
+
+    @property
+    def closed(self) -> bool:
+        return sum(said for *_, said in self.asked) == self.made.cutoff
+
+    @property
+    def spent(self) -> Fraction:
+        above = sum(said for *_, said in self.asked)
+        return self.made.spent([(len(self.asked) - above, above)])
+
+    def __enter__(self) -> Scripted:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def log_probability(gate: Scripted, factor: float) -> float:
+    """Of the answers to what was asked: rho and nu geometric, ABOVE iff q + nu >= T + rho + kappa."""
+    assert gate.made.row.noise is sg.Noise.EXPONENTIAL
+    first, second = (factor * float(scale) for scale in gate.made.scales[:2] if scale is not None)
+    rho = np.arange(math.ceil(60 * first))
+    chance = np.exp(-rho / first) * -math.expm1(-1 / first)
+    for answer, threshold, said in gate.asked:
+        least = threshold + rho + gate.made.shift - answer
+        above = np.exp(-np.maximum(least, 0) / second)
+        chance = chance * (above if said else 1 - above)
+    total = float(chance.sum())
+    return math.log(total) if total > 0 else -math.inf
+
+
+def transcripts(run: Callable[[list[bool]], Scripted]) -> dict[Transcript, Scripted]:
+    """Every transcript that production can have, found by answering in every way."""
+    found: dict[Transcript, Scripted] = {}
+    waiting: list[list[bool]] = [[]]
+    while waiting:
+        told = waiting.pop()
+        gate = run(told)
+        said = tuple(answer for *_, answer in gate.asked)
+        found[said] = gate
+        waiting += [[*said[:place], True] for place in range(len(told), len(said))]
+    return found
+
+
+def asked_of(
+    scores: dict[Pair, int], thresholds: tuple[int, ...], patch: pytest.MonkeyPatch
+) -> dict[Transcript, Scripted]:
+    def run(told: list[bool]) -> Scripted:
+        made: list[Scripted] = []
+
+        def scripted(**options: Any) -> Scripted:
+            made.append(Scripted(told, **options))
+            return made[0]
+
+        patch.setattr(edge_choice, "SparseVector", scripted)
+        chosen = gate_forest(scores, 3, thresholds=thresholds, epsilon=EPSILON, source=None)
+        assert chosen.spent == made[0].spent
+        return made[0]
+
+    return transcripts(run)
+
+
+def neighbouring_scores() -> tuple[dict[Pair, int], dict[Pair, int]]:
+    """Ones that go together in the first two attributes and never with the third; with one row of ones more."""
+    rows = np.zeros((10_000, 3), dtype=np.int64)
+    rows[:150, :2], rows[150:300, 2] = 1, 1
+    more = np.vstack([rows, np.ones((1, 3), dtype=np.int64)])
+    return dependences(rows, (2, 2, 2)), dependences(more, (2, 2, 2))
+
+
+def excesses(thresholds: tuple[int, ...], patch: pytest.MonkeyPatch, factor: float = 1.0) -> list[tuple[float, float]]:
+    """For each transcript its loss between the neighbours, either way, and what the gate says that it cost."""
+    one, other = (asked_of(scores, thresholds, patch) for scores in neighbouring_scores())
+    assert set(one) == set(other)
+    assert sum(math.exp(log_probability(gate, factor)) for gate in one.values()) == pytest.approx(1)
+    pairs = []
+    for said, gate in one.items():
+        logs = log_probability(gate, factor), log_probability(other[said], factor)
+        assert [asked[1] for asked in gate.asked] == [asked[1] for asked in other[said].asked]
+        pairs.append((0.0 if logs[0] == logs[1] else abs(logs[0] - logs[1]), float(gate.spent)))
+    return pairs
+
+
+def centre() -> int:
+    """The threshold at which the strong pair lies on the noisy one's lower end: there a BELOW tells the most."""
+    made = gate_calibration(threshold=1, cutoff=2, sensitivity=SENSITIVITY, epsilon=EPSILON)
+    return neighbouring_scores()[0][0, 1] - made.shift
+
+
+@pytest.mark.parametrize("above", [(), (40,), (150, 3)])
+def test_no_transcript_loses_more_than_the_gate_says_it_cost_and_one_nearly_does(
+    above: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thresholds = tuple(sorted({centre() + more for more in above} | {centre(), 5}, reverse=True))
+    found = excesses(thresholds, monkeypatch)
+    assert len(found) > 10
+    assert all(lost <= spent * (1 + 1e-9) <= EPSILON * (1 + 1e-9) for lost, spent in found)
+    assert max(lost for lost, _ in found) > 0.98 * EPSILON
+
+
+def test_noise_that_is_a_fifth_too_small_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = excesses((centre(), 5), monkeypatch, factor=0.8)
+    assert max(lost for lost, _ in found) > 1.2 * EPSILON
+
+
+class Recorded(sg.SparseVector):
+    """A gate that writes down how it was made and what it was asked."""
+
+    __slots__ = ()
+    made: list[dict[str, object]]
+    asked: list[tuple[int, object]]
+
+    def __init__(self, **options: object) -> None:
+        type(self).made.append(options)
+        super().__init__(**options)  # type: ignore[arg-type]
+
+    def ask(self, answer: int, **options: object) -> sg.Answer:  # type: ignore[override]
+        type(self).asked.append((answer, options["threshold"]))
+        return super().ask(answer, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> type[Recorded]:
+    Recorded.made, Recorded.asked = [], []
+    monkeypatch.setattr(edge_choice, "SparseVector", Recorded)
+    return Recorded
+
+
+def test_the_gate_is_one_whose_tight_loss_is_what_it_is_charged(recorded: type[Recorded]) -> None:
+    scores = {(0, 1): 9000, (0, 2): 0, (1, 2): 8000}
+    chosen = gate_forest(scores, 3, thresholds=(500,), epsilon=1, source=sg.Seeded(1), not_private=True)
+    (options,) = recorded.made
+    assert (options["cutoff"], options["sensitivity"], options.get("monotonic", False)) == (2, SENSITIVITY, False)
+    made = gate_calibration(threshold=500, cutoff=2, sensitivity=SENSITIVITY, epsilon=1)
+    assert made.loss == 1
+    assert chosen.edges == ((0, 1), (1, 2))
+    assert chosen.spent <= 1
+
+
+def test_a_gate_goes_round_from_the_highest_threshold_and_never_asks_about_a_cycle(recorded: type[Recorded]) -> None:
+    scores = {(0, 1): 3000, (0, 2): 9000, (1, 2): 9500}
+    chosen = gate_forest(scores, 3, thresholds=(6000, 1000), epsilon=2, source=sg.Seeded(1), not_private=True)
+    assert recorded.asked == [(3000, 6000), (9000, 6000), (9500, 6000)]
+    assert chosen.edges == ((0, 2), (1, 2))
+
+
+def test_a_gate_that_finds_nothing_has_cost_its_threshold_alone() -> None:
+    quiet = dict.fromkeys(PAIRS, 0)
+    chosen = gate_forest(quiet, 3, thresholds=(10**6,), epsilon=1, source=sg.Seeded(1), not_private=True)
+    assert chosen.edges == ()
+    assert 0 < chosen.spent < Fraction(1, 2)

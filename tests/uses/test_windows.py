@@ -1,0 +1,209 @@
+"""Windows of time: what a row belongs to, when a window closes, and how far one person moves the counts."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from sparsegate.errors import ParameterError
+from sparsegate.uses.windows import PeopleInWindows, TimeWindows, read_moment
+
+HOUR = 3600
+START = 1_000_000 * HOUR
+WINDOWS = TimeWindows(width="1h", start=START)
+
+
+@pytest.mark.parametrize(
+    ("cell", "seconds"),
+    [
+        ("2026-03-01T09:07:12Z", 1772356032),
+        ("2026-03-01 09:07:12", 1772356032),
+        ("2026-03-01T10:07:12+01:00", 1772356032),
+        ("1772356032", 1772356032),
+        ("01/Mar/2026:10:07:12 +0100", 1772356032),
+        ("[01/Mar/2026:09:07:12]", 1772356032),
+        (" 1772356032.25 ", 1772356032.25),
+        (1772356032.25, 1772356032.25),
+        (Decimal("0.000001"), 0.000001),
+        (datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))), 0),
+        (datetime(1970, 1, 2), 86400),
+        (date(1970, 1, 2), 86400),
+        (np.datetime64("1970-01-02"), 86400),
+        (np.datetime64("2026-03-01T09:07:12.25", "ns"), 1772356032.25),
+        (Decimal("1E-999999999"), 0),
+        (Decimal("0E+999999999"), 0),
+        (-1, -1),
+    ],
+)
+def test_a_moment_is_read_in_utc(cell, seconds) -> None:
+    assert read_moment(cell) == round(seconds * 10**6)
+
+
+class Broken(datetime):
+    def utcoffset(self):
+        raise RuntimeError("no zone")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "",
+        "soon",
+        "01/Mai/2026:10:07:12 +0100",
+        "32/Mar/2026:10:07:12",
+        "1e9",
+        "9" * 30,
+        None,
+        True,
+        float("nan"),
+        float("inf"),
+        10**30,
+        b"1",
+        [],
+        np.datetime64("NaT"),
+        Decimal("1E+999999999"),  # 1 and a billion zeros: writing it out stops everything
+        Decimal("-sNaN"),
+        Broken(2026, 1, 1),
+    ],
+)
+def test_what_is_no_moment_fails_nothing(cell) -> None:
+    assert read_moment(cell) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"width": 0}, "width"),
+        ({"width": "5x"}, "width"),
+        ({"width": timedelta(0)}, "width"),
+        ({"width": float("nan")}, "width"),
+        ({"width": True}, "width"),
+        ({"width": Decimal("0.0000001")}, "width"),
+        ({"lateness": -1}, "lateness"),
+        ({"start": "soon"}, "start"),
+        ({"start": None}, "start"),
+        ({"until": START + 60}, "until"),
+    ],
+)
+def test_public_numbers_are_checked(options, parameter) -> None:
+    with pytest.raises(ParameterError) as refused:
+        TimeWindows(**{"width": "1h", "start": START, **options})
+    assert refused.value.parameter == parameter
+
+
+def test_a_window_closes_when_the_clock_has_passed_its_end_and_the_lateness() -> None:
+    windows = TimeWindows(width=timedelta(hours=1), start=START, lateness="10m", until=START + 3.5 * HOUR)
+    assert windows.count == 3
+    assert [windows.closed_by(START + t) for t in (0, HOUR + 599, HOUR + 600, 99 * HOUR)] == [0, 0, 1, 3]
+    assert windows.closing(0) == START + HOUR + 600
+    assert [windows.index((START + t) * 10**6) for t in (-1, 0, HOUR - 1, 2 * HOUR, 3 * HOUR)] == [None, 0, 0, 2, None]
+    assert windows.label(1) == datetime.fromtimestamp(START + HOUR, UTC).isoformat()
+
+
+def test_people_are_counted_once_in_each_window_and_late_rows_nowhere() -> None:
+    counted = PeopleInWindows(WINDOWS)
+    for user, hour in [("a", 0), ("a", 0), ("b", 0), (None, 0), ("c", 1), (float("nan"), 1), ("a", 7), ("d", -1)]:
+        counted.add(user, START + hour * HOUR)
+    counted.add("e", "no time")
+    assert counted.take(0) == 2
+    counted.add("late", START)
+    with pytest.raises(ParameterError, match="window must be 1 or later"):
+        counted.take(0)
+    assert [counted.take(window) for window in (1, 7)] == [1, 1]
+
+
+def test_closing_a_window_does_not_look_at_all_that_are_open() -> None:
+    class Watched(defaultdict[int, set[str]]):
+        looks = 0
+
+        def __iter__(self):
+            self.looks += 1
+            return super().__iter__()
+
+    counted = PeopleInWindows(WINDOWS)
+    counted._people = held = Watched(set)
+    for window in range(50):
+        counted.add("a", START + window * HOUR)
+    assert [counted.take(window) for window in range(40)] == [1] * 40
+    assert held.looks == 0  # a history of N windows would take N * N / 2 steps
+    assert counted.take(10**9) == 0
+    assert not held
+
+
+def test_rows_beyond_the_latest_window_are_not_held() -> None:
+    counted = PeopleInWindows(WINDOWS)
+    counted.latest = 1
+    counted.add("a", START + 2 * HOUR)
+    counted.add("b", START + HOUR)
+    assert [counted.take(window) for window in range(3)] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("per_user", [None, 2])
+def test_rows_of_closed_windows_are_not_held(per_user: int | None) -> None:
+    people = PeopleInWindows(WINDOWS, per_user=per_user)
+    people.take(3)
+    for late in range(4):
+        people.add(f"late {late}", START + late * HOUR)
+    assert not people._people
+    people.add("ann", START + 4 * HOUR)
+    assert people.take(4) == 1
+
+
+def test_many_rows_in_one_window_take_one_of_the_places_of_a_person() -> None:
+    counted = PeopleInWindows(WINDOWS, per_user=2)
+    for window in (0, 0, 0, 1, 1, 2):
+        counted.add("ann", START + window * HOUR)
+    assert [counted.take(window) for window in range(3)] == [1, 1, 0]
+
+
+def played(events: list[tuple[str, int] | None], per_user: int | None, again: int | None = None) -> list[int]:
+    """The counts of windows, closed one after another where an event is None; ``again``: a restart, with all rows."""
+    counted, counts = PeopleInWindows(WINDOWS, per_user=per_user), []
+    for place, event in enumerate(events):
+        if event is None:
+            counts.append(counted.take(len(counts)))
+        else:
+            counted.add(event[0], START + event[1] * HOUR)
+        if place == again:
+            counted = PeopleInWindows(WINDOWS, per_user=per_user)
+            for row in events[: place + 1]:
+                if row is not None:
+                    counted.add(row[0], START + row[1] * HOUR)
+            for window in range(len(counts)):
+                counted.take(window)
+    return counts
+
+
+@pytest.mark.parametrize("per_user", [None, 1, 2, 3])
+def test_one_person_moves_each_count_by_one_at_most_and_few_where_that_is_asked(per_user: int | None) -> None:
+    chance, most = random.Random(7), 0
+    for _ in range(400):
+        closings = [None] * 6
+        others = [(chance.choice("ab"), chance.randrange(6)) for _ in range(8)]
+        own = [("me", chance.randrange(6)) for _ in range(chance.randrange(9))]  # in any order, late or early
+        events = [*closings, *others, *own]
+        chance.shuffle(events)
+        again = chance.choice([None, chance.randrange(len(events))])
+        alone = [event for event in events if event is None or event[0] != "me"]
+        moves = [a - b for a, b in zip(played(events, per_user, again), played(alone, per_user), strict=True)]
+        assert set(moves) <= {0, 1}
+        assert per_user is None or sum(moves) <= per_user
+        most = max(most, sum(moves))
+    assert most >= (per_user or 5)
+
+
+def test_a_restart_without_the_rows_of_before_would_let_a_person_count_again() -> None:
+    rows = [("me", 0), None, ("me", 1), None]
+    assert played(rows, 1) == played(rows, 1, again=1) == [1, 0]
+    forgetful = PeopleInWindows(WINDOWS, per_user=1)
+    forgetful.add("me", START + HOUR)
+    assert forgetful.take(1) == 1  # in the second hour again, which is two windows of one person
+
+
+def test_a_late_row_of_an_earlier_window_does_not_free_a_place() -> None:
+    assert played([("me", 1), None, None, ("me", 0), ("me", 2), None], 1) == [0, 1, 0]
