@@ -120,7 +120,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         names=("audit", "Verdict", "testing.assert_private", "testing.CONFIDENCE"),
         others=("sparsegate.auditor.audit.Evidence",),
     ),
-    "evaluation": ApiSubject(
+    "paper": ApiSubject(
         title="Evaluation",
         about="`sparsegate.paper`: the paper's experiments, and your methods beside ours. Not private, by design: "
         "thresholds are computed from the true scores. The tasks are in [reproduce](../../how-to/reproduce.md) "

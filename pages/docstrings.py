@@ -74,7 +74,7 @@ def with_fields(markdown: str, fields: Mapping[str, str]) -> str:
 
 
 def _module(code: str, module: str) -> str | None:
-    """The module that code names: `gates.bounds`, or `alert_plan` in a module beside it."""
+    """The module that code names: `gates.bounds`, or `tree_model` in a module beside it."""
     named = _MODULE.fullmatch(code)
     if named is None or named[1] in LINKED:
         return None

@@ -127,9 +127,8 @@ __all__ = [
 _ROOMS = {
     "budget": "sparsegate.budget",
     "errors": "sparsegate.errors",
-    "paper": "sparsegate.paper",
-    "mechanisms": "sparsegate.mechanisms",
     "noise": "sparsegate.noise",
+    "paper": "sparsegate.paper",
     "privacy": "sparsegate.privacy",
 }
 _NAMES = {

@@ -30,7 +30,7 @@ def make_data() -> None:
     Path("sales.csv").write_text("product,buyer\n" + "".join(f"tea,{who}\nmilk,{who}\n" for who in buyers))
     Path("products.csv").write_text("product\ntea\nmilk\njam\noats\n")
     for name in ("train.csv", "held.csv"):
-        Path(name).write_text("y,tree\n" + "cat,cat\ncat,dog\n" * 50)
+        Path(name).write_text("y,tree\n" + "cat,cat\ncat,dog\n" * 500)
 
 
 def test_the_examples_run_in_their_order(command: Command, tmp_path: Path, monkeypatch) -> None:

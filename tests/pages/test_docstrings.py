@@ -51,7 +51,7 @@ def test_formulas_stay_and_names_are_links(written: str, shown: str) -> None:
     ("code", "place"),
     [
         ("``gates.bounds``", "sparsegate.gates.bounds"),
-        ("``alert_plan``", "sparsegate.uses.alerts"),
+        ("``tree_model``", "sparsegate.uses.tree_model"),
         ("``alert_record.begin``", None),
         ("``windows_per_user``", None),
         ("``frequent_itemsets``", "sparsegate.frequent_itemsets"),
@@ -63,10 +63,10 @@ def test_a_module_is_a_link_from_where_it_stands(code: str, place: str | None) -
 
 
 def test_the_modules_of_a_docstring_have_their_whole_names() -> None:
-    told = "By ``alert_plan`` and ``gates.bounds``, as ``improved`` does."
+    told = "By ``tree_model`` and ``gates.bounds``, as ``improved`` does."
     assert modules(told, "sparsegate.uses.alerts") == {
         "sparsegate.gates.bounds",
-        "sparsegate.uses.alerts",
+        "sparsegate.uses.tree_model",
     }
     assert modules(SECTION.replace("``Budget``", "``tables.sums``")) == {"sparsegate.tables.sums"}
 

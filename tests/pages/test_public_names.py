@@ -157,7 +157,7 @@ def test_modules_are_found_through_the_docstrings_that_refer_to_them() -> None:
     found = public_names.mentioned_modules(public_names.source())
     assert "sparsegate.gates.bounds" in found
     assert "sparsegate.selection.race" in found  # of which only other modules speak
-    assert "sparsegate.uses.alerts" in found  # `alert_plan`, in a module beside it
+    assert "sparsegate.tables.csv_rows" in found
     assert "sparsegate.tables.counting" not in found
 
 

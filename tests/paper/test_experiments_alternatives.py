@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sparsegate.paper import experiments, read, run
-from sparsegate.paper import experiments as alternatives
 from sparsegate.paper.findings import load_findings
 from sparsegate.paper.readings import ALTERNATIVES
 from sparsegate.paper.statements import ReadingVerdicts, judge_readings, load_reading
@@ -24,6 +24,15 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(folder: Path) -> dict[tuple[str, str, float, int], dict[str, float]]:
     return {(row["dataset"], row["method"], row["epsilon"], row["count"]): row for row in read(folder)}
+
+
+def no_more_runs_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    more_runs = experiments.more_runs
+
+    def others_alone(found: Any, *rest: Any, **options: Any) -> Any:
+        return more_runs(found, *rest, **options) if "what" in options else dict(found)
+
+    monkeypatch.setattr(experiments, "more_runs", others_alone)
 
 
 def test_each_has_the_rows_that_it_changes_and_no_others(out: Path) -> None:
@@ -102,7 +111,7 @@ def test_a_run_under_another_reading_has_no_alternatives_and_forgets_those_that_
 def test_a_row_of_ours_that_an_alternative_needs_more_runs_of_stays_what_it_is_under_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(experiments, "more_runs", lambda found, *_, **__: dict(found))  # ours get none
+    no_more_runs_of_ours(monkeypatch)
     small = {**SMALL, "datasets": ["zipf"], "methods": ["em", "svt-s-1:c23"], "runs": 20}
     run(**small, further=True, most_runs=40, out=tmp_path)
     ours, totals = rows(tmp_path), rows(tmp_path / "readings" / "ser=totals")
@@ -114,8 +123,8 @@ def test_a_row_of_ours_that_an_alternative_needs_more_runs_of_stays_what_it_is_u
 def test_an_alternative_asks_for_no_more_once_there_are_many_selections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alternatives, "MOST_SELECTIONS", 50 * 30)
-    monkeypatch.setattr(experiments, "more_runs", lambda found, *_, **__: dict(found))
+    monkeypatch.setattr(experiments, "MOST_SELECTIONS", 50 * 30)
+    no_more_runs_of_ours(monkeypatch)
     small = {**SMALL, "datasets": ["zipf"], "methods": ["em", "svt-s-1:c23"], "runs": 20}
     run(**small, further=True, most_runs=80, out=tmp_path)
     assert {row["runs"] for row in rows(tmp_path / "readings" / "ser=totals").values() if row["count"] == 50} == {30}

@@ -20,7 +20,6 @@ from tests.support.selection_laws import Law, peeled
 from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded, clocks
 from sparsegate.selection import exponential, race
-from sparsegate.selection import race as ordering
 from sparsegate.selection.exponential import exponential_groups, selection_rate
 from sparsegate.selection.scores import Scores
 
@@ -71,8 +70,11 @@ def log_time(numerator: int) -> mpmath.mpf:
 def everything_through_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let many more groups survive, and let no first enclosure decide anything."""
 
-    def blurred(low, high, count, refine, alike):
-        return ordering.largest_first(low - math.inf, high + math.inf, count, refine, alike=alike, bits=128)
+    exactly = race.largest_first
+
+    def blurred(low, high, count, refine, *, alike=None, bits=None):
+        blur = math.inf if bits is None else 0  # it calls itself for what is not decided, with more digits
+        return exactly(low - blur, high + blur, count, refine, alike=alike, bits=bits or 128)
 
     monkeypatch.setattr(race, "largest_first", blurred)
     monkeypatch.setattr(exponential, "SLACK", 0.9)

@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -34,14 +35,22 @@ def interrupt_everywhere(
     signal arrives; ``every`` takes each n-th place. Ends when ``act`` meets no more places, and says how many there
     were: a test asks that there were some. Where a ``with`` calls the exit of its lock is no place: no signal is looked
     at between its last line and that call.
+
+    All of it runs in a thread of its own: what Python leaves behind where a tracer raises in the exit of a ``with``, an
+    exception that its thread goes on handling, ends with that thread.
     """
-    place = every
-    while True:
-        subject = make()
-        if not _interrupted(lambda subject=subject: act(subject), place, error, opcodes):  # type: ignore[misc]
-            return place - 1
-        check(subject)
-        place += every
+
+    def every_place() -> int:
+        place = every
+        while True:
+            subject = make()
+            if not _interrupted(lambda subject=subject: act(subject), place, error, opcodes):  # type: ignore[misc]
+                return place - 1
+            check(subject)
+            place += every
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(every_place).result()
 
 
 def _interrupted(act: Callable[[], object], place: int, error: type[BaseException], opcodes: bool) -> bool:

@@ -14,7 +14,7 @@ rho positive, so that every ABOVE asked at a high threshold costs its full share
 
 Which outcome is worth trying: how many BELOW and ABOVE in each round, and in which direction the neighbour moves.
 
-``mechanisms.bounds.round_loss`` says what the loss of a round tends to, and in which direction the neighbour must move
+``gates.bounds.round_loss`` says what the loss of a round tends to, and in which direction the neighbour must move
 for it. Over several rounds the losses add, and all rounds move in the same direction. These are guesses to start from:
 ``worst_case`` computes what they are worth.
 """

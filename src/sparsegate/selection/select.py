@@ -586,7 +586,7 @@ def select_top(
     touched: m, the most scores that one person can change, where something bounds it; None where nothing does.
     ordered: True asks for an order: best first, as far as noise lets one see.
     method: "auto" takes the best for these public numbers, by the rule of ``selection.select``; or a key of
-        ``mechanisms.selection_methods.METHODS``.
+        ``METHODS``.
     threshold: T, for "sparse-vector" and "retraversal": a PUBLIC number, fixed without a look at the scores.
     raise_by: k >= 0, standard deviations of noise by which "retraversal" raises T; 3 unless given.
     max_passes: passes that "retraversal" makes at most, 100 unless given; it may select fewer than c.

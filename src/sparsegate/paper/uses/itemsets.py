@@ -1,6 +1,6 @@
 """How well frequent sets are found for one epsilon: our methods, a sound gate, and Lee and Clifton's gate of 2014.
 
-NOT PRIVATE: for public or made data. The gates are simulated (``evaluation.simulated``) with two gifts that no private
+NOT PRIVATE: for public or made data. The gates are simulated (``paper.simulation``) with two gifts that no private
 run has: the threshold lies midway between the c-th and the next support, and they are asked about the sets of the
 commonest items alone, in random order. Ours run as they are, on all items, with seeded noise.
 

@@ -23,9 +23,9 @@ the start on made-up cells that are as bad as cells can be: as long as they may 
 **What remains** is what the engine takes for the same number of cells and characters: a pattern is looked for longer
 where its beginning is everywhere, and a number takes longer where it does not fit a type. For one value it is at most
 the public cost of the condition (``conditions.operations``), because cells are cut to a public length, and at most a
-4,096th of the ask that D allows; for a person with many values, as many of these. Whose time, and which rows lie
-near one another in memory, is not hidden from whoever runs on the same machine; D, which is above all of it, hides it from those
-who ask.
+4,096th of the ask that D allows; for a person with many values, as many of these. Whose time, and which rows lie near
+one another in memory, is not hidden from whoever runs on the same machine; D, which is above all of it, hides it from
+those who ask.
 """
 
 from __future__ import annotations
