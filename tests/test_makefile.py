@@ -50,7 +50,7 @@ def test_an_installed_package_of_this_name_does_not_hide_the_tests(tmp_path: Pat
     """diffprivlib installs a package `tests`; workers that unpickle a function of ours import it by its name."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "__init__.py").touch()
-    asked = "import tests.evaluation.experiment, tests.support; print(tests.__file__)"
+    asked = "import tests.paper, tests.support; print(tests.__file__)"
     paths = os.pathsep.join(map(str, (ROOT, tmp_path)))
     done = subprocess.run(
         [sys.executable, "-c", asked], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
