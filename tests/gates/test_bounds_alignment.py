@@ -81,7 +81,6 @@ def _together(chosen: tuple[tuple[NDArray[np.float64], float], ...]) -> tuple[ND
     return columns, sum(cost for _, cost in chosen)
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("gap", [False, True], ids=["indicators", "gaps"])
 @pytest.mark.parametrize("noise", Noise, ids=lambda noise: noise.name.lower())
 @pytest.mark.parametrize("direction", MOVES)

@@ -127,7 +127,6 @@ def test_only_the_difference_of_answer_and_threshold_matters(seed: int, pairs: l
     assert with_bars.tolist() == reduced.tolist()
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("noise", MASSES)
 def test_the_comparison_has_exactly_the_claimed_law(noise: str) -> None:
     """P[ABOVE] equals P[nu - rho - kappa >= d], summed exactly; binomial test at rate 1e-6, twin with other noise."""
