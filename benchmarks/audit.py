@@ -108,7 +108,7 @@ def sound() -> Iterator[Result]:
     """Sound rows at epsilon = 1: how much of the true epsilon is certified at 99 %. Audits may overrun by a quarter."""
     keys = [key for key, row in sg.VARIANTS.items() if row.private]
     for task, verdict in _run([Task(key=key, epsilon=1.0, confidence=0.99, seconds=48) for key in keys]):
-        true = sg.tight_epsilon(task.key, epsilon=1, queries=QUERIES)
+        true = sg.privacy.tight_epsilon(task.key, epsilon=1, queries=QUERIES)
         yield Result(
             benchmark=f"{task.key} at epsilon = 1, 99 %: certified part of the true epsilon",
             ours=round(verdict.epsilon_lower, 4),

@@ -54,7 +54,7 @@ def one_by_one(asked: Any, answers: list[Any], **options: object) -> None:
             ask(answer)
 
 
-def run_many(row: str, runs: int) -> sg.Outcomes:
+def run_many(row: str, runs: int) -> sg.variants.Outcomes:
     return sg.run_many(
         row, RUN_ANSWERS, runs=runs, cutoff=RUN_CUTOFF, epsilon=RUN_EPSILON, monotonic=True, not_private=True
     )

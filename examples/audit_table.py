@@ -42,7 +42,7 @@ def rows(budgets: tuple[int, ...] = BUDGETS) -> dict[str, list[Verdict]]:
 
 
 def true_epsilon(key: str) -> float:
-    return sg.tight_epsilon(key, epsilon=EPSILON, queries=QUERIES)
+    return sg.privacy.tight_epsilon(key, epsilon=EPSILON, queries=QUERIES)
 
 
 def peers() -> Iterator[tuple[str, str, Callable[[], Verdict]]]:

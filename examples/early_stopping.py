@@ -55,10 +55,10 @@ def correct(rows: tuple[np.ndarray, np.ndarray], models: np.ndarray) -> np.ndarr
     return np.equal(models @ features.T > 0, labels)
 
 
-def asked(size: int, source: sg.Seeded) -> sg.Improvement:
+def asked(size: int, source: sg.Seeded) -> sg.uses.Improvement:
     """The smallest improvement that this many records show, or half a percent."""
     by = max(LEAST, 1.01 * MARGIN / size)
-    return sg.improved(by=by, size=size, patience=PATIENCE, source=source, not_private=True, **GATE)
+    return sg.uses.improved(by=by, size=size, patience=PATIENCE, source=source, not_private=True, **GATE)
 
 
 def with_gate(right: np.ndarray, source: sg.Seeded) -> tuple[int, int]:

@@ -42,10 +42,10 @@ def made_baskets(people: int = 20_000, items: int = 2_000, seed: int = 1) -> lis
     return baskets
 
 
-def found_again(baskets: Sequence[Sequence[str]]) -> sg.FrequentItemsets:
+def found_again(baskets: Sequence[Sequence[str]]) -> sg.uses.FrequentItemsets:
     """The planted sets among the 40 most frequent of two to four items, at epsilon 1 and 1 more for their counts."""
     rows = [(item, person) for person, basket in enumerate(baskets) for item in basket]
-    return sg.frequent_itemsets(
+    return sg.uses.frequent_itemsets(
         {"item": [item for item, _ in rows], "person": [person for _, person in rows]},
         item="item",
         user="person",

@@ -33,7 +33,7 @@ def survey() -> pandas.DataFrame:
 
 def ask_everything(people: pandas.DataFrame) -> tuple[np.ndarray, np.ndarray, float]:
     """The errors of all answers, which of them were paid for, and the margin of those that were not."""
-    online = sg.OnlineAnswers(
+    online = sg.uses.OnlineAnswers(
         people,
         {name: [0, 1] for name in people},
         unit="row",

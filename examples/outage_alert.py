@@ -20,7 +20,7 @@ import sparsegate as sg
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "alerts.png"
 START, WIDTH, WINDOWS = 1_772_323_200, 300, 288  # 2026-03-01, in windows of five minutes
-DAY = sg.TimeWindows(width=WIDTH, start=START, until=START + WIDTH * WINDOWS)
+DAY = sg.uses.TimeWindows(width=WIDTH, start=START, until=START + WIDTH * WINDOWS)
 PEOPLE, EPSILON, CUTOFF = 20_000, 1, 10
 ERRORS, DROP = 130, 150
 """More people than this with an error, or fewer than this at all: somebody should look. Public numbers."""
@@ -48,8 +48,8 @@ def watched(rows: list[tuple[int, str, int]], *, seed: int, **options: Any) -> d
     """Both alerts over the day: their answers, and what they cost."""
     noise: dict[str, Any] = {"source": sg.Seeded(seed), "not_private": True}
     alerts = {
-        "errors": sg.Alert(threshold=ERRORS, cutoff=CUTOFF, epsilon=EPSILON, windows=DAY, **options, **noise),
-        "visitors": sg.Alert(
+        "errors": sg.uses.Alert(threshold=ERRORS, cutoff=CUTOFF, epsilon=EPSILON, windows=DAY, **options, **noise),
+        "visitors": sg.uses.Alert(
             threshold=DROP, cutoff=CUTOFF, epsilon=EPSILON, windows=DAY, fires="below", **options, **noise
         ),
     }
@@ -122,7 +122,7 @@ def measure(days: int = 40) -> None:
             for day in range(days):
                 noise: dict[str, Any] = {"source": sg.Seeded(day), "not_private": True}
                 options |= {"threshold": ERRORS, "cutoff": CUTOFF, "most_windows": WINDOWS}
-                alert = sg.Alert(epsilon=epsilon, **options, **noise)
+                alert = sg.uses.Alert(epsilon=epsilon, **options, **noise)
                 for window, count in enumerate(counts):
                     if alert.closed:
                         wrong += int(should[window:].sum())

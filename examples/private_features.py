@@ -221,7 +221,9 @@ def show_tables(runs: int = RUNS) -> None:
 def show_use() -> None:
     """The transformer itself on the mushroom-like table."""
     rows = mushroom_like(np.random.default_rng(14))
-    chosen = sg.SelectKBestPrivate(k=5, epsilon=0.2, classes=[0, 1], categories=[range(size) for size in rows.sizes])
+    chosen = sg.uses.SelectKBestPrivate(
+        k=5, epsilon=0.2, classes=[0, 1], categories=[range(size) for size in rows.sizes]
+    )
     chosen.fit(rows.table, rows.classes)
     print("chosen at epsilon 0.2:", ", ".join(NAMES[place] for place in chosen.selected_))
 

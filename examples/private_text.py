@@ -121,8 +121,8 @@ def gated(private: list[Model], public: Model, epsilon: float, delta: float) -> 
     return texts, paid
 
 
-def made(private: list[Model], public: Model, epsilon: float, delta: float) -> sg.PrivatePredictor:
-    return sg.PrivatePredictor(
+def made(private: list[Model], public: Model, epsilon: float, delta: float) -> sg.uses.PrivatePredictor:
+    return sg.uses.PrivatePredictor(
         private,
         public,
         vocabulary=len(WORDS),
@@ -222,7 +222,7 @@ def draw_picture(curves: dict[tuple[str, float], list[float]], floor: float, pub
 def main(arguments: list[str]) -> None:
     records, other = data()
     public = public_model(other)
-    places = sg.PrivatePredictor.batches([person for person, _ in records], BATCHES)
+    places = sg.uses.PrivatePredictor.batches([person for person, _ in records], BATCHES)
     private = [batch_model((records[row][1] for row in rows), public) for rows in places]
     generator = np.random.default_rng(1)
     judge = public_model(note(generator, JARGON, [6, 5, 4, 3, 2, 1]) for _ in range(PUBLIC_NOTES))

@@ -60,7 +60,7 @@ def means(found: list[dict[str, Any]], what: str) -> dict[str, dict[float, float
     return out
 
 
-def draw(found: list[dict[str, Any]], tree: sg.DependencyTree, path: Path) -> None:
+def draw(found: list[dict[str, Any]], tree: sg.uses.DependencyTree, path: Path) -> None:
     """Left: held-out log-likelihood over epsilon. Right: one of the trees."""
     from matplotlib.figure import Figure
 
@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> None:
         ]
         print(f"{method:<24}" + "".join(f"{cell:>15}" for cell in cells))
     print("chen-2015 as claimed costs" + "".join(f"{paid['chen-2015 as claimed'][e]:>8.2f}" for e in EPSILONS))
-    tree = sg.dependency_tree(train, columns, epsilon=1, unit="row", source=sg.Seeded(1), not_private=True)
+    tree = sg.uses.dependency_tree(train, columns, epsilon=1, unit="row", source=sg.Seeded(1), not_private=True)
     right = {frozenset((f"q{one}", f"q{other}")) for one, other in truth} & {frozenset(edge) for edge in tree.edges}
     print(f"at epsilon 1: {tree}, {len(right)} of its edges are in the tree that made the rows")
     rows = tree.sample(PEOPLE, 1)

@@ -75,7 +75,7 @@ def analyse(train: Records, holdout: Records, ask: Ask) -> tuple[NDArray[Any], l
 def run(seed: int, *, lean: float, epsilon: float = EPSILON) -> dict[str, Any]:
     """One experiment: the four accuracies for each k, of votes chosen by asking our holdout and by a plain one."""
     train, holdout, fresh = (Records(3 * seed + part, lean) for part in range(3))
-    ours = sg.Holdout(
+    ours = sg.uses.Holdout(
         size=RECORDS, threshold=THRESHOLD, cutoff=CUTOFF, epsilon=epsilon, source=sg.Seeded(seed), not_private=True
     )
     closed = 0
@@ -142,7 +142,7 @@ def epsilons() -> None:
     print("| --- | --- | --- | --- | --- |")
     for epsilon in (0.1, 0.3, 0.5, 1, 2, 10):
         runs = [run(seed, lean=0.0, epsilon=epsilon) for seed in SEEDS]
-        terms = sg.Holdout(size=RECORDS, threshold=THRESHOLD, cutoff=CUTOFF, epsilon=epsilon).terms
+        terms = sg.uses.Holdout(size=RECORDS, threshold=THRESHOLD, cutoff=CUTOFF, epsilon=epsilon).terms
         off = [np.max(np.subtract(one["this holdout"], one["fresh, guarded"])) for one in runs]
         paid, closed = (np.mean([one[name] for one in runs]) for name in ("paid", "closed"))
         print(f"| {epsilon:g} | ±{terms.margin(paid=True):.3f} | {paid:.1f} | {closed:.0f} | {np.mean(off):.3f} |")

@@ -28,23 +28,28 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="Ask which private numbers are above a threshold, and pay only for those. "
         "Begin with [your first gate](../../tutorials/first_gate.md); what to set is in "
         "[how to choose a threshold](../../how-to/threshold.md).",
-        names=("SparseVector", "GatePreview", "Answer", "ABOVE", "BELOW", "Budget"),
+        names=("SparseVector", "Answer", "ABOVE", "BELOW", "Budget"),
+        others=("sparsegate.gates.preview.GatePreview",),
     ),
     "selection": ApiSubject(
         title="Selection and noise",
         about="The highest of many private scores, one noisy count, and where the noise comes from. For a table of "
         "rows take [`top_items`][sparsegate.top_items], which counts the scores itself.",
-        names=("select_top", "Selection", "Scores", "laplace", "Secure", "Seeded"),
+        names=("select_top", "Selection", "laplace", "Secure", "Seeded"),
+        others=("sparsegate.selection.scores.Scores",),
     ),
     "tables": ApiSubject(
         title="Tables",
         about="Private counts over your own rows, in your own engine. Begin with "
         "[your first top-10](../../tutorials/first_top.md); the tasks are in [publish a top-c](../../how-to/top.md).",
-        names=(
-            *("top_items", "TopItems", "GroupedTopItems", "preview", "TopPreview"),
-            *("OnlineAnswers", "OnlineAnswer"),
+        names=("top_items", "preview"),
+        others=(
+            "sparsegate.tables.release.TopItems",
+            "sparsegate.tables.release.GroupedTopItems",
+            "sparsegate.tables.release.Record",
+            "sparsegate.tables.preview.TopPreview",
+            "sparsegate.tables.preview.MethodPreview",
         ),
-        others=("sparsegate.tables.release.Record", "sparsegate.tables.preview.MethodPreview"),
     ),
     "ledger": ApiSubject(
         title="Ledger",
@@ -62,12 +67,14 @@ SUBJECTS: Mapping[str, ApiSubject] = {
     "uses": ApiSubject(
         title="Uses",
         about="What people reach for the technique for. [Which page](../../how-to/uses.md) says which of them fits.",
+        room="sparsegate.uses",
         names=(
             *("Alert", "AlertAnswer", "AlertPlan", "TimeWindows"),
             *("Holdout", "HoldoutScore", "HoldoutScorer"),
             *("improved", "Improvement", "SelectKBestPrivate"),
             *("frequent_itemsets", "FrequentItemsets", "dependency_tree", "DependencyTree"),
             *("PrivatePredictor", "Prediction", "PredictionTerms"),
+            *("OnlineAnswers", "OnlineAnswer"),
         ),
         others=(
             "sparsegate.uses.holdout.HoldoutTerms",
@@ -78,8 +85,9 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         title="Client of a service",
         about="Gates over HTTP that are asked like the library's own. How to run the service is in "
         "[serve](../../how-to/service.md).",
-        names=("connect", "connect_async"),
+        names=("connect",),
         others=(
+            "sparsegate.service.client.async_client.connect_async",
             "sparsegate.service.client.client.Client",
             "sparsegate.service.client.client.RemoteGate",
             "sparsegate.service.client.remote.RemoteState",
@@ -98,8 +106,9 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="Each published algorithm, sound or flawed, is a row of data, and one runner runs them all. "
         "How to add your own is in [variants](../../how-to/variants.md).",
         names=(
-            *("VARIANTS", "Variant", "Scale", "Noise", "Compared", "Released", "Closes"),
-            *("gate", "run", "run_many", "Outcomes", "tight_epsilon"),
+            *("VARIANTS", "run", "run_many"),
+            *("variants.Variant", "variants.Scale", "variants.Noise", "variants.Compared", "variants.Released"),
+            *("variants.Closes", "variants.gate", "variants.Outcomes"),
         ),
         others=("sparsegate.gates.bounds.Setting",),
     ),
@@ -139,9 +148,10 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         about="What is raised, and the call that raises it. What each means and the next step are in "
         "[errors](../errors.md).",
         names=(
-            *("SparsegateError", "ParameterError", "ConditionError", "GateClosed", "BudgetExceeded"),
-            *("TableError", "LedgerError", "ServiceError", "SparsegateWarning", "__version__"),
+            *("SparsegateError", "ParameterError", "GateClosed", "BudgetExceeded"),
+            *("TableError", "LedgerError", "__version__"),
         ),
+        others=tuple(f"sparsegate.errors.{name}" for name in ("ConditionError", "ServiceError", "SparsegateWarning")),
     ),
 }
 

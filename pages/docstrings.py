@@ -20,7 +20,7 @@ _PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 
 LINKED = {
     name: f"{room.__name__}.{name}"
-    for room in (sparsegate.paper, sparsegate.privacy, sparsegate)
+    for room in (sparsegate.variants, sparsegate.uses, sparsegate.paper, sparsegate.privacy, sparsegate)
     for name in room.__all__
     if re.search(r"[A-Z]|[a-z]_[a-z]|^connect|^laplace", name)
 }

@@ -16,7 +16,14 @@ import griffe
 from pages.docstrings import SOURCE, as_markdown, modules, parameters, with_fields
 
 _MANY = (griffe.ParameterKind.var_positional, griffe.ParameterKind.var_keyword)
-ROOMS = ("sparsegate", "sparsegate.privacy", "sparsegate.paper", "sparsegate.testing")
+ROOMS = (
+    "sparsegate",
+    "sparsegate.privacy",
+    "sparsegate.paper",
+    "sparsegate.testing",
+    "sparsegate.uses",
+    "sparsegate.variants",
+)
 
 
 class PublicNames(griffe.Extension):

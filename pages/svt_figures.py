@@ -14,7 +14,8 @@ import shutil
 from typing import Any, Final
 
 from pages.elsewhere import ROOT
-from sparsegate import VARIANTS, Closes, Compared, Noise, Released, Scale
+from sparsegate import VARIANTS
+from sparsegate.variants import Closes, Compared, Noise, Released, Scale
 
 PICTURES: Final = ROOT / "docs" / "pictures"
 _FOLDER: Final = ROOT / "docs" / "scripts"

@@ -48,7 +48,7 @@ def filter_loss(uploads: int = 1, coordinates: int = 10, release: float = 1.0) -
 def prefix_loss() -> float:
     """Tumult's gate at alpha = 4: Lap(2) on the threshold, Lap(4) on each prefix sum, stops at the first above."""
     half = sg.Budget(threshold=1 / 2, queries=1 / 4)
-    return sg.tight_epsilon("standard", budget=half, cutoff=1, monotonic=True, queries=30)
+    return sg.privacy.tight_epsilon("standard", budget=half, cutoff=1, monotonic=True, queries=30)
 
 
 def _one_against(own: float, others: float) -> list[float]:
@@ -75,7 +75,7 @@ ENTRIES = (
         title="SparseVector, c = 2",
         settings={"epsilon": 1.0, "cutoff": 2},
         options={"queries": 10, "samples": 30_000},
-        exact=lambda: sg.tight_epsilon("standard", epsilon=1, cutoff=2, queries=10),
+        exact=lambda: sg.privacy.tight_epsilon("standard", epsilon=1, cutoff=2, queries=10),
         exact_from="row `standard`, 10 queries",
     ),
     Entry(

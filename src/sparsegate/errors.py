@@ -51,8 +51,8 @@ class SparsegateWarning(UserWarning):
 
     >>> import warnings, sparsegate as sg
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", sg.SparsegateWarning)  # refused instead, before anything is charged
-    ...     sg.improved(by=0.01, size=100, epsilon=0.1, cutoff=3)
+    ...     warnings.simplefilter("error", sg.errors.SparsegateWarning)  # refused instead, before anything is charged
+    ...     sg.uses.improved(by=0.01, size=100, epsilon=0.1, cutoff=3)
     Traceback (most recent call last):
     sparsegate.errors.SparsegateWarning: an answer is right with 95 % only 1.42 or more from the bar, which is ...
     """
@@ -97,7 +97,7 @@ class ConditionError(ParameterError):
     >>> asked = {"item": "page", "user": "visitor", "count": 1, "epsilon": 1, "domain": ["/pay"]}
     >>> try:
     ...     sg.top_items({"visitor": [1, 2], "page": ["/home", "/pay"]}, where="pgae = '/pay'", **asked)
-    ... except sg.ConditionError as error:
+    ... except sg.errors.ConditionError as error:
     ...     print(error, error.start, error.near, sep="\\n")
     where must name a declared column (character 1), got 'pgae'; near it: page
     0
@@ -188,7 +188,7 @@ class ServiceError(SparsegateError):
     >>> with sg.connect("http://127.0.0.1:9", "sg_" + "x" * 43, retries=0) as service:
     ...     try:
     ...         service.budget()  # no service listens there
-    ...     except sg.ServiceError as error:
+    ...     except sg.errors.ServiceError as error:
     ...         print(error, error.status, error.type, sep="\\n")
     the service cannot be reached; check the URL, and that it runs
     0

@@ -132,7 +132,7 @@ def test_text_is_read_as_the_types_that_are_declared_and_the_schema_says_so(tmp_
             kinds = {column.name: column.kind for column in service.schema().schema.columns}
             assert kinds == {"age": "integer", "seen": "timestamp", "note": "text"}
             gate = service.open_gate(threshold=20, cutoff=1, epsilon=800)
-            with pytest.raises(sg.ConditionError, match="sparsegate serve --read note=timestamptz"):
+            with pytest.raises(sg.errors.ConditionError, match="sparsegate serve --read note=timestamptz"):
                 gate.ask("CAST(note AS TIMESTAMPTZ) IS NULL")
             assert not gate.ask("age IS NULL OR seen > '2030-01-16 11:00:00'")
             assert gate.ask("age > 5 AND seen < TIMESTAMP '2030-01-30 10:00:00'")

@@ -160,7 +160,7 @@ def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> N
     assert [row.item for row in places] == [1, 2]
     with pytest.raises(sg.ParameterError, match=r"plot needs estimates to draw; .*noisy-scores"):
         places.plot()
-    answer = sg.OnlineAnswer(estimate=12.5, paid=True, checked=True, margin=3.0)
+    answer = sg.uses.OnlineAnswer(estimate=12.5, paid=True, checked=True, margin=3.0)
     assert valid(answer.to_dict())
     assert dict(answer) == {"estimate": 12.5, "paid": True, "checked": True, "margin": 3.0, "note": None}
     assert "count &amp; cells" in replace(answer, note="count & cells")._repr_html_()

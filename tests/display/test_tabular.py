@@ -22,6 +22,7 @@ from sparsegate.display.sheet import cell_width
 from sparsegate.display.tabular import Printed
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement
 from sparsegate.service.client.calls import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken, ServedData, read_top
+from sparsegate.tables.release import GroupedTopItems
 
 SEEDED: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
 NOW = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -29,22 +30,22 @@ ENTRY = Entry(number=1, at=NOW, kind=EntryKind.BUDGET, amount=Amount(epsilon=Fra
 SPENT = Entry(number=2, at=NOW, kind=EntryKind.SPEND, amount=Amount(epsilon=Fraction(1)), what="top 3 of page")
 
 
-def grouped() -> sg.GroupedTopItems:
+def grouped() -> GroupedTopItems:
     table = {"country": ["DE"] * 50 + ["FR"] * 40, "visitor": [*range(90)], "page": ["/home"] * 50 + ["/pay"] * 40}
     asked: dict[str, Any] = {"item": "page", "user": "visitor", "per": "country", "groups": ["DE", "FR"]}
     found: Any = sg.top_items(table, count=1, epsilon=20, domain=["/home", "/pay"], **asked, **SEEDED)
     return found
 
 
-def itemsets() -> sg.FrequentItemsets:
+def itemsets() -> sg.uses.FrequentItemsets:
     baskets = {"shopper": [i for i in range(400) for _ in "ab"], "article": ["bread", "salt"] * 400}
     asked: dict[str, Any] = {"item": "article", "user": "shopper", "domain": ["bread", "salt"], "size": 2}
-    return sg.frequent_itemsets(baskets, count=3, epsilon=20, answers_epsilon=20, **asked, **SEEDED)
+    return sg.uses.frequent_itemsets(baskets, count=3, epsilon=20, answers_epsilon=20, **asked, **SEEDED)
 
 
-def tree() -> sg.DependencyTree:
+def tree() -> sg.uses.DependencyTree:
     rows = {"rain": [0, 1] * 500, "wet": [0, 1, 0, 0] * 250}
-    return sg.dependency_tree(rows, {"rain": [0, 1], "wet": [0, 1]}, epsilon=20, unit="row", **SEEDED)
+    return sg.uses.dependency_tree(rows, {"rain": [0, 1], "wet": [0, 1]}, epsilon=20, unit="row", **SEEDED)
 
 
 def verdict() -> sg.Verdict:
@@ -73,10 +74,14 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "TopPreview": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),
     "GatePreview": lambda: sg.SparseVector.preview(threshold=9, cutoff=2, epsilon=1, sensitivity=1),
     "Verdict": verdict,
-    "HoldoutScore": lambda: sg.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4),
-    "OnlineAnswer": lambda: sg.OnlineAnswer(estimate=12.5, paid=True, checked=True, margin=3.0, note="a note " * 15),
-    "AlertPlan": lambda: sg.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan,
-    "PredictionTerms": lambda: sg.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5),
+    "HoldoutScore": lambda: sg.uses.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4),
+    "OnlineAnswer": lambda: sg.uses.OnlineAnswer(
+        estimate=12.5, paid=True, checked=True, margin=3.0, note="a note " * 15
+    ),
+    "AlertPlan": lambda: sg.uses.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan,
+    "PredictionTerms": lambda: sg.uses.PrivatePredictor.preview(
+        batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5
+    ),
     "Outcomes": lambda: sg.run_many("roth-2011", [0, 500], runs=3, threshold=100, epsilon=1, **SEEDED),
     "WorstCase": lambda: privacy.worst_case("standard", cutoff=1, epsilon=1),
     "Found": lambda: privacy.search("stoddard-2014", queries=2, epsilon=1, restarts=1),
@@ -109,10 +114,10 @@ LINES: dict[str, tuple[Any, str]] = {
     "Answer": (sg.Answer(True, 4021, 4.0824), "ABOVE, about 4,021, standard error 4.08"),
     "ABOVE": (sg.ABOVE, "ABOVE"),
     "BELOW": (sg.BELOW, "BELOW"),
-    "AlertAnswer": (sg.AlertAnswer(window=1200, fired=True, estimate=906), "window 1,200: fired, about 906"),
-    "quiet": (sg.AlertAnswer(window=1, fired=False), "window 1: quiet"),
-    "Prediction": (sg.Prediction(token=2, paid=True, checked=True), "token 2, paid"),
-    "free": (sg.Prediction(token=2, paid=False, checked=False), "token 2, free, not checked"),
+    "AlertAnswer": (sg.uses.AlertAnswer(window=1200, fired=True, estimate=906), "window 1,200: fired, about 906"),
+    "quiet": (sg.uses.AlertAnswer(window=1, fired=False), "window 1: quiet"),
+    "Prediction": (sg.uses.Prediction(token=2, paid=True, checked=True), "token 2, paid"),
+    "free": (sg.uses.Prediction(token=2, paid=False, checked=False), "token 2, free, not checked"),
 }
 
 
@@ -153,6 +158,8 @@ def test_every_class_of_results_and_every_public_dataclass_is_tried() -> None:
     """One that is new must say here what it prints."""
     tried = {name.partition(" ")[0] for name in (*RESULTS, *LINES)} | {"RemoteAsk"}  # as RemoteAnswer
     assert {kind.__name__ for kind in results()} - tried == set()
-    public = {name for name in sg.__all__ if dataclasses.is_dataclass(getattr(sg, name))}
+    rooms = (sg, sg.uses, sg.variants)
+    public = {name: getattr(room, name) for room in rooms for name in room.__all__}
     settings = {"Budget", "Scale", "Scores", "TimeWindows", "Variant"}  # given, not returned
-    assert {name for name in public if isinstance(getattr(sg, name), type)} - tried - settings == set()
+    returned = {name for name, kind in public.items() if isinstance(kind, type) and dataclasses.is_dataclass(kind)}
+    assert returned - tried - settings == set()

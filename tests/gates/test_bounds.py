@@ -45,7 +45,9 @@ def test_the_tight_loss_at_epsilon_one(key: str, monotonic: bool, expected: obje
 
 @pytest.mark.parametrize("row", VARIANTS.values(), ids=VARIANTS.keys())
 @pytest.mark.parametrize("monotonic", [False, True])
-def test_a_row_is_called_private_exactly_where_its_tight_loss_says_so(row: sg.Variant, monotonic: bool) -> None:
+def test_a_row_is_called_private_exactly_where_its_tight_loss_says_so(
+    row: sg.variants.Variant, monotonic: bool
+) -> None:
     loss = max(tight_epsilon(row, cutoff=c, epsilon=1, monotonic=monotonic) for c in (1, 2, 7))
     assert row.private == (loss <= 1)
 

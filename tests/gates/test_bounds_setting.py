@@ -18,7 +18,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "SparseVector": lambda **options: sg.SparseVector(threshold=5, cutoff=1, sensitivity=1, **SEEDED, **options),
     "run": lambda **options: sg.run("standard", [9, 1], **SEEDED, **options),
     "run_many": lambda **options: sg.run_many("standard", [9, 1], runs=2, **SEEDED, **options),
-    "tight_epsilon": lambda **options: sg.tight_epsilon("standard", **options),
+    "tight_epsilon": lambda **options: sg.privacy.tight_epsilon("standard", **options),
     "build": lambda **options: privacy.log_probability("standard", [9, 1], [True], **options),
 }
 EVERYWHERE = {"typo": 1, "row": "standard", "runs_": 1}

@@ -142,7 +142,7 @@ def test_a_two_sided_gate_with_exponential_noise_a_gap_or_answers_has_no_bound()
     from dataclasses import replace
 
     row = sg.VARIANTS["two-sided"]
-    assert sg.tight_epsilon(row, cutoff=3, epsilon=1) == pytest.approx(1)
+    assert sg.privacy.tight_epsilon(row, cutoff=3, epsilon=1) == pytest.approx(1)
     flawed = {"private": False, "flaw": "no bound"}
     for change in ({"noise": Noise.EXPONENTIAL}, {"gap": True}):
-        assert sg.tight_epsilon(replace(row, **change, **flawed), cutoff=3, epsilon=1) == math.inf  # type: ignore[arg-type]
+        assert sg.privacy.tight_epsilon(replace(row, **change, **flawed), cutoff=3, epsilon=1) == math.inf  # type: ignore[arg-type]

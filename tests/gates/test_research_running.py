@@ -15,20 +15,27 @@ import sparsegate as sg
 from sparsegate.gates.research import row_mechanism
 from sparsegate.privacy import search
 
-ONE, TWO_C = sg.Scale(factor=1), sg.Scale(factor=2, per_cutoff=True)
-MINE = sg.Variant(key="mine", threshold_noise=ONE, query_noise=TWO_C)
+ONE, TWO_C = sg.variants.Scale(factor=1), sg.variants.Scale(factor=2, per_cutoff=True)
+MINE = sg.variants.Variant(key="mine", threshold_noise=ONE, query_noise=TWO_C)
 
 
-def every_row() -> Iterator[sg.Variant]:
+def every_row() -> Iterator[sg.variants.Variant]:
     """Each row that a Variant can be, but for its scales."""
-    kinds = (sg.Compared, sg.Released, sg.Noise, sg.Closes, (False, True), (False, True))
+    kinds = (
+        sg.variants.Compared,
+        sg.variants.Released,
+        sg.variants.Noise,
+        sg.variants.Closes,
+        (False, True),
+        (False, True),
+    )
     for compared, released, noise, closes, gap, redraws in itertools.product(*kinds):  # type: ignore[call-overload]
         with contextlib.suppress(sg.ParameterError):
-            yield sg.Variant(
+            yield sg.variants.Variant(
                 key="mine",
                 threshold_noise=ONE,
                 query_noise=TWO_C,
-                query_noise_monotonic=sg.Scale(factor=1, per_cutoff=True),
+                query_noise_monotonic=sg.variants.Scale(factor=1, per_cutoff=True),
                 compared=compared,
                 released=released,
                 noise=noise,
@@ -43,16 +50,19 @@ def test_no_search_beats_the_bound_of_any_row_that_can_be_written_down(monotonic
     tried = 0
     for row in every_row():
         numbers = {"cutoff": 1, "epsilon": 1, "monotonic": monotonic}
-        if (row.compared, row.released) == (sg.Compared.ERROR_NOISE_OUTSIDE, sg.Released.NOISY_ANSWER):
+        if (row.compared, row.released) == (
+            sg.variants.Compared.ERROR_NOISE_OUTSIDE,
+            sg.variants.Released.NOISY_ANSWER,
+        ):
             with pytest.raises(sg.ParameterError, match="the tight loss of such a row is not known"):
-                sg.tight_epsilon(row, **numbers)  # type: ignore[arg-type]
+                sg.privacy.tight_epsilon(row, **numbers)  # type: ignore[arg-type]
             continue
-        bars = (0,) if row.compared is sg.Compared.ANSWER else (0, 120)
+        bars = (0,) if row.compared is sg.variants.Compared.ANSWER else (0, 120)
         found = search(row, queries=4, thresholds=bars, restarts=1, noise="lattice", **numbers)  # type: ignore[arg-type]
-        bounds = [sg.tight_epsilon(row, queries=n, **numbers) for n in (4, 8, 12)]  # type: ignore[arg-type]
+        bounds = [sg.privacy.tight_epsilon(row, queries=n, **numbers) for n in (4, 8, 12)]  # type: ignore[arg-type]
         assert found.loss <= bounds[0] + 1e-9, row
         # With no limit it is no less than with one; and twelve questions show what has no bound.
-        assert max(bounds) <= sg.tight_epsilon(row, **numbers) + 1e-9, row  # type: ignore[arg-type]
+        assert max(bounds) <= sg.privacy.tight_epsilon(row, **numbers) + 1e-9, row  # type: ignore[arg-type]
         tried += 1
     assert tried == 72
 
@@ -60,26 +70,30 @@ def test_no_search_beats_the_bound_of_any_row_that_can_be_written_down(monotonic
 def test_a_row_needs_its_noise_alone_and_the_rest_is_not_known() -> None:
     assert (MINE.citation, MINE.claimed, MINE.truth, MINE.private, MINE.flaw) == (*["not known"] * 3, None, "")
     assert MINE.query_noise_monotonic == TWO_C
-    gate = sg.gate(MINE, threshold=0, cutoff=3, epsilon=1, sensitivity=1)
+    gate = sg.variants.gate(MINE, threshold=0, cutoff=3, epsilon=1, sensitivity=1)
     assert gate.ask(10**6)
     assert gate.remaining == 2
 
 
 def test_a_row_of_ones_own_is_refused_exactly_where_it_costs_more_than_it_is_paid() -> None:
-    weak = sg.Variant(key="weak", threshold_noise=ONE, query_noise=sg.Scale(factor=2), allocation="1:1")
-    assert sg.gate(weak, threshold=0, cutoff=1, epsilon=1, sensitivity=1).ask(10**6)
+    weak = sg.variants.Variant(
+        key="weak", threshold_noise=ONE, query_noise=sg.variants.Scale(factor=2), allocation="1:1"
+    )
+    assert sg.variants.gate(weak, threshold=0, cutoff=1, epsilon=1, sensitivity=1).ask(10**6)
     with pytest.raises(sg.ParameterError, match=r"not_private must be True to run weak: its tight loss here is 1\.5, "):
-        sg.gate(weak, threshold=0, cutoff=2, epsilon=1, sensitivity=1)
+        sg.variants.gate(weak, threshold=0, cutoff=2, epsilon=1, sensitivity=1)
     with pytest.raises(sg.ParameterError, match="not_private"):
         sg.run(weak, [1], cutoff=2, epsilon=1)
-    assert sg.gate(weak, threshold=0, cutoff=2, epsilon=1, sensitivity=1, not_private=True).ask(10**6)
+    assert sg.variants.gate(weak, threshold=0, cutoff=2, epsilon=1, sensitivity=1, not_private=True).ask(10**6)
 
 
 def test_a_limit_on_questions_bounds_a_row_that_never_stops_and_is_held() -> None:
-    endless = sg.Variant(key="endless", threshold_noise=ONE, query_noise=ONE, allocation="1:1", closes=sg.Closes.NEVER)
+    endless = sg.variants.Variant(
+        key="endless", threshold_noise=ONE, query_noise=ONE, allocation="1:1", closes=sg.variants.Closes.NEVER
+    )
     with pytest.raises(sg.ParameterError, match="its tight loss here is inf"):
-        sg.gate(endless, threshold=0, epsilon=1, sensitivity=1)
-    gate = sg.gate(endless, threshold=0, epsilon=1, sensitivity=1, queries=2)
+        sg.variants.gate(endless, threshold=0, epsilon=1, sensitivity=1)
+    gate = sg.variants.gate(endless, threshold=0, epsilon=1, sensitivity=1, queries=2)
     assert gate.ask(10**6)
     assert not gate.ask(-(10**6))
     with pytest.raises(sg.GateClosed):
@@ -90,9 +104,9 @@ def test_a_ledger_is_not_charged_for_what_costs_more_than_it_says(tmp_path) -> N
     options = {"threshold": 0, "epsilon": 1, "sensitivity": 1}
     with sg.Ledger.create(tmp_path / "book", dataset="book", budget=3) as ledger:
         with pytest.raises(sg.ParameterError, match="ledger must not be charged for chen-2015"):
-            sg.gate("chen-2015", ledger=ledger, not_private=True, **options)
+            sg.variants.gate("chen-2015", ledger=ledger, not_private=True, **options)
         assert ledger.statement().spent.epsilon == 0
-        with sg.gate(MINE, ledger=ledger, **options) as gate:
+        with sg.variants.gate(MINE, ledger=ledger, **options) as gate:
             gate.ask(10**6)
             assert ledger.statement().spent.epsilon == 1
         assert gate.spent <= ledger.statement().spent.epsilon < 0.31
@@ -102,7 +116,7 @@ def test_a_gate_says_what_a_run_says_and_takes_estimates() -> None:
     waived = {"epsilon": 2, "not_private": True}
     answers = [-4, 9, 1, 30]
     for row, guess in (("dwork-roth-2014", None), ("hardt-rothblum-2010-repaired", 2)):
-        gate = sg.gate(row, threshold=1, cutoff=2, sensitivity=1, source=sg.Seeded(3), **waived)
+        gate = sg.variants.gate(row, threshold=1, cutoff=2, sensitivity=1, source=sg.Seeded(3), **waived)
         said = []
         while not gate.closed and len(said) < len(answers):
             said.append(gate.ask(answers[len(said)], estimate=guess).above)
@@ -124,30 +138,32 @@ def test_a_gate_says_what_a_run_says_and_takes_estimates() -> None:
 )
 def test_a_field_of_another_kind_is_refused_by_its_name(changes: dict[str, object], parameter: str) -> None:
     with pytest.raises(sg.ParameterError) as caught:
-        sg.Variant(**{"key": "mine", "threshold_noise": ONE, "query_noise": TWO_C} | changes)  # type: ignore[arg-type]
+        sg.variants.Variant(**{"key": "mine", "threshold_noise": ONE, "query_noise": TWO_C} | changes)  # type: ignore[arg-type]
     assert caught.value.parameter == parameter
 
 
 @pytest.mark.parametrize("factor", [-1, 0.5, True, "2"])
 def test_a_factor_is_exact_and_not_negative(factor: object) -> None:
     with pytest.raises(sg.ParameterError, match="factor must be an int or a Fraction"):
-        sg.Scale(factor=factor)  # type: ignore[arg-type]
-    assert sg.Scale(factor=Fraction(3, 2), per_cutoff=True).multiple(4) == 6
+        sg.variants.Scale(factor=factor)  # type: ignore[arg-type]
+    assert sg.variants.Scale(factor=Fraction(3, 2), per_cutoff=True).multiple(4) == 6
 
 
 def test_without_noise_on_answers_one_question_is_hidden_by_two_sided_noise_alone() -> None:
-    silent = {"key": "silent", "threshold_noise": ONE, "query_noise": sg.Scale(factor=0), "allocation": "1:1"}
+    silent = {"key": "silent", "threshold_noise": ONE, "query_noise": sg.variants.Scale(factor=0), "allocation": "1:1"}
     losses = {
-        sg.tight_epsilon(sg.Variant(**silent | changes), epsilon=1, queries=1)  # type: ignore[arg-type]
-        for changes in ({"noise": sg.Noise.EXPONENTIAL}, {"released": sg.Released.NOISY_ANSWER})
+        sg.privacy.tight_epsilon(sg.variants.Variant(**silent | changes), epsilon=1, queries=1)  # type: ignore[arg-type]
+        for changes in ({"noise": sg.variants.Noise.EXPONENTIAL}, {"released": sg.variants.Released.NOISY_ANSWER})
     }
     assert losses == {math.inf}
-    assert sg.tight_epsilon(sg.Variant(**silent), epsilon=1, queries=1) == 0.5  # type: ignore[arg-type]
-    assert sg.tight_epsilon(MINE, budget=sg.Budget(threshold=0, queries=1)) == math.inf
+    assert sg.privacy.tight_epsilon(sg.variants.Variant(**silent), epsilon=1, queries=1) == 0.5  # type: ignore[arg-type]
+    assert sg.privacy.tight_epsilon(MINE, budget=sg.Budget(threshold=0, queries=1)) == math.inf
 
 
 def test_an_audit_takes_a_row_and_lays_answers_out_about_its_centre() -> None:
-    flawed = sg.Variant(key="flawed", threshold_noise=ONE, query_noise=sg.Scale(factor=0), closes=sg.Closes.NEVER)
+    flawed = sg.variants.Variant(
+        key="flawed", threshold_noise=ONE, query_noise=sg.variants.Scale(factor=0), closes=sg.variants.Closes.NEVER
+    )
     verdict = sg.audit(flawed, epsilon=1.0, queries=2, centre=500, samples=20_000, seed=1)
     assert verdict.violates
     assert verdict.mechanism.endswith("flawed")

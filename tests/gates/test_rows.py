@@ -169,14 +169,14 @@ def test_noise_and_gaps_of_unknown_loss_are_refused(key: str, change: dict[str, 
 
 
 def test_a_row_that_releases_another_number_than_it_compares_may_be_studied_and_runs_as_no_gate() -> None:
-    row = replace(sg.VARIANTS["hardt-rothblum-2010-repaired"], released=sg.Released.NOISY_ANSWER)
-    for refused in (lambda: sg.tight_epsilon(row, epsilon=1), lambda: gate_of(row)):
+    row = replace(sg.VARIANTS["hardt-rothblum-2010-repaired"], released=sg.variants.Released.NOISY_ANSWER)
+    for refused in (lambda: sg.privacy.tight_epsilon(row, epsilon=1), lambda: gate_of(row)):
         with pytest.raises(sg.ParameterError, match="the tight loss of such a row is not known"):
             refused()
 
 
-def gate_of(row: sg.Variant) -> object:
-    return sg.gate(row, threshold=5, cutoff=1, epsilon=1, sensitivity=1)
+def gate_of(row: sg.variants.Variant) -> object:
+    return sg.variants.gate(row, threshold=5, cutoff=1, epsilon=1, sensitivity=1)
 
 
 def test_errors_with_the_noise_outside_may_be_compared_with_exponential_noise() -> None:

@@ -62,7 +62,7 @@ def above(**options: Any) -> Any:
 
 def online(**options: Any) -> Any:
     asked = {"user": "visitor", "epsilon": 0.5, "tolerance": 20, "cutoff": 3}
-    return sg.OnlineAnswers(VISITS, {"page": ["/home", "/docs"]}, **asked | options)
+    return sg.uses.OnlineAnswers(VISITS, {"page": ["/home", "/docs"]}, **asked | options)
 
 
 EVERY: list[tuple[Callable[..., Any], str, str]] = [

@@ -198,7 +198,7 @@ def test_online_answers_give_back_what_they_did_not_cost(ledger: Ledger) -> None
     import pandas
 
     people = pandas.DataFrame({"page": ["/home"] * 40 + ["/docs"] * 30})
-    with sg.OnlineAnswers(
+    with sg.uses.OnlineAnswers(
         people, {"page": ["/home", "/docs"]}, unit="row", epsilon=HALF, tolerance=FAR, cutoff=3, ledger=ledger
     ) as online:
         online.ask({"page": "/home"})
@@ -207,7 +207,7 @@ def test_online_answers_give_back_what_they_did_not_cost(ledger: Ledger) -> None
     assert counted < online.spent < HALF
     assert ledger.total_spent().epsilon == HALF - rounded_down(HALF - online.spent)
     with pytest.raises(ParameterError, match="^refund must be True or False"):
-        sg.OnlineAnswers(people, {}, unit="row", tolerance=FAR, refund="no", ledger=ledger)
+        sg.uses.OnlineAnswers(people, {}, unit="row", tolerance=FAR, refund="no", ledger=ledger)
 
 
 def test_what_goes_back_is_rounded_down_so_that_sums_stay_short(ledger: Ledger) -> None:

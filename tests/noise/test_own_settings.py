@@ -105,7 +105,7 @@ def test_every_row_runs_the_same(key: str) -> None:
     def releases() -> Iterator[Any]:
         row = sg.VARIANTS[key]
         for values in PRIVATE.values():
-            guess: Any = {} if row.compared is sg.Compared.ANSWER else {"estimates": [0.5] * len(values)}
+            guess: Any = {} if row.compared is sg.variants.Compared.ANSWER else {"estimates": [0.5] * len(values)}
             options: dict[str, Any] = {"epsilon": 0.5, "threshold": 3.5, "sensitivity": 1.0, **guess}
             yield sg.run(row, values, **options, **SEEDED())
             out = sg.run_many(row, values, runs=3, **options, **SEEDED())
@@ -169,7 +169,7 @@ def test_items_of_every_kind_are_named_the_same() -> None:
 def test_sets_of_items_and_trees_are_the_same() -> None:
     public: dict[str, Any] = {"item": "item", "user": "user", "domain": [f"item {i}" for i in range(9)]}
     asked: dict[str, Any] = {"count": 4, "size": 2, "epsilon": 2, "answers_epsilon": 1, **public}
-    same(lambda: sg.frequent_itemsets(visits(), **asked, **SEEDED()).to_dict())
+    same(lambda: sg.uses.frequent_itemsets(visits(), **asked, **SEEDED()).to_dict())
     rows = {"a": [*CELLS, 0, 1] * 3, "b": [*CELLS, 1, 0] * 3, "c": [0, 1, *CELLS] * 3}
     columns = {name: [0, 1] for name in "abc"}
     for given in ({}, {"thresholds": [50, 20]}):
@@ -179,7 +179,7 @@ def test_sets_of_items_and_trees_are_the_same() -> None:
 
 
 def _tree(rows: Any, columns: Any, epsilon: float, given: Any) -> Any:
-    return sg.dependency_tree(rows, columns, unit="row", epsilon=epsilon, **given, **SEEDED()).to_dict()
+    return sg.uses.dependency_tree(rows, columns, unit="row", epsilon=epsilon, **given, **SEEDED()).to_dict()
 
 
 @pytest.mark.parametrize("score", ["agreement", "dependence", "information", "covariance"])
@@ -195,7 +195,7 @@ def test_features_are_chosen_the_same(score: str) -> None:
             kinds = {"bounds": (-1e-300, 1e-300), "target_bounds": (0, 1e308)}
         for table in tables:
             for epsilon in (1e-6, 1, 1e4):
-                chosen = sg.SelectKBestPrivate(score, k=2, epsilon=epsilon, **kinds, **SEEDED())
+                chosen = sg.uses.SelectKBestPrivate(score, k=2, epsilon=epsilon, **kinds, **SEEDED())
                 yield chosen.fit(table, table[:, 0]).record_
 
     same(lambda: list(releases()))
@@ -209,9 +209,9 @@ def test_a_holdout_scores_the_same() -> None:
         for values in (*PRIVATE.values(), beyond):
             for low, high in ((0, 1), (-1e299, 1e299), (0, 1e-300)):
                 ends: dict[str, Any] = {"size": 20, "low": low, "high": high}
-                holdout = sg.Holdout(threshold=high / 10, cutoff=3, epsilon=1000, **ends, **SEEDED())
+                holdout = sg.uses.Holdout(threshold=high / 10, cutoff=3, epsilon=1000, **ends, **SEEDED())
                 yield [holdout.score(train, values) for train in (high, values) if not holdout.closed]
-                better = sg.improved(by=high / 10, cutoff=2, epsilon=1e5, **ends, **SEEDED())
+                better = sg.uses.improved(by=high / 10, cutoff=2, epsilon=1e5, **ends, **SEEDED())
                 yield [better(each) for each in (values, values, list(values)[::-1]) if not better.finished]
 
     same(lambda: list(releases()))
@@ -230,8 +230,8 @@ def test_a_scorer_scores_the_same() -> None:
     records = np.array([FLOATS, FLOATS[::-1]]).T
 
     def releases() -> Iterator[Any]:
-        holdout = sg.Holdout(size=13, threshold=0.2, cutoff=3, epsilon=100, **SEEDED())
-        yield sg.HoldoutScorer(holdout, records, np.ones(13)).score(Divides(), np.ones((4, 2)), np.ones(4))
+        holdout = sg.uses.Holdout(size=13, threshold=0.2, cutoff=3, epsilon=100, **SEEDED())
+        yield sg.uses.HoldoutScorer(holdout, records, np.ones(13)).score(Divides(), np.ones((4, 2)), np.ones(4))
 
     same(lambda: list(releases()))
 
@@ -242,14 +242,14 @@ def test_alerts_answer_the_same() -> None:
 
     def releases() -> Iterator[Any]:
         for asked in ({}, {"method": "counts", "windows_per_user": 2}, {"fires": "below"}, {"closes": "rarer"}):
-            windows = sg.TimeWindows(width=10, start=0, until=40)
+            windows = sg.uses.TimeWindows(width=10, start=0, until=40)
             options: dict[str, Any] = {"threshold": 5, "cutoff": 2, "epsilon": 1, "windows": windows, **asked}
-            alert = sg.Alert(**options, **SEEDED())
+            alert = sg.uses.Alert(**options, **SEEDED())
             alert.add_rows((who, when) for who in CELLS for when in times)
             for who in CELLS:
                 alert.add(who, decimal.Decimal("13.25"))
             yield list(alert.advance(40))
-            counts = sg.Alert(**{**options, "windows": None}, most_windows=4, **SEEDED())
+            counts = sg.uses.Alert(**{**options, "windows": None}, most_windows=4, **SEEDED())
             private = [0, 10**400, -(10**400), np.int64(2**63 - 1)]
             yield [counts.ask(place, count) for place, count in enumerate(private) if not counts.closed]
 
@@ -261,7 +261,7 @@ def test_online_answers_are_the_same() -> None:
 
     def releases() -> Iterator[Any]:
         for options in ({"population": 2**39}, {"population": 900}, {}):
-            online = sg.OnlineAnswers(
+            online = sg.uses.OnlineAnswers(
                 table,
                 {"a": [0, 1, 2], "b": [0, 1]},
                 unit="row",
@@ -288,7 +288,7 @@ def test_private_predictions_are_the_same() -> None:
 
     def releases() -> Iterator[Any]:
         for gives in ("logits", "probabilities"):
-            predictor = sg.PrivatePredictor(
+            predictor = sg.uses.PrivatePredictor(
                 models * 20, lambda text: np.exp([-800.0, 1, 2]), vocabulary=3, threshold=0.2, cutoff=3, epsilon=50,
                 clip=1e-3, gives=gives, **SEEDED(),
             )  # fmt: skip
@@ -357,11 +357,14 @@ _BARE = {
 def charged_calls() -> dict[str, Any]:
     """Every public call that takes a ledger, and every method of what is made with one."""
     found: dict[str, Any] = {}
-    for name in sg.__all__:
-        made = getattr(sg, name)
+    public = {name: getattr(room, name) for room in (sg, sg.uses) for name in room.__all__}
+    for name, made in public.items():
         if not callable(made) or (isinstance(made, type) and issubclass(made, Exception)):
             continue
-        if "ledger" not in inspect.signature(made).parameters and made not in (sg.Improvement, sg.HoldoutScorer):
+        if "ledger" not in inspect.signature(made).parameters and made not in (
+            sg.uses.Improvement,
+            sg.uses.HoldoutScorer,
+        ):
             continue
         if inspect.isfunction(made):
             found[name] = made

@@ -18,7 +18,7 @@ def test_the_other_classes_exist_and_have_no_public_name() -> None:
     for subject in api_pages.SUBJECTS.values():
         for path in subject.others:
             found = package[path.removeprefix("sparsegate.")]
-            assert found.is_class
+            assert found.is_class or found.is_function
             assert path not in named
 
 
@@ -28,7 +28,6 @@ def test_a_page_has_a_directive_for_each_name() -> None:
     assert page.startswith("# Client of a service\n")
     assert re.findall(r"^::: (.*)$", page, re.MULTILINE) == [
         "sparsegate.connect",
-        "sparsegate.connect_async",
         *subject.others,
     ]
 

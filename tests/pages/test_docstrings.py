@@ -54,7 +54,7 @@ def test_formulas_stay_and_names_are_links(written: str, shown: str) -> None:
         ("``tree_model``", "sparsegate.uses.tree_model"),
         ("``alert_record.begin``", None),
         ("``windows_per_user``", None),
-        ("``frequent_itemsets``", "sparsegate.frequent_itemsets"),
+        ("``frequent_itemsets``", "sparsegate.uses.frequent_itemsets"),
     ],
 )
 def test_a_module_is_a_link_from_where_it_stands(code: str, place: str | None) -> None:

@@ -93,7 +93,7 @@ def poor(tmp_path: Path) -> griffe.Module:
     folder = tmp_path / "sparsegate"
     folder.mkdir()
     (folder / "__init__.py").write_text(POOR)
-    for room in ("privacy", "paper", "testing"):
+    for room in ("privacy", "paper", "testing", "uses", "variants"):
         (folder / f"{room}.py").write_text("__all__ = []\n")
     loaded = griffe.load("sparsegate", search_paths=[tmp_path])
     assert isinstance(loaded, griffe.Module)
@@ -142,7 +142,7 @@ def test_what_has_no_example_is_caught(poor: griffe.Module) -> None:
 
 def test_the_site_lists_fields_and_shows_what_a_caller_passes(tmp_path: Path) -> None:
     (tmp_path / "sparsegate").mkdir()
-    for room in ("__init__", "privacy", "paper", "testing"):
+    for room in ("__init__", "privacy", "paper", "testing", "uses", "variants"):
         (tmp_path / "sparsegate" / f"{room}.py").write_text(RICH if room == "__init__" else "__all__ = []\n")
     extensions = griffe.load_extensions("dataclasses", public_names.PublicNames)
     package = griffe.load("sparsegate", search_paths=[tmp_path], extensions=extensions)

@@ -57,7 +57,9 @@ def test_the_bars_are_the_tight_losses_of_every_row(scripts: Any) -> None:
             "queries": None if state["endless"] else state["questions"],
             "allocation": None if state["split"] == "published" else state["split"],
         }
-        assert found == pytest.approx({key: sg.tight_epsilon(key, **options) for key in sg.VARIANTS}, rel=1e-9), state
+        assert found == pytest.approx(
+            {key: sg.privacy.tight_epsilon(key, **options) for key in sg.VARIANTS}, rel=1e-9
+        ), state
 
 
 def test_a_transcript_of_any_row_costs_what_the_library_says(scripts: Any) -> None:
@@ -127,7 +129,7 @@ Case = tuple[dict[str, Any], dict[str, float]]
 
 
 def chances(
-    row: str | sg.Variant, here: list[int], there: list[int], said: list[Any], **options: Any
+    row: str | sg.variants.Variant, here: list[int], there: list[int], said: list[Any], **options: Any
 ) -> Iterator[float]:
     """ln Pr of a transcript on two neighbours, by the library."""
     return (log_probability(row, answers, said, **{"epsilon": 1} | options) for answers in (here, there))
@@ -174,17 +176,17 @@ def gptt(t: int) -> Case:
 
 
 def lee_clifton(c: int) -> Case:
-    both = sg.tight_epsilon("lee-clifton-2014", cutoff=c, epsilon=1)
+    both = sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=c, epsilon=1)
     return {"cutoff": c}, {"below": 0.25, "above": 0.25, "both": both}
 
 
 def hardt_rothblum(m: int, bar: int, error: int) -> Case:
     # Without threshold noise T + z is a number; on D', with rho shifted, it is 1 more, and the error 1 less.
-    row = sg.Variant(
+    row = sg.variants.Variant(
         key="inside",
-        threshold_noise=sg.Scale(factor=0),
-        query_noise=sg.Scale(factor=2, per_cutoff=True),
-        compared=sg.Compared.ERROR_NOISE_INSIDE,
+        threshold_noise=sg.variants.Scale(factor=0),
+        query_noise=sg.variants.Scale(factor=2, per_cutoff=True),
+        compared=sg.variants.Compared.ERROR_NOISE_INSIDE,
     )
     here, there = (
         log_probability(row, [0], [ABOVE], threshold=bar + up, estimates=[error - up], **FREE) for up in (0, 1)
@@ -193,9 +195,9 @@ def hardt_rothblum(m: int, bar: int, error: int) -> Case:
     key = "hardt-rothblum-2010"
     indicator = f"{key}-indicator"
     return {"below": m, "bar": bar, "error": error}, {
-        "released": sg.tight_epsilon(key, epsilon=1, queries=m + 1),
-        "alone": sg.tight_epsilon(indicator, epsilon=1, queries=m + 1),
-        "whole": sg.tight_epsilon(indicator, epsilon=1),
+        "released": sg.privacy.tight_epsilon(key, epsilon=1, queries=m + 1),
+        "alone": sg.privacy.tight_epsilon(indicator, epsilon=1, queries=m + 1),
+        "whole": sg.privacy.tight_epsilon(indicator, epsilon=1),
         "tails": here - there,
         "twice": 0.5,
     }
@@ -268,7 +270,7 @@ def test_the_words_of_a_figure_have_no_number_that_is_not_in_it(scripts: Any, fi
 
 def test_the_words_about_bars_name_those_that_leak(scripts: Any) -> None:
     text, _ = scripts.evaluate(SAID, ["bars", OTHER["bars"]])
-    losses = {key: sg.tight_epsilon(key, cutoff=2, epsilon=0.7, queries=9) for key in sg.VARIANTS}
+    losses = {key: sg.privacy.tight_epsilon(key, cutoff=2, epsilon=0.7, queries=9) for key in sg.VARIANTS}
     leaks = [f"{key} {lost:.3f}".replace("inf", "∞") for key, lost in losses.items() if lost > 0.7 * (1 + 1e-9)]
     assert text == f"{len(leaks)} of {len(losses)} lose more than ε = 0.7 within 9 questions: {', '.join(leaks)}."
 

@@ -35,7 +35,7 @@ def holds(row: str, queries: int | None = None, **parameters: Any) -> WorstCase:
     return witness
 
 
-FINITE = [key for key in sg.VARIANTS if math.isfinite(sg.tight_epsilon(key, epsilon=1))]
+FINITE = [key for key in sg.VARIANTS if math.isfinite(sg.privacy.tight_epsilon(key, epsilon=1))]
 INFINITE = [key for key in sg.VARIANTS if key not in FINITE]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import sparsegate as sg
+from sparsegate.tables.release import TopItems
 
 PAGES = ["/home", "/docs", "/blog", "/jobs"]
 
 
-def release(*, item: str = "page", **options: Any) -> sg.TopItems:
+def release(*, item: str = "page", **options: Any) -> TopItems:
     """Top pages of a thousand people; epsilon is so large that nothing depends on chance."""
     visits = [(page, user) for place, page in enumerate(PAGES) for user in range(1000 // (place + 1))]
     table = {item: [page for page, _ in visits], "visitor": [user for _, user in visits]}

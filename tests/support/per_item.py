@@ -71,7 +71,9 @@ def _paid(method: Method, count: int, epsilon: float) -> dict[str, Any]:
     if method.delta:
         rho_scale, nu_scale = method.noise(count=count, epsilon=epsilon)
         return {"epsilon": None, "budget": sg.Budget(threshold=1 / rho_scale, queries=count / nu_scale)}
-    tight = sg.tight_epsilon(method.row, cutoff=count, epsilon=1, monotonic=True) if method.at_true_epsilon else 1
+    tight = (
+        sg.privacy.tight_epsilon(method.row, cutoff=count, epsilon=1, monotonic=True) if method.at_true_epsilon else 1
+    )
     return {"epsilon": epsilon / tight, "allocation": method.allocation}
 
 

@@ -111,8 +111,8 @@ def says(first: str, then: str) -> Says:
     return lambda text: OPINIONS[then if text else first]
 
 
-def predictor(private: Sequence[Any] | None = None, seed: int = 1, **options: Any) -> sg.PrivatePredictor:
+def predictor(private: Sequence[Any] | None = None, seed: int = 1, **options: Any) -> sg.uses.PrivatePredictor:
     given: dict[str, Any] = {"vocabulary": 3, "source": sg.Seeded(seed), "not_private": True} | NUMBERS | options
-    return sg.PrivatePredictor(
+    return sg.uses.PrivatePredictor(
         [says("b", "p")] * 8 if private is None else private, given.pop("public", public), **given
     )

@@ -18,6 +18,7 @@ from sparsegate.tables.engines.engine import open_engine
 from sparsegate.tables.groups import prepare_groups, public_groups
 from sparsegate.tables.labels import INTEGER, STRING
 from sparsegate.tables.question import Question
+from sparsegate.tables.release import GroupedTopItems
 
 # Group 49 has /a 30, /b 10; group 33 has /a 5, /c 20; and group 39, which is not listed, 50 of /z and /a.
 CELLS = [(49, "/a")] * 30 + [(49, "/b")] * 10 + [(33, "/a")] * 5 + [(33, "/c")] * 20 + [(39, "/z")] * 50 + [(39, "/a")]
@@ -251,7 +252,7 @@ def test_the_result_is_a_mapping_and_has_rows() -> None:
     )
     assert (len(found), "DE" in found, "IT" in found) == (2, True, False)
     assert list(found.rows) == [("DE", 1, "/a", None), ("DE", 2, "/b", None)]
-    assert isinstance(found, sg.GroupedTopItems)
+    assert isinstance(found, GroupedTopItems)
     assert found.to_dict()["groups"] == ["DE", "ZZ"]
     assert found.to_pandas().to_dict("list") == {"country": ["DE", "DE"], "rank": [1, 2], "page": ["/a", "/b"]}
     assert found.to_polars().columns == found.to_arrow().column_names == ["country", "rank", "page"]

@@ -21,8 +21,8 @@ class Watched:
 
     def __init__(self) -> None:
         self.account = Account()
-        self.online = sg.OnlineAnswers(PEOPLE, {"country": ["DE", "FR"]}, ledger=self.account, **PUBLIC)
-        self.said: list[sg.OnlineAnswer] = []
+        self.online = sg.uses.OnlineAnswers(PEOPLE, {"country": ["DE", "FR"]}, ledger=self.account, **PUBLIC)
+        self.said: list[sg.uses.OnlineAnswer] = []
         self.ask("DE")
 
     def ask(self, country: str = "DE") -> None:

@@ -84,7 +84,7 @@ def test_online_answers_take_paths_too(folder: Path) -> None:
     columns = {"page": ["/home", "/pay"], "number": [7, 8]}
     for data, options in ways(folder)[1:9:3]:
         options = {**options, "user": "visitor", "epsilon": 3000, "tolerance": 1, "cutoff": 1, "population": 1000}
-        online = sg.OnlineAnswers(data, columns, **options)
+        online = sg.uses.OnlineAnswers(data, columns, **options)
         answer = online.ask({"page": "/home", "number": 7})
         assert (answer.paid, round(answer.estimate)) == (True, 1000), (data, options)
 

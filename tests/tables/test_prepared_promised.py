@@ -15,6 +15,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.selection.select import Request
 from sparsegate.tables.prepared import error_bars, hopeless, least_epsilon, within
 from sparsegate.tables.question import Question
+from sparsegate.tables.release import TopItems
 
 ASKED: dict[str, Any] = {
     "item": "page",
@@ -39,7 +40,7 @@ def asked(**options: Any) -> Question:
     return Question(**ASKED | options)
 
 
-def release(**options: Any) -> sg.TopItems:
+def release(**options: Any) -> TopItems:
     public: dict[str, Any] = {"count": 2, "epsilon": 2, "domain": ["/home", "/docs", "/blog", "/jobs"]}
     return sg.top_items(VISITS, item="page", user="visitor", source=sg.Seeded(1), not_private=True, **public | options)
 

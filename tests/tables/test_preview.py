@@ -13,12 +13,13 @@ import pytest
 import sparsegate as sg
 from sparsegate.errors import ParameterError
 from sparsegate.selection.select import Request, choose
+from sparsegate.tables.preview import TopPreview
 
 BY_SCORE = ("exponential", "subset", "one-shot", "noisy-scores")
 ASKED: dict[str, Any] = {"count": 20, "domain": 1_000}
 
 
-def row(found: sg.TopPreview, method: str) -> Any:
+def row(found: TopPreview, method: str) -> Any:
     return next(each for each in found if each.method == method)
 
 

@@ -25,7 +25,7 @@ from sparsegate.ledger.backup import back_up, restore
 PUBLIC = {"threshold": 5_000, "cutoff": 2, "epsilon": 5}
 LOW, HIGH = 0, 10_000
 FEWER, SOME = {**PUBLIC, "threshold": 500}, 1_000
-WINDOWS = sg.TimeWindows(width="1h", start=0)
+WINDOWS = sg.uses.TimeWindows(width="1h", start=0)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def test_it_fires_where_a_count_is_above_and_closes_at_its_cutoff() -> None:
-    alert = sg.Alert(**PUBLIC)
+    alert = sg.uses.Alert(**PUBLIC)
     said = [alert.ask(window, count) for window, count in enumerate([LOW, HIGH, LOW, HIGH])]
     assert [bool(answer) for answer in said] == [False, True, False, True]
     assert said[0].estimate is None
@@ -55,16 +55,16 @@ def test_it_fires_where_a_count_is_above_and_closes_at_its_cutoff() -> None:
 
 
 def test_it_fires_where_a_count_drops() -> None:
-    with sg.Alert(**PUBLIC, fires="below") as alert:
+    with sg.uses.Alert(**PUBLIC, fires="below") as alert:
         said = [alert.ask(window, count) for window, count in enumerate([HIGH, LOW])]
     assert [answer.fired for answer in said] == [False, True]
     assert abs(said[1].estimate - LOW) < 100
-    counts = sg.Alert(**PUBLIC, fires="below", windows_per_user=1)
+    counts = sg.uses.Alert(**PUBLIC, fires="below", windows_per_user=1)
     assert [counts.ask(window, count).fired for window, count in enumerate([HIGH, LOW])] == [False, True]
 
 
 def test_a_two_sided_gate_stays_open_while_one_side_is_rare() -> None:
-    alert = sg.Alert(**PUBLIC, closes="rarer")
+    alert = sg.uses.Alert(**PUBLIC, closes="rarer")
     assert all(alert.ask(window, HIGH) for window in range(20))
     assert not alert.ask(20, LOW)
     assert not alert.closed
@@ -74,8 +74,8 @@ def test_a_two_sided_gate_stays_open_while_one_side_is_rare() -> None:
 
 
 def test_rows_are_counted_as_people_and_only_a_public_clock_closes_windows() -> None:
-    windows = sg.TimeWindows(width="1h", start=0, until=5 * 3600)
-    alert = sg.Alert(**FEWER, windows=windows)
+    windows = sg.uses.TimeWindows(width="1h", start=0, until=5 * 3600)
+    alert = sg.uses.Alert(**FEWER, windows=windows)
     alert.add_rows((person, 100) for person in [*range(SOME), *range(SOME)])
     alert.add("a stranger", "3026-01-01")  # closes nothing
     assert list(alert.advance(3599)) == []
@@ -84,11 +84,11 @@ def test_rows_are_counted_as_people_and_only_a_public_clock_closes_windows() -> 
     assert [said.fired for said in alert.advance(10**9)] == [False] * 3
     assert alert.closed
     with pytest.raises(sg.ParameterError, match="windows must be given for rows"):
-        sg.Alert(**PUBLIC).add("a", 1)
+        sg.uses.Alert(**PUBLIC).add("a", 1)
 
 
 def test_noisy_counts_have_the_law_that_is_claimed_and_a_twin_is_told_apart() -> None:
-    alert = sg.Alert(
+    alert = sg.uses.Alert(
         threshold=50, cutoff=9, epsilon=1, windows_per_user=3, method="counts", source=sg.Seeded(3), not_private=True
     )
     sample = np.array([alert.ask(window, 40).estimate - 40 for window in range(3_000)])
@@ -99,7 +99,7 @@ def test_noisy_counts_have_the_law_that_is_claimed_and_a_twin_is_told_apart() ->
 
 
 def test_a_quiet_alert_gives_back_all_but_the_share_of_the_threshold(ledger) -> None:
-    with sg.Alert(**PUBLIC, ledger=ledger) as alert:
+    with sg.uses.Alert(**PUBLIC, ledger=ledger) as alert:
         for window in range(6):
             alert.ask(window, LOW)
         assert alert.spent == alert.plan.quiet_cost < 2
@@ -109,14 +109,14 @@ def test_a_quiet_alert_gives_back_all_but_the_share_of_the_threshold(ledger) -> 
 
 
 def test_noisy_counts_give_back_what_windows_did_not_cost(ledger) -> None:
-    with sg.Alert(**PUBLIC, windows_per_user=2, method="counts", ledger=ledger) as alert:
+    with sg.uses.Alert(**PUBLIC, windows_per_user=2, method="counts", ledger=ledger) as alert:
         alert.ask(0, LOW)
         assert alert.spent == Fraction(5, 2)
     assert ledger.total_spent().epsilon == Fraction(5, 2)
 
 
 def test_each_answer_is_on_the_ledger_before_it_is_said(ledger) -> None:
-    alert = sg.Alert(**PUBLIC, ledger=ledger)
+    alert = sg.uses.Alert(**PUBLIC, ledger=ledger)
     said = alert.ask(4, HIGH)
     first, kept = ledger.release(2).gave
     assert first["settings"]["epsilon"] == "5"
@@ -124,9 +124,9 @@ def test_each_answer_is_on_the_ledger_before_it_is_said(ledger) -> None:
 
 
 def test_an_alert_that_died_goes_on_with_its_noise_and_pays_nothing(ledger, state) -> None:
-    first = sg.Alert(**PUBLIC, ledger=ledger, state=state, name="errors")
+    first = sg.uses.Alert(**PUBLIC, ledger=ledger, state=state, name="errors")
     said = [first.ask(window, count) for window, count in enumerate([LOW, HIGH, LOW])]
-    again = sg.Alert(**PUBLIC, ledger=ledger, state=state, name="errors")  # the first is never closed
+    again = sg.uses.Alert(**PUBLIC, ledger=ledger, state=state, name="errors")  # the first is never closed
     assert len(ledger.entries()) == 2
     assert again._draws.gate._rho == first._draws.gate._rho
     assert (again.remaining, again.spent, dict(again.answers)) == (1, first.spent, dict(enumerate(said)))
@@ -140,8 +140,8 @@ def test_an_alert_that_died_goes_on_with_its_noise_and_pays_nothing(ledger, stat
 
 
 def test_two_processes_cannot_go_on_with_one_alert(ledger, state) -> None:
-    sg.Alert(**PUBLIC, ledger=ledger, state=state).ask(0, LOW)
-    one, other = (sg.Alert(**PUBLIC, ledger=ledger, state=state) for _ in range(2))
+    sg.uses.Alert(**PUBLIC, ledger=ledger, state=state).ask(0, LOW)
+    one, other = (sg.uses.Alert(**PUBLIC, ledger=ledger, state=state) for _ in range(2))
     one.ask(1, HIGH)
     with pytest.raises(sg.LedgerError, match="another one went on with it"):
         other.ask(1, HIGH)
@@ -154,11 +154,11 @@ def test_two_processes_cannot_go_on_with_one_alert(ledger, state) -> None:
     late = [part["window"] for part in ledger.release(2).gave[1:]]
     assert late == [0, 1, 2]
     with pytest.raises(sg.GateClosed, match="gave back what it did not cost"):
-        sg.Alert(**PUBLIC, ledger=ledger, state=state)
+        sg.uses.Alert(**PUBLIC, ledger=ledger, state=state)
 
 
 def test_a_writer_that_was_overtaken_by_the_end_says_nothing(ledger, state) -> None:
-    one, other = (sg.Alert(**PUBLIC, ledger=ledger, state=state) for _ in range(2))
+    one, other = (sg.uses.Alert(**PUBLIC, ledger=ledger, state=state) for _ in range(2))
     one.close()
     with pytest.raises(sg.LedgerError, match="ended it"):
         other.ask(0, HIGH)
@@ -167,7 +167,7 @@ def test_a_writer_that_was_overtaken_by_the_end_says_nothing(ledger, state) -> N
 @pytest.mark.parametrize("method", ["gate", "counts"])
 def test_a_process_that_does_not_know_all_answers_gives_nothing_back(ledger, state, method) -> None:
     options = {**PUBLIC, "windows_per_user": 2, "method": method, "ledger": ledger, "state": state}
-    one, other = (sg.Alert(**options) for _ in range(2))
+    one, other = (sg.uses.Alert(**options) for _ in range(2))
     for window in range(2):
         one.ask(window, HIGH)
     with pytest.warns(RuntimeWarning, match="stays spent: .*than this process knows"):
@@ -180,28 +180,28 @@ def test_a_process_that_does_not_know_all_answers_gives_nothing_back(ledger, sta
 @pytest.mark.parametrize("refund", [True, False])
 def test_what_was_closed_does_not_go_on_whether_it_gave_anything_back_or_not(ledger, state, refund) -> None:
     options = {**PUBLIC, "ledger": ledger, "state": state, "refund": refund}
-    sg.Alert(**options).close()
+    sg.uses.Alert(**options).close()
     assert json.loads(state.read_text())["noise"] == ""
     with pytest.raises(sg.GateClosed, match="this alert was closed.*remove the state file"):
-        sg.Alert(**options)
+        sg.uses.Alert(**options)
     assert len(ledger.entries()) == 2 + refund
 
 
 def test_noise_that_is_known_does_not_go_on_as_if_it_were_secret(ledger, state) -> None:
     known = {"source": sg.Seeded(1), "not_private": True}
-    sg.Alert(**PUBLIC, ledger=ledger, state=state, **known).ask(0, LOW)
+    sg.uses.Alert(**PUBLIC, ledger=ledger, state=state, **known).ask(0, LOW)
     with pytest.raises(sg.ParameterError, match="state must be .* not_private differs"):
-        sg.Alert(**PUBLIC, ledger=ledger, state=state)
-    sg.Alert(**PUBLIC, ledger=ledger, state=state, **known).ask(1, LOW)
+        sg.uses.Alert(**PUBLIC, ledger=ledger, state=state)
+    sg.uses.Alert(**PUBLIC, ledger=ledger, state=state, **known).ask(1, LOW)
 
 
 def test_a_pause_keeps_the_reserve_and_the_block_pauses_where_there_is_a_state(ledger, state) -> None:
-    with sg.Alert(**PUBLIC, ledger=ledger, state=state) as alert:
+    with sg.uses.Alert(**PUBLIC, ledger=ledger, state=state) as alert:
         alert.ask(0, LOW)
     with pytest.raises(sg.GateClosed, match="paused"):
         alert.ask(1, LOW)
     assert ledger.total_spent().epsilon == 5
-    with sg.Alert(**PUBLIC, ledger=ledger, state=state) as again:
+    with sg.uses.Alert(**PUBLIC, ledger=ledger, state=state) as again:
         again.ask(1, LOW)
         again.close()
     assert ledger.total_spent().epsilon == 5 - rounded_down(5 - again.spent)
@@ -211,17 +211,17 @@ def test_a_pause_keeps_the_reserve_and_the_block_pauses_where_there_is_a_state(l
 def test_a_restart_gives_back_nothing_of_what_was_answered_before(ledger, state, closes) -> None:
     """Quiet windows cost eps1: a process that goes on and asks nothing knows of them by the ledger alone."""
     options = {**PUBLIC, "ledger": ledger, "state": state, "closes": closes}
-    with sg.Alert(**options) as first:
+    with sg.uses.Alert(**options) as first:
         said = [first.ask(window, LOW).fired for window in range(3)]
     assert said == [False] * 3
-    sg.Alert(**options).close()
+    sg.uses.Alert(**options).close()
     assert first.spent > 0
     assert ledger.total_spent().epsilon == 5 - rounded_down(5 - first.spent)
 
 
 def test_without_a_state_a_restart_pays_again_and_asks_no_window_twice(ledger) -> None:
-    said = sg.Alert(**PUBLIC, ledger=ledger).ask(0, HIGH)
-    again = sg.Alert(**PUBLIC, ledger=ledger)
+    said = sg.uses.Alert(**PUBLIC, ledger=ledger).ask(0, HIGH)
+    again = sg.uses.Alert(**PUBLIC, ledger=ledger)
     assert ledger.total_spent().epsilon == 10
     assert again.ask(0, LOW) == said
     assert again.remaining == 2
@@ -231,10 +231,10 @@ def test_without_a_state_a_restart_pays_again_and_asks_no_window_twice(ledger) -
 
 def test_noisy_counts_go_on_too(ledger, state) -> None:
     given = {**FEWER, "windows_per_user": 1, "ledger": ledger, "state": state, "windows": WINDOWS}
-    first = sg.Alert(**given)
+    first = sg.uses.Alert(**given)
     first.add_rows((person, 100) for person in range(SOME))
     assert [said.fired for said in first.advance(3600)] == [True]
-    again = sg.Alert(**given)
+    again = sg.uses.Alert(**given)
     rows = [(person, time) for time in (100, 3700) for person in range(SOME)]
     again.add_rows(rows)
     assert [(said.window, said.fired) for said in again.advance(7200)] == [(1, False)]  # all have counted before
@@ -243,7 +243,7 @@ def test_noisy_counts_go_on_too(ledger, state) -> None:
 
 
 def test_an_answer_that_cannot_be_stored_is_not_said(ledger, monkeypatch) -> None:
-    alert = sg.Alert(**PUBLIC, ledger=ledger)
+    alert = sg.uses.Alert(**PUBLIC, ledger=ledger)
     alert.ask(0, LOW)
     spent = alert.spent
 
@@ -262,47 +262,47 @@ def test_an_answer_that_cannot_be_stored_is_not_said(ledger, monkeypatch) -> Non
 
 
 def test_another_question_under_the_same_name_is_refused(ledger, state) -> None:
-    sg.Alert(**PUBLIC, ledger=ledger, state=state)
+    sg.uses.Alert(**PUBLIC, ledger=ledger, state=state)
     with pytest.raises(sg.ParameterError, match="name must be new where threshold changes"):
-        sg.Alert(**{**PUBLIC, "threshold": 7}, ledger=ledger)
+        sg.uses.Alert(**{**PUBLIC, "threshold": 7}, ledger=ledger)
     with pytest.raises(sg.ParameterError, match="name must be new where about changes"):
-        sg.Alert(**PUBLIC, about="errors", ledger=ledger)
+        sg.uses.Alert(**PUBLIC, about="errors", ledger=ledger)
     with pytest.raises(sg.ParameterError, match="and cutoff differs"):
-        sg.Alert(**{**PUBLIC, "cutoff": 3}, ledger=ledger, state=state)
+        sg.uses.Alert(**{**PUBLIC, "cutoff": 3}, ledger=ledger, state=state)
     assert len(ledger.entries()) == 2
 
 
 def test_a_restored_ledger_lets_no_alert_go_on(ledger, state, tmp_path) -> None:
-    sg.Alert(**PUBLIC, ledger=ledger, state=state)
+    sg.uses.Alert(**PUBLIC, ledger=ledger, state=state)
     copied, place = tmp_path / "copy", tmp_path / "restored.ledger"
     back_up(str(tmp_path / "visits.ledger"), copied)
     restore(str(place), backup=copied, spent_since=1)
     with sg.Ledger(place) as restored, pytest.raises(sg.LedgerError, match="restored from a backup"):
-        sg.Alert(**PUBLIC, ledger=restored, state=state)
+        sg.uses.Alert(**PUBLIC, ledger=restored, state=state)
 
 
 def test_a_state_file_is_for_its_owner_and_a_bad_one_costs_nothing(ledger, state, tmp_path) -> None:
     for bad in (tmp_path, tmp_path / "no" / "folder", ""):
         with pytest.raises(sg.ParameterError, match="state must be"):
-            sg.Alert(**PUBLIC, ledger=ledger, state=bad)
+            sg.uses.Alert(**PUBLIC, ledger=ledger, state=bad)
     other = '{"entry": 1, "dataset": "a", "noise": "", "settings": %s}'
     for text in ("{}", "[" * 100_000, other % "[1]", other % "null"):
         state.write_text(text)
         with pytest.raises(sg.ParameterError, match="state must be a readable"):
-            sg.Alert(**PUBLIC, ledger=ledger, state=state)
+            sg.uses.Alert(**PUBLIC, ledger=ledger, state=state)
     assert len(ledger.entries()) == 1
     state.unlink()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.touch(0o666)
     state.with_name(f"{state.name}.{os.getpid()}.new").symlink_to(elsewhere)
-    sg.Alert(**PUBLIC, ledger=ledger, state=state)
+    sg.uses.Alert(**PUBLIC, ledger=ledger, state=state)
     assert elsewhere.read_text() == ""  # a link at the place of the draft would have taken the secret away
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     with pytest.raises(sg.ParameterError, match="state needs a ledger"):
-        sg.Alert(**PUBLIC, state=state)
+        sg.uses.Alert(**PUBLIC, state=state)
     other = sg.Ledger.create(tmp_path / "b", dataset="b", budget=9)
     with other, pytest.raises(sg.ParameterError, match="state must belong to this ledger"):
-        sg.Alert(**PUBLIC, ledger=other, state=state)
+        sg.uses.Alert(**PUBLIC, ledger=other, state=state)
 
 
 BAD = [
@@ -321,16 +321,16 @@ BAD = [
 def test_bad_settings_spend_nothing(ledger) -> None:
     for options, parameter in BAD:
         with pytest.raises(sg.ParameterError) as refused:
-            sg.Alert(**{**PUBLIC, **options}, ledger=ledger)
+            sg.uses.Alert(**{**PUBLIC, **options}, ledger=ledger)
         assert refused.value.parameter == parameter
     with pytest.raises(sg.BudgetExceeded):
-        sg.Alert(**{**PUBLIC, "epsilon": 21}, ledger=ledger)
+        sg.uses.Alert(**{**PUBLIC, "epsilon": 21}, ledger=ledger)
     assert len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize("count", [1.0, math.nan, None, "7", True, [1]])
 def test_a_count_of_another_type_is_refused_unseen_and_changes_nothing(count) -> None:
-    alert = sg.Alert(**PUBLIC)
+    alert = sg.uses.Alert(**PUBLIC)
     with pytest.raises(sg.ParameterError, match="count must be a whole number of people; count different people$"):
         alert.ask(0, count)
     with pytest.raises(sg.ParameterError, match="window must be"):
@@ -341,7 +341,7 @@ def test_a_count_of_another_type_is_refused_unseen_and_changes_nothing(count) ->
 
 
 def test_an_alert_is_not_copied_and_dies_in_a_fork() -> None:
-    alert = sg.Alert(**PUBLIC)
+    alert = sg.uses.Alert(**PUBLIC)
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
             copied(alert)
@@ -352,13 +352,13 @@ def test_an_alert_is_not_copied_and_dies_in_a_fork() -> None:
 
 
 def test_facts_are_released_or_public() -> None:
-    alert = sg.Alert(**PUBLIC)
+    alert = sg.uses.Alert(**PUBLIC)
     alert.ask(0, HIGH)
     facts = alert.facts()
     assert (facts["windows_answered"], facts["windows_fired"], facts["epsilon_reserved"]) == (1, 1, 5)
     assert 0 < facts["epsilon_spent"] < 5
     assert alert.margin() == alert.plan.margin == facts["margin"] < alert.margin(0.999)
     assert alert.plan.margin_all is None
-    assert alert.margin() < alert.margin(windows=288) == sg.Alert(**PUBLIC, most_windows=288).plan.margin_all
+    assert alert.margin() < alert.margin(windows=288) == sg.uses.Alert(**PUBLIC, most_windows=288).plan.margin_all
     with pytest.raises(sg.ParameterError, match="windows must be"):
         alert.margin(windows=0)

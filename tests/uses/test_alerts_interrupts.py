@@ -24,7 +24,7 @@ class Watched:
 
     def __init__(self, **options: Any) -> None:
         self.account = Account()
-        self.alert = sg.Alert(**options, ledger=self.account)
+        self.alert = sg.uses.Alert(**options, ledger=self.account)
         self.drawn, draw = 0, self.alert._draws.answer
 
         def drawing(*asked: Any) -> AlertAnswer:
@@ -90,21 +90,21 @@ def test_what_goes_on_from_its_state_file_fires_no_more_than_was_paid_for(
 ) -> None:
     told: dict[str, list[bool]] = {}
 
-    def make() -> tuple[sg.Ledger, sg.Alert, Path]:
+    def make() -> tuple[sg.Ledger, sg.uses.Alert, Path]:
         ledger = again()
         state = Path(f"{ledger.database.shown}.state")
-        alert = sg.Alert(**PUBLIC, ledger=ledger, state=state)
+        alert = sg.uses.Alert(**PUBLIC, ledger=ledger, state=state)
         told[str(state)] = [bool(alert.ask(0, LOW)), bool(alert.ask(1, HIGH))]
         return ledger, alert, state
 
-    def act(made: tuple[sg.Ledger, sg.Alert, Path]) -> None:
+    def act(made: tuple[sg.Ledger, sg.uses.Alert, Path]) -> None:
         told[str(made[2])].append(bool(made[1].ask(2, HIGH)))
 
-    def check(made: tuple[sg.Ledger, sg.Alert, Path]) -> None:
+    def check(made: tuple[sg.Ledger, sg.uses.Alert, Path]) -> None:
         ledger, alert, state = made
         said = told[str(state)]
         alert.pause()
-        with sg.Alert(**PUBLIC, ledger=ledger, state=state) as later:
+        with sg.uses.Alert(**PUBLIC, ledger=ledger, state=state) as later:
             kept = [part["fired"] for part in ledger.release(later.entry or 0).gave[1:]]
             assert kept[: len(said)] == said
             assert len(kept) <= 3

@@ -26,9 +26,9 @@ def chained(count: int = 5000) -> np.ndarray:
     return np.stack([a, b, c, generator.integers(0, 2, count)], axis=1)
 
 
-def learn(rows: Any = None, seed: int = 1, **options: Any) -> sg.DependencyTree:
+def learn(rows: Any = None, seed: int = 1, **options: Any) -> sg.uses.DependencyTree:
     given: dict[str, Any] = {"epsilon": 2, "unit": "row", "source": sg.Seeded(seed), "not_private": True}
-    return sg.dependency_tree(chained() if rows is None else rows, COLUMNS, **(given | options))
+    return sg.uses.dependency_tree(chained() if rows is None else rows, COLUMNS, **(given | options))
 
 
 def test_strong_dependencies_are_found_and_their_tables_are_near_the_truth() -> None:
@@ -59,18 +59,18 @@ def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with sg.Ledger.create(tmp_path / "rows.ledger", dataset="rows", budget=5) as ledger:
-        tree = sg.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
-        assert sg.DependencyTree.from_dict(ledger.release(2).gave[0]).to_dict() == tree.to_dict()
+        tree = sg.uses.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
+        assert sg.uses.DependencyTree.from_dict(ledger.release(2).gave[0]).to_dict() == tree.to_dict()
 
         def fail(*_: Any, **__: Any) -> None:
             raise RuntimeError("drawn")
 
         monkeypatch.setattr(module, "noisy_tree", fail)
         with pytest.raises(RuntimeError, match="drawn"):
-            sg.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
+            sg.uses.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
         assert ledger.statement().remaining.epsilon == 1
         with pytest.raises(BudgetExceeded):
-            sg.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
+            sg.uses.dependency_tree(chained(), COLUMNS, epsilon=2, unit="row", ledger=ledger)
 
 
 @pytest.mark.parametrize(
@@ -109,20 +109,20 @@ def test_a_table_with_hardly_anything_in_it_gives_a_tree_like_any_other(rows: np
 
 
 def test_nothing_is_drawn_from_a_seed_unless_asked_for_and_runs_differ() -> None:
-    private = [sg.dependency_tree(chained(), COLUMNS, epsilon=1, unit="row").rows for _ in range(3)]
+    private = [sg.uses.dependency_tree(chained(), COLUMNS, epsilon=1, unit="row").rows for _ in range(3)]
     assert len(set(private)) > 1
     assert learn(seed=5).to_dict() == learn(seed=5).to_dict()
 
 
 def test_two_attributes_are_a_tree_of_one_edge() -> None:
-    tree = sg.dependency_tree(chained()[:, :2], {"a": [0, 1, 2], "b": [0, 1]}, epsilon=1, unit="row")
+    tree = sg.uses.dependency_tree(chained()[:, :2], {"a": [0, 1, 2], "b": [0, 1]}, epsilon=1, unit="row")
     assert tree.edges == (("a", "b"),)
     assert (tree.edges_epsilon, tree.tables_epsilon) == (0, 1)
 
 
 def test_one_attribute_is_refused() -> None:
     with pytest.raises(ParameterError, match="two columns or more"):
-        sg.dependency_tree(chained(), {"a": [0, 1]}, epsilon=1, unit="row")
+        sg.uses.dependency_tree(chained(), {"a": [0, 1]}, epsilon=1, unit="row")
 
 
 def test_the_page_runs_and_says_what_its_tree_is() -> None:

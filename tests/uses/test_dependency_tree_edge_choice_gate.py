@@ -56,7 +56,7 @@ class Scripted:
 
 def log_probability(gate: Scripted, factor: float) -> float:
     """Of the answers to what was asked: rho and nu geometric, ABOVE iff q + nu >= T + rho + kappa."""
-    assert gate.made.row.noise is sg.Noise.EXPONENTIAL
+    assert gate.made.row.noise is sg.variants.Noise.EXPONENTIAL
     first, second = (factor * float(scale) for scale in gate.made.scales[:2] if scale is not None)
     rho = np.arange(math.ceil(60 * first))
     chance = np.exp(-rho / first) * -math.expm1(-1 / first)

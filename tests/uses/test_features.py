@@ -313,7 +313,7 @@ def test_where_all_features_are_wanted_nothing_is_paid(tmp_path: Path) -> None:
         fitted = made("agreement", k=3, ledger=ledger).fit(X, [0, 1, 0, 1])
         assert fitted.selected_.tolist() == [0, 1, 2]
         assert fitted.record_["epsilon"] == "0"
-        with pytest.warns(sg.SparsegateWarning, match="more than the 3 features"):
+        with pytest.warns(sg.errors.SparsegateWarning, match="more than the 3 features"):
             made("agreement", k=4, ledger=ledger).fit(X, [0, 1, 0, 1])
         assert ledger.total_spent().epsilon == 0
 
@@ -428,7 +428,7 @@ def test_without_scikit_learn_the_name_is_there_and_says_what_to_install() -> No
     script = (
         "import sys; sys.modules['sklearn'] = None; sys.modules['sklearn.feature_selection'] = None\n"
         "import sparsegate as sg\n"
-        "try:\n    sg.SelectKBestPrivate(epsilon=1)\n"
+        "try:\n    sg.uses.SelectKBestPrivate(epsilon=1)\n"
         "except sg.SparsegateError as refused:\n    print(refused)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -350,10 +350,12 @@ def test_no_copy_is_possible_and_no_repr_shows_data() -> None:
 def test_a_paid_score_that_tells_less_than_a_free_one_is_warned_of_before_anything_is_charged() -> None:
     account = Noted()
     terms = {"size": 1000, "threshold": 0.02, "cutoff": 20, "epsilon": 1}
-    with pytest.raises(sg.SparsegateWarning, match=r"within 0\.182 of the holdout .* more than the threshold of 0\.02"):
+    with pytest.raises(
+        sg.errors.SparsegateWarning, match=r"within 0\.182 of the holdout .* more than the threshold of 0\.02"
+    ):
         Holdout(**terms, ledger=account)
     assert account.charged == []
-    with pytest.warns(sg.SparsegateWarning, match="more records") as said:
+    with pytest.warns(sg.errors.SparsegateWarning, match="more records") as said:
         Holdout(**terms)
     assert said[0].filename == __file__
     margin = HoldoutTerms.of(**terms).margin(paid=True)

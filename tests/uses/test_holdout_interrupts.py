@@ -23,7 +23,7 @@ class Watched:
 
     def __init__(self, **options: Any) -> None:
         self.account = options.pop("ledger", None) or Account()
-        self.holdout = sg.Holdout(**TERMS, ledger=self.account, **options)
+        self.holdout = sg.uses.Holdout(**TERMS, ledger=self.account, **options)
         self.told = [self.holdout.score(1, RIGHT), self.holdout.score(0, RIGHT)]
 
     def score(self) -> None:
@@ -96,7 +96,7 @@ def test_a_scorer_that_is_interrupted_asks_nothing_after_it(error: type[BaseExce
 
     class Scored(Watched):
         def score(self) -> None:
-            scorer = sg.HoldoutScorer(self.holdout, RIGHT, RIGHT, per_record=per_record)
+            scorer = sg.uses.HoldoutScorer(self.holdout, RIGHT, RIGHT, per_record=per_record)
             self.told.append(scorer.score(0.0, np.zeros(10)))
 
     assert interrupt_everywhere(Scored, Scored.score, Scored.check, error=error, every=every) > 50
@@ -112,7 +112,7 @@ def test_under_one_name_no_more_is_paid_for_wherever_it_is_interrupted(
         del watched.holdout  # nobody closes it
         assert ledger.total_spent().epsilon <= total
         try:
-            watched.holdout = sg.Holdout(**TERMS, ledger=ledger)
+            watched.holdout = sg.uses.Holdout(**TERMS, ledger=ledger)
             watched.score()
         except sg.GateClosed:
             pass

@@ -9,7 +9,7 @@ import jsonschema_rs
 
 import sparsegate as sg
 
-SCORE = sg.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4)
+SCORE = sg.uses.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4)
 
 
 def test_a_score_is_valid_by_its_schema_with_or_without_its_model() -> None:

@@ -38,7 +38,7 @@ class Remembers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def scorer(cutoff: int = 5, **options: Any) -> HoldoutScorer:
-    holdout = sg.Holdout(size=1000, threshold=0.05, cutoff=cutoff, epsilon=10_000, **options)
+    holdout = sg.uses.Holdout(size=1000, threshold=0.05, cutoff=cutoff, epsilon=10_000, **options)
     return HoldoutScorer(holdout, *HELD)
 
 
@@ -98,7 +98,7 @@ def test_threads_may_share_it_and_processes_may_not() -> None:
 
 
 def test_values_of_ones_own_have_the_range_of_the_holdout() -> None:
-    holdout = sg.Holdout(size=4, threshold=1, cutoff=5, epsilon=10_000, low=-9, high=0)
+    holdout = sg.uses.Holdout(size=4, threshold=1, cutoff=5, epsilon=10_000, low=-9, high=0)
     scoring = HoldoutScorer(
         holdout, HELD[0][:4], np.arange(4.0), per_record=lambda model, records, labels: -(labels**2)
     )

@@ -29,9 +29,9 @@ CANDIDATES = [[0.0, 0.3, 1.0], [1.0, math.nan, -2.0], [7.0, 1.0, 0.5], [0.2, mat
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "tuning.md"
 
 
-def made(**options: Any) -> sg.Improvement:
+def made(**options: Any) -> sg.uses.Improvement:
     given = {"by": 0.2, "size": 1000, "epsilon": 1, "cutoff": 2} | options
-    return sg.improved(**given, source=sg.Seeded(options.pop("seed", 1)), not_private=True)
+    return sg.uses.improved(**given, source=sg.Seeded(options.pop("seed", 1)), not_private=True)
 
 
 def right(many: int, of: int = 1000) -> Any:
@@ -54,7 +54,7 @@ class Scripted:
 def questions(records: list[int], script: tuple[bool, ...]) -> list[int]:
     """What the gate is asked about these records when it answers so."""
     gate: Any = Scripted(script)
-    better = sg.Improvement(gate, by=0.2, size=1000, patience=None, ends=(0, 1))
+    better = sg.uses.Improvement(gate, by=0.2, size=1000, patience=None, ends=(0, 1))
     for candidate in CANDIDATES:
         better([candidate[record] for record in records])
     return gate.asked
@@ -114,7 +114,7 @@ def test_the_auditor_finds_nothing_and_finds_it_where_thirty_times_as_much_is_sp
 
         def told(present: int) -> str:
             gate: Any = Gate(calibration, threshold=STEPS, source=source, not_private=True)
-            better = sg.Improvement(gate, by=0.25, size=4, patience=None, ends=(0, 1))
+            better = sg.uses.Improvement(gate, by=0.25, size=4, patience=None, ends=(0, 1))
             return "".join("BA"[bool(better(values[:present]))] for values in candidates if not better.finished)
 
         return told
@@ -145,7 +145,7 @@ def test_the_estimate_is_of_the_improvement_of_the_mean_in_units_of_the_values()
 
 def test_patience_stops_after_so_many_in_a_row_and_gives_back_what_they_did_not_cost(tmp_path: Path) -> None:
     with sg.Ledger.create(tmp_path / "x.ledger", dataset="x", budget=2) as ledger:
-        better = sg.improved(by=0.2, size=10_000, epsilon=1, cutoff=3, patience=2, ledger=ledger)
+        better = sg.uses.improved(by=0.2, size=10_000, epsilon=1, cutoff=3, patience=2, ledger=ledger)
         assert ledger.total_spent().epsilon == 1
         for many in (1000, 1100, 9000, 9000, 9100):
             assert not better.finished
@@ -210,7 +210,7 @@ def test_other_records_are_refused_and_their_number_is_not_told() -> None:
 def test_a_wrong_parameter_is_named_and_nothing_is_charged(wrong: Any, parameter: str) -> None:
     account = Noted()
     with pytest.raises(sg.ParameterError) as caught:
-        sg.improved(**{"by": 0.2, "size": 1000, "epsilon": 1, "cutoff": 2, "ledger": account} | wrong)
+        sg.uses.improved(**{"by": 0.2, "size": 1000, "epsilon": 1, "cutoff": 2, "ledger": account} | wrong)
     assert caught.value.parameter == parameter
     assert account.charged == []
 
@@ -218,8 +218,8 @@ def test_a_wrong_parameter_is_named_and_nothing_is_charged(wrong: Any, parameter
 @pytest.mark.filterwarnings("error")
 def test_a_bar_within_the_noise_is_warned_of_before_anything_is_charged() -> None:
     account = Noted()
-    with pytest.raises(sg.SparsegateWarning, match="no better will often pass"):
-        sg.improved(by=0.001, size=1000, epsilon=1, cutoff=2, ledger=account)
+    with pytest.raises(sg.errors.SparsegateWarning, match="no better will often pass"):
+        sg.uses.improved(by=0.001, size=1000, epsilon=1, cutoff=2, ledger=account)
     assert account.charged == []
 
 
@@ -265,7 +265,7 @@ def test_the_margins_of_the_page_are_those_of_the_gates() -> None:
 
 def test_candidates_are_compared_with_the_best_and_not_with_the_last() -> None:
     """Of 10,000 records 500 more must be right than of the best, at noise of about ten: 450 more are not enough."""
-    better = sg.improved(by=0.05, size=10_000, epsilon=100, cutoff=3)
+    better = sg.uses.improved(by=0.05, size=10_000, epsilon=100, cutoff=3)
     right = [5_000, 4_000, 5_450, 5_550, 5_000, 5_950, 6_100]
     assert [bool(better(np.arange(10_000) < many)) for many in right] == [True, False, False, True, False, False, True]
     assert better.best == 6

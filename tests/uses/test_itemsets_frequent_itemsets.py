@@ -60,7 +60,7 @@ def relation() -> Any:
     ids=["pandas-whole", "polars-items-first", "duckdb-levels", "pyarrow-items-first"],
 )
 def test_the_sets_that_most_people_have_come_out(make: Callable[[], Any], how: dict[str, Any]) -> None:
-    found = sg.frequent_itemsets(make(), **ASKED, **how)
+    found = sg.uses.frequent_itemsets(make(), **ASKED, **how)
     assert set(found.items) == BEST
     assert found.items[0] == ("a",)
     assert found.sizes == (1, 1, 1, 2, 2, 2, 3)

@@ -160,7 +160,7 @@ def test_a_person_at_the_keyboard_still_ends_it() -> None:
 def test_a_ledger_is_charged_before_anything_and_gets_back_what_was_not_spent(tmp_path: Any) -> None:
     ledger = sg.Ledger.create(tmp_path / "x.ledger", dataset="letters", budget=20)
     numbers = {"vocabulary": 3, **NUMBERS}
-    made = sg.PrivatePredictor([says("b", "p")] * 400, public, ledger=ledger, **numbers)
+    made = sg.uses.PrivatePredictor([says("b", "p")] * 400, public, ledger=ledger, **numbers)
     assert ledger.total_spent().epsilon == 16
     said = [made.predict(()), made.predict((1,))]
     assert [each.paid for each in said] == [True, False]
@@ -170,7 +170,7 @@ def test_a_ledger_is_charged_before_anything_and_gets_back_what_was_not_spent(tm
     made.close()
     assert 0 <= ledger.total_spent().epsilon - cost < Fraction(1, 10**11)
     with pytest.raises(BudgetExceeded):
-        sg.PrivatePredictor([failing(OSError)], public, ledger=ledger, **numbers)
+        sg.uses.PrivatePredictor([failing(OSError)], public, ledger=ledger, **numbers)
     ledger.close()
 
 
@@ -178,9 +178,9 @@ def test_nothing_goes_back_without_refund_and_a_refusal_is_not_charged() -> None
     account = Noted()
     numbers = {"vocabulary": 3, **NUMBERS, "ledger": account}
     with pytest.raises(ParameterError):
-        sg.PrivatePredictor([None], public, **numbers | {"threshold": 1})
+        sg.uses.PrivatePredictor([None], public, **numbers | {"threshold": 1})
     assert not account.charged
-    sg.PrivatePredictor([None] * 8, public, refund=False, **numbers).close()
+    sg.uses.PrivatePredictor([None] * 8, public, refund=False, **numbers).close()
     assert account.charged == [(16, 0, "private prediction: threshold 0.5, cutoff 2, 8 batches")]
 
 
@@ -270,19 +270,19 @@ def test_threads_share_the_cutoff() -> None:
 
 def test_people_are_in_one_batch_each_by_themselves() -> None:
     people = [f"person {number % 50}" for number in range(500)]
-    found = sg.PrivatePredictor.batches(people, 7)
+    found = sg.uses.PrivatePredictor.batches(people, 7)
     assert sorted(place for batch in found for place in batch) == list(range(500))
     where = [{people[place] for place in batch} for batch in found]
     assert sum(map(len, where)) == 50
     without = [name for name in people if name != "person 3"]
-    for mine, theirs in zip(where, sg.PrivatePredictor.batches(without, 7), strict=True):
+    for mine, theirs in zip(where, sg.uses.PrivatePredictor.batches(without, 7), strict=True):
         assert mine - {"person 3"} == {without[place] for place in theirs}
-    assert sg.PrivatePredictor.batches([7, "7", np.int64(7)], 100)[int(_place(7, 100))] == [0, 1, 2]
-    assert sg.PrivatePredictor.batches(["ann"], np.int64(3)) == sg.PrivatePredictor.batches(["ann"], 3)  # type: ignore[arg-type]
+    assert sg.uses.PrivatePredictor.batches([7, "7", np.int64(7)], 100)[int(_place(7, 100))] == [0, 1, 2]
+    assert sg.uses.PrivatePredictor.batches(["ann"], np.int64(3)) == sg.uses.PrivatePredictor.batches(["ann"], 3)  # type: ignore[arg-type]
     for wrong in (None, 1.5, True):
         with pytest.raises(ParameterError, match="people"):
-            sg.PrivatePredictor.batches([wrong], 3)  # type: ignore[list-item]
+            sg.uses.PrivatePredictor.batches([wrong], 3)  # type: ignore[list-item]
 
 
 def _place(person: int, count: int) -> int:
-    return next(place for place, rows in enumerate(sg.PrivatePredictor.batches([person], count)) if rows)
+    return next(place for place, rows in enumerate(sg.uses.PrivatePredictor.batches([person], count)) if rows)

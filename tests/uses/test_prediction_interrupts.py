@@ -23,7 +23,7 @@ class Watched:
     def __init__(self) -> None:
         private: Callable[[Any], Any] = lambda text: [0, 0, 9] if text == (1,) else [0, 9, 0]  # noqa: E731
         self.account = Account()
-        self.predictor = sg.PrivatePredictor([private] * 3, lambda text: [0, 9, 0], ledger=self.account, **NUMBERS)
+        self.predictor = sg.uses.PrivatePredictor([private] * 3, lambda text: [0, 9, 0], ledger=self.account, **NUMBERS)
         self.said: list[Prediction] = []
         self.ask(0)
         self.ask(1)

@@ -90,7 +90,7 @@ def test_a_paid_token_is_drawn_by_the_exponential_mechanism(alone: bool, monkeyp
     assert how["sensitivity"] == LEVELS
 
 
-def read_public(made: sg.PrivatePredictor) -> Reading:
+def read_public(made: sg.uses.PrivatePredictor) -> Reading:
     reading = made._reader.read(public(()))
     assert reading is not None
     return reading

@@ -22,10 +22,10 @@ JOINT = np.array([[0.55, 0.05], [0.1, 0.3]])
 DAYS = np.array([0.2, 0.3, 0.5])
 
 
-def tree(edges: bool = True) -> sg.DependencyTree:
+def tree(edges: bool = True) -> sg.uses.DependencyTree:
     """Rain and wet depend on each other, the day is alone."""
     shares = (JOINT.sum(axis=1), DAYS, JOINT.sum(axis=0))
-    return sg.DependencyTree.of(
+    return sg.uses.DependencyTree.of(
         ATTRIBUTES,
         Fitted(shares, {(0, 2): JOINT} if edges else {}, 1234.5),
         edges_epsilon=Fraction(1, 3),
@@ -33,11 +33,11 @@ def tree(edges: bool = True) -> sg.DependencyTree:
     )
 
 
-def chain() -> sg.DependencyTree:
+def chain() -> sg.uses.DependencyTree:
     """The day is at the top, and wet between it and rain: an edge that stands against the order of attributes."""
     attributes = Attributes.of({"day": [1, 2], "rain": [0, 1], "wet": [0, 1]})
     joint = {(0, 2): np.array([[0.3, 0.2], [0.1, 0.4]]), (1, 2): np.array([[0.35, 0.1], [0.05, 0.5]])}
-    return sg.DependencyTree.of(attributes, Fitted((np.array([0.5, 0.5]),) * 3, joint, 100.0))
+    return sg.uses.DependencyTree.of(attributes, Fitted((np.array([0.5, 0.5]),) * 3, joint, 100.0))
 
 
 def test_parents_come_before_their_children_and_a_part_begins_with_its_first_attribute() -> None:
@@ -69,7 +69,7 @@ def test_a_large_sample_of_many_categories_needs_no_table_of_rows_by_categories(
     count = 400
     wide = Attributes.of({"a": range(count), "b": range(count)})
     joint = np.full((count, count), count**-2.0)
-    many = sg.DependencyTree.of(wide, Fitted((joint.sum(axis=1),) * 2, {(0, 1): joint}, 9.0))
+    many = sg.uses.DependencyTree.of(wide, Fitted((joint.sum(axis=1),) * 2, {(0, 1): joint}, 9.0))
     tracemalloc.start()
     rows = many.sample(20_000, 1)
     _, peak = tracemalloc.get_traced_memory()
@@ -99,7 +99,7 @@ def test_a_tree_is_read_again_from_json_and_is_valid_by_its_schema() -> None:
     schema = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
     assert jsonschema_rs.validator_for(schema).is_valid(stored)
     assert not jsonschema_rs.validator_for(schema).is_valid(stored | {"epsilon": 1})
-    again = sg.DependencyTree.from_dict(stored)
+    again = sg.uses.DependencyTree.from_dict(stored)
     assert again.to_dict() == tree().to_dict()
     assert (again.sample(100, 3)["day"] == tree().sample(100, 3)["day"]).all()
     assert stored["edges_epsilon"] == "1/3"
@@ -109,7 +109,7 @@ def test_a_tree_is_read_again_from_json_and_is_valid_by_its_schema() -> None:
 @pytest.mark.parametrize("wrong", [{}, {"schema": "sparsegate/top/1"}, None, {"schema": "sparsegate/tree/1"}])
 def test_what_is_no_stored_tree_is_refused(wrong: Any) -> None:
     with pytest.raises(ParameterError, match="must be what to_dict gave"):
-        sg.DependencyTree.from_dict(wrong)
+        sg.uses.DependencyTree.from_dict(wrong)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_what_is_no_stored_tree_is_refused(wrong: Any) -> None:
 )
 def test_a_stored_tree_whose_parts_do_not_fit_is_refused(changed: Any) -> None:
     with pytest.raises(ParameterError, match="must be what to_dict gave"):
-        sg.DependencyTree.from_dict(tree().to_dict() | changed)
+        sg.uses.DependencyTree.from_dict(tree().to_dict() | changed)
 
 
 def test_a_tree_shows_itself_as_rows_a_page_and_a_picture() -> None:

@@ -12,7 +12,7 @@ import sparsegate as sg
 from sparsegate.uses.windows import PeopleInWindows
 
 HOUR = 3600
-WINDOWS = sg.TimeWindows(width="1h", start=0)
+WINDOWS = sg.uses.TimeWindows(width="1h", start=0)
 LAST = 8
 Row = tuple[str, int]
 

@@ -72,7 +72,7 @@ def score(
     public = {"size": size, "threshold": threshold, "cutoff": cutoff, "epsilon": epsilon, "low": low, "high": high}
     with _account(ledger, budget, dataset) as account:
         ready_to_print()
-        with sg.Holdout(**public, ledger=account, name=name) as opened:  # type: ignore[arg-type]
+        with sg.uses.Holdout(**public, ledger=account, name=name) as opened:  # type: ignore[arg-type]
             for model, on_training, on_holdout in values:
                 given = opened.score(on_training, on_holdout)
                 with to_standard_output(AGAIN):
@@ -135,7 +135,7 @@ def serve(
     with closing(server.listen(host, port)) as listening, _account(ledger, budget, dataset) as account:
         assert account is not None
         public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon, "name": name}
-        with sg.Holdout(size=hidden.size, **public, ledger=account) as opened, closing(Tokens(account)) as tokens:
+        with sg.uses.Holdout(size=hidden.size, **public, ledger=account) as opened, closing(Tokens(account)) as tokens:
             typer.echo(
                 f"labels  {counted(hidden.size, 'record')}; {counted(opened.remaining, 'answer')} can be paid for"
             )

@@ -335,9 +335,9 @@ def tight_epsilon(
     options are those of a ``Setting``, but for the sensitivity, which makes no difference.
 
     >>> import sparsegate as sg
-    >>> sg.tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)
+    >>> sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)
     0.475
-    >>> sg.tight_epsilon("chen-2015", epsilon=1), sg.tight_epsilon("chen-2015", epsilon=1, queries=12)
+    >>> sg.privacy.tight_epsilon("chen-2015", epsilon=1), sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=12)
     (inf, 6.0)
     """
     only("tight_epsilon", Shares, options)

@@ -214,12 +214,12 @@ def gate(
     closes the gate after this many questions, which bounds the loss of a row that never stops by itself.
 
     >>> import sparsegate as sg
-    >>> mine = sg.Variant(key="mine", threshold_noise=sg.Scale(factor=1),
-    ...                   query_noise=sg.Scale(factor=3, per_cutoff=True))
-    >>> gate = sg.gate(mine, threshold=100, cutoff=3, epsilon=1, sensitivity=1)
+    >>> mine = sg.variants.Variant(key="mine", threshold_noise=sg.variants.Scale(factor=1),
+    ...                   query_noise=sg.variants.Scale(factor=3, per_cutoff=True))
+    >>> gate = sg.variants.gate(mine, threshold=100, cutoff=3, epsilon=1, sensitivity=1)
     >>> bool(gate.ask(10_000)), gate
     (True, <Gate mine: 1 of 3 positives, open>)
-    >>> sg.gate("lee-clifton-2014", threshold=100, epsilon=1, sensitivity=1)
+    >>> sg.variants.gate("lee-clifton-2014", threshold=100, epsilon=1, sensitivity=1)
     Traceback (most recent call last):
     sparsegate.errors.ParameterError: not_private must be True to run lee-clifton-2014: its query noise does not ...
     """

@@ -39,7 +39,7 @@ class Compared(enum.Enum):
     """What is held against the noisy threshold T + rho; e is a public estimate of the answer q.
 
     >>> import sparsegate as sg
-    >>> [key for key, row in sg.VARIANTS.items() if row.compared is not sg.Compared.ANSWER]
+    >>> [key for key, row in sg.VARIANTS.items() if row.compared is not sg.variants.Compared.ANSWER]
     ['hardt-rothblum-2010', 'hardt-rothblum-2010-indicator', 'hardt-rothblum-2010-repaired']
     """
 
@@ -55,7 +55,7 @@ class Released(enum.Enum):
     """What a positive hands out besides ABOVE, and besides the gap of a row that releases it.
 
     >>> import sparsegate as sg
-    >>> [key for key, row in sg.VARIANTS.items() if row.released is sg.Released.NOISY_ANSWER]
+    >>> [key for key, row in sg.VARIANTS.items() if row.released is sg.variants.Released.NOISY_ANSWER]
     ['roth-2011', 'hardt-rothblum-2010']
     """
 
@@ -71,7 +71,7 @@ class Noise(enum.Enum):
     """The law of rho and nu. On the lattice: discrete Laplace, and geometric with Pr[X >= k] = e**(-k/scale).
 
     >>> import sparsegate as sg
-    >>> [key for key, row in sg.VARIANTS.items() if row.noise is sg.Noise.EXPONENTIAL]
+    >>> [key for key, row in sg.VARIANTS.items() if row.noise is sg.variants.Noise.EXPONENTIAL]
     ['liu-2024', 'exponential-gap']
     """
 
@@ -85,7 +85,7 @@ class Closes(enum.Enum):
     """When a row answers no more.
 
     >>> import sparsegate as sg
-    >>> [key for key, row in sg.VARIANTS.items() if row.closes is sg.Closes.NEVER]
+    >>> [key for key, row in sg.VARIANTS.items() if row.closes is sg.variants.Closes.NEVER]
     ['stoddard-2014', 'chen-2015', 'gptt']
     """
 
@@ -102,8 +102,8 @@ class Scale:
     """A noise scale: factor * Delta / share, times the cutoff c where ``per_cutoff``. Factor 0 means no noise.
 
     >>> from fractions import Fraction
-    >>> import sparsegate as sg
-    >>> sg.Scale(factor=2, per_cutoff=True).formula("ε₂"), sg.Scale(factor=Fraction(1, 2)).formula("ε₁")
+    >>> from sparsegate.variants import Scale
+    >>> Scale(factor=2, per_cutoff=True).formula("ε₂"), Scale(factor=Fraction(1, 2)).formula("ε₁")
     ('2cΔ/ε₂', '1/2 Δ/ε₁')
     """
 
@@ -148,8 +148,9 @@ class Variant:
     unless given.
 
     >>> import sparsegate as sg
-    >>> mine = sg.Variant(key="mine", threshold_noise=sg.Scale(factor=1), query_noise=sg.Scale(factor=1))
-    >>> [sg.tight_epsilon(mine, cutoff=c, epsilon=1, allocation="1:1") for c in (1, 2)]
+    >>> one = sg.variants.Scale(factor=1)
+    >>> mine = sg.variants.Variant(key="mine", threshold_noise=one, query_noise=one)
+    >>> [sg.privacy.tight_epsilon(mine, cutoff=c, epsilon=1, allocation="1:1") for c in (1, 2)]
     [1.5, 2.5]
     """
 

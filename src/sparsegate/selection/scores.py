@@ -40,8 +40,8 @@ class Scores:
     order: the numbers of all items, group by group; None where group g is item g, or items have no numbers.
     items: the name of each item by its number, such as the labels of a pandas series; None where items have no names.
 
-    >>> import sparsegate as sg
-    >>> scores = sg.Scores.of([7, 3, 7, 7])
+    >>> from sparsegate.selection.scores import Scores
+    >>> scores = Scores.of([7, 3, 7, 7])
     >>> scores.values.tolist(), scores.multiplicities.tolist(), scores.total
     ([3, 7], [1, 3], 4)
     >>> scores
@@ -98,8 +98,8 @@ class Scores:
     def histogram(cls, counts: Mapping[int, int] | Mapping[float, int]) -> Scores:
         """Take a mapping from each score to the number of items that have it.
 
-        >>> import sparsegate as sg
-        >>> sg.Scores.histogram({0: 10**9, 5: 12, 90: 1})
+        >>> from sparsegate.selection.scores import Scores
+        >>> Scores.histogram({0: 10**9, 5: 12, 90: 1})
         Scores(3 groups, 1000000013 items)
         """
         sizes: list[object] = list(counts.values())

@@ -90,7 +90,7 @@ class OnlineAnswer(Single):
     >>> people = {"country": ["DE"] * 6000 + ["FR"] * 3000}
     >>> asked = {"unit": "row", "epsilon": 1, "tolerance": 500, "cutoff": 10, "population": 9000}
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> online = sg.OnlineAnswers(people, {"country": ["DE", "FR"]}, **asked, **seeded)
+    >>> online = sg.uses.OnlineAnswers(people, {"country": ["DE", "FR"]}, **asked, **seeded)
     >>> answer = online.ask({"country": "DE"})
     >>> answer.paid, round(answer.estimate, 1), round(answer.margin, 1)
     (True, 6016.4, 89.9)
@@ -347,7 +347,7 @@ class OnlineAnswers(Uncopied):
 
     >>> import pandas, sparsegate as sg
     >>> people = pandas.DataFrame({"country": ["DE"] * 6000 + ["FR"] * 3000, "smokes": [0, 0, 1] * 3000})
-    >>> online = sg.OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
+    >>> online = sg.uses.OnlineAnswers(people, {"country": ["DE", "FR", "IT"], "smokes": [0, 1]}, unit="row", epsilon=1,
     ...                           tolerance=500, cutoff=10, population=9000, source=sg.Seeded(1), not_private=True)
     >>> online.ask({"country": "DE"})
     OnlineAnswer(estimate=6016.384765625, paid=True, checked=True, margin=89.873046875, note=None)

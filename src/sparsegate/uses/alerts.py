@@ -105,7 +105,7 @@ class AlertPlan(Printed):
     ``quiet_cost`` is what windows cost that never fire, however many.
 
     >>> import sparsegate as sg
-    >>> plan = sg.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan
+    >>> plan = sg.uses.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan
     >>> plan.method, plan.margin, plan.gate_margin
     ('counts', 15, 43)
     >>> print(plan.sentence)
@@ -244,7 +244,7 @@ class AlertAnswer:
 
     >>> import sparsegate as sg
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> alert = sg.Alert(threshold=100, cutoff=2, epsilon=1, **seeded)
+    >>> alert = sg.uses.Alert(threshold=100, cutoff=2, epsilon=1, **seeded)
     >>> quiet, busy = alert.ask(0, 12), alert.ask(1, 900)  # the number of a window, and its people
     >>> bool(quiet), bool(busy)
     (False, True)
@@ -599,8 +599,8 @@ class Alert(Uncopied):
     source, not_private : ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     >>> import sparsegate as sg
-    >>> windows = sg.TimeWindows(width="1h", start="2026-03-01T00:00")
-    >>> with sg.Alert(threshold=500, cutoff=3, epsilon=1, windows=windows) as alert:
+    >>> windows = sg.uses.TimeWindows(width="1h", start="2026-03-01T00:00")
+    >>> with sg.uses.Alert(threshold=500, cutoff=3, epsilon=1, windows=windows) as alert:
     ...     for visitor in range(2000):
     ...         alert.add(visitor, "2026-03-01T01:30")
     ...     [answer.fired for answer in alert.advance("2026-03-01T03:00")]
@@ -631,7 +631,9 @@ class Alert(Uncopied):
         not_private: bool = False,
     ) -> None:
         if windows is not None and not isinstance(windows, TimeWindows):
-            raise ParameterError("windows", "must be a TimeWindows", windows, 'sg.TimeWindows(width="5m", start=...)')
+            raise ParameterError(
+                "windows", "must be a TimeWindows", windows, 'sg.uses.TimeWindows(width="5m", start=...)'
+            )
         if not isinstance(fires, str) or fires not in _SIGNS:
             raise ParameterError("fires", 'must be "above" or "below"', fires, "leave it out")
         for word, text, most in (("name", name, _LONGEST_NAME), ("about", about, LONGEST_LINE)):
@@ -766,7 +768,7 @@ class Alert(Uncopied):
 
     def _counted(self) -> PeopleInWindows:
         if self._people is None:
-            raise ParameterError("windows", "must be given for rows", next_step="pass windows=sg.TimeWindows(...)")
+            raise ParameterError("windows", "must be given for rows", next_step="pass windows=sg.uses.TimeWindows(...)")
         return self._people
 
     @property

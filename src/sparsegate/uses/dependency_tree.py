@@ -204,7 +204,7 @@ def dependency_tree(
     >>> wet = [0, 1, 0, 1, 0, 1, 0, 0] * 500
     >>> rows = {"rain": rain, "wet": wet, "boots": [0, 1, 0, 1, 0, 0, 0, 0] * 500}
     >>> columns = {"rain": [0, 1], "boots": [0, 1], "wet": [0, 1]}
-    >>> tree = sg.dependency_tree(rows, columns, epsilon=2, unit="row", source=sg.Seeded(7), not_private=True)
+    >>> tree = sg.uses.dependency_tree(rows, columns, epsilon=2, unit="row", source=sg.Seeded(7), not_private=True)
     >>> tree.edges, tree
     ((('rain', 'wet'), ('wet', 'boots')), <DependencyTree of 3 attributes: 2 edges, epsilon 2>)
     >>> tree.table("rain", "wet").round(2).tolist()

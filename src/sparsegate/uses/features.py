@@ -504,7 +504,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
     >>> import numpy as np, sparsegate as sg
     >>> rows = np.random.default_rng(1).integers(0, 2, size=(500, 6))
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> chosen = sg.SelectKBestPrivate(k=1, epsilon=1, classes=[0, 1], categories=2, **seeded)
+    >>> chosen = sg.uses.SelectKBestPrivate(k=1, epsilon=1, classes=[0, 1], categories=2, **seeded)
     >>> chosen.fit(rows, rows[:, 3]).selected_.tolist()
     [3]
     """

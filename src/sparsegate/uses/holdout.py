@@ -503,7 +503,7 @@ class HoldoutScore(Single):
 
     >>> import numpy as np, sparsegate as sg
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> holdout = sg.Holdout(size=10_000, threshold=0.04, cutoff=20, epsilon=1, **seeded)
+    >>> holdout = sg.uses.Holdout(size=10_000, threshold=0.04, cutoff=20, epsilon=1, **seeded)
     >>> right = np.arange(10_000) % 10 < 8  # a model that is right on 80 % of the holdout
     >>> score = holdout.score(0.99, right)  # and on 99 % of its training records
     >>> score.paid, round(score.value, 2), round(score.margin, 2), score.remaining
@@ -587,7 +587,8 @@ class Holdout(Uncopied):
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, needs not_private=True and gives nothing back.
 
     >>> import numpy as np, sparsegate as sg
-    >>> holdout = sg.Holdout(size=10_000, threshold=0.04, cutoff=20, epsilon=1, source=sg.Seeded(1), not_private=True)
+    >>> terms = {"size": 10_000, "threshold": 0.04, "cutoff": 20, "epsilon": 1}
+    >>> holdout = sg.uses.Holdout(**terms, source=sg.Seeded(1), not_private=True)
     >>> right = np.arange(10_000) % 10 < 8  # a model that is right on 80 % of the holdout
     >>> holdout.score(0.81, right)
     HoldoutScore(value=0.81, paid=False, margin=0.0503577449798584, remaining=20)
@@ -774,5 +775,5 @@ def _warn_of_noise(terms: HoldoutTerms) -> None:
 def check_holdout(holdout: object) -> Holdout:
     """Refuse what is no holdout."""
     if not isinstance(holdout, Holdout):
-        raise ParameterError("holdout", "must be a Holdout", next_step="pass sg.Holdout(size=..., ...)")
+        raise ParameterError("holdout", "must be a Holdout", next_step="pass sg.uses.Holdout(size=..., ...)")
     return holdout

@@ -69,8 +69,8 @@ class HoldoutScorer(Uncopied):
     >>> import numpy as np, sparsegate as sg
     >>> from sklearn.dummy import DummyClassifier
     >>> X, y = np.zeros((3000, 1)), np.arange(3000) % 4 == 0
-    >>> holdout = sg.Holdout(size=2000, threshold=0.1, cutoff=5, epsilon=5)
-    >>> scorer = sg.HoldoutScorer(holdout, X[1000:], y[1000:])
+    >>> holdout = sg.uses.Holdout(size=2000, threshold=0.1, cutoff=5, epsilon=5)
+    >>> scorer = sg.uses.HoldoutScorer(holdout, X[1000:], y[1000:])
     >>> scorer(DummyClassifier().fit(X[:1000], y[:1000]), X[:1000], y[:1000])
     0.75
     >>> scorer.last.paid

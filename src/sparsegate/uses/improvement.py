@@ -61,7 +61,7 @@ def improved(
     source, not_private : ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
 
     >>> import numpy as np, sparsegate as sg
-    >>> better = sg.improved(by=0.05, size=1000, epsilon=1, cutoff=3, source=sg.Seeded(7), not_private=True)
+    >>> better = sg.uses.improved(by=0.05, size=1000, epsilon=1, cutoff=3, source=sg.Seeded(7), not_private=True)
     >>> [bool(better(np.arange(1000) < right)) for right in (500, 510, 700, 705)]
     [True, False, True, False]
     >>> better
@@ -118,7 +118,7 @@ class Improvement(Uncopied):
 
     >>> import numpy as np, sparsegate as sg
     >>> seeded = {"source": sg.Seeded(7), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> better = sg.improved(by=0.05, size=1000, epsilon=1, cutoff=3, patience=2, **seeded)
+    >>> better = sg.uses.improved(by=0.05, size=1000, epsilon=1, cutoff=3, patience=2, **seeded)
     >>> for right in (500, 700, 702, 701, 900):  # of the 1000 records, how many a model has right
     ...     if better.finished:
     ...         break

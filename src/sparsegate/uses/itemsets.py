@@ -473,7 +473,7 @@ class FrequentItemsets(TopTable):
     >>> baskets = {"shopper": [i for i in range(400) for _ in "ab"], "article": ["bread", "salt"] * 400}
     >>> asked = {"item": "article", "user": "shopper", "domain": ["bread", "salt", "tea"], "size": 2}
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> found = sg.frequent_itemsets(baskets, count=3, epsilon=2, answers_epsilon=1, **asked, **seeded)
+    >>> found = sg.uses.frequent_itemsets(baskets, count=3, epsilon=2, answers_epsilon=1, **asked, **seeded)
     >>> found.items, found.sizes, found.estimates
     ((('bread',), ('salt',), ('bread', 'salt')), (1, 1, 2), (402, 396, 395))
     >>> float(found.record.epsilon), [float(share) for share in found.record.shares]
@@ -676,7 +676,8 @@ def frequent_itemsets(
     >>> import pandas, sparsegate as sg
     >>> bought = {"tea": range(60), "milk": range(50), "jam": range(100, 120)}
     >>> rows = pandas.DataFrame([(what, who) for what, people in bought.items() for who in people])
-    >>> found = sg.frequent_itemsets(rows.set_axis(["product", "customer"], axis=1), item="product", user="customer",
+    >>> rows = rows.set_axis(["product", "customer"], axis=1)
+    >>> found = sg.uses.frequent_itemsets(rows, item="product", user="customer",
     ...                              domain=["jam", "milk", "tea", "rye"], size=2, count=3, epsilon=2,
     ...                              answers_epsilon=1, source=sg.Seeded(1), not_private=True)
     >>> found.items, found.estimates, found.error_bar

@@ -231,7 +231,7 @@ class PredictionTerms(Printed):
     ``temperature``: what paid tokens are drawn at, where 1 is the mean clipped logits as they are.
 
     >>> import sparsegate as sg
-    >>> terms = sg.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
+    >>> terms = sg.uses.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
     >>> terms.epsilon, terms.token_epsilon, terms.temperature, round(terms.margin(), 3)
     (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
     """
@@ -418,7 +418,7 @@ class Prediction:
     >>> public = lambda text: [0, 3, 0]
     >>> asked = {"vocabulary": 3, "threshold": 0.5, "cutoff": 5, "epsilon": 2, "clip": 5}
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> sg.PrivatePredictor(private, public, **asked, **seeded).predict((0, 1))
+    >>> sg.uses.PrivatePredictor(private, public, **asked, **seeded).predict((0, 1))
     Prediction(token=2, paid=True, checked=True)
     """
 
@@ -551,7 +551,7 @@ class PrivatePredictor(Uncopied):
 
     >>> import sparsegate as sg
     >>> private = [lambda text: [0, 0, 9] if text[-1:] == (1,) else [0, 3, 0]] * 400
-    >>> predictor = sg.PrivatePredictor(private, lambda text: [0, 3, 0], vocabulary=3, threshold=0.5, cutoff=5,
+    >>> predictor = sg.uses.PrivatePredictor(private, lambda text: [0, 3, 0], vocabulary=3, threshold=0.5, cutoff=5,
     ...                                 epsilon=2, clip=5, source=sg.Seeded(1), not_private=True)
     >>> [(each.token, each.paid) for each in predictor.generate((0,), 4)]
     [(1, False), (2, True), (1, False), (2, True)]
@@ -646,7 +646,7 @@ class PrivatePredictor(Uncopied):
         """The numbers of the rows of each of ``count`` batches, by a hash of whose row it is.
 
         >>> import sparsegate as sg
-        >>> sg.PrivatePredictor.batches(["ann", "bob", "ann", "cem"], 3)
+        >>> sg.uses.PrivatePredictor.batches(["ann", "bob", "ann", "cem"], 3)
         [[0, 2], [1], [3]]
         """
         return batches_of(people, count)

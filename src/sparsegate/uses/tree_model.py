@@ -396,12 +396,12 @@ class DependencyTree(Tabular):
     >>> import sparsegate as sg
     >>> rows = {"rain": [0, 1] * 2000, "wet": [0, 1, 0, 1, 0, 1, 0, 0] * 500}
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> tree = sg.dependency_tree(rows, {"rain": [0, 1], "wet": [0, 1]}, epsilon=2, unit="row", **seeded)
+    >>> tree = sg.uses.dependency_tree(rows, {"rain": [0, 1], "wet": [0, 1]}, epsilon=2, unit="row", **seeded)
     >>> tree.edges, tree.table("rain", "wet").round(2).tolist()
     ((('rain', 'wet'),), [[0.5, 0.0], [0.12, 0.38]])
     >>> {name: cells.tolist() for name, cells in tree.sample(4, rng=1).items()}
     {'rain': [1, 1, 0, 1], 'wet': [1, 1, 0, 1]}
-    >>> sg.DependencyTree.from_dict(tree.to_dict()).edges == tree.edges
+    >>> sg.uses.DependencyTree.from_dict(tree.to_dict()).edges == tree.edges
     True
     """
 

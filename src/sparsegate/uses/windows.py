@@ -72,7 +72,7 @@ class TimeWindows:
     until : where the last window ends; the windows that end by then are all there are. None: they go on.
 
     >>> import sparsegate as sg
-    >>> windows = sg.TimeWindows(width="5m", start="2026-03-01T00:00", until="2026-03-02")
+    >>> windows = sg.uses.TimeWindows(width="5m", start="2026-03-01T00:00", until="2026-03-02")
     >>> windows.count, windows.label(109)
     (288, '2026-03-01T09:05:00+00:00')
     """

@@ -31,7 +31,7 @@ def test_what_is_not_private_says_so(way: str, true: float) -> None:
 @pytest.mark.parametrize("monotonic", [True, False])
 def test_a_gate_that_is_compared_costs_the_epsilon_it_is_set_to(key: str, monotonic: bool) -> None:
     (row,) = compare_choices(SCORES, k=2, epsilons=[0.3], sensitivity=1, monotonic=monotonic, runs=2, ways=[key])
-    assert row.true_epsilon == sg.tight_epsilon(key, cutoff=2, epsilon=0.3, monotonic=monotonic)
+    assert row.true_epsilon == sg.privacy.tight_epsilon(key, cutoff=2, epsilon=0.3, monotonic=monotonic)
 
 
 def counted(way: str, **options: Any) -> Counter[Any]:

@@ -53,7 +53,9 @@ def test_what_a_gate_claims_and_what_it_costs(rows: dict[tuple[str, int], Itemse
         assert rows[PUBLISHED, count].epsilon == rows[TRUE, count].true_epsilon == 1
         assert rows[PUBLISHED, count].true_epsilon == pytest.approx(factor)
         assert rows[TRUE, count].epsilon == pytest.approx(1 / factor)
-        spent = sg.tight_epsilon("lee-clifton-2014", cutoff=count, epsilon=rows[TRUE, count].epsilon, monotonic=True)
+        spent = sg.privacy.tight_epsilon(
+            "lee-clifton-2014", cutoff=count, epsilon=rows[TRUE, count].epsilon, monotonic=True
+        )
         assert float(spent) == pytest.approx(1)
     assert {row.true_epsilon for (method, _), row in rows.items() if method != PUBLISHED} == {1.0}
 

@@ -50,7 +50,7 @@ def test_the_originals_cost_more_than_they_claim_and_the_others_what_they_are_gi
     itemsets, features, pairs = USES
     assert rows[itemsets, CLAIMED].true_epsilon == pytest.approx(0.3 * (1 + 3 * SETS) / 4)
     assert rows[features, CLAIMED].true_epsilon == math.inf
-    factor = sg.tight_epsilon("chen-2015", epsilon=1, queries=math.comb(ATTRIBUTES, 2))
+    factor = sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=math.comb(ATTRIBUTES, 2))
     assert rows[pairs, CLAIMED].true_epsilon == pytest.approx(0.3 * factor)
     assert rows[pairs, TRUE].claimed_epsilon == pytest.approx(0.3 / factor)
     assert rows[itemsets, TRUE].claimed_epsilon == pytest.approx(0.3 * 4 / (1 + 3 * SETS))

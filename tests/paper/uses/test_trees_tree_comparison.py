@@ -56,7 +56,7 @@ def test_with_much_epsilon_trees_come_near_the_one_without_noise_and_with_little
 def test_every_method_but_the_flawed_one_as_claimed_costs_what_it_is_given(found: list[dict[str, Any]]) -> None:
     for row in found[1:]:
         if row["method"] == "chen-2015 as claimed":
-            times = sg.tight_epsilon("chen-2015", epsilon=1, queries=6)
+            times = sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=6)
             assert row["true_epsilon"] == pytest.approx(row["epsilon"] * (0.4 * times + 0.6))
             assert row["true_epsilon"] > row["epsilon"]
         else:
@@ -70,7 +70,7 @@ def test_the_flawed_gate_at_its_loss_is_run_at_the_claim_that_costs_as_much() ->
         for name in ("chen-2015 as claimed", "chen-2015 at its loss")
     }
     assert spent == {"chen-2015 as claimed": Fraction(3, 2), "chen-2015 at its loss": 1}
-    assert sg.tight_epsilon("chen-2015", epsilon=2 / 3, queries=3) == pytest.approx(1)
+    assert sg.privacy.tight_epsilon("chen-2015", epsilon=2 / 3, queries=3) == pytest.approx(1)
 
 
 def test_the_tree_without_noise_is_that_of_the_largest_mutual_information() -> None:

@@ -17,14 +17,13 @@ from sparsegate import (
     ABOVE,
     BELOW,
     BudgetExceeded,
-    ConditionError,
     GateClosed,
     LedgerError,
     ParameterError,
     SparsegateError,
     TableError,
 )
-from sparsegate.errors import KeyReused, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
+from sparsegate.errors import ConditionError, KeyReused, OutcomeLost, QuotaExceeded, ServiceError, UnknownGate
 from sparsegate.service.client.async_client import AsyncClient, connect_async
 from sparsegate.service.client.client import Client, connect
 from sparsegate.service.client.remote import settings

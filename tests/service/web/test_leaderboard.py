@@ -27,7 +27,7 @@ class Board:
         self.teams = {
             team: tokens.add(team, "analyst", most_above=most) for team, most in (("ants", None), ("bees", 1))
         }
-        self.holdout = sg.Holdout(**TERMS, ledger=ledger)
+        self.holdout = sg.uses.Holdout(**TERMS, ledger=ledger)
         self.app = leaderboard_app(Leaderboard(self.holdout, HiddenLabels(LABELS)), tokens, hosts=[])
         self.send: Any = None
 
@@ -74,7 +74,7 @@ def test_when_the_answers_are_used_up_it_says_so_and_after_a_restart_too(board: 
     assert (refused.status_code, refused.json()["type"]) == (409, "gate-closed")
     board.holdout.close()
     with pytest.raises(sg.GateClosed, match="used up"):
-        sg.Holdout(**TERMS, ledger=board.ledger)
+        sg.uses.Holdout(**TERMS, ledger=board.ledger)
 
 
 def test_a_token_with_a_quota_gets_so_many_paid_scores_and_then_only_what_is_known(board: Board) -> None:

@@ -17,7 +17,7 @@ from sparsegate.tables.databases import others as other_rows
 from sparsegate.tables.labels import INTEGER, STRING
 
 # Some labels have spaces, and are meant.
-pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.SparsegateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.errors.SparsegateWarning")
 
 CELLS = [(ODD[place % len(ODD)], place % 7 * (place % 5)) for place in range(150)] + [(None, 3), ("a", None)]
 

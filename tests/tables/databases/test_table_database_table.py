@@ -14,7 +14,7 @@ from sparsegate.errors import ParameterError, TableError
 from sparsegate.tables.online import OnlineAnswers
 
 # Some labels have spaces, and are meant.
-pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.SparsegateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sparsegate.errors.SparsegateWarning")
 
 CELLS = [(ODD[place % len(ODD)], place % 7 * (place % 5)) for place in range(150)] + [(None, 3), ("a", None)]
 QUESTIONS: list[dict[str, Any]] = [

@@ -50,9 +50,10 @@ def connect_async(
 ) -> AsyncClient:
     """The same as ``connect``, for ``async with`` and ``await``.
 
-    >>> import asyncio, sparsegate as sg
+    >>> import asyncio
+    >>> from sparsegate.service.client import connect_async
     >>> async def left(url, token):
-    ...     async with sg.connect_async(url, token, retries=0) as service:
+    ...     async with connect_async(url, token, retries=0) as service:
     ...         statement = await service.budget()
     ...         return statement.remaining
     >>> asyncio.run(left("http://127.0.0.1:9", "sg_" + "x" * 43))  # no service listens there
