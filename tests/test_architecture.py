@@ -231,7 +231,7 @@ def test_only_the_first_column_of_a_table_names_anything() -> None:
 
 def test_every_mutant_is_well_formed_and_names_what_exists() -> None:
     """Source and tests move on, and an entry that no longer fits would never be run again."""
-    assert catalogue.problems(catalogue.read()) == []
+    assert catalogue.problems(catalogue.read(), parse=False) == []
 
 
 def test_one_name_has_one_meaning_and_tests_mirror_the_source() -> None:

@@ -122,12 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if not chosen:
         parser.error("no mutant has this room and this name")
-    if wrong := problems(chosen, options.tree):
-        say("\n".join(wrong))
-        return 1
     live = [mutant for mutant in chosen if not mutant.equivalent]
     if options.rotate:
         live = dozen(live, options.rotate, turn(options.tree))
+    if wrong := problems(live if options.rotate else chosen, options.tree):
+        say("\n".join(wrong))
+        return 1
     verdicts = run(live, root=options.tree, jobs=options.jobs, limit=options.limit, say=say)
     say(report(verdicts, [mutant for mutant in chosen if mutant.equivalent]))
     outcomes = {verdict.outcome for verdict in verdicts}

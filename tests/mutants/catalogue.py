@@ -61,15 +61,18 @@ def read(folder: Path = FOLDER) -> list[Mutant]:
     return mutants
 
 
-def problems(mutants: Sequence[Mutant], root: Path = ROOT) -> list[str]:
-    """What is wrong with the entries, one line each: so that they do not rot when the source moves on."""
+def problems(mutants: Sequence[Mutant], root: Path = ROOT, *, parse: bool = True) -> list[str]:
+    """What is wrong with the entries, one line each: so that they do not rot when the source moves on.
+
+    ``parse``: whether the mutated files are read as Python, too, which takes seconds for a whole catalogue.
+    """
     repeated = [name for name, times in Counter(mutant.name for mutant in mutants).items() if times > 1]
     return [f"{name}: the name occurs twice" for name in repeated] + [
-        f"{mutant.room}.toml: {mutant.name}: {wrong}" for mutant in mutants for wrong in _problems(mutant, root)
+        f"{mutant.room}.toml: {mutant.name}: {wrong}" for mutant in mutants for wrong in _problems(mutant, root, parse)
     ]
 
 
-def _problems(mutant: Mutant, root: Path) -> list[str]:
+def _problems(mutant: Mutant, root: Path, parse: bool) -> list[str]:
     wrong = []
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", mutant.name):
         wrong.append("the name is not kebab-case")
@@ -86,7 +89,7 @@ def _problems(mutant: Mutant, root: Path) -> list[str]:
         wrong.append("the replacement is the text itself")
     if source.count(mutant.search) != 1:
         wrong.append(f"the text occurs {source.count(mutant.search)} times in {mutant.file}")
-    elif path.suffix == ".py":
+    elif parse and path.suffix == ".py":
         try:
             ast.parse(mutant.applied(source))
         except SyntaxError as error:

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from pages.__main__ import main
 from pages.blocks import ROOT, pages, steps
+from pages.installed import hidden
+from pages.installed import said as named_packages
 from pages.needs import NEVER
 from pages.page_run import MOST_SECONDS, Report, run_page
 
@@ -83,13 +84,9 @@ def ran(tmp_path: Path, text: str) -> Report:
 
 WRONG = {
     "an exception": ("```python\n1/0\n```\n", "page.md:2: ended with 1:"),
-    "a command that fails": ("```sh\nfalse\ntrue\n```\n", "page.md:2: ended with 1:"),
     "a part of a pipe that fails": ("```sh\nfalse | cat\n```\n", "page.md:2: ended with 1:"),
-    "a variable that is not set": ("```sh\necho $nothing\n```\n", "page.md:2: ended with"),
     "another output": ("```python\nprint(1)\n```\n```text\n2\n```\n", "page.md:2: printed\n1"),
-    "another output of a shell": ("\n```sh\necho 1\n```\n```text\n2\n```\n", "page.md:3: printed\n1"),
     "another output of a console": ("```console\n$ echo 1\n1\n$ echo 2\n1\n```\n", "page.md:4: printed\n2"),
-    "an output that is not shown": ("```console\n$ echo 1\n```\n", "page.md:2: printed\n1"),
     "a package that the page does not name": ("```python\nimport pandas\n```\n", "page.md:2: ended with 1:"),
     "a number that is no noise": (
         "```sh\necho 7 of 9\n```\n<!-- noisy: 1 -->\n```text\n8 of 10\n```\n",
@@ -110,18 +107,6 @@ def test_what_is_wrong_with_a_page_is_found(case: str, tmp_path: Path) -> None:
     text, said = WRONG[case]
     (wrong,) = ran(tmp_path, text).wrong
     assert wrong.startswith(said)
-
-
-def test_a_page_of_which_a_block_fails_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "page.md"
-    monkeypatch.setattr("pages.__main__.ROOT", tmp_path)
-    monkeypatch.setattr("pages.__main__.pages", lambda: [page])
-    monkeypatch.setattr("sys.argv", ["pages", "write"])
-    right = "```python\nprint(2)\n```\n```text\n{}\n```\n"
-    for text, after in ((right.format(1), right.format(2)), (whole := right.format(1) + "```sh\nfalse\n```\n", whole)):
-        page.write_text(text)
-        assert main() == (text == after)
-        assert page.read_text() == after
 
 
 def test_a_block_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,13 +161,18 @@ def test_a_page_leaves_nothing_to_the_next(tmp_path: Path) -> None:
     assert "SEEN" not in os.environ
 
 
-def test_a_traceback_names_the_line_of_the_page(tmp_path: Path) -> None:
-    (wrong,) = ran(tmp_path, "# A page\n\n```python\nx = 1\nraise OSError(x)\n```\n").wrong
-    assert 'page.md", line 5' in wrong
-
-
 def test_what_is_not_here_is_skipped_and_a_new_need_is_refused(tmp_path: Path) -> None:
     report = ran(tmp_path, "<!-- needs: docker -->\n```sh\nexit 1\n```\n")
     assert ([why for _, why in report.skipped], report.wrong) == (["starts containers"], ())
     with pytest.raises(ValueError, match="needs: 'dokcer' is not one of docker, root"):
         ran(tmp_path, "<!-- needs: dokcer -->\n```sh\nexit 1\n```\n")
+
+
+def test_a_page_is_told_to_have_what_it_names_and_no_other_package() -> None:
+    assert named_packages("`pip install\n'..[plots,serve]' pytest`") == {
+        *("matplotlib", "fastapi", "uvicorn", "httpx", "pytest")
+    }
+    with pytest.raises(ValueError, match="there is no extra plot$"):
+        named_packages("`pip install '.[plot]'`")
+    assert {"pandas", "matplotlib", "fastapi", "sklearn", "pytest", "mkdocs"} <= hidden("")
+    assert hidden("") - hidden("`pip install '.[frames]'`") == {"pandas", "polars", "pyarrow"}

@@ -1,15 +1,17 @@
-"""The built site in a browser: small screens, search, keyboard, colours, and no host but its own."""
+"""The built site: links that work, small screens, search, the keyboard, and no host but its own."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from pages.elsewhere import PROJECT, ROOT, in_repository
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.exceptions import Abort
+from pages.elsewhere import PROJECT, ROOT, in_repository, site_links
 from tests.support.browsing import PHONE, needs_browser, tab
 
 PARTS = ("h1", "h2", "h3", "h4", "ul", "ol", "li", "table", "tr", "blockquote", "strong", "em", "img")
@@ -46,17 +48,16 @@ def test_a_star_in_a_formula_is_not_read_as_bold(site: Path) -> None:
 
 
 @needs_browser
-@pytest.mark.turns(6)
-@pytest.mark.parametrize(("scripts", "third"), [*itertools.product([False, True], range(3))])
-def test_no_page_scrolls_sideways_on_a_phone(browser: Any, site: Path, address: str, scripts: bool, third: int) -> None:
-    """And no page raises an error or asks another host (`tab` looks). 404.html stands at the root of its host."""
+@pytest.mark.parametrize("scripts", [False, True])
+def test_no_page_scrolls_sideways_on_a_phone(browser: Any, site: Path, address: str, scripts: bool) -> None:
+    """And no page raises an error or asks another host (`tab` looks). With scripts a third of the pages is tried."""
+    files = sorted({*site.rglob("*.html")} - {site / "404.html"})[:: 3 if scripts else 1]
     wide = {}
     with tab(browser, address, **PHONE, java_script_enabled=scripts) as page:
-        for file in sorted({*site.rglob("*.html")} - {site / "404.html"})[third::3]:
+        for file in files:
             name = file.relative_to(site).as_posix()
             page.goto(address + name)
-            width = page.evaluate("document.documentElement.scrollWidth")
-            if width > 390:
+            if (width := page.evaluate("document.documentElement.scrollWidth")) > 390:
                 wide[name] = width
     assert wide == {}
 
@@ -98,47 +99,35 @@ def test_the_keyboard_leads_past_the_navigation_and_shows_where_it_is(browser: A
         assert page.evaluate("document.activeElement.closest('article') !== null")
 
 
-# Texts of a page that are less than 4.5 times as light, or as dark, as what they stand on.
-FAINT = """() => {
-  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const over = ([r, g, b, a = 1], ground) => [r, g, b].map((part, at) => part * a + ground[at] * (1 - a));
-  const light = (colour) => colour.map((part) => part / 255)
-    .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0.05);
-  const ground = (node) => node
-    ? over(parts(getComputedStyle(node).backgroundColor), ground(node.parentElement)) : [255, 255, 255];
-  const faint = new Set();
-  for (const node of document.querySelectorAll("article *, .md-tabs *, .md-nav *")) {
-    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-    if (!own || node.closest("svg") || !node.checkVisibility({ opacityProperty: true })) continue;
-    const { color, opacity } = getComputedStyle(node);
-    const [r, g, b, a = 1] = parts(color);
-    const below = ground(node);
-    const two = [light(over([r, g, b, a * opacity], below)), light(below)];
-    const ratio = Math.max(...two) / Math.min(...two);
-    if (ratio < 4.5) faint.add(`${node.tagName} ${node.className} ${ratio.toFixed(2)}`);
-  }
-  return [...faint];
-}"""
+@pytest.mark.parametrize(
+    ("page", "written", "on_the_site"),
+    [
+        ("how-to/top.md", "ledger.md#backups", "ledger.md#backups"),
+        ("explanation/proofs.md", "../../proofs/", "../project/proofs.md"),
+        ("explanation/proofs.md", "../../proofs/sums.v", "../files/proofs/sums.v.txt"),
+        ("project/readme.md", "docs/how-to/ledger.md", "../how-to/ledger.md"),
+        ("project/readme.md", "docs", "../index.md"),
+        ("project/security.md", "README.md#install", "readme.md#install"),
+        ("project/deploy.md", "https://example.org/x.md", "https://example.org/x.md"),
+    ],
+)
+def test_a_link_of_the_repository_becomes_one_of_the_site(page: str, written: str, on_the_site: str) -> None:
+    assert site_links(page, f"See [this]({written}).") == f"See [this]({on_the_site})."
+    assert site_links(page, f"`f[a]({written})`") == f"`f[a]({written})`"
 
 
-@needs_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_and_colours_of_code_stand_out(browser: Any, address: str, scheme: str) -> None:
-    with tab(browser, address, color_scheme=scheme) as page:
-        for name in ("how-to/engine.html", "reference/python/auditor.html"):
-            page.goto(address + name)
-            assert page.evaluate(FAINT) == []
+WRONG = ("[a](missing.md)", "[a](#nothing)", "[a](lost.md#nothing)", "[a](/index.md)", "![a](a.png)", "[a](../b.v)")
 
 
-@needs_browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_are_those_of_the_system_until_the_reader_chooses(browser: Any, address: str, scheme: str) -> None:
-    brightness = "parseInt(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]) > 128"
-    with tab(browser, address, color_scheme=scheme) as page:
-        assert page.evaluate(brightness) is (scheme == "light")
-        for _ in range(1 if scheme == "dark" else 2):
-            page.locator("label.md-header__button:not([hidden])[for^=__palette]").click()
-        assert page.evaluate(brightness) is (scheme != "light")
-        page.reload()
-        assert page.evaluate(brightness) is (scheme != "light")
+def test_links_that_lead_nowhere_and_a_page_that_nothing_leads_to_stop_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pages.elsewhere.PROJECT", {})
+    monkeypatch.setattr("pages.generated.GENERATED", {})
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# A\n\n" + "\n".join(WRONG))
+    (tmp_path / "docs" / "lost.md").write_text("# B\n")
+    settings = {"docs_dir": str(tmp_path / "docs"), "site_dir": str(tmp_path / "site"), "nav": ["index.md"]}
+    none = {"not_in_nav": "project/", "plugins": [], "extra_css": [], "extra_javascript": [], "strict": True}
+    with pytest.raises(Abort, match=f"{len(WRONG) + 1} warnings"):
+        build(load_config(str(ROOT / "mkdocs.yml"), **settings, **none))

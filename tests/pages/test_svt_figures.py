@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from pages.elsewhere import ROOT
 from pages.svt_figures import PICTURES, load_scripts, still_pictures
-from scipy.stats import laplace
-from tests.support.browsing import needs_browser
+from tests.support.browsing import needs_browser, tab
 
 import sparsegate as sg
 from sparsegate.gates.bounds import transcript_loss
@@ -223,71 +222,6 @@ def test_every_number_of_a_figure_is_the_library_s(scripts: Any, figure: str) ->
         assert found == pytest.approx(expected, rel=1e-8, abs=1e-9), state
 
 
-def test_the_ratio_of_gptt_stays_away_from_one_and_that_of_alg_1_does_not(scripts: Any) -> None:
-    for z in (-20, -0.5, 0, 0.3, 1, 7, 30):
-        found = scripts.evaluate("z => svt.figures.gptt.kappa(z)", z)
-        (low, high), first = (laplace.logcdf([z, z - 1], scale=2), laplace.logcdf([z, z - 1], scale=4))
-        (above, before) = laplace.logsf([z - 1, z], scale=2)
-        assert found == pytest.approx({"gptt": low - high + above - before, "first": first[0] - first[1]}, abs=1e-12)
-        assert found["gptt"] >= 0.5 - 1e-12
-
-
-SAID = """([name, changes]) => {
-  const figure = svt.figures[name];
-  const given = { ...svt.initial(figure), ...changes };
-  const state = figure.fix ? figure.fix(given) : given;
-  const numbers = [];
-  const take = (x) => {
-    if (typeof x === "number") numbers.push(x);
-    else if (x && typeof x === "object") Object.values(x).forEach(take);
-  };
-  take(state);
-  take(figure.values(state));
-  const forms = numbers.flatMap((x) => [svt.shown(x), svt.shown(x, 3), x.toExponential(1), String(x),
-    (100 * x).toFixed(0), (100 * x).toFixed(1)]);
-  return [figure.says(state).join(" "), forms];
-}"""
-OTHER = {
-    "below": {"below": 9, "share": 0.21},
-    "shifted": {"below": 5, "above": 3, "cutoff": 4, "share": 0.21, "shift": 0.35},
-    "lee_clifton": {"cutoff": 7},
-    "meter": {"answers": "BABBB", "cutoff": 5},
-    "two_sided": {"answers": "BAAAA", "cutoff": 5},
-    "bars": {"epsilon": 0.7, "questions": 9, "cutoff": 2},
-    "budget": {"share": 0.31, "cutoff": 7},
-}
-
-
-@pytest.mark.parametrize("figure", [name for name in SHOWN if name != "bars"])
-def test_the_words_of_a_figure_have_no_number_that_is_not_in_it(scripts: Any, figure: str) -> None:
-    for changes in ({}, OTHER.get(figure, {})):
-        text, forms = scripts.evaluate(SAID, [figure, changes])
-        number = r"\d+(?:\.\d+)?(?:e-\d+)?"
-        known = {found for form in forms for found in re.findall(number, form)}
-        said = re.findall(number, text.replace("with 95 %", "").replace("ε₁ = 0.5", ""))
-        assert {each for each in said if len(each) > 1} <= known, text  # one digit: of a formula
-
-
-def test_the_words_about_bars_name_those_that_leak(scripts: Any) -> None:
-    text, _ = scripts.evaluate(SAID, ["bars", OTHER["bars"]])
-    losses = {key: sg.privacy.tight_epsilon(key, cutoff=2, epsilon=0.7, queries=9) for key in sg.VARIANTS}
-    leaks = [f"{key} {lost:.3f}".replace("inf", "∞") for key, lost in losses.items() if lost > 0.7 * (1 + 1e-9)]
-    assert text == f"{len(leaks)} of {len(losses)} lose more than ε = 0.7 within 9 questions: {', '.join(leaks)}."
-
-
-def test_a_line_ends_where_it_leaves_its_frame(scripts: Any) -> None:
-    code = """() => {
-      const one = svt.frame({ left: 0, top: 0, width: 200, height: 200 }, { x: [0, 10], y: [0, 1] });
-      const [start, before] = [one.parts.length, [one.X(0), one.Y(0), one.X(2), one.Y(1), one.X(8), one.X(10)]];
-      one.line([[0, 0], [5, 2.5], [10, 0]], {});
-      one.point(3, 2, "ink");
-      return [before, one.parts.slice(start)];
-    }"""
-    (x0, y0, x2, y1, x8, x10), drawn = scripts.evaluate(code)
-    places = [[float(each) for each in re.findall(r"[\d.]+", part.split('"')[1])] for part in drawn]
-    assert places == [pytest.approx([x0, y0, x2, y1], abs=0.01), pytest.approx([x8, y1, x10, y0], abs=0.01)]
-
-
 def test_the_still_pictures_are_what_the_scripts_draw(scripts: Any) -> None:
     drawn = still_pictures(scripts)
     assert {f"svt_{name}.svg" for name in SHOWN} == set(drawn), "the page shows every figure, and no other"
@@ -315,3 +249,22 @@ def test_a_picture_has_a_number_for_every_place_whatever_the_controls_say(script
       }));
     }).filter(Boolean)"""
     assert scripts.evaluate(code) == []
+
+
+def test_every_figure_of_the_page_moves_by_the_keyboard_and_is_still_without_scripts(
+    browser: Any, address: str
+) -> None:
+    with tab(browser, address) as page:
+        page.goto(address + "explanation/svt_in_pictures.html")
+        page.locator(".svt-figure svg").nth(len(SHOWN) - 1).wait_for()
+        for figure in page.locator(".svt-figure").all():
+            before, drawn = figure.locator(".svt-words").text_content(), figure.locator("svg").inner_html()
+            figure.locator("input[type=range]").first.focus()
+            page.keyboard.press("ArrowRight")
+            assert figure.locator("svg").inner_html() != drawn
+            assert figure.locator(".svt-words").text_content() != before
+    with tab(browser, address, java_script_enabled=False) as page:
+        page.goto(address + "explanation/svt_in_pictures.html")
+        stills = page.locator("img[src*='svt_']")
+        assert stills.count() == len(SHOWN)
+        assert all(image.get_attribute("alt") for image in stills.all())
