@@ -119,7 +119,7 @@ def results() -> Iterator[Result]:
         return
     counts = scaled_counts()
     yield selected(counts, count=100, target="<= 0.02")
-    yield selected(counts, count=300, target="<= 0.01", touched=1)
+    yield selected(counts, count=300, target="<= 0.01", max_items_per_user=1)
     yield selected(counts, count=200, target="<= 0.06", delta=DELTA)
     yield observed(counts, count=100, epsilon=EPSILON, target=">= 95")
     yield observed(counts, count=300, epsilon=Fraction(1), target=">= 290")

@@ -54,7 +54,7 @@ class Cell:
 
     epsilon: Fraction
     count: int
-    touched: int | None
+    max_items_per_user: int | None
     delta: Fraction
     ordered: bool
     rates: dict[str, Rate]
@@ -62,7 +62,7 @@ class Cell:
     @property
     def taken(self) -> str:
         """The method that the rule takes."""
-        public = {name: getattr(self, name) for name in ("epsilon", "count", "touched", "delta", "ordered")}
+        public = {name: getattr(self, name) for name in ("epsilon", "count", "max_items_per_user", "delta", "ordered")}
         return choose(**public, monotonic=True)
 
     @property
@@ -141,7 +141,7 @@ def summed(name: str, chosen: list[Cell]) -> Result:
         details={
             "peer_name": f"its mean over {len(chosen)} settings",
             "standard_error": round(worst.error, 3),
-            "at": {"epsilon": float(worst.epsilon), "c": worst.count, "m": worst.touched},
+            "at": {"epsilon": float(worst.epsilon), "c": worst.count, "m": worst.max_items_per_user},
             "rates": {way: round(rate.mean, 3) for way, rate in worst.rates.items()},
             "taken": worst.taken,
             "best": dict(wins.most_common()),

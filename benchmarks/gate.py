@@ -34,7 +34,7 @@ def gate(kind: type = int, noise: NoiseName = "auto") -> sg.SparseVector:
 def scales() -> tuple[float, float]:
     """The noise scales of that gate, so that the peers use the same."""
     budget = gate().budget
-    return float(1 / budget.threshold), float(CUTOFF / budget.queries)
+    return float(1 / budget.threshold_epsilon), float(CUTOFF / budget.query_epsilon)
 
 
 def private_answers(size: int) -> np.ndarray:
@@ -151,7 +151,7 @@ def ask_many_results() -> Iterator[Result]:
 
 def run_many_results() -> Iterator[Result]:
     budget = sg.VARIANTS["standard"].budget(RUN_EPSILON, cutoff=RUN_CUTOFF, monotonic=True)
-    public = float(1 / budget.threshold), float(RUN_CUTOFF / budget.queries)
+    public = float(1 / budget.threshold_epsilon), float(RUN_CUTOFF / budget.query_epsilon)
     queries = RUNS * RUN_ANSWERS.size
     *ours, peer = side_by_side(
         *(Contender(lambda _, row=row: run_many(row, RUNS), queries=queries) for row in ROWS),

@@ -62,7 +62,7 @@ def request(method: str, epsilon: Fraction) -> Request:
         delta=Fraction(1, 10**6) if method == "gumbel" else 0,
         sensitivity=1,
         monotonic=True,
-        touched=TOUCHED if method == "noisy-scores" else None,
+        max_items_per_user=TOUCHED if method == "noisy-scores" else None,
         method=method,
     )
 

@@ -78,7 +78,7 @@ def one_bin_each() -> tuple[str, str, str]:
 
 def every_answer() -> tuple[str, str, str]:
     """Thirty counts that are all to be published."""
-    shares = sg.Budget(threshold=0.1, queries=0.4, answers=0.5)
+    shares = sg.Budget(threshold_epsilon=0.1, query_epsilon=0.4, answer_epsilon=0.5)
     gate = sg.SparseVector.preview(cutoff=30, budget=shares, sensitivity=1, monotonic=True)
     assert gate.standard_error is not None
     noise = 2**0.5 * 30

@@ -29,7 +29,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         "Begin with [your first gate](../../tutorials/first_gate.md); what to set is in "
         "[how to choose a threshold](../../how-to/threshold.md).",
         names=("SparseVector", "Answer", "ABOVE", "BELOW", "Budget"),
-        others=("sparsegate.gates.preview.GatePreview",),
+        others=("sparsegate.gates.preview.Preview",),
     ),
     "selection": ApiSubject(
         title="Selection and noise",

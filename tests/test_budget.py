@@ -17,7 +17,7 @@ from sparsegate.errors import ParameterError
 
 def test_twenty_times_a_tenth_is_two() -> None:
     assert sequential(*[0.1] * 20) == 2
-    assert sequential(*[Budget(threshold=0.04, queries=0.06)] * 20) == 2
+    assert sequential(*[Budget(threshold_epsilon=0.04, query_epsilon=0.06)] * 20) == 2
 
 
 @pytest.mark.parametrize("value", [0.1, np.float64(0.1), Decimal("0.1"), Fraction(1, 10)])
@@ -36,11 +36,11 @@ def test_shares_add_up_to_exactly_what_was_given(
     epsilon: float, cutoff: int, monotonic: bool, allocation: object, fraction: float
 ) -> None:
     answers = exact_epsilon(epsilon) * exact_epsilon(fraction, zero=True)
-    budget = Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation, answers=answers)  # type: ignore[arg-type]
+    budget = Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, allocation=allocation, answer_epsilon=answers)  # type: ignore[arg-type]
     assert budget.total == exact_epsilon(epsilon)
-    assert budget.answers == answers
-    assert budget.threshold > 0
-    assert budget.queries > 0
+    assert budget.answer_epsilon == answers
+    assert budget.threshold_epsilon > 0
+    assert budget.query_epsilon > 0
 
 
 @pytest.mark.parametrize(
@@ -68,20 +68,20 @@ def test_no_ratio_has_less_variance_than_the_optimal_one(cutoff: int, monotonic:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -0.1, "0.1", None, True, Decimal("NaN")])
-@pytest.mark.parametrize("share", ["threshold", "queries", "answers"])
+@pytest.mark.parametrize("share", ["threshold_epsilon", "query_epsilon", "answer_epsilon"])
 def test_a_share_that_is_no_finite_positive_number_is_refused(share: str, bad: object) -> None:
-    shares = {"threshold": 0.1, "queries": 0.1, "answers": 0.1, share: bad}
+    shares = {"threshold_epsilon": 0.1, "query_epsilon": 0.1, "answer_epsilon": 0.1, share: bad}
     with pytest.raises(ParameterError, match=f"^{share} must be"):
         Budget(**shares)  # type: ignore[arg-type]
 
 
-def test_a_budget_without_a_queries_share_is_refused() -> None:
-    with pytest.raises(ParameterError, match="^queries must be a positive"):
-        Budget(threshold=0.1, queries=0)
+def test_a_budget_without_a_query_share_is_refused() -> None:
+    with pytest.raises(ParameterError, match="^query_epsilon must be a positive"):
+        Budget(threshold_epsilon=0.1, query_epsilon=0)
 
 
 def test_a_threshold_share_of_zero_is_a_budget() -> None:
-    assert Budget(threshold=0, queries=0.5).total == Fraction(1, 2)
+    assert Budget(threshold_epsilon=0, query_epsilon=0.5).total == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("cutoff", [0, -1, 2.5, 3.0, True, "3", None])
@@ -97,13 +97,13 @@ def test_an_unknown_allocation_is_refused(allocation: object) -> None:
 
 
 def test_answers_must_leave_something_for_the_gate() -> None:
-    with pytest.raises(ParameterError, match="^answers must be less than epsilon"):
-        Budget.allocate(1, cutoff=3, answers=1)
+    with pytest.raises(ParameterError, match="^answer_epsilon must be less than epsilon"):
+        Budget.allocate(1, cutoff=3, answer_epsilon=1)
 
 
 def test_a_budget_is_frozen() -> None:
     with pytest.raises(AttributeError):
-        Budget(threshold=0.1, queries=0.1).queries = 5  # type: ignore[misc,assignment]
+        Budget(threshold_epsilon=0.1, query_epsilon=0.1).query_epsilon = 5  # type: ignore[misc,assignment]
 
 
 def test_advanced_composition_is_the_formula_and_never_more_than_the_sum() -> None:

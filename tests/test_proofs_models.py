@@ -93,7 +93,7 @@ def likelihoods(
 ) -> Iterator[tuple[float, float]]:
     """The probability of every transcript by the definitions of the proofs, and by the library's own."""
     c, delta = (1 if rarer else CUTOFF), 2
-    budget = sg.Budget(threshold=3, queries=4)
+    budget = sg.Budget(threshold_epsilon=3, query_epsilon=4)
     options: Any = {"budget": budget, "cutoff": c, "sensitivity": delta, "monotonic": monotonic, "noise": "lattice"}
     kappa = round(build(row, threshold=BARS, **options).shift)
     rho, nu = mu(3 / delta), mu(4 / ((1 if monotonic else 2) * c) / delta)
@@ -181,7 +181,7 @@ SCORES = (3, 2, 2)
 
 def test_selection_on_noisy_scores_is_that_of_the_proofs() -> None:
     """noisy_scores.v: [top c y u], u uniform over all orders, at the rate 1/b."""
-    b = noisy_scale(epsilon=Fraction(9), count=2, steps=2, monotonic=False, touched=3)
+    b = noisy_scale(epsilon=Fraction(9), count=2, steps=2, monotonic=False, max_items_per_user=3)
     assert b == Fraction(min(2 * 2, 3) * 2, 9)
     noise = {z: mass for z, mass in laplace(float(1 / b)).items() if abs(z) < 20}
     law: Law = {}
@@ -235,7 +235,11 @@ def test_the_candidates_of_an_unknown_domain_are_those_of_the_proofs(table: dict
 def test_a_gate_with_numbers_is_the_one_that_runs() -> None:
     """numeric_gate.v and numbered_gap.v: an ABOVE releases q + z, z of scale c Delta / eps3, its gap beside it."""
     c, delta = 1, 2
-    options: Any = {"budget": sg.Budget(threshold=3, queries=4, answers=5), "cutoff": c, "sensitivity": delta}
+    options: Any = {
+        "budget": sg.Budget(threshold_epsilon=3, query_epsilon=4, answer_epsilon=5),
+        "cutoff": c,
+        "sensitivity": delta,
+    }
     fresh = {z: mass for z, mass in laplace(5 / c / delta).items() if abs(z) < 9}
     for row, mu, gaps in (("standard", laplace, False), ("exponential-gap", geometric, True)):
         kappa = round(build(row, threshold=BAR, noise="lattice", **options).shift)

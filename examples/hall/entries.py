@@ -47,7 +47,7 @@ def filter_loss(uploads: int = 1, coordinates: int = 10, release: float = 1.0) -
 
 def prefix_loss() -> float:
     """Tumult's gate at alpha = 4: Lap(2) on the threshold, Lap(4) on each prefix sum, stops at the first above."""
-    half = sg.Budget(threshold=1 / 2, queries=1 / 4)
+    half = sg.Budget(threshold_epsilon=1 / 2, query_epsilon=1 / 4)
     return sg.privacy.tight_epsilon("standard", budget=half, cutoff=1, monotonic=True, queries=30)
 
 

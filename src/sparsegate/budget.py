@@ -96,27 +96,30 @@ class Budget:
     questions (``queries=n``) may use that, because then every BELOW costs as much as an ABOVE.
 
     >>> import sparsegate as sg
-    >>> sg.Budget(threshold=0.1, queries=0.4, answers=0.5).total
+    >>> sg.Budget(threshold_epsilon=0.1, query_epsilon=0.4, answer_epsilon=0.5).total
     Fraction(1, 1)
     """
 
-    threshold: Fraction
+    threshold_epsilon: Fraction
     """eps1, for the noise of the threshold."""
-    queries: Fraction
-    answers: Fraction = Fraction(0)
-    """For the estimates; 0 where none are paid for."""
+    query_epsilon: Fraction
+    """eps2, for the noise of the comparisons."""
+    answer_epsilon: Fraction = Fraction(0)
+    """eps3, for the estimates; 0 where none are paid for."""
     delta: Fraction = Fraction(0)
 
-    def __init__(self, *, threshold: Number, queries: Number, answers: Number = 0, delta: Number = 0) -> None:
-        object.__setattr__(self, "threshold", exact_epsilon(threshold, "threshold", zero=True))
-        object.__setattr__(self, "queries", exact_epsilon(queries, "queries"))
-        object.__setattr__(self, "answers", exact_epsilon(answers, "answers", zero=True))
+    def __init__(
+        self, *, threshold_epsilon: Number, query_epsilon: Number, answer_epsilon: Number = 0, delta: Number = 0
+    ) -> None:
+        object.__setattr__(self, "threshold_epsilon", exact_epsilon(threshold_epsilon, "threshold_epsilon", zero=True))
+        object.__setattr__(self, "query_epsilon", exact_epsilon(query_epsilon, "query_epsilon"))
+        object.__setattr__(self, "answer_epsilon", exact_epsilon(answer_epsilon, "answer_epsilon", zero=True))
         object.__setattr__(self, "delta", exact_delta(delta, zero=True))
 
     @property
     def total(self) -> Fraction:
         """eps1 + eps2 + eps3."""
-        return self.threshold + self.queries + self.answers
+        return self.threshold_epsilon + self.query_epsilon + self.answer_epsilon
 
     @classmethod
     def allocate(
@@ -126,29 +129,28 @@ class Budget:
         cutoff: int,
         monotonic: bool = False,
         allocation: Allocation = "optimal",
-        answers: Number = 0,
+        answer_epsilon: Number = 0,
     ) -> Budget:
-        """Split epsilon: ``answers`` goes to numeric answers, the rest by the ratio eps1 : eps2.
+        """Split epsilon: ``answer_epsilon`` goes to numeric answers, the rest by the ratio eps1 : eps2.
 
         "optimal" is 1:(2c)**(2/3), monotonic 1:c**(2/3): it minimises the variance 2(Delta/eps1)**2 + 2(2c
         Delta/eps2)**2 of the comparison (the paper, Sec. 4.2). Any positive number r stands for 1:r.
 
         >>> import sparsegate as sg
         >>> sg.Budget.allocate(1, cutoff=25, allocation="1:3")
-        Budget(threshold=0.25, queries=0.75, answers=0)
+        Budget(threshold_epsilon=0.25, query_epsilon=0.75, answer_epsilon=0)
         """
-        total, share = exact_epsilon(epsilon), exact_epsilon(answers, "answers", zero=True)
+        total, share = exact_epsilon(epsilon), exact_epsilon(answer_epsilon, "answer_epsilon", zero=True)
         cutoff = exact_count(cutoff, "cutoff")
         if share >= total:
-            raise ParameterError(
-                "answers", f"must be less than epsilon = {float(total)}", answers, "leave something for the gate"
-            )
+            rule = f"must be less than epsilon = {float(total)}"
+            raise ParameterError("answer_epsilon", rule, answer_epsilon, "leave something for the gate")
         ratio = allocation_ratio(allocation, cutoff=cutoff, monotonic=monotonic)
         threshold = (total - share) / (1 + ratio)
-        return cls(threshold=threshold, queries=total - share - threshold, answers=share)
+        return cls(threshold_epsilon=threshold, query_epsilon=total - share - threshold, answer_epsilon=share)
 
     def __repr__(self) -> str:
-        names = ("threshold", "queries", "answers", "delta") if self.delta else ("threshold", "queries", "answers")
+        names = ("threshold_epsilon", "query_epsilon", "answer_epsilon", *(["delta"] if self.delta else []))
         shares = (f"{name}={_readable(getattr(self, name))}" for name in names)
         return f"Budget({', '.join(shares)})"
 

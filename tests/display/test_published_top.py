@@ -147,7 +147,7 @@ def test_selections_verdicts_and_online_answers_have_schemas_of_their_own() -> N
         epsilon=5,
         sensitivity=1,
         monotonic=True,
-        touched=1,
+        max_items_per_user=1,
         method="noisy-scores",
         **seeded,
     )

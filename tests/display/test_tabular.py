@@ -72,7 +72,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "FrequentItemsets": itemsets,
     "DependencyTree": tree,
     "TopPreview": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),
-    "GatePreview": lambda: sg.SparseVector.preview(threshold=9, cutoff=2, epsilon=1, sensitivity=1),
+    "Preview": lambda: sg.SparseVector.preview(threshold=9, cutoff=2, epsilon=1, sensitivity=1),
     "Verdict": verdict,
     "HoldoutScore": lambda: sg.uses.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4),
     "OnlineAnswer": lambda: sg.uses.OnlineAnswer(

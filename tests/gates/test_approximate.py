@@ -296,7 +296,7 @@ def test_an_approximate_gate_releases_no_numbers():
 
 def test_delta_splits_by_itself():
     with pytest.raises(sg.ParameterError, match=r"budget must not be given with delta.*pays for no answers"):
-        gate(budget=sg.Budget(threshold=0.1, queries=0.4, answers=0.5), delta=1e-6)
+        gate(budget=sg.Budget(threshold_epsilon=0.1, query_epsilon=0.4, answer_epsilon=0.5), delta=1e-6)
     with pytest.raises(sg.ParameterError, match="allocation must not be given with delta"):
         gate(epsilon=1, allocation="1:1", delta=1e-6)
     with pytest.raises(sg.ParameterError, match="delta must be at least 0 and less than 1"):
@@ -305,4 +305,4 @@ def test_delta_splits_by_itself():
 
 def test_a_budget_with_delta_makes_no_pure_gate():
     with pytest.raises(sg.ParameterError, match="budget must have no delta"):
-        gate(budget=sg.Budget(threshold=0.1, queries=0.4, delta=1e-6))
+        gate(budget=sg.Budget(threshold_epsilon=0.1, query_epsilon=0.4, delta=1e-6))

@@ -54,7 +54,7 @@ def test_a_row_is_called_private_exactly_where_its_tight_loss_says_so(
 
 @pytest.mark.parametrize("shares", [(0.1, 0.4, 0.5), (0.3, 0.3, 0.4), (0.5, 0.2, 0.3), (0.2, 0.7, 0.1)])
 def test_monotonic_queries_get_the_smallest_share_back(shares: tuple[float, float, float]) -> None:
-    budget = sg.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    budget = sg.Budget(threshold_epsilon=shares[0], query_epsilon=shares[1], answer_epsilon=shares[2])
     assert tight_epsilon("standard", cutoff=4, budget=budget) == pytest.approx(1)
     assert tight_epsilon("standard", cutoff=4, budget=budget, monotonic=True) == pytest.approx(1 - min(shares))
 
@@ -71,7 +71,7 @@ def test_chen_after_n_queries(queries: int, loss: float) -> None:
 
 @given(st.integers(1, 30), st.fractions(Fraction(1, 100), 3), st.fractions(Fraction(1, 100), 3))
 def test_gptt_follows_its_closed_form(n: int, e1: Fraction, e2: Fraction) -> None:
-    budget = sg.Budget(threshold=e1, queries=e2)
+    budget = sg.Budget(threshold_epsilon=e1, query_epsilon=e2)
     expected = n * e2 if n % 2 == 0 else min(n * e2, e1 + (n - 1) * e2)
     assert tight_epsilon("gptt", budget=budget, queries=n) == pytest.approx(float(expected))
 
@@ -123,8 +123,8 @@ def test_the_dynamic_programme_of_redrawn_rounds_finds_the_best_of_all_transcrip
     "bad",
     [
         {},
-        {"epsilon": 1, "budget": sg.Budget(threshold=1, queries=1)},
-        {"budget": sg.Budget(threshold=1, queries=1), "allocation": "1:3"},
+        {"epsilon": 1, "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)},
+        {"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1), "allocation": "1:3"},
         {"epsilon": 1, "queries": 0},
     ],
 )
@@ -144,20 +144,20 @@ def test_a_plan_spends_exactly_epsilon_and_never_has_more_variance_than_the_pape
     cutoff: int, epsilon: float, monotonic: bool, queries: int | None, answers: float
 ) -> None:
     share = answers * epsilon
-    planned = plan(cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, queries=queries, answers=share)
+    planned = plan(cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, queries=queries, answer_epsilon=share)
     loss = tight_loss(VARIANTS["standard"], planned.scales, cutoff=cutoff, monotonic=monotonic, queries=queries)
     assert loss <= Fraction(repr(epsilon))
     assert float(loss) == pytest.approx(epsilon, rel=1e-6)
     assert answers or loss == Fraction(repr(epsilon))
     assert all(scale is None or scale > 0 for scale in planned.scales)
-    budget = sg.Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, answers=share)
+    budget = sg.Budget.allocate(epsilon, cutoff=cutoff, monotonic=monotonic, answer_epsilon=share)
     standard = VARIANTS["standard"].scales(budget, cutoff=cutoff, monotonic=monotonic)
     assert planned.variance <= comparison_variance(standard) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("options", [{}, {"queries": 3}, {"queries": 300, "monotonic": True, "cutoff": 5}])
 def test_a_plan_that_leaves_next_to_nothing_for_the_gate_has_positive_scales(options: dict[str, int]) -> None:
-    planned = plan(**({"cutoff": 1, "epsilon": 1, "answers": 0.9999} | options))  # type: ignore[arg-type]
+    planned = plan(**({"cutoff": 1, "epsilon": 1, "answer_epsilon": 0.9999} | options))  # type: ignore[arg-type]
     assert all(scale is None or scale > 0 for scale in planned.scales)
     assert float(planned.epsilon) == pytest.approx(1)
 

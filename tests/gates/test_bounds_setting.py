@@ -43,7 +43,7 @@ def test_a_keyword_that_a_function_does_not_have_is_refused(function: str) -> No
 @pytest.mark.parametrize("function", ["run", "run_many"])
 def test_a_run_takes_no_plan_for_fewer_questions_than_it_has_answers(function: str) -> None:
     """Without threshold noise every BELOW costs, too: twelve of them at what one costs lost 5.8 and not 1."""
-    shares = sg.Budget(threshold=0, queries=1)
+    shares = sg.Budget(threshold_epsilon=0, query_epsilon=1)
     with pytest.raises(TypeError, match=f"^{function}.. got an unexpected keyword argument 'queries'"):
         FUNCTIONS[function](budget=shares, queries=1)
     with pytest.raises(sg.ParameterError, match="^threshold share must be positive"):
@@ -53,7 +53,7 @@ def test_a_run_takes_no_plan_for_fewer_questions_than_it_has_answers(function: s
 @pytest.mark.parametrize("short", [Fraction(0), Fraction(1, 10**30)])
 def test_noise_is_paid_for_to_the_last_digit(short: Fraction) -> None:
     scales = Scales(Fraction(2), Fraction(6), None)  # 1/2 + 3/6
-    budget = sg.Budget(threshold=0.5, queries=Fraction(1, 2) - short)
+    budget = sg.Budget(threshold_epsilon=0.5, query_epsilon=Fraction(1, 2) - short)
     parameters = {"cutoff": 3, "sensitivity": 1, "monotonic": True, "scales": scales, "budget": budget}
     if not short:
         assert calibrate("standard", threshold=0, not_private=False, **parameters).loss == 1

@@ -18,7 +18,10 @@ from sparsegate.gates.gate import Estimator, moments
 from sparsegate.gates.variants import VARIANTS, Noise, Scales
 
 ROWS = {"laplace": "ding-2019", "exponential": "exponential-gap"}
-BUDGETS = {"gap": sg.Budget(threshold=0.5, queries=1), "blend": sg.Budget(threshold=0.5, queries=1, answers=1)}
+BUDGETS = {
+    "gap": sg.Budget(threshold_epsilon=0.5, query_epsilon=1),
+    "blend": sg.Budget(threshold_epsilon=0.5, query_epsilon=1, answer_epsilon=1),
+}
 FAR = 10**6
 
 

@@ -27,7 +27,7 @@ FAR = 10**6
 """So far from the threshold that noise decides nothing: what is ABOVE is known ahead."""
 
 COMMON: dict[str, Any] = {"threshold": 0, "sensitivity": 1, "monotonic": True}
-SHARES = sg.Budget(threshold=Fraction(1, 4), queries=Fraction(1, 2), answers=Fraction(1, 4))
+SHARES = sg.Budget(threshold_epsilon=Fraction(1, 4), query_epsilon=Fraction(1, 2), answer_epsilon=Fraction(1, 4))
 ROWS: dict[str, Callable[[], Calibration]] = {
     "standard": lambda: gate_calibration(**COMMON, cutoff=2, epsilon=1),
     "laplace": lambda: gate_calibration(**COMMON, cutoff=2, epsilon=1, noise="laplace"),

@@ -15,7 +15,7 @@ from sparsegate.gates.calibration import calibrate
 from sparsegate.gates.gate import Gate
 
 FAR = 10**6
-SHARES = sg.Budget(threshold=Fraction(1, 4), queries=Fraction(1, 2), answers=Fraction(1, 4))
+SHARES = sg.Budget(threshold_epsilon=Fraction(1, 4), query_epsilon=Fraction(1, 2), answer_epsilon=Fraction(1, 4))
 
 
 def gate(**options: Any) -> sg.SparseVector:
@@ -48,7 +48,7 @@ def test_it_is_the_loss_of_what_was_said(monotonic: bool, noise: str) -> None:
 def test_a_gate_that_never_fired_costs_its_threshold_share() -> None:
     quiet = gate(cutoff=25, monotonic=True, allocation="optimal")
     quiet.ask_many([-FAR] * 1000)
-    assert quiet.spent == quiet.budget.threshold < Fraction(11, 100)
+    assert quiet.spent == quiet.budget.threshold_epsilon < Fraction(11, 100)
 
 
 def test_many_at_once_cost_what_they_cost_one_by_one() -> None:
@@ -64,7 +64,7 @@ def test_a_number_is_paid_for_with_its_positive() -> None:
     plain, numeric = gate(budget=SHARES, epsilon=None, allocation=None), gate(epsilon=Fraction(3, 4), allocation=2)
     for one in (plain, numeric):
         one.ask(FAR)
-    assert plain.spent == numeric.spent + SHARES.answers / 3
+    assert plain.spent == numeric.spent + SHARES.answer_epsilon / 3
 
 
 @pytest.mark.parametrize("monotonic", [False, True])

@@ -55,7 +55,9 @@ def test_the_margin_is_at_most_72_percent_of_that_of_laplace_noise(cutoff: int, 
 def test_a_plan_of_exponential_noise_spends_no_more_than_epsilon(
     cutoff: int, queries: int | None, monotonic: bool, share: Fraction
 ) -> None:
-    planned = plan(cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answers=share, noise="exponential")
+    planned = plan(
+        cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answer_epsilon=share, noise="exponential"
+    )
     assert planned.epsilon <= 1
     assert planned.epsilon == 1 or queries is not None
 
@@ -71,7 +73,7 @@ def test_a_plan_without_answers_releases_gaps_for_nothing(cutoff: int, queries: 
 @pytest.mark.parametrize(("cutoff", "queries", "monotonic"), [(2, 3, True), (3, 2, False)])
 def test_a_plan_keeps_back_gaps_that_would_cost(cutoff: int, queries: int, monotonic: bool) -> None:
     options: dict[str, Any] = {"cutoff": cutoff, "monotonic": monotonic, "queries": queries}
-    planned = plan(**options, epsilon=1, answers=0.5)
+    planned = plan(**options, epsilon=1, answer_epsilon=0.5)
     assert planned.row.key == "standard"
     assert tight_loss(sg.VARIANTS["ding-2019"], planned.scales, **options) > 1
 
@@ -125,7 +127,11 @@ def test_a_planned_two_sided_gate_costs_its_epsilon() -> None:
         ({"closes": "never"}, 'closes must be "above" or "rarer", got \'never\''),
         ({"closes": "rarer", "noise": "exponential"}, "one-sided noise is not private there"),
         (
-            {"closes": "rarer", "epsilon": None, "budget": sg.Budget(threshold=1, queries=1, answers=1)},
+            {
+                "closes": "rarer",
+                "epsilon": None,
+                "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1),
+            },
             'budget must have no answers share where closes="rarer"',
         ),
         ({"delta": 1e-6, "noise": "exponential"}, "its bound is of no other gate"),

@@ -157,7 +157,7 @@ def test_without_noise_on_answers_one_question_is_hidden_by_two_sided_noise_alon
     }
     assert losses == {math.inf}
     assert sg.privacy.tight_epsilon(sg.variants.Variant(**silent), epsilon=1, queries=1) == 0.5  # type: ignore[arg-type]
-    assert sg.privacy.tight_epsilon(MINE, budget=sg.Budget(threshold=0, queries=1)) == math.inf
+    assert sg.privacy.tight_epsilon(MINE, budget=sg.Budget(threshold_epsilon=0, query_epsilon=1)) == math.inf
 
 
 def test_an_audit_takes_a_row_and_lays_answers_out_about_its_centre() -> None:

@@ -95,7 +95,7 @@ def test_dwork_roth_redraws_its_threshold_and_lyu_does_not() -> None:
     With nu almost silenced (a huge queries share) the answers to q, q are equal under one rho; redrawing after the
     first ABOVE makes the second independent: it is BELOW in half of the runs.
     """
-    budget = sg.Budget(threshold=0.01, queries=1000)
+    budget = sg.Budget(threshold_epsilon=0.01, query_epsilon=1000)
     options: dict[str, Any] = {
         "runs": 2_000,
         "cutoff": 9,
@@ -132,7 +132,14 @@ def test_a_flawed_row_runs_only_with_a_waiver_and_the_refusal_names_the_flaw(row
         ({"epsilon": -1}, "epsilon"),
         ({"cutoff": 0}, "cutoff"),
         ({"row": "hardt-rothblum-2010-repaired"}, "estimates"),
-        ({"row": "lyu-2017", "epsilon": None, "budget": sg.Budget(threshold=1, queries=1, answers=1)}, "answers"),
+        (
+            {
+                "row": "lyu-2017",
+                "epsilon": None,
+                "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1),
+            },
+            "answers",
+        ),
     ],
 )
 def test_a_bad_parameter_of_run_many_is_named(changes: dict[str, Any], parameter: str) -> None:

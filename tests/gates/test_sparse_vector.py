@@ -98,7 +98,7 @@ def test_a_float_on_an_integer_gate_is_refused_whatever_its_value(answer: float)
 
 @given(st.integers(0, 2**32), st.lists(st.integers(60, 140), max_size=60))
 def test_ask_many_equals_asking_one_by_one_with_numbers_and_thresholds(seed: int, answers: list[int]) -> None:
-    budget = sg.Budget(threshold=0.2, queries=0.4, answers=0.4)
+    budget = sg.Budget(threshold_epsilon=0.2, query_epsilon=0.4, answer_epsilon=0.4)
     bars = [100 + (i % 7) for i in range(len(answers))]
     one, many = (seeded(seed, epsilon=None, budget=budget) for _ in range(2))
     singly: list[tuple[bool, float]] = []
@@ -136,8 +136,8 @@ def test_the_comparison_has_exactly_the_claimed_law(noise: str) -> None:
     kappa = seeded(**options)._calibration.shift
 
     def chance(widen: float = 1, sign: int = 1) -> float:
-        rho = MASSES[noise](widen * float(1 / budget.threshold), range(-80, 81))
-        nu = MASSES[noise](widen * float(8 / budget.queries), range(-150, 151))
+        rho = MASSES[noise](widen * float(1 / budget.threshold_epsilon), range(-80, 81))
+        nu = MASSES[noise](widen * float(8 / budget.query_epsilon), range(-150, 151))
         return sum(p * sum(w for n, w in nu.items() if 3 + n >= r + sign * kappa) for r, p in rho.items())
 
     assert proportion_p(hits, runs, chance()) > FALSE_ALARM
@@ -156,13 +156,18 @@ def test_one_threshold_noise_serves_all_questions(ask: Any) -> None:
 
 @pytest.mark.parametrize(("sensitivity", "steps"), [(1, 1), (7, 7), (1.0, 1024), (0.3, 1229)])
 def test_the_scales_are_those_of_the_lattice(sensitivity: float, steps: int) -> None:
-    gate = seeded(sensitivity=sensitivity, cutoff=5, epsilon=None, budget=sg.Budget(threshold=1, queries=2, answers=4))
+    gate = seeded(
+        sensitivity=sensitivity,
+        cutoff=5,
+        epsilon=None,
+        budget=sg.Budget(threshold_epsilon=1, query_epsilon=2, answer_epsilon=4),
+    )
     assert gate._calibration.scales == (steps, Fraction(2 * 5 * steps, 2), Fraction(5 * steps, 4))
 
 
 def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
     """Chi-square of the released noise at rate 1e-6; its twin rejects a share 20 % off. Without a gap to blend with."""
-    budget = sg.Budget(threshold=1, queries=1, answers=2)
+    budget = sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=2)
     waived = {"source": sg.Seeded(5), "not_private": True}
     noise = sg.run_many("standard", [1000] * 4, runs=3_000, budget=budget, cutoff=4, **waived).values.ravel() - 1000
     cells = range(-5, 6)
@@ -174,7 +179,7 @@ def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
 
 
 def test_a_float_gate_answers_floats() -> None:
-    budget = sg.Budget(threshold=1, queries=1, answers=1)
+    budget = sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1)
     gate = sg.SparseVector(threshold=0.5, cutoff=2, budget=budget, sensitivity=0.25)
     answer = gate.ask(1e6 + 0.125)
     assert isinstance(answer.estimate, float)
@@ -211,7 +216,7 @@ def test_what_is_refused_leaves_the_gate_as_it_was(bad: int) -> None:
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": math.nan}, "epsilon"),
         ({"epsilon": None}, "epsilon"),
-        ({"budget": sg.Budget(threshold=1, queries=1)}, "epsilon"),
+        ({"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "epsilon"),
         ({"sensitivity": -1}, "sensitivity"),
         ({"threshold": math.nan}, "threshold"),
         ({"threshold": "high"}, "threshold"),
@@ -222,7 +227,7 @@ def test_what_is_refused_leaves_the_gate_as_it_was(bad: int) -> None:
         ({"monotonic": "yes"}, "monotonic"),
         ({"source": 7}, "source"),
         ({"epsilon": 1e-20}, "scale"),
-        ({"epsilon": None, "budget": sg.Budget(threshold=0, queries=1)}, "threshold share"),
+        ({"epsilon": None, "budget": sg.Budget(threshold_epsilon=0, query_epsilon=1)}, "threshold share"),
         ({"epsilon": None, "budget": 0.5}, "budget"),
     ],
 )
@@ -255,7 +260,7 @@ def test_a_planned_gate_closes_after_its_questions() -> None:
 
 def test_a_gate_planned_for_few_questions_uses_no_threshold_noise() -> None:
     gate = seeded(queries=2, cutoff=10)
-    assert gate.budget.threshold == 0
+    assert gate.budget.threshold_epsilon == 0
     assert gate.budget.total == 1
     assert gate._calibration.scales.query == 2
 
@@ -267,11 +272,11 @@ def test_a_planned_gate_never_leaks_more_than_its_budget_says(
     cutoff: int, monotonic: bool, queries: int, threshold: float, answers: float
 ) -> None:
     """Whatever shares the budget has, a share of zero for the threshold included."""
-    budget = sg.Budget(threshold=threshold, queries=0.3, answers=answers)
+    budget = sg.Budget(threshold_epsilon=threshold, query_epsilon=0.3, answer_epsilon=answers)
     gate = seeded(epsilon=None, budget=budget, cutoff=cutoff, monotonic=monotonic, queries=queries)
     assert gate._calibration.epsilon <= float(budget.total) + 1e-12
     assert gate.budget.total == budget.total
-    assert gate.budget.answers == budget.answers
+    assert gate.budget.answer_epsilon == budget.answer_epsilon
 
 
 @pytest.mark.parametrize("noise", MASSES)

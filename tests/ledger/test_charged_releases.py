@@ -21,7 +21,7 @@ def gate(**options: Any) -> Any:
 
 
 def gate_with_shares(**options: Any) -> Any:
-    budget = sg.Budget(threshold=0.25, queries=0.125, answers=0.125)
+    budget = sg.Budget(threshold_epsilon=0.25, query_epsilon=0.125, answer_epsilon=0.125)
     return gate(**{"budget": budget} | options, epsilon=options.get("epsilon"))
 
 

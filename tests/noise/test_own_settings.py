@@ -43,7 +43,14 @@ def selected(method: str, epsilon: float, sensitivity: Any, values: Any) -> Any:
     options |= {"delta": 1e-6} if method == "gumbel" else {}
     options |= {"granularity": 2.0**-10} if "granularity" in METHODS[method].options and sensitivity != 1 else {}
     return sg.select_top(
-        values, count=3, epsilon=epsilon, sensitivity=sensitivity, method=method, touched=1, **options, **SEEDED()
+        values,
+        count=3,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        method=method,
+        max_items_per_user=1,
+        **options,
+        **SEEDED(),
     )
 
 
@@ -77,7 +84,7 @@ GATES: dict[str, dict[str, Any]] = {
     "exponential": {"epsilon": 1},
     "laplace": {"epsilon": 1, "noise": "laplace"},
     "two-sided": {"epsilon": 1, "closes": "rarer"},
-    "answers": {"budget": sg.Budget(threshold=0.1, queries=0.5, answers=0.4)},
+    "answers": {"budget": sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)},
     "planned": {"epsilon": 1, "queries": 5},
     "delta": {"epsilon": 1, "delta": 1e-6, "cutoff": 50},
 }

@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "explanation" / "svt_in_pictures.md"
 SHOWN = re.findall(r"pictures/svt_(\w+)\.svg", PAGE.read_text("utf-8"))
 BELOW, ABOVE = False, True
 FREE = {"epsilon": 1, "allocation": "1:1"}
-STANDARD, HALVES = sg.VARIANTS["standard"], sg.Budget(threshold=0.5, queries=0.5)
+STANDARD, HALVES = sg.VARIANTS["standard"], sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_shifts_have_the_least_cost_where_the_bound_has_it(scripts: Any) -> 
         for m, k, moves in product((0, 1, 5, 20), (0, 1, 2, 20), ("any", "up", "down"))
     ]
     found = [each["least"] for each in values(scripts, "shifted", grid)]
-    budget, row = sg.Budget(threshold=0.4, queries=0.6), sg.VARIANTS["standard"]
+    budget, row = sg.Budget(threshold_epsilon=0.4, query_epsilon=0.6), sg.VARIANTS["standard"]
     for at, state in enumerate(grid):
         one_way, rounds = state["moves"] != "any", [(state["below"], state["above"])]
         expected = transcript_loss(row, row.scales(budget, cutoff=2, monotonic=one_way), rounds, monotonic=one_way)

@@ -81,7 +81,7 @@ def test_the_promise_is_kept_in_95_of_100_runs_at_least(method: str, name: str) 
         delta=1e-6 if method == "gumbel" else 0,
         sensitivity=1,
         monotonic=True,
-        touched=5 if method == "noisy-scores" else None,
+        max_items_per_user=5 if method == "noisy-scores" else None,
         method=method,
     )
     data = ladder(name)

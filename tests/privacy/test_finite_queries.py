@@ -80,7 +80,9 @@ def test_a_plan_of_any_noise_spends_what_it_says_and_no_more(
     cutoff: int, queries: int, noise: NoiseName, monotonic: bool
 ) -> None:
     for answers in (0, 0.3):
-        planned = plan(cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answers=answers, noise=noise)
+        planned = plan(
+            cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answer_epsilon=answers, noise=noise
+        )
         options = {"scales": planned.scales, "cutoff": cutoff, "monotonic": monotonic, "queries": queries}
         found = search(planned.row, restarts=4, **options)
         witness = worst_case(planned.row, **options)
@@ -90,7 +92,7 @@ def test_a_plan_of_any_noise_spends_what_it_says_and_no_more(
 
 @pytest.mark.parametrize(("cutoff", "queries", "answers"), [(1, 3, 0.3), (2, 5, 0.3), (2, 3, 0.1), (3, 5, 0.6)])
 def test_a_plan_with_numbers_spends_all_it_may(cutoff: int, queries: int, answers: float) -> None:
-    planned = plan(cutoff=cutoff, epsilon=1, monotonic=True, queries=queries, answers=answers)
+    planned = plan(cutoff=cutoff, epsilon=1, monotonic=True, queries=queries, answer_epsilon=answers)
     found = search("standard", scales=planned.scales, cutoff=cutoff, monotonic=True, queries=queries, restarts=4)
     assert found.loss <= 1 + TOLERANCE
     assert found.loss >= 0.99

@@ -63,7 +63,7 @@ def test_a_scale_twenty_percent_off_is_rejected(key: str) -> None:
 def noise_of(key: str, epsilon: float) -> dict[str, Any]:
     """Noise at this epsilon; the standard row needs a share for its numbers."""
     if key == "standard":
-        return {"budget": sg.Budget(threshold=epsilon, queries=epsilon, answers=epsilon)}
+        return {"budget": sg.Budget(threshold_epsilon=epsilon, query_epsilon=epsilon, answer_epsilon=epsilon)}
     return {"epsilon": epsilon}
 
 

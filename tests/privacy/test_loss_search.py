@@ -49,7 +49,7 @@ def test_the_search_never_beats_the_bound_and_comes_close(key: str, monotonic: b
 def test_three_shares_and_monotonic_queries_are_searched_hardest(
     shares: tuple[float, float, float], noise: str
 ) -> None:
-    budget = sg.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    budget = sg.Budget(threshold_epsilon=shares[0], query_epsilon=shares[1], answer_epsilon=shares[2])
     for cutoff in (1, 2):
         found = search("standard", queries=8, cutoff=cutoff, budget=budget, monotonic=True, noise=noise, restarts=4)  # type: ignore[arg-type]
         tight = tight_epsilon("standard", cutoff=cutoff, budget=budget, monotonic=True)
@@ -113,7 +113,7 @@ def test_a_long_search_never_beats_the_bound(key: str, monotonic: bool, noise: s
 def test_a_long_search_over_random_shares_and_monotonic_queries(seed: int) -> None:
     rng = np.random.default_rng(seed)
     threshold, queries, answers = (round(float(x), 2) for x in rng.uniform(0.02, 1, 3))
-    budget = sg.Budget(threshold=threshold, queries=queries, answers=answers)
+    budget = sg.Budget(threshold_epsilon=threshold, query_epsilon=queries, answer_epsilon=answers)
     for cutoff in (1, 2, 3):
         for n in (2, 3, 5, 8):
             found = search("standard", queries=n, cutoff=cutoff, budget=budget, monotonic=True, restarts=10, seed=seed)
@@ -128,7 +128,7 @@ def test_the_search_finds_what_is_known_to_be_broken() -> None:
 
 def test_answers_thousands_of_scales_away_do_not_underflow() -> None:
     # rho is a thousand times wider than nu, and the far answers are 30 rho scales away.
-    budget = sg.Budget(threshold=0.001, queries=2)
+    budget = sg.Budget(threshold_epsilon=0.001, query_epsilon=2)
     found = search("lyu-2017", queries=3, budget=budget, restarts=3)
     assert found.loss <= tight_epsilon("lyu-2017", queries=3, budget=budget) + TOLERANCE
     assert again("lyu-2017", found, budget=budget) == pytest.approx(found.loss, abs=1e-9)

@@ -206,8 +206,8 @@ def test_a_gap_without_query_noise_is_refused() -> None:
 @pytest.mark.parametrize("changes", [{"noise": Noise.EXPONENTIAL}, {"gap": True}, {"released": Released.FRESH_ANSWER}])
 def test_a_two_sided_gate_with_anything_more_is_found_out(changes: dict[str, Any]) -> None:
     answers = 0.25 if "released" in changes else 0
-    budget = sg.Budget(threshold=0.5, queries=0.5, answers=answers)
+    budget = sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=answers)
     made = row("two-sided", **changes)
-    assert search("two-sided", queries=8, budget=sg.Budget(threshold=0.5, queries=0.5)).loss <= 1 + 1e-9
+    assert search("two-sided", queries=8, budget=sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5)).loss <= 1 + 1e-9
     assert search(made, queries=8, budget=budget).loss > float(budget.total) + 0.2
     assert made.closes is Closes.RARER

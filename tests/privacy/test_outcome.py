@@ -172,7 +172,7 @@ def test_numbers_on_the_lattice_add_up_to_the_indicator(row: str) -> None:
 
 
 def test_a_fresh_answer_is_a_factor_outside_the_integral() -> None:
-    budget = sg.Budget(threshold=0.5, queries=0.5, answers=1)
+    budget = sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=1)
     value = log_probability("standard", [4, 1], [B, 3.0], budget=budget)
     bare = log_probability("standard", [4, 1], [B, A], budget=budget)
     assert value - bare == pytest.approx(math.log(0.5) - 2, abs=1e-12)
@@ -240,7 +240,7 @@ def test_a_thousand_equal_comparisons_count_as_a_power() -> None:
         ([sg.Answer(False, 3), A], {"row": "roth-2011"}),
         ([B, A], {"epsilon": None}),
         ([B, A], {"scales": Scales(Fraction(1), Fraction(1), None)}),
-        ([B, A], {"allocation": "1:1", "epsilon": None, "budget": sg.Budget(threshold=1, queries=1)}),
+        ([B, A], {"allocation": "1:1", "epsilon": None, "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}),
         ([B, A], {"noise": "gaussian"}),
         ([B, A], {"granularity": 1}),
         ([B, A], {"monotonic": 1}),

@@ -86,7 +86,7 @@ def test_so_many_queries_reach_their_own_loss(key: str, monotonic: bool, queries
 def test_with_numbers_and_monotonic_queries_the_smallest_share_is_free(
     shares: tuple[float, float, float], noise: str
 ) -> None:
-    budget = sg.Budget(threshold=shares[0], queries=shares[1], answers=shares[2])
+    budget = sg.Budget(threshold_epsilon=shares[0], query_epsilon=shares[1], answer_epsilon=shares[2])
     for cutoff in (1, 3):
         witness = holds("standard", cutoff=cutoff, budget=budget, monotonic=True, noise=noise)
         assert witness.tight == pytest.approx(1 - min(shares))

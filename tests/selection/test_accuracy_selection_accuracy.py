@@ -95,7 +95,7 @@ def request(method: str, count: int = 5, epsilon: float = 1) -> Request:
         delta=1e-6 if method == "gumbel" else 0,
         sensitivity=1,
         monotonic=True,
-        touched=2 if method == "noisy-scores" else None,
+        max_items_per_user=2 if method == "noisy-scores" else None,
         method=method,
     )
 
@@ -110,7 +110,7 @@ def worst_scores(method: str, gap: int, *, count: int, total: int, rate: float) 
 
 def simulated(asked: Request) -> Method:
     """The request as the evaluation simulates it."""
-    read = {"selection": asked.method, "touched": asked.touched, "delta": asked.delta}
+    read = {"selection": asked.method, "touched": asked.max_items_per_user, "delta": asked.delta}
     return Method(key="", title="", row=None, interactive=False, **read)  # type: ignore[arg-type]
 
 

@@ -114,7 +114,7 @@ BOTH_WAYS: list[Pair] = [((0, 2), (-1, 3)), ((0, 3, 3), (-1, 4, 4))]
 
 
 @pytest.mark.parametrize(
-    ("count", "monotonic", "touched", "pairs"),
+    ("count", "monotonic", "max_items_per_user", "pairs"),
     [
         (1, True, None, [*ONE, *ALL]),
         (2, True, None, [*TWO, *ALL]),
@@ -124,14 +124,20 @@ BOTH_WAYS: list[Pair] = [((0, 2), (-1, 3)), ((0, 3, 3), (-1, 4, 4))]
         (1, False, 1, ONE),
     ],
 )
-def test_no_neighbours_lose_more_than_epsilon_and_some_lose_almost_that(count, monotonic, touched, pairs) -> None:
-    scale = float(noisy_scale(epsilon=Fraction(3), count=count, steps=1, monotonic=monotonic, touched=touched))
+def test_no_neighbours_lose_more_than_epsilon_and_some_lose_almost_that(
+    count, monotonic, max_items_per_user, pairs
+) -> None:
+    scale = float(
+        noisy_scale(
+            epsilon=Fraction(3), count=count, steps=1, monotonic=monotonic, max_items_per_user=max_items_per_user
+        )
+    )
     assert 2.75 < worst(scale, count, pairs) <= 3.01
     assert worst(0.8 * scale, count, pairs) > 3.3
 
 
 def test_noise_for_one_score_does_not_protect_who_touches_two() -> None:
-    scale = noisy_scale(epsilon=Fraction(3), count=2, steps=1, monotonic=True, touched=1)
+    scale = noisy_scale(epsilon=Fraction(3), count=2, steps=1, monotonic=True, max_items_per_user=1)
     assert worst(float(scale), 2, [((0, 0, 1, 1), (0, 0, 2, 2))]) > 4
 
 
@@ -144,16 +150,17 @@ def test_noisy_scores_come_free_where_a_person_touches_no_more_than_are_selected
 
 
 @pytest.mark.parametrize(
-    ("touched", "monotonic", "free"), [(None, True, False), (3, True, False), (2, True, True), (4, False, True)]
+    ("max_items_per_user", "monotonic", "free"),
+    [(None, True, False), (3, True, False), (2, True, True), (4, False, True)],
 )
-def test_estimates_are_given_where_they_are_free_and_nowhere_else(touched, monotonic, free) -> None:
+def test_estimates_are_given_where_they_are_free_and_nowhere_else(max_items_per_user, monotonic, free) -> None:
     chosen = select_top(
         {"a": 900, "b": 10, "c": 800, "d": 11},
         count=2,
         epsilon=5,
         sensitivity=1,
         monotonic=monotonic,
-        touched=touched,
+        max_items_per_user=max_items_per_user,
         method="noisy-scores",
         source=Seeded(1),
         not_private=True,
@@ -172,7 +179,7 @@ def test_floats_are_estimated_on_their_lattice() -> None:
         epsilon=20,
         sensitivity=0.5,
         monotonic=True,
-        touched=1,
+        max_items_per_user=1,
         method="noisy-scores",
         source=Seeded(1),
         not_private=True,
@@ -230,4 +237,4 @@ def test_a_bar_of_floats_covers_the_step_that_rounding_may_cost() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**16), Fraction(10**9)])
 def test_noise_that_no_lattice_carries_is_refused(epsilon) -> None:
     with pytest.raises(ParameterError, match="scale"):
-        noisy_scale(epsilon=epsilon, count=1, steps=1, monotonic=True, touched=None)
+        noisy_scale(epsilon=epsilon, count=1, steps=1, monotonic=True, max_items_per_user=None)

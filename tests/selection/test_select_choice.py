@@ -13,7 +13,7 @@ TENTH, NONE = Fraction(1, 10), Fraction(0)
 
 
 @pytest.mark.parametrize(
-    ("touched", "ordered", "taken"),
+    ("max_items_per_user", "ordered", "taken"),
     [
         (70, False, "noisy-scores"),
         (71, False, "subset"),
@@ -25,10 +25,10 @@ TENTH, NONE = Fraction(1, 10), Fraction(0)
 )
 @pytest.mark.parametrize("monotonic", [True, False])
 def test_less_noise_is_taken_where_enough_of_it_is_saved(
-    touched: int | None, ordered: bool, taken: str, monotonic: bool
+    max_items_per_user: int | None, ordered: bool, taken: str, monotonic: bool
 ) -> None:
     count = 100 if monotonic else 50  # s c is 100
-    given = {"count": count, "epsilon": TENTH, "delta": NONE, "touched": touched}
+    given = {"count": count, "epsilon": TENTH, "delta": NONE, "max_items_per_user": max_items_per_user}
     assert choose(**given, ordered=ordered, monotonic=monotonic) == taken
 
 
@@ -38,7 +38,7 @@ def test_a_delta_is_used_where_it_saves_enough(ordered: bool, limit: float, othe
     for count in range(1, 80):
         given = {"count": count, "epsilon": TENTH, "delta": Fraction(1, 10**6)}
         share = TENTH / count / round_epsilon(**given)
-        method = choose(**given, touched=None, ordered=ordered, monotonic=True)
+        method = choose(**given, max_items_per_user=None, ordered=ordered, monotonic=True)
         assert method == ("gumbel" if share <= limit else otherwise)
         taken.add(method)
     assert taken == {"gumbel", otherwise}
@@ -46,4 +46,7 @@ def test_a_delta_is_used_where_it_saves_enough(ordered: bool, limit: float, othe
 
 def test_of_two_savings_the_larger_is_taken() -> None:
     given = {"count": 100, "epsilon": TENTH, "delta": Fraction(1, 10**6), "ordered": False, "monotonic": True}
-    assert [choose(**given, touched=touched) for touched in (5, 60)] == ["noisy-scores", "gumbel"]
+    assert [choose(**given, max_items_per_user=max_items_per_user) for max_items_per_user in (5, 60)] == [
+        "noisy-scores",
+        "gumbel",
+    ]

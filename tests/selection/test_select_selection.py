@@ -59,7 +59,7 @@ def test_grouped_scores_name_the_same_winners(method) -> None:
 def test_the_budget_of_the_selection_is_the_epsilon_given(method) -> None:
     budget = select(COUNTS, method=method, epsilon=0.3, **NEEDED[method]).budget
     assert budget.total == Fraction(3, 10)
-    assert (budget.threshold > 0) == ("threshold" in METHODS[method].options)
+    assert (budget.threshold_epsilon > 0) == ("threshold" in METHODS[method].options)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -185,7 +185,7 @@ RETRAVERSAL = {"method": "retraversal", "threshold": 5}
         *(("sensitivity", {**SVT, "sensitivity": bad}) for bad in (0, -1, math.nan, math.inf, None, "1")),
         *(("monotonic", {"monotonic": bad}) for bad in (1, None, "yes")),
         *(("method", {"method": bad}) for bad in ("em", None, [], 3)),
-        *(("touched", {"touched": bad}) for bad in (0, -1, 2.0, True, "2", math.nan)),
+        *(("max_items_per_user", {"max_items_per_user": bad}) for bad in (0, -1, 2.0, True, "2", math.nan)),
         *(("delta", {"delta": bad}) for bad in (1, 2, -1, math.nan, None, "1e-6")),
         *(("delta", {"delta": 1e-6, "method": method}) for method in ("exponential", "sparse-vector", "retraversal")),
         ("delta", {"method": "gumbel"}),

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert, select
 from tests.support.pretend_service import Shop
 
-from sparsegate.gates.preview import GatePreview
+from sparsegate.gates.preview import gate_preview
 from sparsegate.ledger.account import exact_text
 from sparsegate.ledger.schema import GATES
 from sparsegate.service import gates
@@ -41,8 +41,8 @@ def test_a_list_of_many_gates_with_a_noise_each_is_computed_once(
     keeper = shop.keeper()
     shop.open(keeper)
     # One stands for all: what is counted here is how often somebody sits down to it.
-    seen = GatePreview.of(law(GateSpec(threshold=0, cutoff=1, epsilon=Fraction(1))))
-    monkeypatch.setattr(gates.GatePreview, "of", lambda *_, **options: calibrated.append(options) or seen)
+    seen = gate_preview(law(GateSpec(threshold=0, cutoff=1, epsilon=Fraction(1))))
+    monkeypatch.setattr(gates, "gate_preview", lambda *_, **options: calibrated.append(options) or seen)
     with keeper.ledger.database.writing() as connection:
         like = dict(connection.execute(select(GATES)).mappings().one())
         others = [
@@ -73,6 +73,6 @@ def test_the_accuracy_is_that_of_the_gate_wherever_its_threshold_lies(
         spec = GateSpec(threshold=threshold, cutoff=3, epsilon=Fraction(2, 3), refund=False, most_asks=9, **options)
         told = accuracy(spec)
         assert calibrated == [], "all of them have one noise"
-        own = GatePreview.of(law(spec), threshold=threshold, confidence=gates.CONFIDENCE)
+        own = gate_preview(law(spec), threshold=threshold, confidence=gates.CONFIDENCE)
         assert (told.margin, told.margin_all, told.standard_error) == (own.margin, own.margin_all, own.standard_error)
         calibrated.clear()

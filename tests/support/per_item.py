@@ -38,7 +38,7 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
     seen: Counter[Outcome] = Counter()
     for _ in range(runs):
         if method.row is None:
-            given: Any = {"method": method.selection, "touched": method.touched, "delta": method.delta}
+            given: Any = {"method": method.selection, "max_items_per_user": method.touched, "delta": method.delta}
             chosen = sg.select_top(scores, count=count, **given, **common).indices
         elif method.passes > 1:
             chosen = sg.select_top(
@@ -70,7 +70,7 @@ def _paid(method: Method, count: int, epsilon: float) -> dict[str, Any]:
     assert method.row is not None
     if method.delta:
         rho_scale, nu_scale = method.noise(count=count, epsilon=epsilon)
-        return {"epsilon": None, "budget": sg.Budget(threshold=1 / rho_scale, queries=count / nu_scale)}
+        return {"epsilon": None, "budget": sg.Budget(threshold_epsilon=1 / rho_scale, query_epsilon=count / nu_scale)}
     tight = (
         sg.privacy.tight_epsilon(method.row, cutoff=count, epsilon=1, monotonic=True) if method.at_true_epsilon else 1
     )

@@ -67,7 +67,7 @@ def gate_loss(query_scale: Fraction, answer_scale: Fraction | None = None) -> fl
 
 def test_the_gate_has_the_general_scale_because_an_error_is_not_monotonic() -> None:
     """With the scale of monotonic queries the witness leaks 1.5 where 1.0 is claimed; with ours exactly 1.0."""
-    made = online(epsilon=None, budget=Budget(threshold=0.5, queries=0.5, answers=0.25), cutoff=2)
+    made = online(epsilon=None, budget=Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=0.25), cutoff=2)
     scales = [scale * STEP for scale in made._calibration.scales if scale is not None]
     assert scales == [2, 8, 8]  # 1/eps1, 2c/eps2, c/eps3
     assert gate_loss(scales[1]) == pytest.approx(1.0, abs=1e-6)
@@ -80,7 +80,7 @@ def test_epsilon_is_the_sum_of_the_count_the_gate_and_the_answers() -> None:
     public, counted = online(epsilon=0.3), online(epsilon=0.3, population=None)
     assert public.budget.total == public.epsilon == counted.epsilon == Fraction(3, 10)
     assert counted.budget.total == Fraction(3, 10) * Fraction(19, 20)
-    assert public.budget.answers == Fraction(1, 10)
+    assert public.budget.answer_epsilon == Fraction(1, 10)
 
 
 def test_what_is_spent_has_the_count_of_the_people_from_the_start() -> None:
@@ -105,7 +105,7 @@ def unlearning(*_: object) -> None:
 def test_a_question_is_paid_for_as_often_as_the_exact_law_of_the_noise_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnlineAnswers, "_learn", unlearning)
     questions, cutoff, tolerance = 20_000, 20_000, 12
-    budget = Budget(threshold=1000, queries=4000, answers=1)
+    budget = Budget(threshold_epsilon=1000, query_epsilon=4000, answer_epsilon=1)
     made = online(epsilon=None, budget=budget, cutoff=cutoff, tolerance=tolerance)
     paid = sum(made.ask(np.zeros(6)).paid for _ in range(questions))  # it counts nobody: its error is 0
 
@@ -117,13 +117,17 @@ def test_a_question_is_paid_for_as_often_as_the_exact_law_of_the_noise_says(monk
     assert probability(budget) == pytest.approx(math.exp(-1.2) * math.sqrt(0.05 * 0.95), rel=1e-3)
     assert proportion_p(paid, questions, probability(budget)) > FALSE_ALARM
     for factor in (0.8, 1.2, 0.5):  # 20 % off; the scale of monotonic queries is another twin
-        other = Budget(threshold=1000, queries=Fraction(4000) / Fraction(str(factor)), answers=1)
+        other = Budget(threshold_epsilon=1000, query_epsilon=Fraction(4000) / Fraction(str(factor)), answer_epsilon=1)
         assert proportion_p(paid, questions, probability(other)) < FALSE_ALARM
 
 
 def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho_is_large() -> None:
     """nu only raises an error: of the noise nothing but rho can hide it, and that with probability 1/60 at most."""
-    terms = {"cutoff": 20, "threshold": 500.0, "budget": Budget(threshold=0.05, queries=1, answers=1)}
+    terms = {
+        "cutoff": 20,
+        "threshold": 500.0,
+        "budget": Budget(threshold_epsilon=0.05, query_epsilon=1, answer_epsilon=1),
+    }
     lattice = {"noise": "lattice", "granularity": STEP}
     shift = central_shift(Scales(Fraction(20), Fraction(40), None), lattice=False)
 
@@ -138,7 +142,7 @@ def test_an_error_beyond_what_the_theorem_allows_is_let_through_as_rarely_as_rho
 def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_eps3(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnlineAnswers, "_learn", unlearning)
     cutoff = 4000
-    budget = Budget(threshold=1000, queries=8000, answers=400)  # an answer is noised with scale 10
+    budget = Budget(threshold_epsilon=1000, query_epsilon=8000, answer_epsilon=400)  # an answer is noised with scale 10
     made = online(epsilon=None, budget=budget, cutoff=cutoff, tolerance=0.01)
     noise = []
     while not made.closed:
@@ -346,10 +350,23 @@ def test_a_refused_question_changes_nothing() -> None:
         ({"unit": None, "user": "who", "one_row_per_user": 1}, "one_row_per_user must be True or False"),
         ({"epsilon": None}, "epsilon or budget must be given"),
         ({"epsilon": 0}, "epsilon must be a positive finite number"),
-        ({"budget": Budget(threshold=1, queries=1, answers=1)}, "epsilon or budget must be given, and not both"),
+        (
+            {"budget": Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1)},
+            "epsilon or budget must be given, and not both",
+        ),
         ({"epsilon": None, "budget": 3}, "budget must be a Budget"),
-        ({"epsilon": None, "budget": Budget(threshold=1, queries=1)}, "budget must be a Budget with a share"),
-        ({"epsilon": None, "budget": Budget(threshold=1, queries=1, answers=1), "population": None}, "population must"),
+        (
+            {"epsilon": None, "budget": Budget(threshold_epsilon=1, query_epsilon=1)},
+            "budget must be a Budget with a share",
+        ),
+        (
+            {
+                "epsilon": None,
+                "budget": Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1),
+                "population": None,
+            },
+            "population must",
+        ),
         *(({"tolerance": bad}, "tolerance must be a positive number of people") for bad in (0, math.inf, "2 %")),
         *(({"cutoff": bad}, "cutoff must be a whole number of at least 1") for bad in (0, 2.5)),
         ({"population": 0}, "population must be a whole number of at least 1"),

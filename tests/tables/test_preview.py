@@ -26,14 +26,20 @@ def row(found: TopPreview, method: str) -> Any:
 def test_every_method_that_fits_has_a_row_with_its_promise_and_the_one_that_runs_is_marked() -> None:
     found = sg.preview(**ASKED, epsilon=0.5, delta=1e-6, touched=30)
     assert [each.method for each in found] == ["exponential", "subset", "gumbel", "one-shot", "noisy-scores"]
-    public: dict[str, Any] = {"count": 20, "epsilon": 0.5, "sensitivity": 1, "monotonic": True, "touched": 30}
+    public: dict[str, Any] = {
+        "count": 20,
+        "epsilon": 0.5,
+        "sensitivity": 1,
+        "monotonic": True,
+        "max_items_per_user": 30,
+    }
     for each in found:
         request = Request(**public, method=each.method, delta=1e-6 if each.method == "gumbel" else 0)
         promise = request.promise(1_000)
         assert promise is not None
         assert each.within == promise.within(0.95)
     taken = choose(
-        count=20, epsilon=Fraction(1, 2), delta=Fraction(1, 10**6), touched=30, ordered=False, monotonic=True
+        count=20, epsilon=Fraction(1, 2), delta=Fraction(1, 10**6), max_items_per_user=30, ordered=False, monotonic=True
     )
     assert found.chosen is not None
     assert [each.method for each in found if each.chosen] == [taken] == [found.chosen.method]
@@ -131,7 +137,7 @@ def test_it_becomes_a_dataframe_of_numbers_also_where_only_some_methods_give_cou
 def test_it_becomes_json_a_sheet_and_a_picture() -> None:
     found = sg.preview(**ASKED, epsilon=0.5, people=10_000, like="zipf")
     told = json.loads(json.dumps(found.to_dict()))
-    assert (told["schema"], told["epsilon"], told["items"][0]["epsilon"]) == ("sparsegate/preview/1", "0.5", "0.5")
+    assert (told["schema"], told["epsilon"], told["items"][0]["epsilon"]) == ("sparsegate/top-preview/1", "0.5", "0.5")
     assert found.statement in repr(found)
     assert "subset *" in found.sheet().columns["method"]
     assert found.chosen is not None

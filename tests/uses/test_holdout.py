@@ -39,7 +39,10 @@ def holdout(seed: int = 1, **options: Any) -> Holdout:
 def test_the_gate_that_is_built_loses_what_it_says_and_no_more() -> None:
     """Its own calibration: tight, at the general scale; with the scale of monotonic questions the witness leaks."""
     terms = HoldoutTerms.of(
-        size=50, threshold=0.1, cutoff=2, budget=sg.Budget(threshold=0.5, queries=0.5, answers=0.25)
+        size=50,
+        threshold=0.1,
+        cutoff=2,
+        budget=sg.Budget(threshold_epsilon=0.5, query_epsilon=0.5, answer_epsilon=0.25),
     )
     made = terms.calibration(2, not_private=False)
     assert Fraction(made.loss) == terms.epsilon == Fraction(5, 4)
@@ -68,7 +71,9 @@ def test_the_gate_that_is_built_loses_what_it_says_and_no_more() -> None:
 
 def test_on_every_pair_of_small_neighbours_every_outcome_is_within_epsilon() -> None:
     """Records of three kinds, three questions, all holdouts of up to two records: add, remove and replace one."""
-    terms = HoldoutTerms.of(size=80, threshold=0.1, cutoff=2, budget=sg.Budget(threshold=1, queries=1, answers=1))
+    terms = HoldoutTerms.of(
+        size=80, threshold=0.1, cutoff=2, budget=sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1)
+    )
     made = terms.calibration(2, not_private=False)
     rho, nu, _ = (scale / STEPS for scale in made.scales)  # type: ignore[operator]
     model = build(ROW, threshold=8.0, cutoff=2, scales=Scales(rho, nu, None))
@@ -109,7 +114,7 @@ def test_one_record_moves_the_sum_by_at_most_its_range_whatever_the_floats(seed:
 
 def test_a_score_is_paid_for_as_often_as_the_exact_law_of_the_noise_says() -> None:
     questions = 2500
-    shares = sg.Budget(threshold=1000, queries=625, answers=10**5)  # nu has a scale of 8 records
+    shares = sg.Budget(threshold_epsilon=1000, query_epsilon=625, answer_epsilon=10**5)  # nu has a scale of 8 records
     made = holdout(size=100, threshold=0.01, cutoff=questions, epsilon=None, budget=shares)
     paid = sum(made.score(0.0, []).paid for _ in range(questions))  # they agree: the gap is 0
     bar, rho = STEPS + made._gate._calibration.shift, made._gate._calibration.scales.threshold
@@ -130,7 +135,7 @@ def test_a_score_is_paid_for_as_often_as_the_exact_law_of_the_noise_says() -> No
 
 def test_paid_answers_have_fresh_laplace_noise_of_scale_c_over_n_eps3() -> None:
     cutoff = 2000
-    budget = sg.Budget(threshold=1000, queries=10**6, answers=1000)  # scale 2 records of 1,000
+    budget = sg.Budget(threshold_epsilon=1000, query_epsilon=10**6, answer_epsilon=1000)  # scale 2 records of 1,000
     made = holdout(cutoff=cutoff, epsilon=None, budget=budget)
     noise = np.array([made.score(1.0, RIGHT[:500]).value - 0.4 for _ in range(cutoff)]) * 1000
     assert made.closed
@@ -246,7 +251,7 @@ def test_a_length_other_than_the_size_is_no_error_because_that_would_tell_who_is
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": None}, "epsilon"),
         ({"epsilon": 1e-12}, "epsilon"),
-        ({"epsilon": None, "budget": sg.Budget(threshold=1, queries=1)}, "budget"),
+        ({"epsilon": None, "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "budget"),
         ({"low": 1}, "low"),
         ({"low": -1e308, "high": 1e308}, "low"),
         ({"high": math.nan}, "low"),

@@ -65,7 +65,7 @@ def test_the_gate_is_asked_for_the_distance_in_batches(monkeypatch: pytest.Monke
     made, asked = predictor([says("b", "p")] * 6 + [None, says("c", "c")]), []
     calibration = made.terms.calibration
     assert not calibration.monotonic
-    assert calibration.scales.query == 1024 * 2 * 2 / calibration.budget.queries
+    assert calibration.scales.query == 1024 * 2 * 2 / calibration.budget.query_epsilon
     assert calibration.lattice.sensitivity == 1024
     monkeypatch.setattr(type(made._gate), "ask", lambda self, q: asked.append(q) or sg.BELOW)
     made.predict(())

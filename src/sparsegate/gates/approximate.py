@@ -161,7 +161,7 @@ def or_approximate(pure: Calibration, delta: Number) -> Calibration:
     )
     if scales is None or not all(MIN_SCALE <= scale <= MAX_SCALE for scale in scales if scale is not None):
         return pure
-    budget = Budget(threshold=0, queries=total, delta=exact)
+    budget = Budget(threshold_epsilon=0, query_epsilon=total, delta=exact)
     approximate = replace(pure, row=VARIANTS["standard"], scales=scales, shift=0, budget=budget)
     return approximate if approximate.margin(_CONFIDENCE) < pure.margin(_CONFIDENCE) else pure
 

@@ -161,7 +161,9 @@ class Setting:
         if self.epsilon is not None:
             budget = row.budget(self.epsilon, cutoff=cutoff, monotonic=one_way, allocation=self.allocation)
         if budget is not None and not isinstance(budget, Budget):
-            raise ParameterError("budget", "must be a Budget", budget, "pass sg.Budget(threshold=0.1, queries=0.4)")
+            raise ParameterError(
+                "budget", "must be a Budget", budget, "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.4)"
+            )
         if scales is None:
             assert budget is not None
             if budget.delta:

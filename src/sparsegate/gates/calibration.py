@@ -130,7 +130,7 @@ def calibrate(
     setting = Setting(row=row, scales=scales, **options)
     budget = setting.budget
     assert budget is not None
-    if not budget.threshold and setting.queries is None:
+    if not budget.threshold_epsilon and setting.queries is None:
         raise ParameterError(
             "threshold share",
             "must be positive: without threshold noise every BELOW costs, too",

@@ -58,7 +58,7 @@ class Plan:
     def __post_init__(self) -> None:
         if any(scale is not None and scale <= 0 for scale in self.scales):
             raise ParameterError(
-                "answers", "must leave enough of epsilon for the comparisons", next_step="give it less"
+                "answer_epsilon", "must leave enough of epsilon for the comparisons", next_step="give it less"
             )
 
     @property
@@ -79,12 +79,12 @@ def plan(
     epsilon: Number,
     monotonic: bool = False,
     queries: int | None = None,
-    answers: Number = 0,
+    answer_epsilon: Number = 0,
     noise: NoiseName = "laplace",
 ) -> Plan:
     """The scales of least comparison variance for ``queries`` questions (None: no limit) at exactly ``epsilon``.
 
-    ``answers`` is the epsilon that numeric answers get: their noise has scale cutoff/answers. ``noise`` "auto" takes
+    ``answer_epsilon`` is what numeric answers get: their noise has scale cutoff/answer_epsilon. ``noise`` "auto" takes
     the law of less variance. With ``monotonic`` one person moves all answers one way, and less noise is needed.
 
     >>> import sparsegate as sg
@@ -96,11 +96,14 @@ def plan(
     if noise not in (names := get_args(NoiseName)):
         raise ParameterError("noise", f"must be one of {', '.join(names)}", noise, 'pass noise="auto"')
     cutoff = exact_count(cutoff, "cutoff")
-    total, share = exact_epsilon(epsilon), exact_epsilon(answers, "answers", zero=True)
+    total, share = exact_epsilon(epsilon), exact_epsilon(answer_epsilon, "answer_epsilon", zero=True)
     limit = None if queries is None else exact_count(queries, "queries")
     if share >= total:
         raise ParameterError(
-            "answers", f"must be less than epsilon = {float(total)}", answers, "leave something for the gate"
+            "answer_epsilon",
+            f"must be less than epsilon = {float(total)}",
+            answer_epsilon,
+            "leave something for the gate",
         )
     if not _LEAST <= total <= 1 / _LEAST:
         # No lattice carries such noise, and the search below is in floats.
@@ -111,7 +114,7 @@ def plan(
         other = (
             one_sided
             if noise == "exponential"
-            else plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=queries, answers=share)
+            else plan(cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=queries, answer_epsilon=share)
         )
         return min(one_sided, other, key=lambda p: p.variance)
     question = _Question(cutoff, float(total), float(share / cutoff), monotonic, math.inf if limit is None else limit)

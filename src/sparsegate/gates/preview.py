@@ -1,22 +1,26 @@
-"""What a gate will be good for, from public numbers alone: to be seen before anything is charged.
+"""What a release would cost and be good for, from public numbers alone: to be seen before anything is charged.
 
-The margin at other epsilons needs no other plan. Every loss is a sum of rates, that is of 1/scale (``bounds``), so the
-noise that is best for f * epsilon is that for epsilon with all scales divided by f. (Not with a delta, where the loss
-is no such sum; then there is no curve.) The margin at other cutoffs is that of a gate made for each.
+``Preview`` is the one kind of result that every ``preview`` gives: of gates, tables, alerts and other uses.
+
+The margin of a gate at other epsilons needs no other plan. Every loss is a sum of rates, that is of 1/scale
+(``bounds``), so the noise that is best for f * epsilon is that for epsilon with all scales divided by f. (Not with a
+delta, where the loss is no such sum; then there is no curve.) The margin at other cutoffs is that of a gate made for
+each.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from sparsegate.display.charts import new_figure
-from sparsegate.display.plain import amount_text
+from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError
@@ -38,186 +42,254 @@ _CUTOFF_FACTORS: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 
 
 _DIGITS: Final = 3  # of an epsilon that was asked for by its margin
 
+# The colours of Okabe and Ito; a marker of its own tells each line apart without colour vision and in print.
+_LINES: Final = (("#0072B2", "o"), ("#D55E00", "v"), ("#009E73", "D"), ("#E69F00", "^"), ("#000000", "s"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """How one figure of the accuracy changes with one parameter, all else being equal."""
+
+    figure: str
+    """A name in ``Preview.accuracy``."""
+    parameter: str
+    """"epsilon", or a name in ``Preview.settings``."""
+    points: tuple[tuple[float, float], ...]
+    """The parameter and the figure."""
+    label: str = ""
+    """What it is the curve of, where there are several: a method."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class GatePreview(Tabular):
-    """How far answers can be trusted, in units of the answer, at this ``cost``, an epsilon, and ``delta``.
+class Preview(Tabular):
+    """What a release would be charged, and the accuracy to expect of it.
 
-    An answer that is ``margin`` from the threshold is on the right side with ``confidence``; with ``margin_all`` as
-    many at once as ``answers`` says. ``standard_error`` is that of the estimate of an ABOVE, None where it carries
-    none. ``by_epsilon`` and ``by_cutoff`` are the margins of the same gate with another epsilon or cutoff.
+    The figures of ``accuracy`` and the ``settings`` are attributes, too: ``preview.margin``, ``preview.cutoff``.
+    Of a gate: an answer that is ``margin`` from the threshold is on the right side with ``confidence``; with
+    ``margin_all`` as many at once as ``answers`` says. ``standard_error`` is that of the estimate of an ABOVE, None
+    where it carries none.
 
     >>> import sparsegate as sg
-    >>> seen = sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
-    >>> seen.margin, seen.margin_all, seen.cost
-    (92, 272, Fraction(1, 2))
-    >>> [(float(epsilon), margin) for epsilon, margin in seen.by_epsilon if epsilon >= 1]
+    >>> preview = sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
+    >>> preview.epsilon, preview.margin, preview.margin_all
+    (Fraction(1, 2), 92, 272)
+    >>> [(epsilon, margin) for epsilon, margin in preview.points("epsilon") if epsilon >= 1]
     [(1.0, 46), (1.5, 31), (2.5, 19), (3.5, 14), (5.0, 10)]
     """
 
-    threshold: float | None = None
-    """The threshold, where one was given."""
-    cutoff: int
-    """How many ABOVE the gate gives."""
-    cost: Fraction
+    release: str
+    """What is previewed: "gate", "top items", "alert"."""
+    epsilon: Fraction
+    """What would be charged."""
     delta: Fraction = Fraction(0)
-    noise: str
-    """"exponential" or "laplace"."""
-    confidence: float
-    margin: float
-    margin_all: float
-    answers: int
-    standard_error: float | None
-    _made: Calibration = field(compare=False)
-    _at_cutoff: Callable[[int], Calibration] | None = field(default=None, compare=False)
+    """The delta that would be charged; 0 is pure differential privacy."""
+    confidence: float = 0.95
+    """The probability with which the figures hold."""
+    accuracy: Mapping[str, Any]
+    """Named figures, in units of the answer; None where nothing is promised."""
+    settings: Mapping[str, Any]
+    """The public parameters and choices that the figures are for."""
+    statement: str
+    """The preview in a sentence or two."""
+    warning: str = ""
+    """Why the release would be of little use, and what to do about it; empty where it would be of use."""
+    alternatives: tuple[Mapping[str, Any], ...] = ()
+    """What else could be released, by other methods for instance: the rows of the table."""
+    levels: Mapping[str, float] = field(default_factory=dict)
+    """What to compare the figures with, such as the threshold: dashed lines of the picture."""
+    make_curves: Callable[[], Iterable[Curve]] = field(default=tuple, compare=False)
+    """Computes ``curves`` when they are first read."""
 
-    @classmethod
-    def of(
-        cls,
-        calibration: Calibration,
-        *,
-        threshold: Any = None,
-        confidence: float = 0.95,
-        at_cutoff: Callable[[int], Calibration] | None = None,
-    ) -> GatePreview:
-        """Of all the questions that the gate was planned for; where there is no plan, of as many as its cutoff.
+    def __getattr__(self, name: str) -> Any:
+        for named in (self.__dict__.get("accuracy", {}), self.__dict__.get("settings", {})):
+            if name in named:
+                return named[name]
+        raise AttributeError(f"this preview has no {name!r}", name=name, obj=self)
 
-        (Over any number of questions there is no such bound: ask often enough just below the threshold, and one of the
-        answers is ABOVE.) ``at_cutoff`` makes the same gate with another cutoff, or refuses to.
-        """
-        lattice = calibration.lattice
-        answers = calibration.cutoff if calibration.queries is None else calibration.queries
-        estimator = Estimator.of(calibration.row, calibration.scales)
-        return cls(
-            threshold=None if threshold is None else lattice.value(lattice.steps(threshold)),
-            cutoff=calibration.cutoff,
-            cost=calibration.budget.total,
-            delta=calibration.budget.delta,
-            noise=calibration.row.noise.name.lower(),
-            confidence=confidence,
-            margin=lattice.value(calibration.margin(confidence)),
-            margin_all=lattice.value(calibration.margin(confidence, answers=answers)),
-            answers=answers,
-            standard_error=None if estimator is None else estimator.standard_error * float(lattice.granularity),
-            _made=calibration,
-            _at_cutoff=at_cutoff,
-        )
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *self.accuracy, *self.settings})
 
     @cached_property
-    def by_epsilon(self) -> tuple[tuple[Fraction, float], ...]:
-        """(epsilon, margin) of the same gate at a tenth of its epsilon, and up to ten times that; none with a delta.
+    def curves(self) -> tuple[Curve, ...]:
+        """How the figures change with epsilon and other parameters; empty where that is not known."""
+        return tuple(self.make_curves())
 
-        Where no lattice carries the noise there is no point.
-        """
-        found = []
-        for factor in () if self.delta else _FACTORS:
-            with contextlib.suppress(ParameterError):
-                found.append((self.cost * factor, self._margin(_scaled(self._made, factor))))
-        return tuple(found)
-
-    @cached_property
-    def by_cutoff(self) -> tuple[tuple[int, float], ...]:
-        """(cutoff, margin) of gates with a tenth of its cutoff, and up to ten times that; none with a delta.
-
-        A cutoff for which a plan would take long has no point.
-        """
-        if self.delta or self._at_cutoff is None:
-            return ()
-        found = []
-        for cutoff in sorted({max(1, round(self.cutoff * factor)) for factor in _CUTOFF_FACTORS}):
-            with contextlib.suppress(ParameterError):
-                made = self._made if cutoff == self.cutoff else self._at_cutoff(cutoff)
-                found.append((cutoff, self._margin(made)))
-        return tuple(found)
-
-    def _margin(self, made: Calibration) -> float:
-        return made.lattice.value(made.margin(self.confidence))
-
-    @property
-    def warning(self) -> str:
-        """What makes a gate at this threshold of little use, and what to do about it: sentences, or nothing."""
-        found, threshold = [], math.inf if self.threshold is None else self.threshold
-        if self.margin > threshold:
-            found.append(
-                f"The margin, {_shown(self.margin)}, is larger than the threshold, {threshold:,.15g}: this gate often "
-                "cannot tell a count at the threshold from 0."
-            )
-        if self.standard_error is not None and self.standard_error > threshold:
-            found.append(
-                f"The standard error of an estimate, {_shown(self.standard_error)}, is larger than the threshold, "
-                f"{threshold:,.15g}: an estimate says little."
-            )
-        return " ".join([*found, "Take a larger epsilon, a smaller cutoff or a larger threshold."] if found else [])
-
-    @property
-    def statement(self) -> str:
-        """The preview for a person to read."""
-        paid = f"ε = {amount_text(self.cost)}" + (f", δ = {amount_text(self.delta)}" if self.delta else "")
-        bar = "the threshold" if self.threshold is None else f"the threshold {self.threshold:,.15g}"
-        sure = f"{100 * self.confidence:.6g} %"
-        said = (
-            f"{paid}, cutoff {self.cutoff:,}: an answer {_shown(self.margin)} or more from {bar} is right with {sure}; "
-            f"any {self.answers:,} of them at once, {_shown(self.margin_all)} or more."
-        )
-        if self.standard_error is not None:
-            said += f" An ABOVE carries an estimate with a standard error of {_shown(self.standard_error)}."
-        return " ".join(filter(None, [said, self.warning]))
+    def points(self, parameter: str) -> tuple[tuple[float, float], ...]:
+        """The points of the first curve over this parameter; none where there is no such curve."""
+        return next((curve.points for curve in self.curves if curve.parameter == parameter), ())
 
     def to_dict(self) -> dict[str, Any]:
-        """The preview as JSON takes it, by the schema "sparsegate/gate-preview/1"."""
-        plain = {name: getattr(self, name) for name in ("margin", "margin_all", "answers", "standard_error")}
+        """The preview as JSON takes it, by the schema "sparsegate/preview/1"."""
         return {
-            "schema": "sparsegate/gate-preview/1",
-            "threshold": self.threshold,
-            "cutoff": self.cutoff,
-            "epsilon": amount_text(self.cost),
+            "schema": "sparsegate/preview/1",
+            "release": self.release,
+            "epsilon": amount_text(self.epsilon),
             "delta": amount_text(self.delta),
-            "noise": self.noise,
             "confidence": self.confidence,
-            **plain,
+            "settings": plain(self.settings),
+            "accuracy": plain(self.accuracy),
+            "statement": self.statement,
             "warning": self.warning or None,
-            "by_epsilon": [{"epsilon": amount_text(epsilon), "margin": margin} for epsilon, margin in self.by_epsilon],
-            "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in self.by_cutoff],
+            "items": plain(self.alternatives),
+            "curves": plain(self.curves),
         }
 
     def sheet(self) -> Sheet:
-        """The margins of this gate with other epsilons, and with other cutoffs."""
-        points = [(float(epsilon), self.cutoff, margin) for epsilon, margin in self.by_epsilon]
-        points += [(float(self.cost), cutoff, margin) for cutoff, margin in self.by_cutoff]
-        columns = ("epsilon", "cutoff", "margin")
-        hidden = {"schema", "by_epsilon", "by_cutoff"}
+        """A row for each alternative; where there is none, for each point of the curves, or one with the figures."""
+        rows = [*self.alternatives] or [*self._curve_rows()] or [{"epsilon": self.epsilon, **self.accuracy}]
+        columns = {
+            name: [_cell(row.get(name)) for row in rows] for name in dict.fromkeys(n for row in rows for n in row)
+        }
+        columns = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
+        charged = {
+            "epsilon": amount_text(self.epsilon),
+            "delta": amount_text(self.delta),
+            "confidence": self.confidence,
+        }
+        about = {name: plain(value) for name, value in (charged | dict(self.settings) | dict(self.accuracy)).items()}
         return Sheet(
-            title="What the gate will be good for",
-            brief=self.statement,
-            columns={name: [point[place] for point in points] for place, name in enumerate(columns)},
-            numbers=frozenset(columns),
-            about={name.replace("_", " "): said for name, said in self.to_dict().items() if name not in hidden},
+            title=f"What the {self.release} will be good for",
+            brief=" ".join(filter(None, [self.statement, self.warning])),
+            columns=columns,
+            numbers=frozenset(n for n, cells in columns.items() if not any(isinstance(c, str | bool) for c in cells)),
+            about={name.replace("_", " "): value for name, value in about.items()},
         )
 
+    def _curve_rows(self) -> Iterator[dict[str, Any]]:
+        """The points of all curves, each with the parameters that its curve leaves as they are."""
+        current = {curve.parameter: self._value(curve.parameter) for curve in self.curves}
+        for curve in self.curves:
+            label = {"of": curve.label} if curve.label else {}
+            for place, figure in curve.points:
+                yield {**label, **current, curve.parameter: place, curve.figure: figure}
+
+    def _value(self, name: str) -> Any:
+        return self.epsilon if name == "epsilon" else self.settings.get(name)
+
     def plot(self) -> Figure:
-        """The margin against epsilon, and against the cutoff; the threshold is the dashed line."""
-        figure = new_figure(8, 3)
-        panels = figure.subplots(1, 2, sharey=True)
-        curves: dict[str, Any] = {"epsilon": (self.cost, self.by_epsilon), "cutoff": (self.cutoff, self.by_cutoff)}
-        for axes, (name, (chosen, curve)) in zip(panels, curves.items(), strict=True):
-            axes.plot([float(x) for x, _ in curve], [margin for _, margin in curve], color="#4c78a8")
-            axes.plot(float(chosen), self.margin, "o", color="#222222")
-            side = {"xytext": (6, 4), "ha": "left"} if name == "epsilon" else {"xytext": (-6, 4), "ha": "right"}
-            point = (float(chosen), self.margin)
-            axes.annotate(f"± {_shown(self.margin)}", point, textcoords="offset points", **side)
-            if self.threshold is not None and self.threshold > 0:
-                axes.axhline(self.threshold, color="#888888", linestyle="--", linewidth=1, label="threshold")
-                axes.legend(frameon=False, fontsize=8)
-            axes.set(xscale="log", yscale="log", xlabel=f"{name} of the gate")
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.xaxis.set_minor_formatter("")
-            axes.spines[["top", "right"]].set_visible(False)
-        panels[0].yaxis.set_major_formatter("{x:,g}")
-        panels[0].set_ylabel(f"margin ±, {100 * self.confidence:.6g} %")
+        """A panel for each parameter that the figures change with; without curves a bar for each figure."""
+        panels = list(dict.fromkeys((curve.figure, curve.parameter) for curve in self.curves))
+        figure = new_figure(4 * max(len(panels), 2), 3.4)
+        if not panels:
+            bars = {name: value for name, value in self.accuracy.items() if isinstance(value, int | float)}
+            figure.subplots().barh(list(bars), list(bars.values()), color=_LINES[0][0])
+        for axes, panel in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0] if panels else (), panels, strict=True
+        ):
+            self._draw(axes, *panel)
         return figure  # type: ignore[no-any-return]
 
+    def _draw(self, axes: Any, figure: str, parameter: str) -> None:
+        curves = [curve for curve in self.curves if (curve.figure, curve.parameter) == (figure, parameter)]
+        for curve, (colour, marker) in zip(curves, itertools.cycle(_LINES)):
+            axes.plot(*zip(*curve.points, strict=True), color=colour, marker=marker, markersize=3, label=curve.label)
+        current, height = self._value(parameter), self.accuracy.get(figure)
+        if current is not None and height is not None:
+            axes.plot(float(current), height, "o", color="#222222")
+            axes.annotate(_shown(height), (float(current), height), xytext=(6, 4), textcoords="offset points")
+        for name, level in self.levels.items():
+            axes.axhline(level, color="#888888", linestyle="--", linewidth=1, label=name)
+        if self.levels or any(curve.label for curve in curves):
+            axes.legend(frameon=False, fontsize=8)
+        heights = [height for curve in curves for _, height in curve.points]
+        axes.set(xscale="log", yscale="log" if min(heights, default=0) > 0 else "linear", xlabel=parameter)
+        axes.set_ylabel(f"{figure.replace('_', ' ')}, {100 * self.confidence:.6g} %")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
+        axes.yaxis.set_major_formatter("{x:,g}")
+        axes.spines[["top", "right"]].set_visible(False)
+
     def __repr__(self) -> str:
-        return f"<GatePreview: {self.statement}>"
+        return f"<Preview: {' '.join(filter(None, [self.statement, self.warning]))}>"
+
+
+def gate_preview(
+    calibration: Calibration,
+    *,
+    threshold: Any = None,
+    confidence: float = 0.95,
+    at_cutoff: Callable[[int], Calibration] | None = None,
+) -> Preview:
+    """The preview of a gate: of all the questions that it was planned for, or without a plan of as many as its cutoff.
+
+    (Over any number of questions there is no such bound: ask often enough just below the threshold, and one of the
+    answers is ABOVE.) ``at_cutoff`` makes the same gate with another cutoff, or refuses to.
+    """
+    lattice, budget = calibration.lattice, calibration.budget
+    bar = None if threshold is None else lattice.value(lattice.steps(threshold))
+    answers = calibration.cutoff if calibration.queries is None else calibration.queries
+    margin = lattice.value(calibration.margin(confidence))
+    margin_all = lattice.value(calibration.margin(confidence, answers=answers))
+    estimator = Estimator.of(calibration.row, calibration.scales)
+    error = None if estimator is None else estimator.standard_error * float(lattice.granularity)
+    paid = f"ε = {amount_text(budget.total)}" + (f", δ = {amount_text(budget.delta)}" if budget.delta else "")
+    statement = (
+        f"{paid}, cutoff {calibration.cutoff:,}: an answer {_shown(margin)} or more from the threshold"
+        f"{'' if bar is None else f' {bar:,.15g}'} is right with {100 * confidence:.6g} %; "
+        f"any {answers:,} of them at once, {_shown(margin_all)} or more."
+    )
+    if error is not None:
+        statement += f" An ABOVE carries an estimate with a standard error of {_shown(error)}."
+    return Preview(
+        release="gate",
+        epsilon=budget.total,
+        delta=budget.delta,
+        confidence=confidence,
+        accuracy={"margin": margin, "margin_all": margin_all, "answers": answers, "standard_error": error},
+        settings={"threshold": bar, "cutoff": calibration.cutoff, "noise": calibration.row.noise.name.lower()},
+        statement=statement,
+        warning=_warning(margin, error, bar),
+        levels={"threshold": bar} if bar is not None and bar > 0 else {},
+        make_curves=partial(_gate_curves, calibration, confidence, at_cutoff),
+    )
+
+
+def _warning(margin: float, error: float | None, threshold: float | None) -> str:
+    """What makes a gate at this threshold of little use, and what to do about it: sentences, or nothing."""
+    if threshold is None:
+        return ""
+    reasons = []
+    if margin > threshold:
+        reasons.append(
+            f"The margin, {_shown(margin)}, is larger than the threshold, {threshold:,.15g}: this gate often "
+            "cannot tell a count at the threshold from 0."
+        )
+    if error is not None and error > threshold:
+        reasons.append(
+            f"The standard error of an estimate, {_shown(error)}, is larger than the threshold, "
+            f"{threshold:,.15g}: an estimate says little."
+        )
+    return " ".join([*reasons, "Take a larger epsilon, a smaller cutoff or a larger threshold."] if reasons else [])
+
+
+def _gate_curves(
+    calibration: Calibration, confidence: float, at_cutoff: Callable[[int], Calibration] | None
+) -> Iterator[Curve]:
+    """The margin of the same gate at a tenth of its epsilon and of its cutoff, and up to ten times that.
+
+    None with a delta. There is no point where no lattice carries the noise, or a plan would take long.
+    """
+    if calibration.budget.delta:
+        return
+
+    def margins(places: Iterable[Any], made: Callable[[Any], Calibration]) -> Iterator[tuple[float, float]]:
+        for place in places:
+            with contextlib.suppress(ParameterError):
+                other = made(place)
+                yield place, other.lattice.value(other.margin(confidence))
+
+    total, cutoff = calibration.budget.total, calibration.cutoff
+    points = tuple((float(total * factor), y) for factor, y in margins(_FACTORS, partial(_scaled, calibration)))
+    yield Curve(figure="margin", parameter="epsilon", points=points)
+    if at_cutoff is not None:
+        cutoffs = sorted({max(1, round(cutoff * factor)) for factor in _CUTOFF_FACTORS})
+        other = at_cutoff
+        points = tuple(margins(cutoffs, lambda place: calibration if place == cutoff else other(place)))
+        yield Curve(figure="margin", parameter="cutoff", points=points)
+
+
+def _cell(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
 
 
 def least_epsilon(within: object, *, confidence: float, made: Callable[[Fraction], Calibration]) -> Fraction:

@@ -28,7 +28,7 @@ from sparsegate.gates.bounds import Split, check_one_of, only
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.planning import NoiseName, Plan, check_plan_work, plan
-from sparsegate.gates.preview import GatePreview, least_epsilon
+from sparsegate.gates.preview import Preview, gate_preview, least_epsilon
 from sparsegate.gates.variants import Noise
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
@@ -150,7 +150,7 @@ class SparseVector(Gate):
         refund: object = True,
         source: object = None,
         **options: Unpack[GateOptions],
-    ) -> GatePreview:
+    ) -> Preview:
         """What a gate with these parameters would be good for: nothing is drawn, charged or looked at.
 
         They are those of the gate, so that ``preview(**numbers)`` can be read before ``SparseVector(**numbers)`` is
@@ -159,9 +159,9 @@ class SparseVector(Gate):
 
         >>> import sparsegate as sg
         >>> sg.SparseVector.preview(threshold=1000, cutoff=25, epsilon=0.5, sensitivity=1, monotonic=True)
-        <GatePreview: ε = 0.5, cutoff 25: an answer 92 or more from the threshold 1,000 is right with 95 %; any 25 of
+        <Preview: ε = 0.5, cutoff 25: an answer 92 or more from the threshold 1,000 is right with 95 %; any 25 of
         them at once, 272 or more. An ABOVE carries an estimate with a standard error of 59.>
-        >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).cost
+        >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).epsilon
         Fraction(57, 250)
         """
         only("SparseVector.preview", GateOptions, options)
@@ -178,7 +178,7 @@ class SparseVector(Gate):
             )
 
         made, at_cutoff = gate_calibration(**given | {"cutoff": cutoff}), partial(_previewed, given)
-        return GatePreview.of(made, threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
+        return gate_preview(made, threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
     def budget(self) -> Budget:
@@ -268,9 +268,9 @@ def _two_sided(noise: str, options: Split) -> str:
         rule = 'must be "auto" or "laplace" where closes="rarer": one-sided noise is not private there'
         raise ParameterError("noise", rule, noise, "leave noise out")
     budget = options.get("budget")
-    if isinstance(budget, Budget) and budget.answers:
+    if isinstance(budget, Budget) and budget.answer_epsilon:
         rule = 'must have no answers share where closes="rarer": each of any number of ABOVEs would cost'
-        raise ParameterError("budget", rule, float(budget.answers), "pass epsilon=, or another budget")
+        raise ParameterError("budget", rule, float(budget.answer_epsilon), "pass epsilon=, or another budget")
     return "two-sided"
 
 
@@ -284,16 +284,16 @@ def _planned(cutoff: int, queries: int, noise: NoiseName, options: Split) -> tup
     if (allocation := options.get("allocation")) is not None:
         raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
     check_one_of(epsilon, budget)
-    total, share = (exact_epsilon(epsilon), Fraction(0)) if budget is None else (budget.total, budget.answers)
+    total, share = (exact_epsilon(epsilon), Fraction(0)) if budget is None else (budget.total, budget.answer_epsilon)
     planned = plan(
         cutoff=cutoff,
         epsilon=total,
         monotonic=options.get("monotonic", False),
         queries=queries,
-        answers=share,
+        answer_epsilon=share,
         noise=noise,
     )
-    return planned, Budget(threshold=0, queries=total - share, answers=share)
+    return planned, Budget(threshold_epsilon=0, query_epsilon=total - share, answer_epsilon=share)
 
 
 _BYTES: Final = 9  # a lattice value has at most 2^62 steps; and one length for all tells nothing

@@ -216,19 +216,19 @@ class Variant:
 
     def scales(self, budget: Budget, *, cutoff: int, monotonic: bool) -> Scales:
         """The noise scales of this row, in units of the sensitivity, as exact rationals."""
-        if budget.answers and self.released is not Released.FRESH_ANSWER:
+        if budget.answer_epsilon and self.released is not Released.FRESH_ANSWER:
             raise ParameterError(
                 "answers",
                 f"must be 0 for {self.key}, which releases {self.released.value}",
-                budget.answers,
+                budget.answer_epsilon,
                 'use VARIANTS["standard"] for numeric answers',
             )
         query = self.query_noise_monotonic if monotonic else self.query_noise
         multiple, bar = query.multiple(cutoff), self.threshold_noise.multiple(cutoff)
         return Scales(
-            threshold=bar / budget.threshold if bar and budget.threshold else None,
-            query=multiple / budget.queries if multiple else None,
-            answer=cutoff / budget.answers if budget.answers else None,
+            threshold=bar / budget.threshold_epsilon if bar and budget.threshold_epsilon else None,
+            query=multiple / budget.query_epsilon if multiple else None,
+            answer=cutoff / budget.answer_epsilon if budget.answer_epsilon else None,
         )
 
     def for_audit(

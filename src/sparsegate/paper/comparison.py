@@ -252,7 +252,7 @@ def release_options(method: AnyMethod) -> dict[str, Any] | None:
     if not isinstance(method, Method):
         return None
     if method.row is None:
-        given = {"touched": method.touched, "delta": method.delta}
+        given = {"max_items_per_user": method.touched, "delta": method.delta}
         return {"method": method.selection, **{name: value for name, value in given.items() if value}}
     if method == RETRAVERSED:
         return {"method": "retraversal", "raise_by": method.raise_by}

@@ -364,7 +364,9 @@ class Method:
         if self.row is None:
             share = exact_epsilon(epsilon)
             if self.selection == "noisy-scores":
-                scale = noisy_scale(epsilon=share, count=count, steps=1, monotonic=True, touched=self.touched)
+                scale = noisy_scale(
+                    epsilon=share, count=count, steps=1, monotonic=True, max_items_per_user=self.touched
+                )
                 return NoiseScales(0.0, float(scale))
             if self.delta:
                 share = count * round_epsilon(epsilon=share, delta=self.delta, count=count)

@@ -1,7 +1,7 @@
 """Report noisy scores: discrete Laplace noise on every score, the c largest, ties at random.
 
-One person moves at most m scores (``touched``), each by at most Delta, which is D steps of a lattice on which scores
-and noise live. With s = 1 for monotonic scores, 2 in general, the noise has the scale
+One person moves at most m scores (``max_items_per_user``), each by at most Delta, which is D steps of a lattice on
+which scores and noise live. With s = 1 for monotonic scores, 2 in general, the noise has the scale
 
     b = min(s c, m) D / epsilon    steps.
 
@@ -53,14 +53,16 @@ from sparsegate.selection.exponential import largest_noisy
 from sparsegate.selection.scores import Scores
 
 
-def noisy_scale(*, epsilon: Fraction, count: int, steps: int, monotonic: bool, touched: int | None) -> Fraction:
+def noisy_scale(
+    *, epsilon: Fraction, count: int, steps: int, monotonic: bool, max_items_per_user: int | None
+) -> Fraction:
     """The scale b of the noise, in lattice steps; ``steps`` is D.
 
-    >>> noisy_scale(epsilon=Fraction(1, 10), count=100, steps=1, monotonic=True, touched=3)
+    >>> noisy_scale(epsilon=Fraction(1, 10), count=100, steps=1, monotonic=True, max_items_per_user=3)
     Fraction(30, 1)
     """
     most = selected_share(count, monotonic)
-    return exact_scale((most if touched is None else min(most, touched)) * steps / epsilon)
+    return exact_scale((most if max_items_per_user is None else min(most, max_items_per_user)) * steps / epsilon)
 
 
 def selected_share(count: int, monotonic: bool) -> int:

@@ -164,7 +164,7 @@ def _weighed(
 ) -> Ready:
     """A method that reads nothing of the request but the rate and the count."""
     return Ready(
-        budget=Budget(threshold=0, queries=request.epsilon, delta=delta),
+        budget=Budget(threshold_epsilon=0, query_epsilon=request.epsilon, delta=delta),
         draw=lambda source: Drawn(groups(source, scores, rate=rate, count=request.count)),
         delta=delta,
     )
@@ -176,7 +176,7 @@ def _noisy_scale(request: Request, lattice: Lattice) -> Fraction:
         count=request.count,
         steps=lattice.sensitivity,
         monotonic=request.monotonic,
-        touched=request.touched,
+        max_items_per_user=request.max_items_per_user,
     )
 
 
@@ -189,15 +189,15 @@ def _noisy_scores(request: Request, scores: Scores) -> Ready:
     whole = 0 if scores.values.dtype.kind == "i" else 0.0
     lattice = Lattice.fit(sensitivity=request.sensitivity, threshold=whole, granularity=request.granularity)
     steps = lattice.private_steps_many(scores.values, "scores")
-    count, touched, scale = request.count, request.touched, _noisy_scale(request, lattice)
-    free = touched is not None and touched <= selected_share(count, request.monotonic)
+    count, max_items_per_user, scale = request.count, request.max_items_per_user, _noisy_scale(request, lattice)
+    free = max_items_per_user is not None and max_items_per_user <= selected_share(count, request.monotonic)
 
     def draw(source: Source) -> Drawn:
         groups, noisy = noisy_groups(source, scores, steps, scale=scale, count=count)
         return Drawn(groups, noisy if free else None)
 
     return Ready(
-        budget=Budget(threshold=0, queries=request.epsilon),
+        budget=Budget(threshold_epsilon=0, query_epsilon=request.epsilon),
         draw=draw,
         estimated=Estimated(lattice=lattice, scale=scale, count=count, total=scores.total) if free else None,
     )
@@ -302,22 +302,22 @@ WORTHWHILE = {"subset": Fraction(7, 10), "one-shot": Fraction(9, 10)}
 
 
 def choose(
-    *, count: int, epsilon: Fraction, delta: Fraction, touched: int | None, ordered: bool, monotonic: bool
+    *, count: int, epsilon: Fraction, delta: Fraction, max_items_per_user: int | None, ordered: bool, monotonic: bool
 ) -> str:
     """The key of the method to run.
 
     >>> rest = {"count": 100, "epsilon": Fraction(1, 10), "monotonic": True}
-    >>> choose(delta=Fraction(0), touched=1, ordered=False, **rest)
+    >>> choose(delta=Fraction(0), max_items_per_user=1, ordered=False, **rest)
     'noisy-scores'
-    >>> choose(delta=Fraction(1, 10**6), touched=None, ordered=False, **rest)
+    >>> choose(delta=Fraction(1, 10**6), max_items_per_user=None, ordered=False, **rest)
     'gumbel'
-    >>> choose(delta=Fraction(0), touched=None, ordered=False, **rest)
+    >>> choose(delta=Fraction(0), max_items_per_user=None, ordered=False, **rest)
     'subset'
-    >>> choose(delta=Fraction(0), touched=None, ordered=True, **rest)
+    >>> choose(delta=Fraction(0), max_items_per_user=None, ordered=True, **rest)
     'one-shot'
     """
     most = count if monotonic else 2 * count
-    shares = {"noisy-scores": Fraction(most if touched is None else min(most, touched), most)}
+    shares = {"noisy-scores": Fraction(most if max_items_per_user is None else min(most, max_items_per_user), most)}
     if delta:
         shares["gumbel"] = epsilon / count / round_epsilon(epsilon=epsilon, delta=delta, count=count)
     best = min(shares, key=lambda key: shares[key])
@@ -345,7 +345,7 @@ class Selection(ChosenTable):
     >>> import sparsegate as sg
     >>> pages = {"/home": 9120, "/pay": 4021, "/help": 15, "/jobs": 640}
     >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
-    >>> asked = {"count": 2, "sensitivity": 1, "monotonic": True, "touched": 1}  # each visit is of one page
+    >>> asked = {"count": 2, "sensitivity": 1, "monotonic": True, "max_items_per_user": 1}  # each visit is of one page
     >>> top = sg.select_top(pages, epsilon=1, **asked, **seeded)
     >>> top.items, top.estimates.tolist(), top.error_bar, top.method
     (('/home', '/pay'), [9120, 4021], 3, 'noisy-scores')
@@ -410,7 +410,7 @@ class Selection(ChosenTable):
     def plot(self) -> Figure:
         """One bar for each item, with the error bars of each and of all, where estimates came with the selection."""
         if self.estimates is None:
-            step = "method='noisy-scores' with touched= gives them"
+            step = "method='noisy-scores' with max_items_per_user= gives them"
             raise ParameterError("plot", "needs estimates to draw", next_step=step)
         return bar_chart(
             [str(plain_label(label)) for label in self._labels()],
@@ -451,7 +451,7 @@ class Request:
     delta: Number = 0
     sensitivity: Number
     monotonic: bool = False
-    touched: int | None = None
+    max_items_per_user: int | None = None
     ordered: bool = False
     method: str = AUTO
     threshold: Number | None = None
@@ -464,7 +464,9 @@ class Request:
         checked: dict[str, object] = {
             "count": exact_count(self.count, "count"),
             "epsilon": exact_epsilon(self.epsilon),  # read once: what is used is what is charged
-            "touched": None if self.touched is None else exact_count(self.touched, "touched"),
+            "max_items_per_user": None
+            if self.max_items_per_user is None
+            else exact_count(self.max_items_per_user, "max_items_per_user"),
             "delta": exact_delta(self.delta, zero=True),
         }
         for name, value in checked.items():
@@ -480,7 +482,7 @@ class Request:
 
     def _choose(self) -> None:
         """Take the method of the rule. A delta that it does not use is not charged."""
-        public = ("count", "epsilon", "delta", "touched", "ordered", "monotonic")
+        public = ("count", "epsilon", "delta", "max_items_per_user", "ordered", "monotonic")
         object.__setattr__(self, "method", choose(**{name: getattr(self, name) for name in public}))
         if "delta" not in METHODS[self.method].options:
             object.__setattr__(self, "delta", Fraction(0))
@@ -555,7 +557,7 @@ def select_top(
     delta: Number = 0,
     sensitivity: Number,
     monotonic: bool = False,
-    touched: int | None = None,
+    max_items_per_user: int | None = None,
     ordered: bool = False,
     method: str = AUTO,
     threshold: Number | None = None,
@@ -569,8 +571,8 @@ def select_top(
 ) -> Selection:
     """Select ``count`` items with high scores; the selection is (epsilon, delta)-differentially private.
 
-    *Theorem*: for neighbours that differ by one person, who moves at most ``touched`` scores, each by at most
-    ``sensitivity``, the ``Selection`` is (epsilon, delta)-DP. The file of each method has the proof.
+    *Theorem*: for neighbours that differ by one person, who moves at most ``max_items_per_user`` scores, each by at
+    most ``sensitivity``, the ``Selection`` is (epsilon, delta)-DP. The file of each method has the proof.
 
     Parameters
     ----------
@@ -583,7 +585,7 @@ def select_top(
         without is charged none; to name such a method and a delta is an error.
     sensitivity: Delta > 0, the most that one person can change any one score.
     monotonic: True only if one person moves all scores up or all down, as with counts; it halves the noise.
-    touched: m, the most scores that one person can change, where something bounds it; None where nothing does.
+    max_items_per_user: m, the most scores that one person can change; None where nothing bounds it.
     ordered: True asks for an order: best first, as far as noise lets one see.
     method: "auto" takes the best for these public numbers, by the rule of ``selection.select``; or a key of
         ``METHODS``.
@@ -613,7 +615,7 @@ def select_top(
         delta=delta,
         sensitivity=sensitivity,
         monotonic=monotonic,
-        touched=touched,
+        max_items_per_user=max_items_per_user,
         ordered=ordered,
         method=method,
         threshold=threshold,

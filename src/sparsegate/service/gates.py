@@ -40,7 +40,7 @@ from typing import Any, Final
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.planning import check_plan_work
-from sparsegate.gates.preview import GatePreview
+from sparsegate.gates.preview import Preview, gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.ledger.account import exact_text, rounded_down
 
@@ -264,25 +264,25 @@ def preview_view(spec: GateSpec, remaining: Fraction | None) -> dict[str, Any]:
         "cost": exact_text(spec.epsilon),
         "remaining": None if remaining is None else exact_text(remaining),
         "warning": " ".join(filter(None, warnings)) or None,
-        "curve": [{"epsilon": float(epsilon), "margin": margin} for epsilon, margin in found.by_epsilon],
-        "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in found.by_cutoff],
+        "curve": [{"epsilon": epsilon, "margin": margin} for epsilon, margin in found.points("epsilon")],
+        "by_cutoff": [{"cutoff": cutoff, "margin": margin} for cutoff, margin in found.points("cutoff")],
     }
 
 
 @lru_cache(maxsize=64)
-def _preview(spec: GateSpec) -> GatePreview:
+def _preview(spec: GateSpec) -> Preview:
 
     def at_cutoff(cutoff: int) -> Calibration:
         other = replace(spec, cutoff=cutoff)
         check_work(other, MOST_PREVIEWED)
         return gate_calibration(**parameters(other))
 
-    return GatePreview.of(law(spec), threshold=spec.threshold, confidence=CONFIDENCE, at_cutoff=at_cutoff)
+    return gate_preview(law(spec), threshold=spec.threshold, confidence=CONFIDENCE, at_cutoff=at_cutoff)
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How far the answers of a gate can be trusted, in people: see ``GatePreview``."""
+    """How far the answers of a gate can be trusted, in people: see ``Preview``."""
 
     margin: float
     margin_all: float
@@ -296,7 +296,7 @@ def accuracy(spec: GateSpec) -> Accuracy:
 
 @lru_cache(maxsize=2**16)
 def _accuracy(spec: GateSpec) -> Accuracy:
-    found = GatePreview.of(_law(spec), confidence=CONFIDENCE)
+    found = gate_preview(_law(spec), confidence=CONFIDENCE)
     return Accuracy(found.margin, found.margin_all, found.standard_error)
 
 

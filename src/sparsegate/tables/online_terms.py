@@ -180,9 +180,11 @@ class Terms:
         if budget is None:
             total = exact_epsilon(epsilon)
             return total, total * _COUNT_SHARE if counted else Fraction(0)
-        if not isinstance(budget, Budget) or not (budget.threshold and budget.answers):
+        if not isinstance(budget, Budget) or not (budget.threshold_epsilon and budget.answer_epsilon):
             rule = "must be a Budget with a share for the threshold, the queries and the answers each"
-            raise ParameterError("budget", rule, budget, "pass sg.Budget(threshold=0.1, queries=0.5, answers=0.4)")
+            raise ParameterError(
+                "budget", rule, budget, "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)"
+            )
         if counted:
             rule = "must be given with a budget, which has no share for a count of the people"
             raise ParameterError("population", rule, next_step="pass epsilon=, or pay for a count with sg.laplace")
@@ -192,7 +194,7 @@ class Terms:
         if self._budget is not None:
             return self._budget
         left = self.total - self.count
-        return Budget.allocate(left, cutoff=cutoff, answers=left * _ANSWER_SHARE)
+        return Budget.allocate(left, cutoff=cutoff, answer_epsilon=left * _ANSWER_SHARE)
 
     def _scales(self, cutoff: int) -> Scales:
         return self._row.scales(self._shares(cutoff), cutoff=cutoff, monotonic=False)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sparsegate.paper.stand_ins import OnStandIn, StandIn
 
 
-SCHEMA: Final = "sparsegate/preview/1"
+SCHEMA: Final = "sparsegate/top-preview/1"
 _CURVE: Final = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100))
 
 

@@ -106,7 +106,7 @@ class Question:
             epsilon=self.epsilon,
             sensitivity=self.sensitivity,
             monotonic=sums is None or sums.monotonic,
-            touched=self.touched,
+            max_items_per_user=self.touched,
             threshold=threshold,
             **(observed if self.observed else public),
         )

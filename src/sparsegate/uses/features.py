@@ -601,7 +601,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
             "delta": self.delta,
             "sensitivity": exact_count(self.rows_per_person, "rows_per_person") * per_row,
             "monotonic": self.monotonic if row is None else row.monotonic,
-            "touched": features,
+            "max_items_per_user": features,
             "method": self.method,
         }
         Request(**options)
@@ -635,7 +635,7 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
             "method": None if selection is None else selection.method,
             "epsilon": "0" if selection is None else amount_text(selection.budget.total),
             "delta": "0" if selection is None else amount_text(selection.delta),
-            "candidates": int(options["touched"]),
+            "candidates": int(options["max_items_per_user"]),
             "selected": self.selected_.tolist(),
         }
 

@@ -196,8 +196,8 @@ class HoldoutTerms:
             rule = "must be a positive number below the width of the range"
             raise ParameterError("threshold", rule, threshold, "pass for instance 4 / sqrt(size)")
         shares = _shares(epsilon, budget, c)
-        opening, answer = _coins(shares.threshold), _coins(shares.answers / c)
-        question = 2 * _coins(shares.queries / c / 2)  # even: a question that opens nothing may cost half of it
+        opening, answer = _coins(shares.threshold_epsilon), _coins(shares.answer_epsilon / c)
+        question = 2 * _coins(shares.query_epsilon / c / 2)  # even: a question that opens nothing may cost half of it
         if not (opening and question and answer):
             rule = f"must leave at least 2e-12 to the threshold, and to each of {c} questions and answers"
             raise ParameterError("epsilon", rule, float(shares.total), "pass a larger epsilon, or a smaller cutoff")
@@ -232,7 +232,9 @@ class HoldoutTerms:
 
     def calibration(self, cutoff: int, *, not_private: bool) -> Calibration:
         """The gate for this many paid answers. Its noise is the same for any number of them."""
-        shares = Budget(threshold=self.opening, queries=cutoff * self.question, answers=cutoff * self.answer)
+        shares = Budget(
+            threshold_epsilon=self.opening, query_epsilon=cutoff * self.question, answer_epsilon=cutoff * self.answer
+        )
         bar = self.bar
         return calibrate(ROW, cutoff=cutoff, sensitivity=STEPS, budget=shares, threshold=bar, not_private=not_private)
 
@@ -318,10 +320,12 @@ def _shares(epsilon: Number | None, budget: Budget | None, cutoff: int) -> Budge
     check_one_of(epsilon, budget)
     if budget is None:
         total = exact_epsilon(epsilon)
-        return Budget.allocate(total, cutoff=cutoff, answers=total * _ANSWER_SHARE)
-    if not isinstance(budget, Budget) or budget.delta or not (budget.threshold and budget.answers):
+        return Budget.allocate(total, cutoff=cutoff, answer_epsilon=total * _ANSWER_SHARE)
+    if not isinstance(budget, Budget) or budget.delta or not (budget.threshold_epsilon and budget.answer_epsilon):
         rule = "must be a Budget with a share for the threshold, the queries and the answers each, and no delta"
-        raise ParameterError("budget", rule, budget, "pass sg.Budget(threshold=0.1, queries=0.5, answers=0.4)")
+        raise ParameterError(
+            "budget", rule, budget, "pass sg.Budget(threshold_epsilon=0.1, query_epsilon=0.5, answer_epsilon=0.4)"
+        )
     return budget
 
 

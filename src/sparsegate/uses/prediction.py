@@ -368,7 +368,7 @@ def _approximate(
         )
         if scales is None or not all(MIN_SCALE <= scale <= MAX_SCALE for scale in scales if scale is not None):
             continue
-        budget = Budget(threshold=0, queries=total, delta=delta)
+        budget = Budget(threshold_epsilon=0, query_epsilon=total, delta=delta)
         noised = replace(gate, row=VARIANTS["standard"], scales=scales, shift=0, budget=budget)
         each = min(needed, _left_to_tokens(noised, total, delta))
         if each:

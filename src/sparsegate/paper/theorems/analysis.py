@@ -202,7 +202,7 @@ def _lemma_1(subject: Subject) -> Measured:
     for c in (1, 2):
         setting = ClaimSetting(row=subject.rows["lyu-2017"], cutoff=c, epsilon=1)
         loss = _one_sided(setting, BELOW, (1, 2 * c, 4 * c + 1))
-        parts.append(at_most(f"loss of BELOW^ℓ, c = {c}", loss, float(setting.shares.threshold)))
+        parts.append(at_most(f"loss of BELOW^ℓ, c = {c}", loss, float(setting.shares.threshold_epsilon)))
     return Measured(parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts])} of ε₁ = 0.5 at c = 1, 2")
 
 
@@ -341,16 +341,20 @@ _ONE_WAY_NUMERIC = ((1, 0.2, 0.5, 0.3), (1, 0.5, 0.2, 0.3), (1, 0.4, 0.5, 0.1), 
 
 def _settings(row: Variant, table: tuple[tuple[int, float, float, float], ...], monotonic: bool) -> list[ClaimSetting]:
     return [
-        ClaimSetting(row=row, cutoff=c, budget=Budget(threshold=e1, queries=e2, answers=e3), monotonic=monotonic)
+        ClaimSetting(
+            row=row,
+            cutoff=c,
+            budget=Budget(threshold_epsilon=e1, query_epsilon=e2, answer_epsilon=e3),
+            monotonic=monotonic,
+        )
         for c, e1, e2, e3 in table
     ]
 
 
 def _name(setting: ClaimSetting) -> str:
-    shares = setting.shares
-    return (
-        f"c = {setting.cutoff}, ε = {float(shares.threshold):g} + {float(shares.queries):g} + {float(shares.answers):g}"
-    )
+    budget = setting.shares
+    shares = (budget.threshold_epsilon, budget.query_epsilon, budget.answer_epsilon)
+    return f"c = {setting.cutoff}, ε = {' + '.join(f'{float(share):g}' for share in shares)}"
 
 
 def _alg_7(subject: Subject) -> Measured:
@@ -366,7 +370,9 @@ def _alg_7(subject: Subject) -> Measured:
 def _monotonic(subject: Subject) -> Measured:
     row = subject.rows["standard"]
     settings = _settings(row, _ONE_WAY, monotonic=True)
-    settings.append(ClaimSetting(row=row, budget=Budget(threshold=0.5, queries=0.5), monotonic=True, noise="lattice"))
+    settings.append(
+        ClaimSetting(row=row, budget=Budget(threshold_epsilon=0.5, query_epsilon=0.5), monotonic=True, noise="lattice")
+    )
     parts = [at_most(f"loss at {_name(s)}, {s.noise} noise", s.worst(), float(s.shares.total)) for s in settings]
     return Measured(
         parts=tuple(parts), evidence=f"loss {listed([p.measured for p in parts[:3]])} of 1, 1, 0.1 at c = 1, 2, 3"
@@ -377,7 +383,9 @@ def _monotonic_answers(subject: Subject) -> Measured:
     """The bound of Thm. 5, and beside it what is lost: all but the smallest share."""
     settings = _settings(subject.rows["standard"], _ONE_WAY_NUMERIC, monotonic=True)
     parts = [at_most(f"loss at {_name(s)}", s.worst(), float(s.shares.total)) for s in settings]
-    spent = [1 - float(min(s.shares.threshold, s.shares.queries, s.shares.answers)) for s in settings]
+    spent = [
+        1 - float(min(s.shares.threshold_epsilon, s.shares.query_epsilon, s.shares.answer_epsilon)) for s in settings
+    ]
     return Measured(
         parts=tuple(parts),
         evidence=f"loss {listed([p.measured for p in parts])} of 1; 1 less the smallest share: {listed(spent, 1)}",
@@ -385,7 +393,7 @@ def _monotonic_answers(subject: Subject) -> Measured:
 
 
 def _variance(row: Variant, ratio: float, cutoff: int, monotonic: bool) -> float:
-    budget = Budget(threshold=1 / (1 + ratio), queries=ratio / (1 + ratio))
+    budget = Budget(threshold_epsilon=1 / (1 + ratio), query_epsilon=ratio / (1 + ratio))
     return comparison_variance(row.scales(budget, cutoff=cutoff, monotonic=monotonic))
 
 

@@ -56,7 +56,7 @@ from sparsegate.privacy.selections import (
     worst_selection,
 )
 
-_HALVES = Budget(threshold=0.5, queries=0.5)
+_HALVES = Budget(threshold_epsilon=0.5, query_epsilon=0.5)
 _MANY = 40  # questions with the answer that a two-sided gate gives for nothing
 _COUNTS = tuple((m, k) for m in range(4) for k in range(4) if 0 < m + k <= 5)
 _PRICED = ("standard", "ding-2019", "liu-2024", "exponential-gap")
@@ -65,7 +65,7 @@ _PRICED = ("standard", "ding-2019", "liu-2024", "exponential-gap")
 def _settings(row: Variant, *, answers: float = 0) -> Iterator[ClaimSetting]:
     """c = 1 and 2, general and monotonic, continuous and on the lattice."""
     for cutoff, monotonic, noise in ((1, False, "continuous"), (2, False, "lattice"), (2, True, "continuous")):
-        shares = Budget(threshold=0.3, queries=0.7 - answers, answers=answers)
+        shares = Budget(threshold_epsilon=0.3, query_epsilon=0.7 - answers, answer_epsilon=answers)
         yield ClaimSetting(row=row, cutoff=cutoff, budget=shares, monotonic=monotonic, noise=noise)  # type: ignore[arg-type]
 
 
@@ -154,7 +154,7 @@ def _two_sided(subject: Subject) -> Measured:
     many = {}
     for name, m, k in (("BELOW", _MANY, 2), ("ABOVE", 2, _MANY)):
         setting = ClaimSetting(row=row, cutoff=2, budget=_HALVES)
-        far = 40 * math.ceil(1 / _HALVES.threshold + 8)
+        far = 40 * math.ceil(1 / _HALVES.threshold_epsilon + 8)
         blocks = (far, far + 1, BELOW, m), (0, -1, ABOVE, k)
         mirror = (0, 1, BELOW, m), (-far, -far - 1, ABOVE, k)
         asked = [repeated(*(pair if m > k else pair[::-1])) for pair in (blocks, mirror)]
@@ -175,7 +175,7 @@ def _two_sided_limits(subject: Subject) -> Measured:
         "gaps": (replace(row, gap=True), _HALVES),
         "answers": (
             replace(row, released=Released.FRESH_ANSWER),
-            Budget(threshold=0.25, queries=0.25, answers=0.5),
+            Budget(threshold_epsilon=0.25, query_epsilon=0.25, answer_epsilon=0.5),
         ),
     }
     excess = {}
@@ -194,7 +194,7 @@ def _metered(subject: Subject) -> Measured:
     parts = []
     for key in _PRICED:
         for monotonic in (False, True):
-            budget = Budget(threshold=0.5, queries=0.35)
+            budget = Budget(threshold_epsilon=0.5, query_epsilon=0.35)
             row = subject.rows[key]
             scales = row.scales(budget, cutoff=1, monotonic=monotonic)
             found = largest_losses(row, _COUNTS, budget=budget, monotonic=monotonic, restarts=16)
@@ -337,7 +337,9 @@ def _touched(subject: Subject) -> Measured:
         (3, 1, 2, True),
     ):
         scale = float(
-            subject.noisy_scale(epsilon=Fraction(1), count=count, steps=1, monotonic=monotonic, touched=touched)
+            subject.noisy_scale(
+                epsilon=Fraction(1), count=count, steps=1, monotonic=monotonic, max_items_per_user=touched
+            )
         )
         worst = _worst(_noisy(scale, count), scale, items=items, touched=touched, one_way=monotonic)
         parts.append(at_most(f"loss of the order, {_name(count, monotonic)}, m = {touched}", worst.loss, 1.0))

@@ -294,7 +294,7 @@ class ClaimSetting:
         pairs = []
         for below_moves, above_at, above_moves in _SHAPES["monotonic" if self.monotonic else "general"]:
             start = above_at * far
-            end = float(start) if self.shares.answers else ABOVE
+            end = float(start) if self.shares.answer_epsilon else ABOVE
             one_round = (far, far + below_moves, BELOW, m), (start, start + above_moves, end, k)
             pairs.append(repeated(*one_round * rounds))
         return pairs

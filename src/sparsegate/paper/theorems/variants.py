@@ -111,7 +111,7 @@ def endless_pair(row: Variant, queries: int) -> AnswerPair:
 def _cells(row: Variant, column: _Column) -> dict[str, bool]:
     """Line by line: does the row say what Fig. 2 prints?"""
     cutoff = 2
-    share = row.budget(1, cutoff=cutoff, monotonic=False).threshold
+    share = row.budget(1, cutoff=cutoff, monotonic=False).threshold_epsilon
     printed = column.loss[0] + column.loss[1] * cutoff
     if math.isinf(printed):
         losses = ClaimSetting(row=row, epsilon=1).loss(endless_pair(row, _MANY)) > _ENDLESS
@@ -177,11 +177,11 @@ def _slip_alg_2(subject: Subject) -> Measured:
     row, c = subject.rows["dwork-roth-2014"], 2
 
     def total(shares: Budget, listing: bool) -> float:
-        e1, e2 = shares.threshold, shares.queries
+        e1, e2 = shares.threshold_epsilon, shares.query_epsilon
         rounds = [(e1, e1), *[(e2, e1)] * (c - 1)] if listing else [(e1, e2)] * c
         return sum(_round_loss(row, Scales(c / rho, 2 * c / nu, None)) for rho, nu in rounds)
 
-    equal, skewed = Budget(threshold=0.5, queries=0.5), Budget(threshold=0.75, queries=0.25)
+    equal, skewed = Budget(threshold_epsilon=0.5, query_epsilon=0.5), Budget(threshold_epsilon=0.75, query_epsilon=0.25)
     listing, table = ([total(shares, reading) for shares in (equal, skewed)] for reading in (True, False))
     return Measured(
         parts=(
@@ -207,11 +207,13 @@ def _slip_alg_3(subject: Subject) -> Measured:
     row = indicators(subject.rows["roth-2011"])
 
     def readings(shares: Budget) -> tuple[float, float]:
-        e1 = 1 / shares.threshold
-        return tuple(_round_loss(row, Scales(e1, 1 / nu, None)) for nu in (shares.queries, shares.threshold))  # type: ignore[return-value]
+        e1 = 1 / shares.threshold_epsilon
+        return tuple(
+            _round_loss(row, Scales(e1, 1 / nu, None)) for nu in (shares.query_epsilon, shares.threshold_epsilon)
+        )  # type: ignore[return-value]
 
-    even = readings(Budget(threshold=0.5, queries=0.5))
-    skewed = readings(Budget(threshold=0.25, queries=0.75))
+    even = readings(Budget(threshold_epsilon=0.5, query_epsilon=0.5))
+    skewed = readings(Budget(threshold_epsilon=0.25, query_epsilon=0.75))
     return Measured(
         parts=(
             equals("indicator loss at ε₁ = ε₂: table, against listing", even[1], even[0]),
@@ -348,7 +350,7 @@ def _alg_4(monotonic: bool, subject: Subject) -> Measured:
 
 def _split(subject: Subject) -> Measured:
     """Alg. 1's scales at 1:3 instead of 1:1; and Alg. 4's own, which do not scale with c, at both."""
-    skewed, even = Budget(threshold=0.25, queries=0.75), Budget(threshold=0.5, queries=0.5)
+    skewed, even = Budget(threshold_epsilon=0.25, query_epsilon=0.75), Budget(threshold_epsilon=0.5, query_epsilon=0.5)
     loss = ClaimSetting(row=subject.rows["lyu-2017"], cutoff=2, budget=skewed).worst()
     own = [ClaimSetting(row=subject.rows["lee-clifton-2014"], cutoff=2, budget=b).worst() for b in (skewed, even)]
     return Measured(
@@ -517,14 +519,14 @@ def _is_alg_6(subject: Subject) -> Measured:
 def _not_private(subject: Subject) -> Measured:
     """The published pair loses at least t eps2: kappa(z) >= e^eps2 under the integral."""
     setting = _gptt(subject)
-    share = float(setting.shares.queries)
+    share = float(setting.shares.query_epsilon)
     losses = [setting.loss(_pair(t)) for t in _TIMES]
     parts = [at_least(f"loss at t = {t}, against tε₂", x, t * share) for t, x in zip(_TIMES, losses, strict=True)]
     return Measured(parts=tuple(parts), evidence=f"loss {listed(losses[:4])} at t = 1, 5, 10, 20, ε₁ = ε₂ = 0.5")
 
 
 def _kappa_limit(subject: Subject) -> Measured:
-    nu, share = _gptt(subject).query_law, float(_gptt(subject).shares.queries)
+    nu, share = _gptt(subject).query_law, float(_gptt(subject).shares.query_epsilon)
     far = [float(_log_kappa(nu, np.array(z))) for z in (-100.0, 100.0)]
     least = float(_log_kappa(nu, np.linspace(-100, 100, _GRID)).min())
     return Measured(
@@ -536,13 +538,13 @@ def _kappa_limit(subject: Subject) -> Measured:
 def _least_log_kappa(setting: ClaimSetting, t: int) -> tuple[float, float, float]:
     """(ln alpha, delta, ln kappa) of the argument at t."""
     log_alpha = setting.log_probability(_pair(t).neighbour, _pair(t).outcome)
-    delta = (math.log(2) - log_alpha) / float(setting.shares.threshold)  # F^-1(p) = ln(2p)/eps1 for p < 1/2
+    delta = (math.log(2) - log_alpha) / float(setting.shares.threshold_epsilon)  # F^-1(p) = ln(2p)/eps1 for p < 1/2
     return log_alpha, delta, float(_log_kappa(setting.query_law, np.linspace(-delta, delta, _GRID)).min())
 
 
 def _proof(subject: Subject) -> Measured:
     setting = _gptt(subject)
-    share = float(setting.shares.queries)
+    share = float(setting.shares.query_epsilon)
     steps = [_least_log_kappa(setting, t) for t in _TIMES]
     reached = [t * log_kappa - math.log(2) for t, (_, _, log_kappa) in zip(_TIMES, steps, strict=True)]
     falls = max(b[0] - a[0] for a, b in pairwise(steps))
@@ -566,7 +568,7 @@ def _turned(setting: ClaimSetting, t: int) -> tuple[float, float]:
     """(ln beta/alpha, ln kappa^t/2) for Alg. 1 on 0^t against 1^t, outcome BELOW^t."""
     pair = repeated((0, 1, BELOW, t))
     log_beta, log_alpha = (setting.log_probability(q, pair.outcome) for q in (pair.answers, pair.neighbour))
-    delta = (math.log(2) - log_alpha) / float(setting.shares.threshold)  # Pr[|rho| > delta] = alpha/2
+    delta = (math.log(2) - log_alpha) / float(setting.shares.threshold_epsilon)  # Pr[|rho| > delta] = alpha/2
     nu, z = setting.query_law, np.linspace(-delta, delta, _GRID)
     log_kappa = float((nu.log_below(z) - nu.log_below(z - 1)).min())
     return log_beta - log_alpha, t * log_kappa - math.log(2)
@@ -574,7 +576,7 @@ def _turned(setting: ClaimSetting, t: int) -> tuple[float, float]:
 
 def _turned_on_alg_1(subject: Subject) -> Measured:
     setting = ClaimSetting(row=subject.rows["lyu-2017"], epsilon=1)
-    share = float(setting.shares.threshold)
+    share = float(setting.shares.threshold_epsilon)
     both = [_turned(setting, t) for t in _TIMES]
     ratios = [ratio for ratio, _ in both]
     least = min((reached + math.log(2)) / t for t, (_, reached) in zip(_TIMES, both, strict=True))
@@ -678,7 +680,9 @@ def _passage(subject: Subject) -> Measured:
 def _reveals(subject: Subject) -> Measured:
     """One query at T = 2: how likely rho < -T is after an ABOVE, and after a BELOW."""
     setting, bar = ClaimSetting(row=subject.rows["hardt-rothblum-2010-indicator"], epsilon=1), 2
-    prior = math.exp(float(NoiseLaw(scale=1 / float(setting.shares.threshold)).log_below(np.array(-float(bar)))))
+    prior = math.exp(
+        float(NoiseLaw(scale=1 / float(setting.shares.threshold_epsilon)).log_below(np.array(-float(bar))))
+    )
     t = -np.geomspace(1e-9, 100, 50)  # T + rho where rho < -T
     passes, fails = (
         float(np.exp(table(t, np.zeros(1))).max())

@@ -226,7 +226,7 @@ class CutoffPoint(BaseModel):
     margin: float
 
 
-class Preview(BaseModel):
+class GatePreview(BaseModel):
     """What a gate would be good for: public numbers, without a look at the data, and free."""
 
     model_config = example(

@@ -74,7 +74,7 @@ async def open_gate(
     return service.label(view)
 
 
-@gate_router.post("/preview", response_model=models.Preview, responses=problem_responses(*READ))
+@gate_router.post("/preview", response_model=models.GatePreview, responses=problem_responses(*READ))
 async def preview(body: models.AskPreview, service: Service, token: Anybody) -> Body:
     """What a gate would be good for, and what it would cost: from public numbers, and free."""
     left = (await service.run(service.keeper.budget)).remaining.epsilon if token.role is Role.OWNER else None

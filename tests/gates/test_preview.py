@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
 from typing import Any
@@ -16,7 +15,7 @@ from tests.support.goodness import discrete_laplace_mass, geometric_mass
 
 import sparsegate as sg
 from sparsegate.gates.calibration import Calibration
-from sparsegate.gates.preview import GatePreview
+from sparsegate.gates.preview import Curve, Preview, _warning, gate_preview
 from sparsegate.gates.sparse_vector import gate_calibration
 
 KINDS = [{"noise": "exponential"}, {"noise": "laplace"}, {"closes": "rarer"}, {"queries": 12}]
@@ -48,7 +47,7 @@ def wrong_once(calibration: Calibration, steps: int, answers: int) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_95_percent_no_answer_of_several_is_wrong_even_for_whoever_knows_the_threshold_noise(kind):
     calibration = made(**kind)
-    preview = GatePreview.of(calibration)
+    preview = gate_preview(calibration)
     assert preview.answers == kind.get("queries", 8)
     assert 0.01 < wrong_once(calibration, int(preview.margin_all), preview.answers) <= 0.05
     # The margin of one answer is not that of several.
@@ -58,29 +57,29 @@ def test_with_95_percent_no_answer_of_several_is_wrong_even_for_whoever_knows_th
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_curves_are_what_gates_of_these_epsilons_and_cutoffs_have(kind):
     preview = sg.SparseVector.preview(**GIVEN | kind)
-    assert len(preview.by_epsilon) == 12
-    assert (Fraction(1), made(**kind).margin(0.95)) in preview.by_epsilon
-    for epsilon, margin in preview.by_epsilon:
+    assert len(preview.points("epsilon")) == 12
+    assert (1, made(**kind).margin(0.95)) in preview.points("epsilon")
+    for epsilon, margin in preview.points("epsilon"):
         assert made(**kind, epsilon=epsilon).margin(0.95) == pytest.approx(margin, abs=1), epsilon
-    assert [cutoff for cutoff, _ in preview.by_cutoff] == [1, 2, 4, 8, 16, 40, 80]
-    for cutoff, margin in preview.by_cutoff:
+    assert [cutoff for cutoff, _ in preview.points("cutoff")] == [1, 2, 4, 8, 16, 40, 80]
+    for cutoff, margin in preview.points("cutoff"):
         assert made(**kind, cutoff=cutoff).margin(0.95) == margin, cutoff
 
 
 def test_cutoffs_whose_plans_take_long_have_no_point():
     preview = sg.SparseVector.preview(**GIVEN | {"cutoff": 30, "queries": 300})
-    assert [cutoff for cutoff, _ in preview.by_cutoff] == [3, 6, 15, 30, 60]
+    assert [cutoff for cutoff, _ in preview.points("cutoff")] == [3, 6, 15, 30, 60]
 
 
 def test_there_is_no_point_where_no_lattice_carries_the_noise():
-    preview = GatePreview.of(made(epsilon=Fraction(1, 10**13)))
-    shown = [float(epsilon) / 1e-13 for epsilon, _ in preview.by_epsilon]
+    preview = gate_preview(made(epsilon=Fraction(1, 10**13)))
+    shown = [float(epsilon) / 1e-13 for epsilon, _ in preview.points("epsilon")]
     assert shown == pytest.approx([0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10])
 
 
 def test_a_gate_that_tells_nothing_is_warned_about():
     def warning(threshold, **options):
-        return GatePreview.of(made(**options), threshold=threshold).warning
+        return gate_preview(made(**options), threshold=threshold).warning
 
     weak = {"cutoff": 25, "epsilon": Fraction(1, 2)}
     assert (warning(1000, **weak), warning(92, **weak), warning(None, **weak)) == ("", "", "")
@@ -96,9 +95,9 @@ def test_a_gate_that_tells_nothing_is_warned_about():
 
 
 def test_a_warning_rounds_an_error_up():
-    preview = replace(GatePreview.of(made(), threshold=5), margin=133.0009, standard_error=5.0409)
-    assert "The margin, 134, is" in preview.warning
-    assert "an estimate, 5.04, is" in preview.warning
+    warning = _warning(133.0009, 5.0409, 5)
+    assert "The margin, 134, is" in warning
+    assert "an estimate, 5.04, is" in warning
 
 
 def test_a_preview_takes_what_the_gate_takes_and_says_what_the_gate_has(tmp_path):
@@ -108,7 +107,7 @@ def test_a_preview_takes_what_the_gate_takes_and_says_what_the_gate_has(tmp_path
         assert ledger.statement().spent.epsilon == 0
         gate = sg.SparseVector(**given)
     assert preview.margin == gate.margin()
-    assert (preview.cost, preview.delta) == (gate.budget.total, gate.budget.delta)
+    assert (preview.epsilon, preview.delta) == (gate.budget.total, gate.budget.delta)
     assert preview.standard_error == gate.ask(1e9).standard_error
     with pytest.raises(TypeError, match="SparseVector.preview"):
         sg.SparseVector.preview(**given, colour="red")
@@ -120,7 +119,7 @@ def test_a_gate_with_delta_is_looked_at_without_its_curves():
     preview = sg.SparseVector.preview(**GIVEN | {"cutoff": 300, "delta": 1e-6})
     assert preview.delta == Fraction(1, 10**6)
     assert preview.margin == 242
-    assert preview.by_epsilon == preview.by_cutoff == ()
+    assert preview.curves == ()
     assert "δ = 0.000001" in repr(preview)
 
 
@@ -131,9 +130,9 @@ def test_the_epsilon_of_a_wanted_margin_is_the_least_of_three_digits(kind, withi
     given = {name: value for name, value in (GIVEN | kind).items() if name != "epsilon"}
     preview = sg.SparseVector.preview(**given, within=within)
     assert preview.margin <= within
-    digits = f"{float(preview.cost):.2e}"
-    assert Fraction(digits) == preview.cost
-    last = preview.cost - Fraction(f"1e{int(digits.partition('e')[2]) - 2}")
+    digits = f"{float(preview.epsilon):.2e}"
+    assert Fraction(digits) == preview.epsilon
+    last = preview.epsilon - Fraction(f"1e{int(digits.partition('e')[2]) - 2}")
     assert sg.SparseVector.preview(**given, epsilon=last).margin > within
 
 
@@ -149,24 +148,54 @@ def test_a_margin_that_no_gate_has_is_refused(within, wrong):
 
 def test_a_preview_shows_itself(tmp_path):
     preview = sg.SparseVector.preview(**GIVEN | {"threshold": 10})
-    assert repr(preview).startswith(
-        "<GatePreview: ε = 1, cutoff 8: an answer 18 or more from the threshold 10 is right"
-    )
+    assert repr(preview).startswith("<Preview: ε = 1, cutoff 8: an answer 18 or more from the threshold 10 is right")
     assert preview.warning in repr(preview)
     found = preview.to_dict()
     schemas = json.loads(files("sparsegate.display").joinpath("schemas.json").read_text(encoding="utf-8"))
     assert jsonschema_rs.validator_for(schemas).is_valid(json.loads(json.dumps(found)))
-    assert (found["schema"], found["epsilon"], found["margin"]) == ("sparsegate/gate-preview/1", "1", 18)
-    assert found["by_cutoff"][-1] == {"cutoff": 80, "margin": preview.by_cutoff[-1][1]}
+    assert (found["schema"], found["epsilon"], found["accuracy"]["margin"]) == ("sparsegate/preview/1", "1", 18)
+    assert found["curves"][1]["points"][-1] == [80, preview.points("cutoff")[-1][1]]
     assert preview.warning in preview._repr_html_().replace("&#x27;", "'")
     assert preview.to_pandas().shape == (12 + 7, 3)
     assert pickle.loads(pickle.dumps(preview)).to_dict() == found
-    assert preview.to_polars()["epsilon"].to_list()[0] == float(preview.by_epsilon[0][0])
+    assert preview.to_polars()["epsilon"].to_list()[0] == preview.points("epsilon")[0][0]
     figure = preview.plot()
     left, right = figure.axes
-    assert (left.get_xlabel(), right.get_xlabel()) == ("epsilon of the gate", "cutoff of the gate")
-    assert [tuple(map(float, point)) for point in preview.by_cutoff] == list(
-        zip(*right.lines[0].get_data(), strict=True)
-    )
+    assert (left.get_xlabel(), right.get_xlabel()) == ("epsilon", "cutoff")
+    assert list(preview.points("cutoff")) == list(zip(*right.lines[0].get_data(), strict=True))
     figure.savefig(tmp_path / "preview.png")
     assert (tmp_path / "preview.png").stat().st_size > 5000
+
+
+def test_a_preview_of_anything_else_has_its_figures_as_rows_and_bars():
+    figures = {"within": 284, "error_bar": None}
+    preview = Preview(
+        release="top items", epsilon=Fraction(1, 2), accuracy=figures, settings={"method": "subset"}, statement="S."
+    )
+    assert (preview.within, preview.error_bar, preview.method, preview.curves) == (284, None, "subset", ())
+    assert "within" in dir(preview)
+    with pytest.raises(AttributeError, match="margin"):
+        preview.margin  # noqa: B018
+    assert preview.sheet().columns == {"epsilon": [0.5], "within": [284]}
+    assert len(preview.plot().axes[0].patches) == 1
+
+
+def test_a_preview_shows_its_alternatives_and_a_line_for_each_of_several_methods():
+    rows = ({"method": "subset *", "within": 284}, {"method": "gumbel", "within": None})
+    curves = [
+        Curve(figure="within", parameter="epsilon", points=((0.5, y), (1, 0)), label=n) for n, y in (("a", 1), ("b", 2))
+    ]
+    preview = Preview(
+        release="top items",
+        epsilon=Fraction(1, 2),
+        accuracy={"within": 284},
+        settings={},
+        statement="S.",
+        alternatives=rows,
+        make_curves=lambda: curves,
+    )
+    assert preview.sheet().columns == {"method": ["subset *", "gumbel"], "within": [284, None]}
+    assert preview.sheet().numbers == {"within"}
+    (axes,) = preview.plot().axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
+    assert preview.points("epsilon") == ((0.5, 1), (1, 0))
