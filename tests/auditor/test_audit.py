@@ -18,13 +18,16 @@ from sparsegate.noise import Seeded
 RATE = 0.1
 
 
-@pytest.mark.turns(3)
+RUNS_OF_A_ROW = {"hardt-rothblum-2010": 8_000_000, "hardt-rothblum-2010-indicator": 2_000_000}
+"""Flaws that take more runs than the others to show."""
+
+
 @pytest.mark.parametrize("key", VARIANTS)
 def test_every_flawed_row_is_flagged_and_no_sound_one(key: str) -> None:
     # At 99 % a sound row is flagged once in a hundred seeds; these seeds are fixed.
     row = VARIANTS[key]
     mechanism = row_mechanism(row, epsilon=1.0, source=Seeded(1))
-    verdict = audit(mechanism, epsilon=1.0, samples=8_000_000 if key == "hardt-rothblum-2010" else 2_000_000, seed=1)
+    verdict = audit(mechanism, epsilon=1.0, samples=RUNS_OF_A_ROW.get(key, 300_000), seed=1)
     assert verdict.violates is not row.private
     assert verdict.epsilon_lower > (1.0 if not row.private else 0.5)
 
@@ -70,10 +73,9 @@ def accused(name: str, runs: int, *, leak: float = 1.0) -> int:
     )
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", TIGHT)
 def test_exactly_tight_mechanisms_are_accused_no_more_often_than_stated(name: str) -> None:
-    assert not too_many(accused(name, 400), 400, RATE)
+    assert not too_many(accused(name, 200), 200, RATE)
 
 
 @pytest.mark.parametrize("name", TIGHT)

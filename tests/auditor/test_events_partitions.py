@@ -62,11 +62,10 @@ def trained(name: str, kind: str) -> tuple[Partition, Sample]:
 KINDS = ["atoms", "bins", "logistic", "boosting"]
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MECHANISMS)
 @given(order=st.randoms(use_true_random=False), ends=st.lists(st.integers(0, 600), max_size=12))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_cells_do_not_depend_on_the_order_or_the_company(name: str, kind: str, order, ends: list[int]) -> None:
     partition, fresh = trained(name, kind)
     places = list(range(600))
@@ -79,25 +78,23 @@ def test_cells_do_not_depend_on_the_order_or_the_company(name: str, kind: str, o
         assert partition.cells(part).tolist() == together[begin:end].tolist()
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_an_outcome_alone_has_the_cell_it_has_among_others(name: str, kind: str) -> None:
     partition, fresh = trained(name, kind)
-    alone = [int(partition.cells(fresh.part(slice(place, place + 1)))[0]) for place in range(300)]
-    assert alone == partition.cells(fresh)[:300].tolist()
+    alone = [int(partition.cells(fresh.part(slice(place, place + 1)))[0]) for place in range(60)]
+    assert alone == partition.cells(fresh)[:60].tolist()
     assert len(set(alone)) > 1
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", KINDS[2:])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_score_is_the_same_to_the_last_bit_alone_and_in_company(name: str, kind: str) -> None:
     scored, fresh = trained(name, kind)
     assert isinstance(scored, Slices)
-    for size in (1, 3, 17):
-        parts = [scored.score(fresh.part(slice(begin, begin + size))) for begin in range(0, 153, size)]
-        assert np.array_equal(np.concatenate(parts)[:153], scored.score(fresh)[:153])
+    for size in (3, 17):
+        parts = [scored.score(fresh.part(slice(begin, begin + size))) for begin in range(0, 51, size)]
+        assert np.array_equal(np.concatenate(parts)[:51], scored.score(fresh)[:51])
 
 
 @pytest.mark.parametrize("kind", KINDS[2:])

@@ -34,7 +34,6 @@ def test_the_claim_about_permute_and_flip_is_what_bounded_range_would_give() -> 
     assert round_epsilon(epsilon=3.0, delta=0.01, count=int(CHOICES["rounds"])) >= CHOICES["rate"]
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("trap", TRAPS)
 def test_a_trap_is_flagged_and_its_sound_twin_is_not(trap: str) -> None:
     wrong, right, claim = TRAPS[trap]

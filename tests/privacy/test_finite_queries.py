@@ -72,10 +72,9 @@ def test_only_whole_positives_rise(e1: str, r: str, a3: str, cutoff: int, querie
     confirm("standard", scales, expected, queries=queries, cutoff=cutoff, monotonic=True)
 
 
-@pytest.mark.turns(5)
 @pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("noise", ["laplace", "exponential", "auto"])
-@pytest.mark.parametrize(("cutoff", "queries"), [(1, 1), (1, 2), (1, 6), (2, 2), (2, 3), (2, 8), (3, 4), (3, 9)])
+@pytest.mark.parametrize(("cutoff", "queries"), [(1, 1), (1, 6), (3, 4)])
 def test_a_plan_of_any_noise_spends_what_it_says_and_no_more(
     cutoff: int, queries: int, noise: NoiseName, monotonic: bool
 ) -> None:

@@ -48,13 +48,11 @@ def indicator_p(key: str, *, drawn: float, claimed: float, seed: int) -> float:
     return law_p(seen, dict(zip(outcomes, probabilities, strict=True)))
 
 
-@pytest.mark.turns(4)
 @pytest.mark.parametrize("key", sg.VARIANTS)
 def test_outcomes_come_up_as_often_as_computed(key: str) -> None:
     assert indicator_p(key, drawn=1, claimed=1, seed=11) >= FALSE_ALARM
 
 
-@pytest.mark.turns(4)
 @pytest.mark.parametrize("key", sg.VARIANTS)
 def test_a_scale_twenty_percent_off_is_rejected(key: str) -> None:
     assert indicator_p(key, drawn=1, claimed=1.2, seed=11) < FALSE_ALARM

@@ -39,12 +39,10 @@ FINITE = [key for key in sg.VARIANTS if math.isfinite(sg.privacy.tight_epsilon(k
 INFINITE = [key for key in sg.VARIANTS if key not in FINITE]
 
 
-@pytest.mark.turns(3)
-@pytest.mark.parametrize("noise", ["continuous", "lattice"])
-@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize(("monotonic", "noise"), [(False, "lattice"), (True, "continuous")])
 @pytest.mark.parametrize("key", FINITE)
 def test_a_finite_loss_is_reached(key: str, monotonic: bool, noise: str) -> None:
-    for cutoff, epsilon in ((1, 1), (3, 0.1), (25, 0.5)):
+    for cutoff, epsilon in ((1, 1), (25, 0.5)):
         holds(key, cutoff=cutoff, epsilon=epsilon, monotonic=monotonic, noise=noise)
 
 
@@ -68,9 +66,8 @@ ROWS = [
 ]
 
 
-@pytest.mark.turns(5)
 @pytest.mark.parametrize(("key", "monotonic"), ROWS)
-@pytest.mark.parametrize("queries", [1, 2, 4, 9])
+@pytest.mark.parametrize("queries", [1, 4])
 def test_so_many_queries_reach_their_own_loss(key: str, monotonic: bool, queries: int) -> None:
     parameters = {"cutoff": 2, "epsilon": 1, "monotonic": monotonic}
     if key == "stoddard-2014" and queries > 1:
