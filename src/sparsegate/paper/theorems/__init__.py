@@ -19,17 +19,20 @@ from sparsegate.paper.theorems.claim import Claim, ClaimFinding, ClaimPart, Clai
 
 SECTIONS: Mapping[str, tuple[Claim, ...]] = MappingProxyType(
     {
-        "Sec. 2: definition, primitives, composition": analysis.CLAIMS,
-        "Sec. 3: the table of differences": variants.CLAIMS,
-        "Sec. 3.1: Lemma 1 and Alg. 1": analysis.LEMMA_CLAIMS,
-        "Sec. 3.2: Alg. 2 to 6": variants.FLAWED_CLAIMS,
-        "Sec. 3.3: GPTT": variants.GPTT_CLAIMS,
-        "Sec. 3.4: other variants": variants.OTHER_VARIANTS_CLAIMS,
-        "Sec. 4: Alg. 7, monotonic queries, allocation": analysis.OPTIMIZING_CLAIMS,
-        "Sec. 5: SVT or EM": analysis.SVT_OR_EM_CLAIMS,
-        "Sec. 5 and 6: retraversal, data, threshold": evaluation.CLAIMS,
-        "Beyond the paper: gates since 2017": beyond.CLAIMS,
-        "Beyond the paper: selections": beyond.BEYOND_SELECTIONS_CLAIMS,
+        section.title: tuple(section.claims)
+        for section in (
+            analysis.DEFINITION,
+            variants.DIFFERENCES,
+            analysis.LEMMA,
+            variants.FLAWED,
+            variants.GPTT,
+            variants.OTHERS,
+            analysis.OPTIMIZING,
+            analysis.SVT_OR_EM,
+            evaluation.EVALUATION,
+            beyond.GATES,
+            beyond.SELECTIONS,
+        )
     }
 )
 """The claims by section of the paper, in its order, and those beyond it."""

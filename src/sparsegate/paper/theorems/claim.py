@@ -1,4 +1,4 @@
-"""What a claim is, and how a measurement becomes a verdict.
+"""What a claim is, what it is measured on, and how a measurement becomes a verdict.
 
 A claim is cut into parts, each of which is one number held against what is said of it. The verdict follows
 from the parts alone:
@@ -10,27 +10,25 @@ from the parts alone:
 
 ``expected`` records this project's position on a claim; no check reads it.
 
-Neighbours and outcomes whose exact loss is measured, and the largest loss that a blind search finds beside them.
-
-A *far pair* has the shape that attains the bounds of ``sparsegate.gates.bounds``: with M far from the threshold,
-every BELOW sits at M, every ABOVE at 0, -M or M, and D' moves them against each other. It is a guess like any
-other: its loss is computed.
+A *far pair* of neighbours has the shape that attains the bounds of ``sparsegate.gates.bounds``: with M far from the
+threshold, every BELOW sits at M, every ABOVE at 0, -M or M, and D' moves them against each other. It is a guess like
+any other: its loss is computed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias, TypeVar
 
 from sparsegate.budget import Allocation, Budget, Number, advanced, allocation_ratio, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import renyi_bound, round_epsilon
 from sparsegate.gates.bounds import Loss, outcome_loss
-from sparsegate.gates.variants import VARIANTS, Compared, Released, Variant
+from sparsegate.gates.variants import VARIANTS, Compared, Variant
 from sparsegate.privacy.loss import loss, search
 from sparsegate.privacy.model import Noise, NoiseLaw, build
 from sparsegate.privacy.outcome import log_probability
@@ -43,6 +41,8 @@ ROUNDING = 1e-9
 NEAR = 1e-3
 """A bound is tight if the measurement comes within this share of it."""
 
+BELOW, ABOVE = False, True
+
 
 class ClaimVerdict(StrEnum):
     """What a measurement says about a claim."""
@@ -53,7 +53,10 @@ class ClaimVerdict(StrEnum):
     WRONG = "wrong"
 
 
-@dataclass(frozen=True, kw_only=True)
+TIGHT, HOLDS, OVER_CLAIMS, WRONG = ClaimVerdict
+
+
+@dataclass(frozen=True)
 class ClaimPart:
     """One measured number beside the number claimed; ``tight`` is None where the part is no bound."""
 
@@ -71,56 +74,32 @@ def at_most(what: str, measured: float, bound: float) -> ClaimPart:
     >>> at_most("loss", 0.9999, 1.0).tight, at_most("loss", 1.01, 1.0).holds
     (True, False)
     """
-    return ClaimPart(
-        what=what,
-        measured=measured,
-        relation="<=",
-        claimed=bound,
-        holds=measured <= bound + _slack(bound),
-        tight=measured >= bound * (1 - NEAR),
-    )
+    return ClaimPart(what, measured, "<=", bound, measured <= bound + _slack(bound), measured >= bound * (1 - NEAR))
 
 
 def at_least(what: str, measured: float, bound: float) -> ClaimPart:
     """A lower bound, with the same tolerances."""
-    return ClaimPart(
-        what=what,
-        measured=measured,
-        relation=">=",
-        claimed=bound,
-        holds=measured >= bound - _slack(bound),
-        tight=measured <= bound * (1 + NEAR),
-    )
+    return ClaimPart(what, measured, ">=", bound, measured >= bound - _slack(bound), measured <= bound * (1 + NEAR))
 
 
 def within(what: str, measured: float, limit: float) -> ClaimPart:
     """An upper limit that nobody says is reached."""
-    return ClaimPart(
-        what=what, measured=measured, relation="<=", claimed=limit, holds=measured <= limit + _slack(limit)
-    )
+    return ClaimPart(what, measured, "<=", limit, measured <= limit + _slack(limit))
 
 
 def exceeds(what: str, measured: float, limit: float) -> ClaimPart:
     """More than the limit, by more than rounding."""
-    return ClaimPart(what=what, measured=measured, relation=">", claimed=limit, holds=measured > limit + _slack(limit))
+    return ClaimPart(what, measured, ">", limit, measured > limit + _slack(limit))
 
 
 def equals(what: str, measured: float, value: float) -> ClaimPart:
     """The same number up to rounding; infinities are equal."""
     same = measured == value or math.isclose(measured, value, rel_tol=ROUNDING, abs_tol=ROUNDING)
-    return ClaimPart(what=what, measured=measured, relation="=", claimed=value, holds=same)
+    return ClaimPart(what, measured, "=", value, same)
 
 
 def _slack(bound: float) -> float:
     return ROUNDING * (1 + abs(bound)) if math.isfinite(bound) else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """The parts of a claim, and one line that says what was seen."""
-
-    parts: tuple[ClaimPart, ...]
-    evidence: str
 
 
 def verdict(parts: Sequence[ClaimPart]) -> ClaimVerdict:
@@ -130,9 +109,19 @@ def verdict(parts: Sequence[ClaimPart]) -> ClaimVerdict:
     (<ClaimVerdict.TIGHT: 'holds and is tight'>, <ClaimVerdict.HOLDS: 'holds'>, <ClaimVerdict.WRONG: 'wrong'>)
     """
     if not all(part.holds for part in parts):
-        return ClaimVerdict.OVER_CLAIMS if any(part.holds for part in parts) else ClaimVerdict.WRONG
+        return OVER_CLAIMS if any(part.holds for part in parts) else WRONG
     bounds = [part.tight for part in parts if part.tight is not None]
-    return ClaimVerdict.TIGHT if bounds and all(bounds) else ClaimVerdict.HOLDS
+    return TIGHT if bounds and all(bounds) else HOLDS
+
+
+def listed(values: Iterable[float | ClaimPart], digits: int = 4) -> str:
+    """Numbers, or what parts measured, for a line of evidence.
+
+    >>> listed([1, at_most("loss", 0.25, 1), math.inf])
+    '1.0000, 0.2500, inf'
+    """
+    numbers = (value.measured if isinstance(value, ClaimPart) else value for value in values)
+    return ", ".join(f"{number:.{digits}f}" for number in numbers)
 
 
 def _laplace_scale(epsilon: Number) -> Fraction:
@@ -160,6 +149,16 @@ class Subject:
         """The number r of the split eps1 : eps2 = 1 : r."""
         return self.ratio(rule, cutoff=cutoff, monotonic=monotonic)
 
+    def rate(self, *, epsilon: Number = 1, count: int = 1, monotonic: bool = False) -> float:
+        """The factor of a score in the log-weight of a selection, at Delta = 1."""
+        return float(self.selection_rate(epsilon=epsilon, count=count, sensitivity=1, monotonic=monotonic))
+
+
+Measured: TypeAlias = tuple[Sequence[ClaimPart], str]
+"""The parts of a claim, and one line that says what was seen."""
+
+_Measure = TypeVar("_Measure", bound=Callable[..., Measured])
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimFinding:
@@ -183,30 +182,26 @@ class Claim:
 
     def check(self, subject: Subject | None = None) -> ClaimFinding:
         """Measure the claim, on this library's own rows unless told otherwise."""
-        measured = self.measure(Subject() if subject is None else subject)
-        return ClaimFinding(
-            key=self.key, verdict=verdict(measured.parts), evidence=measured.evidence, parts=measured.parts
-        )
+        parts, evidence = self.measure(Subject() if subject is None else subject)
+        return ClaimFinding(key=self.key, verdict=verdict(parts), evidence=evidence, parts=tuple(parts))
 
 
-BELOW, ABOVE = False, True
+@dataclass(frozen=True)
+class Section:
+    """A section of the paper and its claims, in the order in which their checks are defined."""
 
-_FAR = 40  # sums of the two noise scales: e^-40 is out of sight
-_SEARCHED = 8  # queries of the blind search
+    title: str
+    claims: list[Claim] = field(default_factory=list)
 
+    def claim(self, key: str, place: str, expected: ClaimVerdict) -> Callable[[_Measure], _Measure]:
+        """Make a function the check of a claim; the first paragraph of its docstring is what the claim says."""
 
-class _Shape(NamedTuple):
-    """How a BELOW at M moves, where an ABOVE sits in multiples of M, and how that moves."""
+        def keep(measure: _Measure) -> _Measure:
+            statement = " ".join((measure.__doc__ or "").partition("\n\n")[0].split())
+            self.claims.append(Claim(key=key, place=place, statement=statement, expected=expected, measure=measure))
+            return measure
 
-    below_moves: int
-    above_at: int
-    above_moves: int
-
-
-_SHAPES = {
-    "general": (_Shape(1, 0, -1), _Shape(1, -1, -1)),
-    "monotonic": (_Shape(1, 0, 0), _Shape(1, -1, 0), _Shape(1, 1, 1), _Shape(0, -1, -1)),
-}
+        return keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,13 +225,27 @@ def repeated(*blocks: tuple[float, float, Any, int]) -> AnswerPair:
     return AnswerPair(answers=answers, neighbour=neighbour, outcome=outcome)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimSetting:
+def split(threshold: float, queries: float, answers: float = 0) -> Budget:
+    """The shares eps1, eps2 and eps3 of a gate."""
+    return Budget(threshold_epsilon=threshold, query_epsilon=queries, answer_epsilon=answers)
+
+
+FAR = 40  # sums of the two noise scales: e^-40 is out of sight
+_SEARCHED = 8  # queries of the blind search
+_SHAPES = {  # how a BELOW at M moves, where an ABOVE sits in multiples of M, and how that moves
+    "general": ((1, 0, -1), (1, -1, -1)),
+    "monotonic": ((1, 0, 0), (1, -1, 0), (1, 1, 1), (0, -1, -1)),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
     """A row with its public parameters: epsilon split as its authors did, or a budget."""
 
     row: Variant
+    _: KW_ONLY
     cutoff: int = 1
-    epsilon: Number | None = None
+    epsilon: Number = 1
     budget: Budget | None = None
     monotonic: bool = False
     noise: Noise = "continuous"
@@ -249,46 +258,33 @@ class ClaimSetting:
         return self.row.budget(self.epsilon, cutoff=self.cutoff, monotonic=self.monotonic)
 
     @property
+    def _public(self) -> dict[str, Any]:
+        return {"cutoff": self.cutoff, "budget": self.shares, "monotonic": self.monotonic, "noise": self.noise}
+
+    @property
     def query_law(self) -> NoiseLaw:
         """The law of nu; of every row but the one without query noise."""
-        law = build(self.row, cutoff=self.cutoff, budget=self.shares, monotonic=self.monotonic, noise=self.noise).nu
+        law = build(self.row, **self._public).nu
         if law is None:
             raise ParameterError("row", "must add noise to the queries", self.row.key)
         return law
 
     def log_probability(self, answers: Sequence[float], outcome: Sequence[Any]) -> float:
         """ln Pr[A(D) = outcome] at threshold 0."""
-        return log_probability(
-            self.row,
-            answers,
-            outcome,
-            cutoff=self.cutoff,
-            budget=self.shares,
-            monotonic=self.monotonic,
-            noise=self.noise,
-        )
+        return log_probability(self.row, answers, outcome, **self._public)
 
     def loss(self, pair: AnswerPair) -> float:
         """The exact loss of a pair."""
-        return loss(
-            self.row,
-            pair.answers,
-            pair.neighbour,
-            pair.outcome,
-            threshold=pair.threshold,
-            estimates=None if self.row.compared is Compared.ANSWER else 0,
-            cutoff=self.cutoff,
-            budget=self.shares,
-            monotonic=self.monotonic,
-            noise=self.noise,
-        )
+        estimates = None if self.row.compared is Compared.ANSWER else 0
+        answers = pair.answers, pair.neighbour, pair.outcome
+        return loss(self.row, *answers, threshold=pair.threshold, estimates=estimates, **self._public)
 
     def far_pairs(self) -> list[AnswerPair]:
         """The shapes that attain the bounds, with as many BELOW as are of use."""
         threshold, query, _ = self.row.scales(self.shares, cutoff=self.cutoff, monotonic=self.monotonic)
         if threshold is None or query is None:
             raise ParameterError("row", "must add noise to the threshold and to the queries", self.row.key)
-        far = _FAR * math.ceil(threshold + query)
+        far = FAR * math.ceil(threshold + query)
         rounds, k = (self.cutoff, 1) if self.row.redraws_threshold else (1, self.cutoff)
         m = k + math.ceil(query / threshold) + 1  # one more than the k + e1/r from which a BELOW costs nothing
         pairs = []
@@ -307,15 +303,7 @@ class ClaimSetting:
         pairs: Sequence[AnswerPair] | None = None,
     ) -> float:
         """The largest exact loss over the pairs (default: the far ones) and over what a blind search climbs to."""
-        found = search(
-            self.row,
-            queries=queries,
-            thresholds=thresholds,
-            cutoff=self.cutoff,
-            budget=self.shares,
-            monotonic=self.monotonic,
-            noise=self.noise,
-        )
+        found = search(self.row, queries=queries, thresholds=thresholds, **self._public)
         # The search works on one shared grid; what it found is measured again by adaptive quadrature.
         climbed = AnswerPair(
             answers=_whole(found.answers),
@@ -329,17 +317,3 @@ class ClaimSetting:
 def _whole(values: Sequence[float]) -> list[float]:
     """Whole numbers as ints: they, and only they, live on the integer lattice."""
     return [int(value) for value in values] if all(float(value).is_integer() for value in values) else list(values)
-
-
-def indicators(row: Variant) -> Variant:
-    """The same algorithm, releasing ABOVE or BELOW alone."""
-    return replace(row, released=Released.NOTHING)
-
-
-def listed(values: Sequence[float], digits: int = 4) -> str:
-    """Numbers for a line of evidence.
-
-    >>> listed([1, 0.25, math.inf])
-    '1.0000, 0.2500, inf'
-    """
-    return ", ".join(f"{value:.{digits}f}" for value in values)
