@@ -28,9 +28,9 @@ from sparsegate.paper.theorems.claim import (
     WRONG,
     AnswerPair,
     ClaimPart,
+    GateSetting,
     Measured,
     Section,
-    Setting,
     Subject,
     at_least,
     at_most,
@@ -143,13 +143,13 @@ def _composition(subject: Subject) -> Measured:
     law = NoiseLaw(scale=float(subject.laplace_scale(0.2)))
     answer = float(law.log_weight(np.array(0.0)) - law.log_weight(np.array(1.0)))
     choice = selection_loss(subject.rate(epsilon=0.3), [0, 0], [-1, 1], CROWD)
-    gate = Setting(subject.rows["lyu-2017"], epsilon=0.5).worst()
+    gate = GateSetting(subject.rows["lyu-2017"], epsilon=0.5).worst()
     together = answer + choice + gate
     bound = at_most("loss of the three together", together, float(sequential(0.2, 0.3, 0.5)))
     return [bound], f"{listed([answer, choice, gate])} sum to {together:.4f}"
 
 
-def _one_sided(setting: Setting, entry: bool, counts: Iterable[int]) -> float:
+def _one_sided(setting: GateSetting, entry: bool, counts: Iterable[int]) -> float:
     """The largest loss of an outcome that is all BELOW or all ABOVE: far answers that move as one, and random ones."""
     away = 1 if entry is BELOW else -1
     far = FAR * setting.cutoff * 8
@@ -170,7 +170,7 @@ def _lemma_1(subject: Subject) -> Measured:
     """Alg. 1: Pr[A(D) = BELOW^ℓ] <= e^ε₁ Pr[A(D') = BELOW^ℓ] for every ℓ."""
     parts = []
     for c in (1, 2):
-        setting = Setting(subject.rows["lyu-2017"], cutoff=c)
+        setting = GateSetting(subject.rows["lyu-2017"], cutoff=c)
         loss = _one_sided(setting, BELOW, (1, 2 * c, 4 * c + 1))
         parts.append(at_most(f"loss of BELOW^ℓ, c = {c}", loss, float(setting.shares.threshold_epsilon)))
     return parts, f"loss {listed(parts)} of ε₁ = 0.5 at c = 1, 2"
@@ -182,7 +182,7 @@ def _one_threshold(subject: Subject) -> Measured:
 
     ln f_D(z) - ln f_D'(z) at z = 0 for q(D) = 0, q(D') = Delta: each query adds the same amount.
     """
-    here, there = Setting(subject.rows["lyu-2017"]).query_law.log_below(np.array([0.0, -1.0]))
+    here, there = GateSetting(subject.rows["lyu-2017"]).query_law.log_below(np.array([0.0, -1.0]))
     parts = [
         exceeds(f"ln f_D(0)/f_D'(0) of {n} queries, against n/5", n * float(here - there), n / 5)
         for n in (10, 100, 1000)
@@ -197,8 +197,8 @@ def _mirror(subject: Subject) -> Measured:
     ABOVE^l for every l that Alg. 1 can give, l <= c; then without its stop, where l has no end.
     """
     row = subject.rows["lyu-2017"]
-    losses = {c: _one_sided(Setting(row, cutoff=c), ABOVE, range(1, c + 1)) for c in (1, 2, 3)}
-    endless = _one_sided(Setting(replace(row, closes=Closes.NEVER)), ABOVE, (2, 9))
+    losses = {c: _one_sided(GateSetting(row, cutoff=c), ABOVE, range(1, c + 1)) for c in (1, 2, 3)}
+    endless = _one_sided(GateSetting(replace(row, closes=Closes.NEVER)), ABOVE, (2, 9))
     parts = [at_most(f"loss of ABOVE^ℓ, ℓ <= c = {c}", loss, 0.5) for c, loss in losses.items()]
     parts.append(within("loss of ABOVE^9 without the stop, c = 1", endless, 0.5))
     return parts, f"loss {losses[3]:.4f} for ℓ <= c, {endless:.4f} for ℓ = 9 without the stop; ε₁ = 0.5"
@@ -207,14 +207,14 @@ def _mirror(subject: Subject) -> Measured:
 @LEMMA.claim("lemma-1-no-noise", "Sec. 3.1, after Lemma 1", TIGHT)
 def _no_query_noise(subject: Subject) -> Measured:
     """Lemma 1 needs no query noise: it holds with ν = 0."""
-    setting = Setting(subject.rows["stoddard-2014"])
+    setting = GateSetting(subject.rows["stoddard-2014"])
     loss = _one_sided(setting, BELOW, (1, 4))
     mixed = setting.loss(repeated((0, 1, BELOW, 1), (1, 0, ABOVE, 1)))
     evidence = f"loss {loss:.4f} of ε₁ = 0.5; BELOW then ABOVE: {mixed}"
     return [at_most("loss of BELOW^ℓ with ν = 0", loss, 0.5)], evidence
 
 
-def _bounded(settings: Iterable[Setting], name: Callable[[Setting], str]) -> list[ClaimPart]:
+def _bounded(settings: Iterable[GateSetting], name: Callable[[GateSetting], str]) -> list[ClaimPart]:
     """The largest loss at each setting, at most the sum of its shares."""
     return [at_most(f"loss at {name(s)}", s.worst(), float(s.shares.total)) for s in settings]
 
@@ -223,10 +223,10 @@ def _bounded(settings: Iterable[Setting], name: Callable[[Setting], str]) -> lis
 def _alg_1(subject: Subject) -> Measured:
     """Alg. 1 (ρ ~ Lap(Δ/ε₁) once, ν ~ Lap(2cΔ/ε₂), stop at c, ε₁ = ε₂ = ε/2) is ε-DP."""
     row = subject.rows["lyu-2017"]
-    settings = [Setting(row, cutoff=c, epsilon=e) for c, e in ((1, 1), (2, 1), (3, 0.1))]
-    settings.append(Setting(row, noise="lattice"))
+    settings = [GateSetting(row, cutoff=c, epsilon=e) for c, e in ((1, 1), (2, 1), (3, 0.1))]
+    settings.append(GateSetting(row, noise="lattice"))
     parts = _bounded(settings, lambda s: f"c = {s.cutoff}, ε = {s.epsilon}, {s.noise} noise")
-    one_way = Setting(row, monotonic=True).worst()
+    one_way = GateSetting(row, monotonic=True).worst()
     return parts, f"loss {listed(parts[:3])} of 1, 1, 0.1 at c = 1, 2, 3; monotonic {one_way:.4f}"
 
 
@@ -237,7 +237,7 @@ def _shifts(subject: Subject) -> Measured:
     One factor of each for every z and every move of the answer; then what the two together would prove. Shifting f and
     g apart undoes the move from D to D': the integral of p(z) f_D'(z+Delta) g_D'(z-Delta) is Pr_D[a] again.
     """
-    setting = Setting(subject.rows["lyu-2017"])
+    setting = GateSetting(subject.rows["lyu-2017"])
     pair = repeated((40, 41, BELOW, 4), (0, -1, ABOVE, 1))
     nu, z, moves = setting.query_law, np.linspace(-100, 100, 801), np.linspace(-1, 1, 9)[:, None]
     f_gap = float((nu.log_below(z) - nu.log_below(z + 1 - moves)).max())
@@ -254,12 +254,12 @@ def _shifts(subject: Subject) -> Measured:
     ], f"{evidence}; BELOW^4 ABOVE loses {loss:.4f}, ε₁ = 0.5"
 
 
-def _settings(row: Variant, *table: tuple[int, float, float, float], monotonic: bool) -> list[Setting]:
+def _settings(row: Variant, *table: tuple[int, float, float, float], monotonic: bool) -> list[GateSetting]:
     """A setting for each cutoff, eps1, eps2 and eps3."""
-    return [Setting(row, cutoff=c, budget=split(*shares), monotonic=monotonic) for c, *shares in table]
+    return [GateSetting(row, cutoff=c, budget=split(*shares), monotonic=monotonic) for c, *shares in table]
 
 
-def _name(setting: Setting) -> str:
+def _name(setting: GateSetting) -> str:
     budget = setting.shares
     shares = (budget.threshold_epsilon, budget.query_epsilon, budget.answer_epsilon)
     return f"c = {setting.cutoff}, ε = {' + '.join(f'{float(share):g}' for share in shares)}"
@@ -371,7 +371,7 @@ def _least(succeeds: Callable[[float], bool], enough: float) -> float:
 
 def _right_answer(subject: Subject, queries: int, low: float, last: float) -> float:
     """Pr[BELOW^(k-1) ABOVE] of Alg. 2 at c = 1, eps = 1."""
-    setting = Setting(subject.rows["dwork-roth-2014"])
+    setting = GateSetting(subject.rows["dwork-roth-2014"])
     return math.exp(setting.log_probability([low] * (queries - 1) + [last], [BELOW] * (queries - 1) + [ABOVE]))
 
 

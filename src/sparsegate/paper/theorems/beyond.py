@@ -31,9 +31,9 @@ from sparsegate.paper.theorems.claim import (
     HOLDS,
     TIGHT,
     ClaimPart,
+    GateSetting,
     Measured,
     Section,
-    Setting,
     Subject,
     at_most,
     equals,
@@ -75,7 +75,7 @@ def _bounded(*rows: Variant, queries: int = 6) -> list[ClaimPart]:
     """The loss of rows at c = 1 and 2, general and monotonic, continuous and on the lattice."""
     ways: list[tuple[int, bool, Any]] = [(1, False, "continuous"), (2, False, "lattice"), (2, True, "continuous")]
     settings = [
-        Setting(row, cutoff=cutoff, budget=split(0.3, 0.7), monotonic=monotonic, noise=noise)
+        GateSetting(row, cutoff=cutoff, budget=split(0.3, 0.7), monotonic=monotonic, noise=noise)
         for row in rows
         for cutoff, monotonic, noise in ways
     ]
@@ -159,7 +159,7 @@ def _gap_of_below(subject: Subject) -> Measured:
 @GATES.claim("two-sided", "new", TIGHT)
 def _two_sided(subject: Subject) -> Measured:
     """With Laplace noise, and no numbers, a gate may go on until both answers were given c times: same ε."""
-    setting = Setting(subject.rows["two-sided"], cutoff=2, budget=_HALVES)
+    setting = GateSetting(subject.rows["two-sided"], cutoff=2, budget=_HALVES)
     parts = _bounded(setting.row)
     far = FAR * math.ceil(1 / _HALVES.threshold_epsilon + 8)
     for m, k in ((_MANY, 2), (2, _MANY)):
@@ -181,9 +181,9 @@ def _two_sided_limits(subject: Subject) -> Measured:
     """
     row = subject.rows["two-sided"]
     changed = {
-        "exponential noise": Setting(replace(row, noise=Noise.EXPONENTIAL), budget=_HALVES),
-        "gaps": Setting(replace(row, gap=True), budget=_HALVES),
-        "answers": Setting(replace(row, released=Released.FRESH_ANSWER), budget=split(0.25, 0.25, 0.5)),
+        "exponential noise": GateSetting(replace(row, noise=Noise.EXPONENTIAL), budget=_HALVES),
+        "gaps": GateSetting(replace(row, gap=True), budget=_HALVES),
+        "answers": GateSetting(replace(row, released=Released.FRESH_ANSWER), budget=split(0.25, 0.25, 0.5)),
     }
     excess = {name: setting.worst(queries=10, pairs=()) - 1 for name, setting in changed.items()}
     parts = [exceeds(f"excess over ε with {name}, c = 1, 10 questions", value, 0.0) for name, value in excess.items()]

@@ -239,7 +239,7 @@ _SHAPES = {  # how a BELOW at M moves, where an ABOVE sits in multiples of M, an
 
 
 @dataclass(frozen=True)
-class Setting:
+class GateSetting:
     """A row with its public parameters: epsilon split as its authors did, or a budget."""
 
     row: Variant

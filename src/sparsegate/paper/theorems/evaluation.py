@@ -13,9 +13,9 @@ from sparsegate.paper.theorems.claim import (
     HOLDS,
     OVER_CLAIMS,
     WRONG,
+    GateSetting,
     Measured,
     Section,
-    Setting,
     Subject,
     equals,
     exceeds,
@@ -151,7 +151,7 @@ def _slip_rho(subject: Subject) -> Measured:
     row, c = subject.rows["dwork-roth-2014"], 2
     scale = _laws(build(row, epsilon=1, cutoff=c))[0].scale / c
     quiet = replace(row, threshold_noise=Scale(factor=Fraction(1, 2), per_cutoff=True))  # of eps1 = eps/2
-    worst = Setting(quiet, cutoff=c).worst()
+    worst = GateSetting(quiet, cutoff=c).worst()
     return [
         equals("scale of ρ over cΔ/ε", scale, 1.0),
         within("loss with ρ ~ Lap(cΔ/ε), against ε", worst, 1.0),

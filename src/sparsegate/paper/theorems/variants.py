@@ -50,9 +50,9 @@ from sparsegate.paper.theorems.claim import (
     WRONG,
     AnswerPair,
     ClaimPart,
+    GateSetting,
     Measured,
     Section,
-    Setting,
     Subject,
     at_least,
     at_most,
@@ -114,9 +114,9 @@ def _cells(row: Variant, column: _Column) -> dict[str, bool]:
     share = row.budget(1, cutoff=cutoff, monotonic=False).threshold_epsilon
     printed = column.loss[0] + column.loss[1] * cutoff
     if math.isinf(printed):
-        losses = Setting(row).loss(endless_pair(row, _MANY)) > _ENDLESS
+        losses = GateSetting(row).loss(endless_pair(row, _MANY)) > _ENDLESS
     else:
-        losses = math.isclose(Setting(row, cutoff=cutoff).worst(), printed, rel_tol=NEAR)
+        losses = math.isclose(GateSetting(row, cutoff=cutoff).worst(), printed, rel_tol=NEAR)
     return {
         "ε₁": float(share) == column.threshold_share,
         "scale of ρ": row.threshold_noise.formula("ε₁") == column.threshold_scale,
@@ -163,8 +163,8 @@ def _footnote(subject: Subject) -> Measured:
 def _slip_step_3(subject: Subject) -> Measured:
     """Alg. 1 outputs the noisy answer instead of ABOVE, which makes it non-private. (Alg. 3 is meant.)"""
     named, meant = subject.rows["lyu-2017"], subject.rows["roth-2011"]
-    most = Setting(named).worst()
-    other = Setting(meant).loss(endless_pair(meant, 11))
+    most = GateSetting(named).worst()
+    other = GateSetting(meant).loss(endless_pair(meant, 11))
     return [
         equals("Alg. 1 outputs q + ν (1: yes)", float(named.released is Released.NOISY_ANSWER), 1.0),
         exceeds("loss of Alg. 1, against ε", most, 1.0),
@@ -230,9 +230,9 @@ _SIZES = (10, 100, 1000, 10_000)
 def _alg_2(subject: Subject) -> Measured:
     """Alg. 2 (ρ ~ Lap(cΔ/ε₁) redrawn after each ABOVE, ν ~ Lap(2cΔ/ε₂)) is ε-DP."""
     row = subject.rows["dwork-roth-2014"]
-    settings = [*(Setting(row, cutoff=c) for c in (1, 2, 3)), Setting(row, cutoff=2, noise="lattice")]
+    settings = [*(GateSetting(row, cutoff=c) for c in (1, 2, 3)), GateSetting(row, cutoff=2, noise="lattice")]
     parts = [at_most(f"loss at c = {s.cutoff}, {s.noise} noise", s.worst(), 1.0) for s in settings]
-    one_way = Setting(row, cutoff=2, monotonic=True).worst()
+    one_way = GateSetting(row, cutoff=2, monotonic=True).worst()
     return parts, f"loss {listed(parts[:3])} of 1 at c = 1, 2, 3; monotonic {one_way:.4f}"
 
 
@@ -244,8 +244,8 @@ def _rho_with_c(subject: Subject) -> Measured:
     """
     once = subject.rows["lyu-2017"]
     redrawn = replace(subject.rows["dwork-roth-2014"], threshold_noise=Scale(factor=1))
-    kept = [within(f"drawn once, c = {c}", Setting(once, cutoff=c).worst(), 1.0) for c in (2, 5)]
-    fresh = [exceeds(f"redrawn, c = {c}", Setting(redrawn, cutoff=c).worst(), 1.0) for c in (2, 5)]
+    kept = [within(f"drawn once, c = {c}", GateSetting(once, cutoff=c).worst(), 1.0) for c in (2, 5)]
+    fresh = [exceeds(f"redrawn, c = {c}", GateSetting(redrawn, cutoff=c).worst(), 1.0) for c in (2, 5)]
     return kept + fresh, f"ρ ~ Lap(Δ/ε₁), c = 2, 5: drawn once {listed(kept)}, redrawn {listed(fresh)}"
 
 
@@ -253,7 +253,7 @@ def _rho_with_c(subject: Subject) -> Measured:
 def _alg_3_indicators(subject: Subject) -> Measured:
     """Alg. 3's comparisons, ν ~ Lap(cΔ/ε₂), suffice for 3ε/2-DP and not for ε-DP."""
     row = _indicators(subject.rows["roth-2011"])
-    parts = [at_most(f"loss at c = {c}", Setting(row, cutoff=c).worst(), 1.5) for c in (1, 2)]
+    parts = [at_most(f"loss at c = {c}", GateSetting(row, cutoff=c).worst(), 1.5) for c in (1, 2)]
     evidence = f"loss {listed(parts)} of 3ε/2 = 1.5 at c = 1, 2"
     return [*parts, exceeds("the same, against ε", max(part.measured for part in parts), 1.0)], evidence
 
@@ -264,7 +264,7 @@ def _alg_3(subject: Subject) -> Measured:
 
     The proof says exactly (m-1) eps/2; one way is worse.
     """
-    setting = Setting(subject.rows["roth-2011"])
+    setting = GateSetting(subject.rows["roth-2011"])
     parts = [
         equals(f"loss at m = {m}, against (m-1)ε/2", setting.loss(endless_pair(setting.row, m + 1)), (m - 1) / 2)
         for m in _SIZES
@@ -279,7 +279,7 @@ def _roth_step(subject: Subject) -> Measured:
 
     With the condition kept, and dropped: then the released number says nothing about rho.
     """
-    setting = Setting(subject.rows["roth-2011"])
+    setting = GateSetting(subject.rows["roth-2011"])
     pair = repeated((0, 1, BELOW, 10), (0, 1, 0.0, 1))
     nu = setting.query_law
 
@@ -303,7 +303,7 @@ def _alg_4(subject: Subject, monotonic: bool = False) -> Measured:
     row, per_positive = subject.rows["lee-clifton-2014"], 3 if monotonic else 6
     parts = []
     for c, epsilon in ((1, 1), (2, 1), (3, 0.1)):
-        worst = Setting(row, cutoff=c, epsilon=epsilon, monotonic=monotonic).worst()
+        worst = GateSetting(row, cutoff=c, epsilon=epsilon, monotonic=monotonic).worst()
         parts.append(at_most(f"loss at c = {c}, ε = {epsilon}", worst, (1 + per_positive * c) / 4 * epsilon))
     return parts, f"loss {listed(parts)} at (c, ε) = (1, 1), (2, 1), (3, 0.1)"
 
@@ -321,8 +321,8 @@ def _split(subject: Subject) -> Measured:
     Alg. 1's scales at 1:3 instead of 1:1; and Alg. 4's own, which do not scale with c, at both.
     """
     skewed, even = split(0.25, 0.75), split(0.5, 0.5)
-    first = Setting(subject.rows["lyu-2017"], cutoff=2, budget=skewed).worst()
-    own = [Setting(subject.rows["lee-clifton-2014"], cutoff=2, budget=b).worst() for b in (skewed, even)]
+    first = GateSetting(subject.rows["lyu-2017"], cutoff=2, budget=skewed).worst()
+    own = [GateSetting(subject.rows["lee-clifton-2014"], cutoff=2, budget=b).worst() for b in (skewed, even)]
     evidence = f"Alg. 1 at 1:3 loses {first:.4f} of 1; Alg. 4 itself {own[0]:.4f} at 1:3, {own[1]:.4f} at 1:1 (c = 2)"
     return [at_most("loss of Alg. 1 at ε₁ = ε/4, c = 2", first, 1.0)], evidence
 
@@ -333,7 +333,7 @@ def _product(subject: Subject) -> Measured:
 
     Alg. 6 on 0^2m and 1^m (-1)^m: integral of p f g beside (integral of p f) times (integral of p g).
     """
-    setting, m = Setting(subject.rows["chen-2015"]), 6
+    setting, m = GateSetting(subject.rows["chen-2015"]), 6
     pair = endless_pair(setting.row, 2 * m)
     whole, parts_f, parts_g = (
         [setting.log_probability(list(q)[part], list(pair.outcome)[part]) for q in (pair.answers, pair.neighbour)]
@@ -355,7 +355,7 @@ def _product(subject: Subject) -> Measured:
 @FLAWED.claim("alg-5", "Sec. 3.2, Thm. 3", HOLDS)
 def _alg_5(subject: Subject) -> Measured:
     """Alg. 5 (no query noise) is not ε'-DP for any finite ε': (0,1) against (1,0), BELOW ABOVE."""
-    setting = Setting(subject.rows["stoddard-2014"])
+    setting = GateSetting(subject.rows["stoddard-2014"])
     pair = endless_pair(setting.row, 2)
     here, there = (math.exp(setting.log_probability(q, pair.outcome)) for q in (pair.answers, pair.neighbour))
     counts = setting.loss(repeated((0, 1, BELOW, 1), (1, 1, ABOVE, 1)))
@@ -372,7 +372,7 @@ def _alg_6(subject: Subject) -> Measured:
 
     Far answers lose n eps/2 = m eps.
     """
-    setting = Setting(subject.rows["chen-2015"])
+    setting = GateSetting(subject.rows["chen-2015"])
     parts = [
         at_least(f"loss at m = {m}, against mε/2", setting.loss(endless_pair(setting.row, 2 * m)), m / 2)
         for m in _SIZES
@@ -397,7 +397,9 @@ def _log_kappa(nu: NoiseLaw, z: Floats) -> Floats:
 def _is_alg_6(subject: Subject) -> Measured:
     """GPTT with ε₁ = ε₂ = ε/2 is Alg. 6."""
     pair = repeated((0, 1, BELOW, 3), (1, 0, ABOVE, 3), (-2, -2, BELOW, 2))
-    gptt, other = (Setting(subject.rows[k]).log_probability(pair.answers, pair.outcome) for k in ("gptt", "chen-2015"))
+    gptt, other = (
+        GateSetting(subject.rows[k]).log_probability(pair.answers, pair.outcome) for k in ("gptt", "chen-2015")
+    )
     part = equals("ln Pr of BELOW^3 ABOVE^3 BELOW^2: GPTT, against Alg. 6", gptt, other)
     return [part], f"ln Pr {gptt:.6f} and {other:.6f} for the same eight queries"
 
@@ -408,7 +410,7 @@ def _not_private(subject: Subject) -> Measured:
 
     kappa(z) >= e^eps2 under the integral.
     """
-    setting = Setting(subject.rows["gptt"])
+    setting = GateSetting(subject.rows["gptt"])
     share = float(setting.shares.query_epsilon)
     parts = [at_least(f"loss at t = {t}, against tε₂", setting.loss(_gptt_pair(t)), t * share) for t in _TIMES]
     return parts, f"loss {listed(parts[:4])} at t = 1, 5, 10, 20, ε₁ = ε₂ = 0.5"
@@ -417,7 +419,7 @@ def _not_private(subject: Subject) -> Measured:
 @GPTT.claim("gptt-kappa", "App. 9.3", WRONG)
 def _kappa_limit(subject: Subject) -> Measured:
     """κ(z) goes to 1 as |z| goes to infinity."""
-    setting = Setting(subject.rows["gptt"])
+    setting = GateSetting(subject.rows["gptt"])
     nu, share = setting.query_law, float(setting.shares.query_epsilon)
     left, right = (float(_log_kappa(nu, np.array(z))) for z in (-100.0, 100.0))
     least = float(_log_kappa(nu, np.linspace(-100, 100, _GRID)).min())
@@ -425,7 +427,7 @@ def _kappa_limit(subject: Subject) -> Measured:
     return parts, f"ln κ(-100) = {left:.4f}, ln κ(100) = {right:.4f}; least ln κ {least:.4f}, ε₂ = {share:g}"
 
 
-def _cut(setting: Setting, log_alpha: float) -> float:
+def _cut(setting: GateSetting, log_alpha: float) -> float:
     """The delta at which the argument cuts its integrals: F^-1(p) = ln(2p)/eps1 for p < 1/2."""
     return (math.log(2) - log_alpha) / float(setting.shares.threshold_epsilon)
 
@@ -433,7 +435,7 @@ def _cut(setting: Setting, log_alpha: float) -> float:
 @GPTT.claim("gptt-proof", "App. 9.3", OVER_CLAIMS)
 def _proof(subject: Subject) -> Measured:
     """α falls, δ grows and κ(t) falls with t, so κ(t)^t / 2 need not pass every bound: the proof fails."""
-    setting = Setting(subject.rows["gptt"])
+    setting = GateSetting(subject.rows["gptt"])
     log_alpha = [setting.log_probability(_gptt_pair(t).neighbour, _gptt_pair(t).outcome) for t in _TIMES]
     delta = [_cut(setting, value) for value in log_alpha]
     log_kappa = [float(_log_kappa(setting.query_law, np.linspace(-d, d, _GRID)).min()) for d in delta]
@@ -450,7 +452,7 @@ def _proof(subject: Subject) -> Measured:
     )
 
 
-def _turned(setting: Setting, t: int) -> tuple[float, float]:
+def _turned(setting: GateSetting, t: int) -> tuple[float, float]:
     """(ln beta/alpha, ln kappa^t/2) for Alg. 1 on 0^t against 1^t, outcome BELOW^t."""
     pair = repeated((0, 1, BELOW, t))
     log_beta, log_alpha = (setting.log_probability(q, pair.outcome) for q in (pair.answers, pair.neighbour))
@@ -463,7 +465,7 @@ def _turned(setting: Setting, t: int) -> tuple[float, float]:
 @GPTT.claim("gptt-on-alg-1", "App. 9.3", HOLDS)
 def _turned_on_alg_1(subject: Subject) -> Measured:
     """The same logic, κ > 1 hence κ^t/2 without bound, would show that Alg. 1 on BELOW^t is not private."""
-    setting = Setting(subject.rows["lyu-2017"])
+    setting = GateSetting(subject.rows["lyu-2017"])
     share = float(setting.shares.threshold_epsilon)
     both = [_turned(setting, t) for t in _TIMES]
     largest = max(ratio for ratio, _ in both)
@@ -478,7 +480,7 @@ def _turned_on_alg_1(subject: Subject) -> Measured:
 @GPTT.claim("slip-gptt-equality", "App. 9.3", WRONG)
 def _equality(subject: Subject) -> Measured:
     """β/α = κ^t / 2. (The chain of inequalities before it gives β/α >= κ^t / 2.)"""
-    both = {t: _turned(Setting(subject.rows["lyu-2017"]), t) for t in (10, 200)}
+    both = {t: _turned(GateSetting(subject.rows["lyu-2017"]), t) for t in (10, 200)}
     parts = [equals(f"ln β/α at t = {t}, against ln κ^t/2", a, b) for t, (a, b) in both.items()]
     return parts, f"t = 10, 200: ln β/α = {listed(parts)}, ln κ^t/2 = {listed(p.claimed for p in parts)}"
 
@@ -513,12 +515,12 @@ _QUERIES = 41
 
 def _searched(row: Variant, cutoff: int, queries: int) -> float:
     """The search alone, with any of three thresholds: they matter here, and the far pairs know only one."""
-    return Setting(row, cutoff=cutoff).worst(queries=queries, thresholds=(-3, 0, 20), pairs=())
+    return GateSetting(row, cutoff=cutoff).worst(queries=queries, thresholds=(-3, 0, 20), pairs=())
 
 
 def _released_loss(row: Variant) -> float:
     """Errors far above T = 0 that rise, all BELOW; then the number 5, which says rho <= 5 on both sides."""
-    return Setting(row).loss(repeated((400, 401, BELOW, _QUERIES - 1), (6, 7, 5.0, 1)))
+    return GateSetting(row).loss(repeated((400, 401, BELOW, _QUERIES - 1), (6, 7, 5.0, 1)))
 
 
 @OTHERS.claim("hr10", "Sec. 3.4", OVER_CLAIMS)
@@ -542,7 +544,7 @@ def _reveals(subject: Subject) -> Measured:
 
     One query at T = 2: how likely rho < -T is after an ABOVE, and after a BELOW.
     """
-    setting, threshold = Setting(subject.rows["hardt-rothblum-2010-indicator"]), 2
+    setting, threshold = GateSetting(subject.rows["hardt-rothblum-2010-indicator"]), 2
     rho, nu = NoiseLaw(scale=1 / float(setting.shares.threshold_epsilon)), setting.query_law
     prior = math.exp(float(rho.log_below(np.array(-float(threshold)))))
     t = -np.geomspace(1e-9, 100, 50)  # T + rho where rho < -T
