@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Result
-from benchmarks.tables import KOSARAK, KOSARAK_ITEMS
 from sparsegate.noise import Seeded
 from sparsegate.paper.ranked import Ladder
 from sparsegate.selection.scores import Scores
@@ -25,6 +25,10 @@ from sparsegate.tables.observed import bar_at, best_accounting, pick_observed, p
 
 RUNS, SCALED = 60, 9.9
 EPSILON, DELTA = Fraction(1, 10), Fraction(1, 10**6)
+KOSARAK_ITEMS = 41_270
+
+_DATA = Path(__file__).parents[2] / "shared" / "data"
+KOSARAK = Path(os.environ.get("SPARSEGATE_KOSARAK", _DATA / "kosarak-first-100k.dat.gz"))
 
 
 def item_counts(file: Path) -> list[int]:
@@ -45,7 +49,7 @@ def observed(counts: list[int], *, count: int, epsilon: Fraction, target: str) -
 
     def right(name: str, dbar: int = 10 * count) -> float:
         account = best_accounting if name == "best" else pure
-        accounting = account(epsilon=epsilon, delta=DELTA, count=count, touched=dbar)
+        accounting = account(epsilon=epsilon, delta=DELTA, count=count, max_items_per_user=dbar)
         runs = (pick_observed(Seeded(seed), histogram, dbar=dbar, accounting=accounting) for seed in range(RUNS))
         return sum(score >= least for picks in runs for score, _ in picks) / RUNS
 
@@ -106,7 +110,7 @@ def lowest_bar() -> Result:
 
 def _possible(above: int) -> bool:
     try:
-        bar_at(above, epsilon=EPSILON, delta=DELTA, touched=1)
+        bar_at(above, epsilon=EPSILON, delta=DELTA, max_items_per_user=1)
     except ValueError:
         return False
     return True

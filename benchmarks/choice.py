@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.answers import KOSARAK
 from benchmarks.measure import Result
-from benchmarks.tables import KOSARAK
 from sparsegate.paper import METHODS, Ladder, Method, load, measure, simulate
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import choose

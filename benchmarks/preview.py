@@ -31,7 +31,7 @@ from sparsegate.paper import Ladder
 from sparsegate.paper.stand_ins import depths, selected_rungs, stand_in
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import Request
-from sparsegate.tables.prepared import least_epsilon
+from sparsegate.tables.question import least_epsilon
 
 RUNS = 2_000
 COUNT = 50

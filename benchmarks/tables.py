@@ -1,20 +1,17 @@
-"""Private top-100 of 20 million rows beside the plain query, in DuckDB, Polars and Spark; itemsets of Kosarak.
+"""Private top-100 of 20 million rows beside the plain query, in DuckDB, Polars and Spark.
 
 Takes ten minutes on two CPUs and 6 GB of memory. ``python -m benchmarks.tables`` runs it alone, or only what is named
-of duckdb, polars, spark, memory and itemsets. SPARSEGATE_BENCH_ROWS sets another number of rows;
-SPARSEGATE_KOSARAK names the file of transactions, which is otherwise looked for in ../shared/data.
+of duckdb, polars, spark and memory. SPARSEGATE_BENCH_ROWS sets another number of rows.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,11 +25,9 @@ from sparsegate.tables.top import top_items
 ROWS = int(os.environ.get("SPARSEGATE_BENCH_ROWS", "20_000_000"))
 ITEMS, USERS = 2_000_000, 1_000_000
 COUNT, EPSILON = 100, 0.5
-KOSARAK_ITEMS = 41_270
 ROUNDS, WITHIN = 5, 600
 
 _ROOT = Path(__file__).parents[1]
-KOSARAK = Path(os.environ.get("SPARSEGATE_KOSARAK", _ROOT.parent / "shared" / "data" / "kosarak-first-100k.dat.gz"))
 
 
 def make_visits(folder: Path) -> None:
@@ -148,59 +143,17 @@ def _print_peak(side: str, folder: Path) -> None:
     print(json.dumps(megabytes_above((lambda: private(visits, pages)) if side == "ours" else plain.fetchall)))
 
 
-def itemset_results(_: Path) -> Iterator[Result]:
-    if not KOSARAK.exists():
-        print(f"no Kosarak sample at {KOSARAK}: set SPARSEGATE_KOSARAK", file=sys.stderr)
-        return
-    import duckdb
-
-    users: list[int] = []
-    items: list[int] = []
-    with gzip.open(KOSARAK, "rt") as lines:
-        for user, line in enumerate(lines):
-            basket = line.split()
-            items += map(int, basket)
-            users += [user] * len(basket)
-    baskets = {"item": np.array(items), "visitor": np.array(users)}  # DuckDB finds it by its name
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE visits AS FROM baskets")
-    del baskets
-    visits, domain = connection.table("visits"), list(range(1, KOSARAK_ITEMS + 1))
-    public = {"count": 50, "domain": domain}
-    observed = {"count": 20, "domain": "observed", "delta": 1e-6}
-    asked: tuple[tuple[int, int, str | None, dict[str, Any]], ...] = (
-        (2, 100, "<= 60", public),
-        (3, 40, None, public),
-        (2, 100, "<= 10", observed),
-    )
-    for size, most, target, given in asked:
-        start = time.perf_counter()
-        release = top_items(visits, item="item", user="visitor", epsilon=1, itemset_size=size, max_items=most, **given)
-        seconds = float(f"{time.perf_counter() - start:.4g}")
-        kind = f"{release.record.domain} domain"
-        yield Result(
-            benchmark=f"private top-{given['count']} sets of {size} items, {kind}, the Kosarak sample, DuckDB",
-            ours=seconds,
-            unit="s",
-            target=target,
-            judged="ours",
-            details={"candidates": release.record.domain_size, "max_items": most},
-        )
-
-
 FIGURES: dict[str, Callable[[Path], Iterator[Result]]] = {
     "duckdb": duckdb_results,
     "polars": polars_results,
     "spark": spark_results,
     "memory": memory_results,
-    "itemsets": itemset_results,
 }
 
 
 def results(names: Sequence[str] = tuple(FIGURES)) -> Iterator[Result]:
     with tempfile.TemporaryDirectory(prefix="sparsegate-bench-") as folder:
-        if set(names) != {"itemsets"}:
-            make_visits(Path(folder))
+        make_visits(Path(folder))
         for name in names:
             yield from FIGURES[name](Path(folder))
 

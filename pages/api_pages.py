@@ -42,10 +42,9 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         title="Tables",
         about="Private counts over your own rows, in your own engine. Begin with "
         "[your first top-10](../../tutorials/first_top.md); the tasks are in [publish a top-c](../../how-to/top.md).",
-        names=("top_items", "preview"),
+        names=("top_items", "items_above", "top_sums", "preview"),
         others=(
             "sparsegate.tables.release.TopItems",
-            "sparsegate.tables.release.GroupedTopItems",
             "sparsegate.tables.release.Record",
             "sparsegate.tables.preview.TopPreview",
             "sparsegate.tables.preview.MethodPreview",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sparsegate.selection.select import Selection, select_top
     from sparsegate.service.client.client import connect
     from sparsegate.tables.preview import preview
-    from sparsegate.tables.top import top_items
+    from sparsegate.tables.top import items_above, top_items, top_sums
 
 __version__ = "0.1.0"
 """The version of this library.
@@ -55,12 +55,14 @@ __all__ = [
     "__version__",
     "audit",
     "connect",
+    "items_above",
     "laplace",
     "preview",
     "run",
     "run_many",
     "select_top",
     "top_items",
+    "top_sums",
 ]
 
 # Each is loaded when it is first used: an import of this package loads nothing, so that it takes a blink, and Ctrl-C is
@@ -86,12 +88,14 @@ _NAMES = {
     "Verdict": "sparsegate.auditor",
     "audit": "sparsegate.auditor",
     "connect": "sparsegate.service.client.client",
+    "items_above": "sparsegate.tables.top",
     "laplace": "sparsegate.gates.laplace",
     "preview": "sparsegate.tables.preview",
     "run": "sparsegate.gates.research",
     "run_many": "sparsegate.gates.research",
     "select_top": "sparsegate.selection.select",
     "top_items": "sparsegate.tables.top",
+    "top_sums": "sparsegate.tables.top",
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 ASKED = {
     "sparsegate l": "ledger loss",
     "sparsegate --i": "--install-completion",
-    "sparsegate top --max": "--max-items-per-user --max-items",
+    "sparsegate top --max": "--max-items-per-user",
     "sparsegate loss lee": "lee-clifton-2014",
     "sparsegate top visi": "",
     "sparsegate --version lo": "loss",

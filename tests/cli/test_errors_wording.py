@@ -43,7 +43,6 @@ def test_what_the_caller_typed_is_repeated_as_it_was() -> None:
     ("options", "hint"),
     [
         (("--domain", "observed"), "; give for instance --delta 1e-8,"),
-        (("--domain", "9", "--itemset-size", "2", "--max-items-per-user", "3"), "; give --max-items"),
         (("--domain", "9", "--method", "sparse-vector"), "--threshold must be given for method"),
         (("--domain", "9", "--dbar", "9"), "; it is for --domain observed"),
     ],

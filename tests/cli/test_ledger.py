@@ -100,11 +100,11 @@ def ledger(folder: Path) -> Ledger:
     "options",
     [
         (*TOP,),
-        (*TOP, "--answers-epsilon", "9", "--itemset-size", "2"),
+        (*TOP, "--answers-epsilon", "9"),
         ("top", "visits.csv", *ASK, "--ledger", "x.ledger", "--domain", "observed", "--delta", "1e-6"),
         ("top", "visits.csv", *ABOVE, "--answers-epsilon", "9", "--ledger", "x.ledger"),
     ],
-    ids=["plain", "counted sets", "observed", "above"],
+    ids=["plain", "counted", "observed", "above"],
 )
 def test_what_top_gave_is_printed_again_as_it_was(
     command: Command, ledger: Ledger, options: tuple[str, ...], form: tuple[str, ...]

@@ -145,14 +145,6 @@ def test_items_that_are_no_labels_are_refused_before_the_domain_is_looked_at(com
     assert "column 'page' must be numbers, strings, booleans, bytes, UUIDs, dates" in err
 
 
-def test_pairs_are_two_columns(command: Command, folder: Path) -> None:
-    options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--itemset-size", "2")
-    pairs = {frozenset(pair) for pair in items(command(*options, "--json")[1])}
-    assert pairs == {frozenset(PAGES - {page}) for page in PAGES}
-    assert command(*options, "--csv")[1].startswith("page 1,page 2,epsilon")
-    assert "page 2" in command(*options)[1]
-
-
 def test_all_items_above_a_threshold(command: Command, folder: Path) -> None:
     options = ("top", "visits.csv", *ASK, "--domain", "pages.csv", "--method", "sparse-vector", "--json")
     assert set(items(command(*options, "--threshold", "500")[1])) == PAGES
@@ -232,7 +224,7 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         assert (code, out, err.count("\n")) == (2, "", 1)
     assert not Path("x.ledger").exists()
     assert command(*options, "--plot", "x.png", "--answers-epsilon", "1")[0] == 0
-    free = ("-c", "6", "--itemset-size", "2", "--max-items", "3")  # three pairs to a person, and six places
+    free = ("-c", "3", "--max-items-per-user", "1")  # counts come with the selection
     assert command(*options, "--plot", "y.png", *free)[::2] == (0, "")
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
 
@@ -271,8 +263,6 @@ def test_a_picture_is_drawn_and_refused_before_it_costs(command: Command, folder
         ({"--sql": "DELETE FROM data"}, "one SELECT"),
         ({"--where": "pge = '/home'"}, "near it: page"),
         ({"--where": "number > 3"}, "CAST(number AS INTEGER)"),
-        ({"--itemset-size": "9"}, "--itemset-size"),
-        ({"--max-items": "9"}, "--max-items"),
         ({"--dataset": "sales"}, "belongs to the dataset 'visits'"),
         ({"--budget": "98"}, "sparsegate ledger raise"),
     ],

@@ -49,7 +49,7 @@ def valid(shown: Any) -> bool:
     return bool(jsonschema_rs.validator_for(schema).is_valid(json.loads(json.dumps(shown))))
 
 
-@pytest.mark.parametrize("options", [{}, {"answers_epsilon": 1}, {"ordered": True}, {"itemset_size": 2}])
+@pytest.mark.parametrize("options", [{}, {"answers_epsilon": 1}, {"ordered": True}])
 def test_a_release_is_valid_by_its_schema_and_comes_back_from_json(options: dict[str, Any]) -> None:
     top = release(**options)
     shown = json.loads(json.dumps(top.to_dict()))
@@ -106,12 +106,6 @@ def test_no_selection_at_all_keeps_the_types_of_its_columns() -> None:
     assert [str(kind) for kind in top.to_polars().dtypes] == ["Int64", "String", "Int64"]
     assert list(top.to_pandas().columns) == ["rank", "page", "estimate"]
     assert "nothing" in top._repr_html_()
-
-
-def test_sets_of_items_have_a_column_for_each_part() -> None:
-    top = release(itemset_size=2, count=2)
-    assert list(top.to_pandas().columns) == ["page 1", "page 2"]
-    assert isinstance(top[0].item, tuple)
 
 
 def test_a_column_that_is_called_like_ours_does_not_hide_it() -> None:

@@ -22,7 +22,7 @@ from sparsegate.display.sheet import cell_width
 from sparsegate.display.tabular import Printed
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Release, Statement
 from sparsegate.service.client.calls import RemoteAnswer, RemotePreview, RemoteQuota, RemoteToken, ServedData, read_top
-from sparsegate.tables.release import GroupedTopItems
+from sparsegate.tables.release import TopItems
 
 SEEDED: dict[str, Any] = {"source": sg.Seeded(1), "not_private": True}
 NOW = datetime(2031, 5, 1, 12, 0, tzinfo=UTC)
@@ -30,11 +30,10 @@ ENTRY = Entry(number=1, at=NOW, kind=EntryKind.BUDGET, amount=Amount(epsilon=Fra
 SPENT = Entry(number=2, at=NOW, kind=EntryKind.SPEND, amount=Amount(epsilon=Fraction(1)), what="top 3 of page")
 
 
-def grouped() -> GroupedTopItems:
+def grouped() -> TopItems:
     table = {"country": ["DE"] * 50 + ["FR"] * 40, "visitor": [*range(90)], "page": ["/home"] * 50 + ["/pay"] * 40}
     asked: dict[str, Any] = {"item": "page", "user": "visitor", "per": "country", "groups": ["DE", "FR"]}
-    found: Any = sg.top_items(table, count=1, epsilon=20, domain=["/home", "/pay"], **asked, **SEEDED)
-    return found
+    return sg.top_items(table, count=1, epsilon=20, domain=["/home", "/pay"], **asked, **SEEDED)
 
 
 def itemsets() -> sg.uses.FrequentItemsets:
@@ -68,7 +67,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "TopItems": lambda: release(answers_epsilon=30),
     "TopItems of sums": lambda: release(item="page\x1b[31m of 東京"),
-    "GroupedTopItems": grouped,
+    "TopItems of groups": grouped,
     "FrequentItemsets": itemsets,
     "DependencyTree": tree,
     "TopPreview": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),

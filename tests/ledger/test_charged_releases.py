@@ -57,7 +57,8 @@ def observed(**options: Any) -> Any:
 
 
 def above(**options: Any) -> Any:
-    return observed(**{"count": None, "above": 50, "max_items_per_user": 1} | options)
+    asked = {"item": "page", "user": "visitor", "above": 50, "epsilon": 0.5, "delta": 1e-6, "max_items_per_user": 1}
+    return sg.items_above(VISITS, **asked | options)
 
 
 def online(**options: Any) -> Any:
@@ -152,7 +153,7 @@ def test_what_a_release_returns_is_what_is_kept() -> None:
     assert positions(ledger=account, **seeded) == [row["item"] for row in account.kept[-1]["items"]]
     assert names(ledger=account, **seeded) == tuple(row["item"] for row in account.kept[-1]["items"])
     found = items(ledger=account, **seeded)
-    assert {"release": "top_items", **found.published()} == account.kept[-1]
+    assert {"release": "top_items", **found.to_dict()} == account.kept[-1]
     assert [gave["release"] for gave in account.kept] == ["laplace", "select_top", "select_top", "top_items"]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from sparsegate.noise import Seeded
 from sparsegate.tables.release import TopItems
-from sparsegate.tables.top import top_items
+from sparsegate.tables.top import items_above, top_items, top_sums
 
 Cells = Sequence[tuple[Any, Any]]
 
@@ -56,7 +56,8 @@ def sqlite_store(folder: Path) -> Store:
 def top(data: Any, **options: Any) -> TopItems:
     """A release that is the same wherever the counts are the same."""
     asked: dict[str, Any] = {"item": "page", "user": "visitor", "epsilon": 1} | options
-    return top_items(data, **asked, source=Seeded(5), not_private=True)
+    call = items_above if "above" in asked else top_sums if "value" in asked else top_items
+    return call(data, **asked, source=Seeded(5), not_private=True)
 
 
 def in_memory(cells: Cells) -> polars.DataFrame:

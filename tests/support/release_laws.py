@@ -61,8 +61,8 @@ def law(release: Prepared) -> dict[Hashable, float]:
     claimed: dict[Hashable, float] = defaultdict(float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Request, "pick", pick)
-        release.pick(Seeded(1))  # to see the scores
+        release.select(Seeded(1))  # to see the scores
         for outcome, probability in outcomes(*seen[0]):
             drawn.append(outcome)
-            claimed[tuple(release.name(release.pick(Seeded(1))))] += probability
+            claimed[tuple(release.name(release.select(Seeded(1))[0]))] += probability
     return claimed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
@@ -29,22 +28,12 @@ def _cut(items: set[Any], most: int | None) -> set[Any]:
     return set(sorted(items, key=lambda item: (digest(seed, item), item))[:most])
 
 
-def scores(
-    rows: Iterable[Row], domain: Sequence[Any], *, most: int | None = None, size: int = 1
-) -> dict[Hashable, int]:
-    """The score of every candidate, in the order of the labels; sets in the order of their codes."""
+def scores(rows: Iterable[Row], domain: Sequence[Any], *, most: int | None = None) -> dict[Hashable, int]:
+    """The score of every candidate, in the order of the labels."""
     counted: Counter[Hashable] = Counter()
-    labels = sorted(set(domain))
-    if size == 1:
-        for basket in baskets(rows, domain, most):
-            counted.update(basket)
-        return {label: counted[label] for label in labels}
-    numbers = {label: number for number, label in enumerate(labels)}  # sets are cut and ordered by number
-    numbered = ((numbers.get(item), user) for item, user in rows)
-    for basket in baskets(numbered, range(len(labels)), most):
-        counted.update(itertools.combinations(sorted(basket), size))
-    ordered = sorted(itertools.combinations(range(len(labels)), size), key=lambda numbers: numbers[::-1])
-    return {tuple(labels[n] for n in numbers): counted[numbers] for numbers in ordered}
+    for basket in baskets(rows, domain, most):
+        counted.update(basket)
+    return {label: counted[label] for label in sorted(set(domain))}
 
 
 def select(scored: dict[Hashable, int], request: Request, source: Source) -> tuple[Hashable, ...]:

@@ -7,10 +7,8 @@ from typing import Any
 from tests.support.table_reference import Row
 
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.groups import PreparedGroups
-from sparsegate.tables.prepared import Prepared
+from sparsegate.tables.prepared import Prepared, PreparedGroups, prepare
 from sparsegate.tables.question import Question
-from sparsegate.tables.top import prepare
 
 
 def prepared(rows: list[Row], domain: Any, **options: Any) -> Prepared:
@@ -34,9 +32,7 @@ def _prepare(
 ) -> Prepared | PreparedGroups:
     import polars
 
-    parameters: dict[str, Any] = dict.fromkeys(("unit", "threshold", "max_items_per_user", "max_items", "dbar"))
     method = "auto" if options.get("above") else "exponential"
-    parameters |= {"delta": 0, "method": method, "answers_epsilon": 0, "itemset_size": 1} | options
-    user = None if parameters["unit"] else "visitor"
-    question = Question(item="page", user=user, observed=isinstance(domain, str), **parameters)
+    user = None if "unit" in options else "visitor"
+    question = Question(item="page", user=user, domain=domain, groups=groups, **{"method": method, **options})
     return prepare(open_engine(polars.DataFrame(columns)), question, domain, user, groups)

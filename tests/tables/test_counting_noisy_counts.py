@@ -44,10 +44,11 @@ def test_counts_carry_fresh_discrete_laplace_noise_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("touched", "moved"), [(None, 50), (1, 1), (7, 7), (50, 50), (4950, 50)], ids=["users", "rows", "cut", "c", "pairs"]
+    ("max_items_per_user", "moved"),
+    [(None, 50), (1, 1), (7, 7), (50, 50), (4950, 50)],
 )
-def test_the_scale_is_what_one_person_can_move_in_all(touched: int | None, moved: int) -> None:
-    assert answer_scale(count=50, touched=touched, epsilon=Fraction(1, 4)) == 4 * moved
+def test_the_scale_is_what_one_person_can_move_in_all(max_items_per_user: int | None, moved: int) -> None:
+    assert answer_scale(count=50, max_items_per_user=max_items_per_user, epsilon=Fraction(1, 4)) == 4 * moved
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(1, 2), Fraction(3), Fraction(500)])

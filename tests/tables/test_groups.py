@@ -15,10 +15,10 @@ from tests.tables.conftest import ENGINES
 import sparsegate as sg
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.tables.engines.engine import open_engine
-from sparsegate.tables.groups import prepare_groups, public_groups
+from sparsegate.tables.groups import public_groups
 from sparsegate.tables.labels import INTEGER, STRING
+from sparsegate.tables.prepared import PreparedGroups, prepare
 from sparsegate.tables.question import Question
-from sparsegate.tables.release import GroupedTopItems
 
 # Group 49 has /a 30, /b 10; group 33 has /a 5, /c 20; and group 39, which is not listed, 50 of /z and /a.
 CELLS = [(49, "/a")] * 30 + [(49, "/b")] * 10 + [(33, "/a")] * 5 + [(33, "/c")] * 20 + [(39, "/z")] * 50 + [(39, "/a")]
@@ -35,11 +35,13 @@ def top(table: Any, **options: Any) -> Any:
     """At epsilon 40 a wrong selection, or a count 2 off, has a probability below e**-30."""
     unit = {} if "unit" in options else {"user": "visitor"}
     given = {"item": "page", "count": 2, "domain": DOMAIN, "epsilon": 40, "answers_epsilon": 40, **unit, **options}
-    return sg.top_items(table, **given)
+    if "above" in options:
+        return sg.items_above(table, **{name: given[name] for name in given if name not in ("count", "domain")})
+    return sg.top_sums(table, **given) if "value" in options else sg.top_items(table, **given)
 
 
 def close(found: Any, expected: dict[Any, dict[str, int]]) -> bool:
-    estimates = {group: dict(zip(one.items, one.estimates, strict=True)) for group, one in found.items()}
+    estimates = {group: dict(zip(one.items, one.estimates, strict=True)) for group, one in found.groups.items()}
     return list(estimates) == list(expected) and all(
         set(counts) <= set(estimates[group]) and all(abs(estimates[group][page] - n) <= 2 for page, n in counts.items())
         for group, counts in expected.items()
@@ -52,7 +54,7 @@ def test_every_engine_has_a_release_for_every_group(make, request: pytest.Fixtur
     unit = {"unit": "row"} if "spark" in request.node.name else {}  # the other one takes long there: see below
     by_text = top(table, per="country", groups=["FR", "ZZ", "DE"], **unit)
     assert close(by_text, {"FR": {"/c": 20, "/a": 5}, "ZZ": {}, "DE": {"/a": 30, "/b": 10}})
-    assert [len(one) for one in by_text.values()] == [2, 2, 2]
+    assert [len(one) for one in by_text.groups.values()] == [2, 2, 2]
     if unit:
         return
     by_number = top(table, per="code", groups="33, 49", groups_per_user=2)
@@ -65,28 +67,18 @@ def test_every_engine_has_a_release_for_every_group(make, request: pytest.Fixtur
         {"unit": "row"},
         {"max_items_per_user": 1},
         {"domain": "observed", "delta": 1e-4},
-        {"itemset_size": 2, "domain": ["/a", "/b", "/c", "/z"]},
         {"value": "code", "clip": (0, 1)},
-        {"max_items_per_user": 1, "count": None, "above": 8, "domain": "observed", "delta": 1e-4},
+        {"max_items_per_user": 1, "above": 8, "delta": 1e-4},
     ],
 )
 def test_every_kind_of_question_has_groups(options: dict[str, Any]) -> None:
     import polars
 
-    rows = COLUMNS
-    if "itemset_size" in options:  # everybody with /a has /b too
-        more = [row for row in zip(*COLUMNS.values(), strict=True) if row[2] == "/a"]
-        rows = {name: [*cells, *(row[n] for row in more)] for n, (name, cells) in enumerate(COLUMNS.items())}
-        rows["page"] = [*COLUMNS["page"], *(["/b"] * len(more))]
-    found = top(polars.DataFrame(rows), per="country", groups=["DE", "FR", "ZZ"], **options)
+    found = top(polars.DataFrame(COLUMNS), per="country", groups=["DE", "FR", "ZZ"], **options).groups
     assert list(found) == ["DE", "FR", "ZZ"]
     first = {group: one.items[0] if one.items else None for group, one in found.items()}
-    if "itemset_size" in options:
-        assert ("/a", "/b") in found["DE"].items
-    else:
-        assert (first["DE"], first["FR"]) == ("/a", "/c")
-    if options.get("domain") == "observed":
-        assert first["ZZ"] is None
+    assert (first["DE"], first["FR"]) == ("/a", "/c")
+    assert (first["ZZ"] is None) == ("delta" in options)
 
 
 @pytest.mark.parametrize("make", ENGINES, indirect=True)
@@ -94,30 +86,11 @@ def test_the_counts_of_one_pass_are_those_of_each_group_by_itself(make) -> None:
     """People have rows in several groups, and several rows of an item: exactly what a dictionary counts."""
     rows = [*((n % 3, n % 5, n * 7 % 11) for n in range(200)), (0, 5, 1), (2, 5, 1), (1, 9, 1)]
     columns = {"g": [g for g, _, _ in rows], "page": [p for _, p, _ in rows], "visitor": [v for _, _, v in rows]}
-    question = Question(
-        item="page",
-        user="visitor",
-        unit=None,
-        count=1,
-        epsilon=1,
-        observed=False,
-        delta=0,
-        method="auto",
-        threshold=None,
-        answers_epsilon=0,
-        max_items_per_user=None,
-        itemset_size=1,
-        max_items=None,
-        dbar=None,
-        per="g",
-        groups_per_user=3,
-    )
-    from sparsegate.tables.columns import read_columns
-    from sparsegate.tables.domain import Sized
-
+    asked: dict[str, Any] = {"per": "g", "groups": [0, 1, 2], "groups_per_user": 3, "domain": 8}
+    question = Question(item="page", user="visitor", count=1, epsilon=1, **asked)
     with open_engine(make(columns)) as engine:
-        read, kind = read_columns(engine, "page", "visitor", None, "g")
-        prepared = prepare_groups(engine, read, Sized(size=8), question, [0, 1, 2], kind)
+        prepared = prepare(engine, question, 8, "visitor", [0, 1, 2])
+        assert isinstance(prepared, PreparedGroups)
         for group, one in prepared.groups.items():
             pairs = {(page, visitor) for g, page, visitor in rows if g == group and page < 8}
             sizes = collections.Counter(collections.Counter(page for page, _ in pairs).values())
@@ -180,7 +153,9 @@ def test_people_are_cut_on_spark_as_elsewhere(spark: Any) -> None:
         top(table, per="country", groups="DE,FR", count=3, domain=["/0", "/1", "/2"], epsilon=400, answers_epsilon=400)
         for table in tables
     )
-    assert {group: set(each) for group, each in one.items()} == {group: set(each) for group, each in other.items()}
+    assert {group: set(each) for group, each in one.groups.items()} == {
+        group: set(each) for group, each in other.groups.items()
+    }
 
 
 def test_spark_takes_a_column_and_no_expression(spark: Any) -> None:
@@ -200,7 +175,7 @@ def test_people_with_the_same_groups_do_not_all_lose_the_same_one() -> None:
     found = top(table, count=77, domain=domain, epsilon=4000, answers_epsilon=4000, per="country", groups="DE,FR")
     kept = {
         g: sum(n for page, n in zip(one.items, one.estimates, strict=True) if "x" not in page)
-        for g, one in found.items()
+        for g, one in found.groups.items()
     }
     assert sum(kept.values()) == 2_000
     assert 800 < kept["DE"] < 1_200
@@ -226,10 +201,10 @@ def test_the_record_says_how_groups_compose_and_each_group_what_it_cost() -> Non
     assert (record.per, record.groups, record.groups_per_user) == ("country", 3, 2)
     assert record.composition.startswith("parallel: each user is in at most 2 of 3 groups")
     assert "at most 2 groups of each user" in record.counted
-    assert {one.record.epsilon for one in found.values()} == {record.epsilon / 2}
+    assert {one.record.epsilon for one in found.groups.values()} == {record.epsilon / 2}
     assert len(found.dp_event().events) == 2
     alone = top(table, per="country", groups=["DE", "FR", "IT"], domain="observed", delta=1e-4, groups_per_user=2)
-    assert (alone.record.delta, alone["DE"].record.delta) == (Fraction(1, 10_000), Fraction(1, 20_000))
+    assert (alone.record.delta, alone.groups["DE"].record.delta) == (Fraction(1, 10_000), Fraction(1, 20_000))
 
 
 def test_it_is_charged_once_and_kept_whole(tmp_path: Path) -> None:
@@ -244,15 +219,13 @@ def test_it_is_charged_once_and_kept_whole(tmp_path: Path) -> None:
     assert kept["record"]["composition"] == found.record.composition
 
 
-def test_the_result_is_a_mapping_and_has_rows() -> None:
+def test_the_result_has_each_group_and_all_of_them() -> None:
     import polars
 
     found = top(
         polars.DataFrame(COLUMNS), per="country", groups=["DE", "ZZ"], answers_epsilon=0, domain="observed", delta=1e-4
     )
-    assert (len(found), "DE" in found, "IT" in found) == (2, True, False)
-    assert list(found.rows) == [("DE", 1, "/a", None), ("DE", 2, "/b", None)]
-    assert isinstance(found, GroupedTopItems)
+    assert (found.items, list(found.groups), found.groups["ZZ"].items) == (("/a", "/b"), ["DE", "ZZ"], ())
     assert found.to_dict()["groups"] == ["DE", "ZZ"]
     assert found.to_pandas().to_dict("list") == {"country": ["DE", "DE"], "rank": [1, 2], "page": ["/a", "/b"]}
     assert found.to_polars().columns == found.to_arrow().column_names == ["country", "rank", "page"]
@@ -293,9 +266,7 @@ def test_the_result_is_a_mapping_and_has_rows() -> None:
                 "groups_per_user": 2,
                 "epsilon": 0.2,
                 "delta": 1e-6,
-                "count": None,
                 "above": 100,
-                "domain": "observed",
                 "max_items_per_user": 1,
             },
             "above must be at least",
@@ -336,8 +307,8 @@ def test_groups_come_from_a_public_file_and_not_from_the_table_itself(tmp_path: 
     table, public = tmp_path / "visits.parquet", tmp_path / "countries.csv"
     polars.DataFrame(COLUMNS).write_parquet(table)
     public.write_text("country,name\nFR,France\nDE,Germany\n")
-    assert set(top(table, per="country", groups=public)) == {"FR", "DE"}
-    assert list(top(table, per="upper(country)", groups=Path(f"{public}:country"))) == ["FR", "DE"]
+    assert set(top(table, per="country", groups=public).groups) == {"FR", "DE"}
+    assert list(top(table, per="upper(country)", groups=Path(f"{public}:country")).groups) == ["FR", "DE"]
     with pytest.raises(ParameterError, match="groups must not be the table itself: which groups are in it is private"):
         top(table, per="country", groups=table)
     with pytest.raises(ParameterError, match="groups must name a column of"):
@@ -364,4 +335,4 @@ def test_decimals_are_groups_as_they_are_written_or_by_their_value(tmp_path: Pat
         found = sg.top_items(
             tmp_path / "x.parquet", **asked, per="price", groups=groups, source=sg.Seeded(1), not_private=True
         )
-        assert [one.items for one in found.values()] == [("/a",), ("/b",)]
+        assert [one.items for one in found.groups.values()] == [("/a",), ("/b",)]

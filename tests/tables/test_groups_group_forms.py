@@ -120,5 +120,5 @@ def test_a_file_of_groups_is_checked_too_and_weeks_are_a_range(tmp_path: Path) -
     with pytest.raises(sg.ParameterError, match="2031-W01"):
         sg.top_items(polars.DataFrame(ROWS), **asked, **quiet, groups=tmp_path / "weeks.csv")
     found = sg.top_items(polars.DataFrame(ROWS), **asked, **quiet, groups="2030-W52..2031-W05")
-    assert list(found) == ["2030-W52", *(f"2031-W0{n}" for n in range(1, 6))]
-    assert found["2031-W02"].items == ("/a",)
+    assert list(found.groups) == ["2030-W52", *(f"2031-W0{n}" for n in range(1, 6))]
+    assert found.groups["2031-W02"].items == ("/a",)

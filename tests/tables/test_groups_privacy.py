@@ -12,9 +12,9 @@ from tests.support.goodness import excess
 from tests.support.release_laws import law
 from tests.support.table_releases import prepared_groups
 
-from sparsegate.tables import groups as grouping
+from sparsegate.tables import prepared as counting
 from sparsegate.tables.engines.engine import different
-from sparsegate.tables.groups import PreparedGroups
+from sparsegate.tables.prepared import PreparedGroups
 
 COUNTRIES = ["DE", "FR", "IT"]
 Rows = list[tuple[str, str, str]]
@@ -54,7 +54,6 @@ MANY: Rows = [(country, page, "new") for country in COUNTRIES for page in "abcd"
         {"groups_per_user": 3},
         {"max_items_per_user": 1},
         {"max_items_per_user": 2, "groups_per_user": 2},
-        {"itemset_size": 2, "max_items": 3, "groups_per_user": 2},
     ],
 )
 def test_a_person_with_rows_in_every_group_costs_epsilon_once(person: Rows, options: dict[str, Any]) -> None:
@@ -74,7 +73,7 @@ def test_without_the_cut_epsilon_is_exceeded(most: int, monkeypatch: pytest.Monk
     def uncut(engine: Any, rows: Any, *_: Any, **__: Any) -> Any:
         return different(rows, "item", "user")
 
-    monkeypatch.setattr(grouping, "cut_users", uncut)
+    monkeypatch.setattr(counting, "cut_users", uncut)
     assert worst(CROWD, EVERYWHERE, list("abcd"), at=2, count=1, epsilon=2, groups_per_user=most) > 1e-4
 
 

@@ -100,7 +100,7 @@ def counts(native: Any, domain: Any, count: int, item: str = "label", **options:
     asked = {"epsilon": 4000 * count, "answers_epsilon": 4000 * count, "user": "visitor", "item": item} | options
     release = top_items(native, domain=domain, count=count, source=Seeded(1), not_private=True, **asked)
     assert release.estimates is not None
-    assert json.loads(json.dumps([row["item"] for row in release.published()["items"]])) == [
+    assert json.loads(json.dumps([row["item"] for row in release.to_dict()["items"]])) == [
         plain_label(item) for item in release.items
     ]
     return dict(zip(release.items, release.estimates, strict=True))

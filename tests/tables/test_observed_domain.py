@@ -68,8 +68,9 @@ def worst_excess(
 ) -> float:
     """The larger of both directions, for a table with and without one person, at bottom's margin less this much."""
     count, dbar = options["count"], options["dbar"]
-    epsilon, delta, touched = Fraction(options["epsilon"]), Fraction(options["delta"]), min(dbar, options["touched"])
-    plan = ACCOUNTINGS[accounting](epsilon=epsilon, delta=delta, count=count, touched=touched)
+    epsilon, delta = Fraction(options["epsilon"]), Fraction(options["delta"])
+    most = min(dbar, options["max_items_per_user"])
+    plan = ACCOUNTINGS[accounting](epsilon=epsilon, delta=delta, count=count, max_items_per_user=most)
     more = {label: table.get(label, 0) + (label in person) for label in {*table, *person}}
     rate, margin = float(plan.rate), plan.margin - less
     one, other = (
@@ -95,7 +96,13 @@ def test_neighbours_are_within_epsilon_and_delta(
     accounting: str, table: Counts, person: set[str], count: int, more: int, epsilon: float, delta: float
 ) -> None:
     """With as many candidates as rounds, too, where every candidate may come before bottom."""
-    options = {"count": count, "dbar": count + more, "epsilon": epsilon, "delta": delta, "touched": len(person)}
+    options = {
+        "count": count,
+        "dbar": count + more,
+        "epsilon": epsilon,
+        "delta": delta,
+        "max_items_per_user": len(person),
+    }
     assert worst_excess(table, person, accounting=accounting, **options) <= delta * (1 + 1e-9)
 
 
@@ -103,7 +110,12 @@ def test_neighbours_are_within_epsilon_and_delta(
 @pytest.mark.parametrize("dbar", [3, 4])
 def test_bounded_range_keeps_delta_where_it_is_the_better_accounting(person: str, dbar: int) -> None:
     """Ties at the end of the list, a person who has the item behind it, and many at once: every one changes sides."""
-    options = {"epsilon": Fraction(1, 20), "delta": Fraction(1, 5), "count": 3, "touched": min(dbar, len(person))}
+    options = {
+        "epsilon": Fraction(1, 20),
+        "delta": Fraction(1, 5),
+        "count": 3,
+        "max_items_per_user": min(dbar, len(person)),
+    }
     assert best_accounting(**options).name == "bounded-range"
     for score in (2, 40):
         tied = dict.fromkeys("abcdef", score) | {"a": score + 1}
@@ -111,10 +123,10 @@ def test_bounded_range_keeps_delta_where_it_is_the_better_accounting(person: str
 
 
 def test_bounded_range_without_bottoms_margin_breaks_it() -> None:
-    options = {"epsilon": 0.05, "delta": 0.2, "count": 3, "touched": 3, "dbar": 3}
+    options = {"epsilon": 0.05, "delta": 0.2, "count": 3, "max_items_per_user": 3, "dbar": 3}
     table = dict.fromkeys("abcdef", 2)
     assert worst_excess(table, set("def"), accounting="bounded-range", **options) <= 0.2
-    margin = bounded_range(epsilon=Fraction("0.05"), delta=Fraction("0.2"), count=3, touched=3).margin
+    margin = bounded_range(epsilon=Fraction("0.05"), delta=Fraction("0.2"), count=3, max_items_per_user=3).margin
     assert worst_excess(table, set("def"), accounting="bounded-range", less=margin, **options) > 0.2
 
 
@@ -122,20 +134,20 @@ BOUNDARY = dict.fromkeys("abcdef", 2)
 
 
 def test_the_guarantee_is_used_up_where_one_item_pushes_another_out() -> None:
-    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "touched": 1}
+    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "max_items_per_user": 1}
     assert 0.002 < worst_excess(BOUNDARY, {"f"}, **options) <= 0.01
 
 
 def test_a_bottom_that_is_one_count_lower_breaks_it() -> None:
-    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "touched": 1}
+    options = {"count": 1, "dbar": 3, "epsilon": 3.0, "delta": 0.01, "max_items_per_user": 1}
     assert worst_excess(BOUNDARY, {"f"}, less=1, **options) > 0.01
 
 
 def test_ties_in_an_order_that_changes_with_the_table_break_it() -> None:
     """As an engine's order may: here the labels at the boundary come in another order once there are more rows."""
-    options = {"count": 1, "epsilon": 3.0, "dbar": 200, "delta": 0.01, "touched": 1}
+    options = {"count": 1, "epsilon": 3.0, "dbar": 200, "delta": 0.01, "max_items_per_user": 1}
     table = {**{f"{number:03}": 2 for number in range(400)}, "999": 3}
-    margin = bottom_margin(rate=Fraction(3), delta=Fraction("0.01"), touched=1)
+    margin = bottom_margin(rate=Fraction(3), delta=Fraction("0.01"), max_items_per_user=1)
     one = law(table, count=1, rate=3, dbar=200, margin=margin)
     same = law({**table, "999": 4}, count=1, rate=3, dbar=200, margin=margin)
     shuffled = law({**table, "999": 4}, count=1, rate=3, dbar=200, margin=margin, order=lambda label: -int(label))
@@ -173,8 +185,8 @@ def test_the_draw_follows_its_law_and_no_other() -> None:
 def test_the_better_accounting_has_the_lower_bottom_and_no_smaller_rate_than_pure(
     count: int, epsilon: Fraction, delta: Fraction
 ) -> None:
-    plans = [plan(epsilon=epsilon, delta=delta, count=count, touched=7) for plan in ACCOUNTINGS.values()]
-    best = best_accounting(epsilon=epsilon, delta=delta, count=count, touched=7)
+    plans = [plan(epsilon=epsilon, delta=delta, count=count, max_items_per_user=7) for plan in ACCOUNTINGS.values()]
+    best = best_accounting(epsilon=epsilon, delta=delta, count=count, max_items_per_user=7)
     assert best in plans
     assert best.margin == min(plan.margin for plan in plans)
     assert best.rate >= epsilon / count
@@ -183,7 +195,7 @@ def test_the_better_accounting_has_the_lower_bottom_and_no_smaller_rate_than_pur
 def test_bounded_range_pays_both_sides_of_the_comparison() -> None:
     """ln(m / delta0) with delta0 = delta / (2 (1 + e^epsilon)), by floats; half the delta is left for the rounds."""
     epsilon, delta = Fraction(3), Fraction(1, 10**6)
-    plan = bounded_range(epsilon=epsilon, delta=delta, count=100, touched=9)
+    plan = bounded_range(epsilon=epsilon, delta=delta, count=100, max_items_per_user=9)
     asked = math.log(9 * 2 * (1 + math.exp(3)) / 1e-6) / float(plan.rate)
     assert 0 <= plan.margin - asked <= 1 + 1e-9
     assert plan.rate == round_epsilon(epsilon=epsilon, delta=delta / 2, count=100)
@@ -191,12 +203,12 @@ def test_bounded_range_pays_both_sides_of_the_comparison() -> None:
 
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 3), Fraction(7)])
 @pytest.mark.parametrize("delta", [Fraction(1, 2), Fraction(1, 10**6), Fraction(1, 10**30)])
-@pytest.mark.parametrize("touched", [1, 50])
-def test_the_margin_is_the_logarithm_rounded_up(rate: Fraction, delta: Fraction, touched: int) -> None:
-    exact = (math.log(touched) - math.log(delta)) / float(rate)
-    assert 0 <= bottom_margin(rate=rate, delta=delta, touched=touched) - exact <= 1 + 1e-9
+@pytest.mark.parametrize("max_items_per_user", [1, 50])
+def test_the_margin_is_the_logarithm_rounded_up(rate: Fraction, delta: Fraction, max_items_per_user: int) -> None:
+    exact = (math.log(max_items_per_user) - math.log(delta)) / float(rate)
+    assert 0 <= bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user) - exact <= 1 + 1e-9
 
 
 def test_a_bottom_beyond_every_count_is_refused() -> None:
     with pytest.raises(ParameterError, match="epsilon is too small for this delta"):
-        bottom_margin(rate=Fraction(1, 10**20), delta=Fraction(1, 10**6), touched=1)
+        bottom_margin(rate=Fraction(1, 10**20), delta=Fraction(1, 10**6), max_items_per_user=1)

@@ -19,7 +19,7 @@ from sparsegate.errors import ParameterError
 from sparsegate.noise import Seeded
 from sparsegate.noise.expansions import interval_arithmetic
 from sparsegate.tables.observed import CountBar, bar_at, pick_above, steps_of
-from sparsegate.tables.top import top_items
+from sparsegate.tables.top import items_above
 
 SHARES = [
     (Fraction(1, 10), Fraction(1, 10**6)),
@@ -83,7 +83,7 @@ def test_the_first_half_has_its_closed_form() -> None:
 
 
 def bar(above: int, **changes: Any) -> CountBar:
-    return bar_at(above, **{"epsilon": Fraction(1, 10), "delta": Fraction(1, 10**6), "touched": 1} | changes)
+    return bar_at(above, **{"epsilon": Fraction(1, 10), "delta": Fraction(1, 10**6), "max_items_per_user": 1} | changes)
 
 
 def test_the_bar_stands_where_chances_are_even() -> None:
@@ -96,19 +96,19 @@ def test_the_bar_stands_where_chances_are_even() -> None:
 
 
 def test_a_person_with_many_labels_has_a_share_for_each() -> None:
-    assert bar(2000, touched=7) == bar(2000, epsilon=Fraction(1, 70), delta=Fraction(1, 7 * 10**6))
+    assert bar(2000, max_items_per_user=7) == bar(2000, epsilon=Fraction(1, 70), delta=Fraction(1, 7 * 10**6))
 
 
-@pytest.mark.parametrize(("above", "touched", "least"), [(108, 1, 109), (1, 1, 109), (300, 3, 326)])
-def test_a_bar_that_is_too_low_is_refused_and_the_lowest_named(above: int, touched: int, least: int) -> None:
+@pytest.mark.parametrize(("above", "max_items_per_user", "least"), [(108, 1, 109), (1, 1, 109), (300, 3, 326)])
+def test_a_bar_that_is_too_low_is_refused_and_the_lowest_named(above: int, max_items_per_user: int, least: int) -> None:
     with pytest.raises(ParameterError, match=f"above must be at least {least} .* got {above}; pass above={least}"):
-        bar(above, touched=touched)
-    assert bar(least, touched=touched).never_below == 1
+        bar(above, max_items_per_user=max_items_per_user)
+    assert bar(least, max_items_per_user=max_items_per_user).never_below == 1
 
 
 def test_a_share_that_asks_for_a_bar_beyond_all_counts_is_refused() -> None:
     with pytest.raises(ParameterError, match="epsilon is too small for this delta and 1000000 labels"):
-        bar(10**12, touched=10**6)
+        bar(10**12, max_items_per_user=10**6)
     with pytest.raises(ParameterError, match="epsilon is too small"):
         bar(10**12, epsilon=Fraction(1, 10**400), delta=Fraction(1, 10**400))
 
@@ -128,7 +128,7 @@ def law(found: CountBar, people: Sequence[int]) -> dict[Hashable, float]:
 
 
 def test_the_draw_follows_its_law_and_no_other() -> None:
-    found = bar_at(4, epsilon=Fraction(1), delta=Fraction(1, 10), touched=1)
+    found = bar_at(4, epsilon=Fraction(1), delta=Fraction(1, 10), max_items_per_user=1)
     source = Seeded(3)
     members = [(n, rank) for n, labels in HISTOGRAM.items() for rank in range(labels)]
     seen: Counter[Hashable] = Counter()
@@ -137,7 +137,7 @@ def test_the_draw_follows_its_law_and_no_other() -> None:
         seen[tuple(member in picks for member in members)] += 1
     reachable = {kept: p for kept, p in law(found, PEOPLE).items() if p > 0}
     assert law_p(seen, reachable) > FALSE_ALARM
-    other = bar_at(4, epsilon=Fraction(6, 5), delta=Fraction(1, 10), touched=1)
+    other = bar_at(4, epsilon=Fraction(6, 5), delta=Fraction(1, 10), max_items_per_user=1)
     wrong = {kept: law(other, PEOPLE)[kept] for kept in reachable}
     assert law_p(seen, wrong) < FALSE_ALARM
 
@@ -153,9 +153,9 @@ def test_neighbours_are_within_epsilon_and_delta(
     people: list[int], has: set[int], more: int, epsilon: Fraction, delta: Fraction
 ) -> None:
     """Over all sets of kept labels; a label that nobody has on one side is one that is never kept there."""
-    touched = len(has)
-    least = next(n for n in itertools.count(1) if _possible(n, epsilon, delta, touched))
-    found = bar_at(least + more, epsilon=epsilon, delta=delta, touched=touched)
+    max_items_per_user = len(has)
+    least = next(n for n in itertools.count(1) if _possible(n, epsilon, delta, max_items_per_user))
+    found = bar_at(least + more, epsilon=epsilon, delta=delta, max_items_per_user=max_items_per_user)
     joined = [count + (label in has) for label, count in enumerate(people)]
     one, other = law(found, people), law(found, joined)
     assert max(excess(one, other, float(epsilon)), excess(other, one, float(epsilon))) <= float(delta) * (1 + 1e-9)
@@ -164,20 +164,20 @@ def test_neighbours_are_within_epsilon_and_delta(
 def test_a_share_for_one_label_breaks_it_for_a_person_with_three() -> None:
     epsilon, delta = Fraction(1, 2), Fraction(1, 100)
     least = next(n for n in itertools.count(1) if _possible(n, epsilon, delta, 1))
-    found = bar_at(least, epsilon=epsilon, delta=delta, touched=1)
+    found = bar_at(least, epsilon=epsilon, delta=delta, max_items_per_user=1)
     one, other = law(found, [least] * 3), law(found, [least + 1] * 3)
     assert max(excess(one, other, 0.5), excess(other, one, 0.5)) > 0.02
 
 
-def _possible(above: int, epsilon: Fraction, delta: Fraction, touched: int) -> bool:
+def _possible(above: int, epsilon: Fraction, delta: Fraction, max_items_per_user: int) -> bool:
     try:
-        bar_at(above, epsilon=epsilon, delta=delta, touched=touched)
+        bar_at(above, epsilon=epsilon, delta=delta, max_items_per_user=max_items_per_user)
     except ParameterError:
         return False
     return True
 
 
-OPTIONS = {"item": "page", "user": "visitor", "domain": "observed", "delta": 1e-3, "not_private": True}
+OPTIONS = {"item": "page", "user": "visitor", "delta": 1e-3, "not_private": True}
 
 
 def visits(counts: dict[str, int]) -> dict[str, list[Any]]:
@@ -189,8 +189,8 @@ COUNTS = {f"p{number:02}": number for number in range(1, 41)} | {"z": 20, "a": 2
 
 
 def test_every_engine_gives_the_set_that_plain_python_gives(make: Maker) -> None:
-    release = top_items(make(visits(COUNTS)), above=20, epsilon=1, max_items_per_user=1, source=Seeded(4), **OPTIONS)
-    found = bar_at(20, epsilon=Fraction(1), delta=Fraction(1, 1000), touched=1)
+    release = items_above(make(visits(COUNTS)), above=20, epsilon=1, max_items_per_user=1, source=Seeded(4), **OPTIONS)
+    found = bar_at(20, epsilon=Fraction(1), delta=Fraction(1, 1000), max_items_per_user=1)
     groups: dict[int, list[str]] = {}
     for page in sorted(COUNTS):
         groups.setdefault(COUNTS[page], []).append(page)
@@ -204,13 +204,13 @@ def test_every_engine_gives_the_set_that_plain_python_gives(make: Maker) -> None
 
 def test_without_estimates_nothing_tells_who_has_more() -> None:
     """By label, though the engine and the mechanism go by count."""
-    shown = top_items(table("polars", visits(COUNTS)), above=20, epsilon=1, max_items_per_user=1, **OPTIONS).items
+    shown = items_above(table("polars", visits(COUNTS)), above=20, epsilon=1, max_items_per_user=1, **OPTIONS).items
     assert list(shown) == sorted(shown)
     assert "m" in shown[:-1]
 
 
 def test_estimates_are_noisy_counts_and_the_largest_come_first() -> None:
-    release = top_items(
+    release = items_above(
         table("polars", visits(COUNTS)),
         above=20,
         epsilon=1,

@@ -24,7 +24,7 @@ def row(found: TopPreview, method: str) -> Any:
 
 
 def test_every_method_that_fits_has_a_row_with_its_promise_and_the_one_that_runs_is_marked() -> None:
-    found = sg.preview(**ASKED, epsilon=0.5, delta=1e-6, touched=30)
+    found = sg.preview(**ASKED, epsilon=0.5, delta=1e-6, max_items_per_user=30)
     assert [each.method for each in found] == ["exponential", "subset", "gumbel", "one-shot", "noisy-scores"]
     public: dict[str, Any] = {
         "count": 20,
@@ -81,7 +81,7 @@ def test_within_gives_the_least_epsilon_of_three_digits_and_a_little_less_is_not
 def test_counts_have_the_error_bars_of_a_release() -> None:
     found = sg.preview(count=2, epsilon=2, domain=4, answers_epsilon=1)
     assert (found.chosen and found.chosen.error_bar, found.chosen and found.chosen.error_bar_all) == (6, 7)
-    free = sg.preview(count=2, epsilon=2, domain=["a", "b", "c", "d"], touched=1)
+    free = sg.preview(count=2, epsilon=2, domain=["a", "b", "c", "d"], max_items_per_user=1)
     assert free.chosen is not None
     assert free.chosen.method == "noisy-scores"
     assert free.chosen.error_bar is not None
@@ -94,13 +94,15 @@ def test_a_hopeless_release_has_a_verdict_and_a_promise_beyond_all_counts_says_s
     assert found.verdict is not None
     assert "even if 20 items had all of them" in found.verdict
     assert "this promises nothing" in found.statement
-    shared = sg.preview(**ASKED, epsilon=0.5, people=400, touched=1)  # 400 people with one item each: number 20 has 20
+    shared = sg.preview(
+        **ASKED, epsilon=0.5, people=400, max_items_per_user=1
+    )  # 400 people with one item each: number 20 has 20
     assert shared.verdict is None
     assert "at most 20: this promises nothing" in shared.statement
 
 
 def test_above_says_what_is_never_and_what_is_always_there() -> None:
-    found = sg.preview(above=500, epsilon=0.5, delta=1e-6, domain="observed", touched=1)
+    found = sg.preview(above=500, epsilon=0.5, delta=1e-6, domain="observed", max_items_per_user=1)
     assert len(found) == 0
     assert "fewer than 475 people have is never" in found.statement
     assert (found.to_dict()["never_below"], found.to_dict()["always_from"]) == (475, 525)
@@ -118,7 +120,7 @@ def test_on_a_stand_in_recall_is_shown_and_less_is_lost_than_promised() -> None:
 
 
 def test_it_becomes_a_dataframe_of_numbers_also_where_only_some_methods_give_counts() -> None:
-    found = sg.preview(**ASKED, epsilon=0.5, touched=1)
+    found = sg.preview(**ASKED, epsilon=0.5, max_items_per_user=1)
     assert [row.error_bar is None for row in found] == [True, True, True, False]
     frames = [
         found.to_pandas().to_dict("list"),

@@ -17,29 +17,24 @@ from sparsegate.tables.domain import CHANGED
 from sparsegate.tables.engines.dataframes import InMemory
 from sparsegate.tables.engines.engine import guarded
 from sparsegate.tables.engines.spark import local_session
-from sparsegate.tables.top import top_items
+from sparsegate.tables.question import Question
+from sparsegate.tables.top import items_above, top_items
 
 SECRET = "secret-cell-8675309"
 COLUMNS = {"page": ["/home", SECRET, "/docs"], "visitor": [1, 2, 3]}
 
 
 def ask(native: Any = None, **changes: Any) -> Any:
-    options = {
-        "item": "page",
-        "user": "visitor",
-        "count": 2,
-        "epsilon": 1,
-        "domain": ["/home", "/docs", "/blog"],
-        "source": Untouchable(1),
-        "not_private": True,
-        "ledger": Noted(refuses=AssertionError("charged")),
-    } | changes
-    return top_items(table("pyarrow", COLUMNS) if native is None else native, **options)
+    fixed = {"item": "page", "user": "visitor", "epsilon": 1, "source": Untouchable(1), "not_private": True}
+    fixed["ledger"] = Noted(refuses=AssertionError("charged"))
+    table_ = table("pyarrow", COLUMNS) if native is None else native
+    if "above" in changes:
+        return items_above(table_, **fixed | changes)
+    return top_items(table_, **fixed | {"count": 2, "domain": ["/home", "/docs", "/blog"]} | changes)
 
 
 OBSERVED = {"domain": "observed", "delta": 1e-6}
-ABOVE = {**OBSERVED, "count": None, "above": 100, "max_items_per_user": 1}
-PAIRS = {"itemset_size": 2}
+ABOVE = {"delta": 1e-6, "above": 100, "max_items_per_user": 1}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +42,7 @@ PAIRS = {"itemset_size": 2}
     [
         *(("count", {"count": bad}) for bad in (0, -1, 1.5, True, None, "2", 4, 10**30)),
         *(("epsilon", {"epsilon": bad}) for bad in (0, -1, math.nan, None, "1")),
+        ("people", {"people": 0}),
         *(("answers_epsilon", {"answers_epsilon": bad}) for bad in (-1, math.inf, None, "1")),
         *(("item", {"item": bad}) for bad in (None, 3, ["page"])),
         *(("user", {"user": bad}) for bad in (None, 3)),
@@ -66,27 +62,14 @@ PAIRS = {"itemset_size": 2}
         ("dbar", {"dbar": 50}),
         *(("dbar", {**OBSERVED, "dbar": bad}) for bad in (1, 0, 2.5, True)),
         ("method", {**OBSERVED, "method": "sparse-vector", "threshold": 5}),
-        ("above", {**ABOVE, **PAIRS, "max_items_per_user": None}),
         ("epsilon", {**OBSERVED, "epsilon": 1e-30}),
         *(("above", {**ABOVE, "above": bad}) for bad in (0, 5, -1, 2.5, True, "9")),
-        ("above", {**ABOVE, "domain": ["/home"], "delta": 0}),
-        ("ordered", {**ABOVE, "ordered": True}),
         *(("delta", {**ABOVE, "delta": bad}) for bad in (0, 1)),
         ("max_items_per_user", {**ABOVE, "max_items_per_user": None}),
         ("epsilon", {**ABOVE, "epsilon": 1e-30}),
         ("epsilon", {**ABOVE, "epsilon": 0}),
-        ("count", {**ABOVE, "count": 2}),
-        ("method", {**ABOVE, "method": "retraversal"}),
-        ("threshold", {**ABOVE, "threshold": 5}),
-        ("dbar", {**ABOVE, "dbar": 50}),
-        *(("itemset_size", {"itemset_size": bad}) for bad in (0, 4, 2.5, True, "2")),
-        ("itemset_size", {**PAIRS, "user": None, "unit": "row"}),
-        *(("max_items", {**PAIRS, "max_items": bad}) for bad in (0, 1, 2.5)),
-        ("max_items", {"max_items": 5}),
-        ("max_items_per_user", {**PAIRS, "max_items_per_user": 5}),
         ("max_items_per_user", {"max_items_per_user": 5, "user": None, "unit": "row"}),
         *(("max_items_per_user", {"max_items_per_user": bad}) for bad in (0, -1, 1.5)),
-        ("count", {**PAIRS, "count": 4}),
         ("user", {"user": "page"}),
         ("source", {"source": 7}),
         ("not_private", {"not_private": False}),
@@ -101,6 +84,26 @@ def test_a_bad_parameter_is_named_before_anything_is_charged_or_drawn(parameter:
         with pytest.raises(ParameterError) as same:  # in the same words, whoever is in the table
             ask(table("pyarrow", others), **changes)
         assert str(same.value) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "changes"),
+    [
+        ("above", {"domain": ["/home"]}),
+        ("count", {"count": 2}),
+        ("method", {"method": "retraversal"}),
+        ("threshold", {"threshold": 5}),
+        ("ordered", {"ordered": True}),
+        ("dbar", {"dbar": 50}),
+        ("above", {"value": "amount", "clip": (0, 1)}),
+    ],
+)
+def test_what_has_no_meaning_above_a_bar_is_refused_by_name(parameter: str, changes: dict[str, Any]) -> None:
+    """As the command line and the service may ask it."""
+    asked = {"item": "page", "user": "visitor", "epsilon": 1, "domain": "observed", **ABOVE}
+    with pytest.raises(ParameterError) as caught:
+        Question(**asked | changes)
+    assert caught.value.parameter == parameter
 
 
 def test_the_two_kinds_of_domain_are_explained() -> None:

@@ -67,7 +67,7 @@ def test_what_is_brought_is_counted_as_a_dataframe_is(name: str) -> None:
 @pytest.mark.parametrize("name", ["lists", "rows", "dataset", "reader"])
 @pytest.mark.parametrize(
     "options",
-    [{"max_items_per_user": 1}, {"itemset_size": 2, "domain": ["a", "b"]}, {"where": "page <> 'a'"}, {"delta": 0.1}],
+    [{"max_items_per_user": 1}, {"where": "page <> 'a'"}, {"delta": 0.1}],
     ids=str,
 )
 def test_a_stream_is_read_once_whatever_is_asked(name: str, options: dict[str, Any]) -> None:

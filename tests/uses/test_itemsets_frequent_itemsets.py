@@ -134,7 +134,7 @@ def test_items_that_nobody_has_listed_are_selected_at_their_share(monkeypatch: p
         found = frequent_itemsets(polars(), **asked, method=method)
         share, *others = found.record.shares
         assert (share + sum(others), found.record.epsilon) == (20, 20)
-        public = {"delta": Fraction(1, 10**6), "count": found.record.pool, "touched": 10 * found.record.pool}
+        public = {"delta": Fraction(1, 10**6), "count": found.record.pool, "max_items_per_user": 10 * found.record.pool}
         assert (
             drawn.pop() == best_accounting(epsilon=share, **public) != best_accounting(epsilon=Fraction(20), **public)
         )
@@ -220,10 +220,6 @@ def test_bad_input_is_refused_and_costs_nothing(
 def test_a_database_by_its_url_is_refused_and_the_advice_can_be_followed(tmp_path: Path, place: str, step: str) -> None:
     with pytest.raises(sg.ParameterError, match=f"not counted in a database .*; {step}"):
         frequent_itemsets(place.format(tmp_path), table="t", **ASKED)
-    with pytest.raises(sg.ParameterError, match=f"itemset_size must not be given .*; {step}"):  # so it is no advice
-        sg.top_items(
-            place.format(tmp_path), table="t", itemset_size=2, count=1, epsilon=1, user="u", item="i", domain=3
-        )
 
 
 # The whole law of a release, from the rows to the names, its draws replaced by each of their outcomes.

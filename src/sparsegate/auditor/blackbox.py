@@ -114,10 +114,10 @@ class BlackBox:
             self._resize((time.perf_counter() - begun) / count)
         self.drawn += count
         if failure is not None:
-            shown = input_text(answers, _SHOWN)
+            given = input_text(answers, _SHOWN)
             raise ParameterError(
                 "mechanism",
-                f"must answer, but {self.name} raised {type(failure).__name__}: {failure} (on {shown})",
+                f"must answer, but {self.name} raised {type(failure).__name__}: {failure} (on {given})",
                 next_step="wrap it so that it takes an array of answers; centre=, queries=(least, most), sensitivity= "
                 "and patterns=False say which answers it is given",
             ) from failure

@@ -175,10 +175,7 @@ EFFORT: Final = "Effort"
 PANELS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "": {"Options": ("version", "install_completion", "show_completion")},
     "top": {
-        ASKED: (
-            *("count", "above", "item", "user", "unit", "domain", "where", "ordered"),
-            *("itemset_size", "max_items"),
-        ),
+        ASKED: (*("count", "above", "item", "user", "unit", "domain", "where", "ordered"),),
         PRIVACY: ("epsilon", "delta", "answers_epsilon", "method", "threshold", "max_items_per_user", "dbar"),
         "Groups and sums": ("per", "groups", "groups_per_user", "value", "clip", "granularity"),
         "Before you pay": ("preview", "within", "like", "people"),

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import glob
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -85,10 +84,6 @@ def top(
         str | None, typer.Option(metavar="T", help="A PUBLIC count, for sparse-vector and retraversal.")
     ] = None,
     max_items_per_user: Annotated[int | None, typer.Option(help="Count fewer items of each user: less noise.")] = None,
-    itemset_size: Annotated[int, typer.Option(help="2 or 3: rank sets of items that users have together.")] = 1,
-    max_items: Annotated[
-        int | None, typer.Option(help="With --itemset-size: count N items of each user; 100, or 40.")
-    ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="CONDITION", help="Count only rows that meet it: \"country = 'DE'\".")
     ] = None,
@@ -161,9 +156,7 @@ def top(
     """
     from sparsegate.tables.domain import EXPLAINED
     from sparsegate.tables.files import TextForm
-    from sparsegate.tables.groups import check_groups
-    from sparsegate.tables.question import Question
-    from sparsegate.tables.top import basket_names, top_items
+    from sparsegate.tables.top import names_of, release
 
     said = chosen_formats(formats, as_json=as_json, as_csv=as_csv)
     if (count is None) == (above is None):
@@ -176,50 +169,46 @@ def top(
             next_step="give --domain FILE[:COLUMN], --domain N for labels 0 to N-1, or --domain observed --delta 1e-6",
         )
 
-    written = {"format": said.get(INPUT), "separator": separator, "encoding": encoding}
-    TextForm(**written)
-    public: dict[str, Any] = {
-        "unit": unit,
-        "count": count,
-        "above": above,
-        "epsilon": 1 if epsilon is None else epsilon,
-        "delta": delta,
-        "method": method,
-        "ordered": ordered,
-        "threshold": None if threshold is None else read_number(threshold, "threshold"),
-        "answers_epsilon": answers_epsilon,
-        "max_items_per_user": max_items_per_user,
-        "itemset_size": itemset_size,
-        "max_items": max_items,
-        "dbar": dbar,
-        "where": where,
-        "people": people,
-        "value": value,
-        "clip": None if clip is None else _clip(clip),
-        "granularity": None if granularity is None else read_number(granularity, "granularity"),
-        "per": per,
-        "groups_per_user": groups_per_user,
-    }
+    form = TextForm(format=said.get(INPUT), separator=separator, encoding=encoding)
     # Checked here for the ledger and the picture, before the files are read.
-    candidates = read_domain(domain)
-    named, person = basket_names(item, user, unit)
-    question = Question(item=named, user=person, observed=candidates == "observed", **public)
-    listed = None if groups is None else _groups(groups)
-    check_groups(question, listed)
+    column, person = names_of(item, user, unit)
+    question = Question(
+        item=column,
+        user=person,
+        unit=unit,
+        domain=read_domain(domain),
+        count=count,
+        above=above,
+        epsilon=1 if epsilon is None else epsilon,
+        delta=delta,
+        method=method,
+        ordered=ordered,
+        threshold=None if threshold is None else read_number(threshold, "threshold"),
+        answers_epsilon=answers_epsilon,
+        max_items_per_user=max_items_per_user,
+        dbar=dbar,
+        where=where,
+        people=people,
+        value=value,
+        clip=None if clip is None else _clip(clip),
+        granularity=None if granularity is None else read_number(granularity, "granularity"),
+        per=per,
+        groups=None if groups is None else _groups(groups),
+        groups_per_user=groups_per_user,
+    )
     if preview:
         if groups_per_user not in (None, 1):
             rule, step = "must be 1 for a preview", "preview one group, at epsilon / K, without --groups-per-user"
             raise ParameterError("groups_per_user", rule, groups_per_user, step)
-        if isinstance(candidates, Path):
+        if isinstance(question.domain, Path):
             from sparsegate.tables.domain import split_column
 
-            if _meant([split_column(str(candidates))[0]]) & _meant(files):
+            if _meant([split_column(str(question.domain))[0]]) & _meant(files):
                 rule = "must not be the table itself: how many items are in it is private data"
-                raise ParameterError("domain", rule, str(candidates), "give a public list, or their number")
+                raise ParameterError("domain", rule, str(question.domain), "give a public list, or their number")
         fixed = epsilon is not None
-        return show_preview(question, candidates, fixed=fixed, within=within, like=like, plot=plot, form=said[OUTPUT])
-    request = None if question.above else question.share.request
-    if plot is not None and not answers_epsilon and (request is None or not request.estimates):
+        return show_preview(question, fixed=fixed, within=within, like=like, plot=plot, form=said[OUTPUT])
+    if plot is not None and not answers_epsilon and (question.above or not question.share.request.estimates):
         raise ParameterError("plot", "needs noisy counts to draw", next_step="give --answers-epsilon too")
     with Spending(ledger=ledger, budget=budget, budget_delta=budget_delta, dataset=dataset) as spending:
         if plot is not None:
@@ -229,9 +218,7 @@ def top(
         ready_to_print()
     try:
         with spending, busy("reading and counting") as spending.stage:
-            source: dict[str, Any] = {"table": table, "sql": sql, **written}
-            asked: dict[str, Any] = {"item": item, "user": user, "domain": candidates, "groups": listed, **public}
-            top_items(files, **source, **asked, ledger=spending)
+            release(files, question, named=item is not None, table=table, sql=sql, form=form, ledger=spending)
     finally:  # after Ctrl-C, too: it is paid for
         if spending.gave is not None:
             with spending:
@@ -268,11 +255,11 @@ def _show(printed: PrintedTop, form: str, plot: str | None, spending: Spending) 
             draw_bars(plot, printed, "" if spending.ledger is None else f"{spending.again} --plot {plot}")
 
 
-def _clip(text: str) -> tuple[int | float, ...]:
+def _clip(text: str) -> tuple[int | float, int | float]:
     ends = text.split(",")
     if len(ends) != 2:
         raise ParameterError("clip", CLIP[0], text, CLIP[1])
-    return tuple(read_number(end, "clip", *CLIP) for end in ends)
+    return read_number(ends[0], "clip", *CLIP), read_number(ends[1], "clip", *CLIP)
 
 
 def _groups(text: str) -> str | Path:
@@ -289,7 +276,6 @@ def _groups(text: str) -> str | Path:
 
 def show_preview(
     question: Question,
-    domain: str | int | Path,
     *,
     fixed: bool,
     within: int | None,
@@ -300,7 +286,7 @@ def show_preview(
     """Print a preview, and draw it where that is asked for."""
     if plot is not None:
         drawable(plot)
-    total = None if domain == "observed" else _size(domain, question)
+    total = None if question.observed else _size(question)
     found = previewed(question, total, fixed=fixed, within=within, like=like)
     ready_to_print()
     with to_standard_output(""):
@@ -309,15 +295,13 @@ def show_preview(
         _draw(found, plot)
 
 
-def _size(domain: str | int | Path, question: Question) -> int:
+def _size(question: Question) -> int:
     """How many candidates there are: the file of them is public."""
-    if isinstance(domain, Path):
-        from sparsegate.tables.domain import read_labels
+    from sparsegate.tables.domain import read_labels
 
-        size = len(set(read_labels(domain, item=question.item, whole=False)))
-    else:
-        size = int(domain)
-    return math.comb(size, question.itemset_size)
+    if isinstance(question.domain, Path):
+        return len(set(read_labels(question.domain, item=question.item, whole=False)))
+    return int(question.domain)
 
 
 def _cell(cell: object) -> str:

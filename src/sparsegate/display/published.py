@@ -107,7 +107,7 @@ class PrintedTop:
     @property
     def headings(self) -> list[str]:
         """One heading for each part of an item: a set of two has two."""
-        size = self.kept["record"]["itemset_size"]
+        size = self.kept["record"].get("itemset_size", 1)
         name = "item" if self.item in ("rank", "estimate") else self.item
         return [name] if size == 1 else [f"{name} {part}" for part in range(1, size + 1)]
 
@@ -143,13 +143,13 @@ class PrintedTop:
         """The items in their order, a set of them as a tuple. Before there was a schema, items were bare labels."""
         old = self.kept.get("estimates") or [None] * len(self.kept["items"])
         rows = self.kept["items"] if "schema" in self.kept else map(_old_row, self.kept["items"], old)
-        size = self.kept["record"]["itemset_size"]
+        size = self.kept["record"].get("itemset_size", 1)
         return [Chosen(row["item"] if size == 1 else tuple(row["item"]), row.get("estimate")) for row in rows]
 
     @property
     def rows(self) -> list[tuple[tuple[Any, ...], Any]]:
         """The parts of each item, and its noisy count where there is one. A set with fewer parts has blanks."""
-        size = self.kept["record"]["itemset_size"]
+        size = self.kept["record"].get("itemset_size", 1)
         single = size == 1
         return [
             ((item,) if single else (*item, *[""] * (size - len(item))), estimate) for item, estimate in self.chosen

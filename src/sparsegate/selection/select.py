@@ -40,6 +40,7 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
@@ -88,15 +89,22 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Ready:
-    """A method made ready to draw, and what a draw costs: ``budget.total``, and ``delta`` where the method uses one.
+    """A method made ready to draw, and what a draw costs: ``epsilon``, and ``delta`` where the method uses one.
 
-    ``estimated`` says what the noisy scores are worth, where a draw gives them.
+    ``split`` is how epsilon is shared where a threshold has a part of it. ``estimated`` says what the noisy scores are
+    worth, where a draw gives them.
     """
 
-    budget: Budget
+    epsilon: Fraction
     draw: Callable[[Source], Drawn]
     delta: Fraction = Fraction(0)
+    split: Budget | None = None
     estimated: Estimated | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """What a draw costs, as shares of epsilon: all of it for the scores, where there is no threshold."""
+        return self.split or Budget(threshold_epsilon=0, query_epsilon=self.epsilon, delta=self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +172,7 @@ def _weighed(
 ) -> Ready:
     """A method that reads nothing of the request but the rate and the count."""
     return Ready(
-        budget=Budget(threshold_epsilon=0, query_epsilon=request.epsilon, delta=delta),
+        epsilon=Fraction(request.epsilon),
         draw=lambda source: Drawn(groups(source, scores, rate=rate, count=request.count)),
         delta=delta,
     )
@@ -197,7 +205,7 @@ def _noisy_scores(request: Request, scores: Scores) -> Ready:
         return Drawn(groups, noisy if free else None)
 
     return Ready(
-        budget=Budget(threshold_epsilon=0, query_epsilon=request.epsilon),
+        epsilon=Fraction(request.epsilon),
         draw=draw,
         estimated=Estimated(lattice=lattice, scale=scale, count=count, total=scores.total) if free else None,
     )
@@ -233,7 +241,11 @@ def _traversal(request: Request, scores: Scores, default_raise: int, passes: int
         passes=passes if request.max_passes is None else exact_count(request.max_passes, "max_passes"),
     )
     steps = calibration.lattice.private_steps_many(scores.values, "scores")
-    return Ready(budget=calibration.budget, draw=lambda source: Drawn(traversal_groups(source, scores, steps, plan)))
+    return Ready(
+        epsilon=calibration.budget.total,
+        split=calibration.budget,
+        draw=lambda source: Drawn(traversal_groups(source, scores, steps, plan)),
+    )
 
 
 METHODS: Mapping[str, SelectionMethod] = MappingProxyType(
@@ -509,10 +521,15 @@ class Request:
                 next_step="choose it without looking at these scores, or use method='auto', which needs none",
             )
 
+    @cached_property
+    def checked(self) -> Ready:
+        """The method made ready for whole scores that nobody knows yet: what it costs, and that its noise exists."""
+        return self.prepare(Scores.histogram({0: 1}))
+
     @property
     def estimates(self) -> bool:
         """Whether noisy scores come with the selection, at no further cost."""
-        return self.prepare(Scores.histogram({0: 1})).estimated is not None
+        return self.checked.estimated is not None
 
     def promise(self, total: int) -> Promise | None:
         """How far below the c-th of ``total`` whole scores a selected one can be; None where nothing bounds that."""
@@ -543,7 +560,7 @@ class Request:
             raise ParameterError("count", "must not exceed the number of scores", self.count, "ask for fewer")
         ready = self.prepare(scores)
         what = f"top {self.count}, method {self.method}"
-        keep = charge(ledger, epsilon=ready.budget.total, delta=ready.delta, what=what).keep
+        keep = charge(ledger, epsilon=ready.epsilon, delta=ready.delta, what=what).keep
         groups, noisy = ready.draw(source)
         return Picks(ready=ready, keep=keep, groups=groups, members=scores.draw_members(source, groups), noisy=noisy)
 

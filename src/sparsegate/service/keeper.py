@@ -88,14 +88,15 @@ class _Given(Exception):
 
 def release_top(store: GateStore, dataset: CountedTable, request: KeyedRequest, question: Mapping[str, Any]) -> str:
     """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
-    from sparsegate.tables.top import top_items
+    from sparsegate.tables.question import Question
+    from sparsegate.tables.top import release
 
     paid = _OneRequest(store, request)
     try:
-        found = top_items(dataset.relation(), **dataset.unit_options, ledger=paid, **question)
+        found = release(dataset.relation(), Question(**dataset.unit_options, **question), ledger=paid)
     except _Given as given:
         return given.response
-    gave = found.published()
+    gave = found.to_dict()
     store.finish(request, TOP, response := json.dumps(gave), {"release": "top_items", **gave})
     return response
 

@@ -153,15 +153,17 @@ def _label(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
-def answer_scale(*, count: int | None, touched: int | None, epsilon: Fraction, sensitivity: int = 1) -> Fraction:
+def answer_scale(
+    *, count: int | None, max_items_per_user: int | None, epsilon: Fraction, sensitivity: int = 1
+) -> Fraction:
     """The scale L / eps3 of the noise of each count; a bound that is not there is None, and one of them is.
 
-    >>> answer_scale(count=50, touched=None, epsilon=Fraction(1, 2))
+    >>> answer_scale(count=50, max_items_per_user=None, epsilon=Fraction(1, 2))
     Fraction(100, 1)
-    >>> answer_scale(count=50, touched=1, epsilon=Fraction(1, 2))
+    >>> answer_scale(count=50, max_items_per_user=1, epsilon=Fraction(1, 2))
     Fraction(2, 1)
     """
-    moved = min(bound for bound in (count, touched) if bound is not None)
+    moved = min(bound for bound in (count, max_items_per_user) if bound is not None)
     return exact_scale(moved * sensitivity / epsilon)
 
 

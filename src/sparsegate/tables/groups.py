@@ -22,15 +22,12 @@ neighbours that differ by one person, then all of them together, each of its own
 
 Where each row is a person, a row is in one group by itself: k = 1, and nothing is cut. The theorem asks of M_g only
 what its own theorem says, so it holds for a public and for an observed domain, for everything ``above`` a number, for
-itemsets, noisy counts and sums alike. Bounds on a person (``max_items_per_user``, ``max_items``) are for each group:
-M_g has the table of the group, and cuts people there. Each of k groups has a k-th of epsilon, so k is 1 unless more is
-asked for.
+noisy counts and sums alike. The bound on a person, ``max_items_per_user``, is for each group: M_g has the table of the
+group, and cuts people there. Each of k groups has a k-th of epsilon, so k is 1 unless more is asked for.
 
-How the groups of an expression are written, told from the expression alone.
-
-``year_week(day)`` gives texts such as "2031-W07" and never "7". Whoever lists groups in another form would pay for
-releases of empty counts. What an expression can give is public, as the list of groups is, so a group that it can never
-give is refused before anything is charged, and the right form is shown.
+**How groups are written.** ``year_week(day)`` gives texts such as "2031-W07" and never "7". Whoever lists groups in
+another form would pay for releases of empty counts. What an expression can give is public, as the list of groups is, so
+a group that it can never give is refused before anything is charged, and the right form is shown.
 """
 
 from __future__ import annotations
@@ -40,25 +37,17 @@ import decimal
 import itertools
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
-import narwhals as nw
 import numpy as np
 
 from sparsegate.conditions import Kind
 from sparsegate.conditions.tree import Apply, CaseWhen, Cast, Coalesce, Literal, Node
 from sparsegate.errors import ParameterError, TableError
-from sparsegate.noise import Source
-from sparsegate.tables.columns import MOST_LABEL, label_kind
-from sparsegate.tables.counting import Counted, cut_users, name_picks
-from sparsegate.tables.domain import Domain
-from sparsegate.tables.engines.engine import Engine, Frame
+from sparsegate.tables.columns import MOST_LABEL
+from sparsegate.tables.domain import read_labels
 from sparsegate.tables.labels import INTEGER, STRING, LabelKind
-from sparsegate.tables.prepared import Prepared, Selected
-from sparsegate.tables.question import MOST_SELECTED, Question
-from sparsegate.tables.release import GroupedTopItems, Record
 
 
 def check_forms(labels: Iterable[str], tree: Node, per: str) -> None:
@@ -106,7 +95,7 @@ def _constant(constant: object) -> str | None:
     return None if constant is None else str(constant)
 
 
-def _group_forms_whole(low: float, high: float) -> Callable[[str], bool]:
+def _whole_from(low: float, high: float) -> Callable[[str], bool]:
     return lambda label: bool(re.fullmatch("0|-?[1-9][0-9]*", label)) and low <= int(label) <= high
 
 
@@ -127,18 +116,18 @@ _FORMS: Final[dict[str, tuple[Callable[[str], bool], str]]] = {
         _in_form("[0-9]{4}-W[0-9]{2}", lambda label: datetime.date.fromisocalendar(int(label[:4]), int(label[6:]), 1)),
         "2031-W01..2031-W20",
     ),
-    "year": (_group_forms_whole(-float("inf"), float("inf")), "2030..2031"),
-    "quarter": (_group_forms_whole(1, 4), "1..4"),
-    "month": (_group_forms_whole(1, 12), "1..12"),
-    "week": (_group_forms_whole(1, 53), "1..53"),
-    "day": (_group_forms_whole(1, 31), "1..31"),
-    "dow": (_group_forms_whole(0, 6), "0..6"),
-    "isodow": (_group_forms_whole(1, 7), "1..7"),
-    "doy": (_group_forms_whole(1, 366), "1..366"),
-    "hour": (_group_forms_whole(0, 23), "0..23"),
-    "minute": (_group_forms_whole(0, 59), "0..59"),
-    "second": (_group_forms_whole(0, 59), "0..59"),
-    "length": (_group_forms_whole(0, float("inf")), "1..9"),
+    "year": (_whole_from(-float("inf"), float("inf")), "2030..2031"),
+    "quarter": (_whole_from(1, 4), "1..4"),
+    "month": (_whole_from(1, 12), "1..12"),
+    "week": (_whole_from(1, 53), "1..53"),
+    "day": (_whole_from(1, 31), "1..31"),
+    "dow": (_whole_from(0, 6), "0..6"),
+    "isodow": (_whole_from(1, 7), "1..7"),
+    "doy": (_whole_from(1, 366), "1..366"),
+    "hour": (_whole_from(0, 23), "0..23"),
+    "minute": (_whole_from(0, 59), "0..59"),
+    "second": (_whole_from(0, 59), "0..59"),
+    "length": (_whole_from(0, float("inf")), "1..9"),
     # Of other letters engines and Python disagree in places.
     "lower": (lambda label: not re.search("[A-Z]", label), ""),
     "upper": (lambda label: not re.search("[a-z]", label), ""),
@@ -149,7 +138,7 @@ _FORMS: Final[dict[str, tuple[Callable[[str], bool], str]]] = {
 """By the operation that is done last: what it may give, and an example of groups."""
 
 _KINDS: Final[dict[Kind | None, tuple[Callable[[str], bool], str]]] = {
-    Kind.INTEGER: (_group_forms_whole(-float("inf"), float("inf")), "1..12"),
+    Kind.INTEGER: (_whole_from(-float("inf"), float("inf")), "1..12"),
     Kind.BOOLEAN: (lambda label: label in ("true", "false"), "true,false"),
     Kind.DATE: (_in_form("[0-9]{4}-[0-9]{2}-[0-9]{2}", datetime.date.fromisoformat), "2031-01-01..2031-01-31"),
 }
@@ -159,24 +148,21 @@ _KINDS: Final[dict[Kind | None, tuple[Callable[[str], bool], str]]] = {
 MOST_GROUPS: Final = 10_000
 """Each is named by queries of its own."""
 
-STRIDE: Final = 2**40
-"""No score is as large: where all groups are one table, the score s of the group at place p is p * STRIDE + s."""
-
 EXPLAINED: Final = (
     "must list the groups, because which groups the table has is private data",
     'pass for instance groups="DE,FR", or groups="2024-01..2024-12", or a file with a public list of them',
 )
 
 
-def check_groups(question: Question, groups: Any) -> None:
-    """Raise a ParameterError where the groups of a question are not listed, or are listed for none."""
-    if question.per is not None and groups is None:
+def check_groups(per: str | None, groups: Any) -> None:
+    """Raise a ParameterError where the groups are not listed, or are listed and nothing says which a row is in."""
+    if per is not None and groups is None:
         raise ParameterError("groups", EXPLAINED[0], next_step=EXPLAINED[1])
-    if question.per is None and groups is not None:
+    if per is None and groups is not None:
         rule = "must not be given without per, which says in which group a row is"
         raise ParameterError("groups", rule, next_step='pass for instance per="country"')
-    if question.per is not None and not isinstance(groups, os.PathLike):
-        public_groups(groups, question.per, STRING)
+    if per is not None and not isinstance(groups, os.PathLike):
+        public_groups(groups, per, STRING)
 
 
 def check_expression(groups: Any, per: str, tree: Node) -> None:
@@ -234,8 +220,6 @@ def _whole(text: int | str) -> int:
 
 
 def _labels_in_file(groups: os.PathLike[str], per: str) -> list[Any]:
-    from sparsegate.tables.domain import read_labels
-
     try:
         return read_labels(groups, item=per, whole=False, parameter="groups")
     except TableError as error:
@@ -291,130 +275,3 @@ _RANGES: Final = (
     (lambda text: datetime.date.fromisoformat(text).toordinal(), lambda day: str(datetime.date.fromordinal(day))),
 )
 """How the ends of a range are read as numbers, and how numbers are written again."""
-
-
-def listed_rows(
-    engine: Engine, rows: Frame, domain: Domain | None, question: Question, groups: Mapping[Any, Hashable]
-) -> Frame:
-    """The rows (group, item, ...) of the listed groups, of at most ``groups_per_user`` of them for each person.
-
-    From here on a group is its place in the list: numbers are joined and found sooner than texts.
-    """
-    most = question.groups_per_user
-    if most is not None and most > len(groups):
-        raise ParameterError("groups_per_user", f"must be at most the number of groups, {len(groups)}", most)
-    if question.count is not None and question.count * len(groups) > MOST_SELECTED:
-        rule = f"times the number of groups, {len(groups):,}, must be at most {MOST_SELECTED:,}"
-        raise ParameterError("count", rule, question.count, "ask for fewer")
-    places = engine.bring({"group": list(groups), "place": range(len(groups))})
-    listed = rows.join(places, on="group", how="inner").drop("group").rename({"place": "group"})
-    if question.user is None:
-        return listed
-    # A person's groups are those in which they have a candidate.
-    listed = engine.keep(listed if domain is None else domain.restrict(listed))
-    person = listed.select("user", "group", "item")
-    pairs = cut_users(engine, person.select(nw.col("group").alias("item"), "user"), most or 1, told_by=person)
-    return listed.join(pairs.rename({"item": "group"}), on=["group", "user"], how="semi")
-
-
-def prepare_groups(
-    engine: Engine, rows: Frame, domain: Domain | None, question: Question, public: Any, kind: LabelKind
-) -> PreparedGroups:
-    """Count all groups in one query; where people are cut in each, or sets or sums are counted, in one for each."""
-    per = question.per or ""
-    grouped_by = label_kind(engine.select({"group": per}).collect_schema()["group"], per, "groups")
-    groups = public_groups(public, per, grouped_by)
-    listed = listed_rows(engine, rows, domain, question, groups)
-    share = question.share
-    if question.sums is not None or question.max_items is not None or question.max_items_per_user is not None:
-        listed = engine.keep(listed)
-        parts = [Prepared(engine, share, domain, _of(listed, place), kind=kind) for place in range(len(groups))]
-        return PreparedGroups(question, dict(zip(groups.values(), parts, strict=True)))
-    if question.user is None:
-        counts = listed.group_by("group", "item").agg(nw.len().alias("score"))
-        counts = counts if domain is None else domain.restrict(counts)
-    else:
-        counts = engine.users_per_item(listed, "group")
-    counts = engine.keep(counts.sort("group"))  # so that the rows of one group stand together
-    histograms: list[dict[int, int]] = [{} for _ in groups]
-    together = {}
-    for place, score, items in sorted(engine.rows(counts.group_by("group", "score").agg(nw.len().alias("items")))):
-        histograms[place][int(score)] = together[place * STRIDE + int(score)] = int(items)
-    counted = (Counted(counts=_of(counts, place), histogram=each) for place, each in enumerate(histograms))
-    parts = [Prepared(engine, share, domain, None, one, kind) for one in counted]
-    score = nw.col("group").cast(nw.Int64) * STRIDE + nw.col("score").cast(nw.Int64)
-    every = Counted(counts=counts.select("item", score.alias("score")), histogram=together)
-    return PreparedGroups(question, dict(zip(groups.values(), parts, strict=True)), (engine, every))
-
-
-def _of(rows: Frame, place: int) -> Frame:
-    return rows.filter(nw.col("group") == place).drop("group")
-
-
-class PreparedGroups:
-    """The releases of all groups made ready: everything is checked and counted, and nothing is drawn."""
-
-    def __init__(
-        self,
-        question: Question,
-        groups: Mapping[Hashable, Prepared],
-        together: tuple[Engine, Counted] | None = None,
-    ) -> None:
-        self._question = question
-        self._together = together
-        self.groups = groups
-
-    def record(self, *, private: bool) -> Record:
-        """What may be said about all of them: that of one group, at the price of ``groups_per_user``."""
-        question, (first, *_) = self._question, self.groups.values()
-        one, most = first.record(private=private), question.groups_per_user or 1
-        return replace(
-            one,
-            epsilon=most * one.epsilon,
-            delta=most * one.delta,
-            answers_epsilon=most * one.answers_epsilon,
-            per=question.per,
-            groups=len(self.groups),
-            groups_per_user=most,
-            counted="; ".join(filter(None, [one.counted, self._cut])) or None,
-            composition=f"parallel: each {one.unit} is in at most {most} of {len(self.groups)} groups, "
-            "and each group has its own release" + (f", at 1/{most} of epsilon and delta" if most > 1 else ""),
-        )
-
-    @property
-    def _cut(self) -> str | None:
-        """Of what the counts are, where people are cut to some of their groups."""
-        most = self._question.groups_per_user
-        if most is None or most == len(self.groups):
-            return None
-        return f"at most {most} {'group' if most == 1 else 'groups'} of each user, chosen by a hash"
-
-    def draw(self, noise: Source, record: Record) -> GroupedTopItems:
-        """Draw the releases of all groups, in the order of the public list."""
-        parts = list(self.groups.values())
-        selected = [prepared.select(noise) for prepared in parts]
-        one = parts[0].record(private=record.private)  # which is that of every group
-        drawn = [
-            prepared.released(noise, one, chosen, labels)
-            for prepared, chosen, labels in zip(parts, selected, self._named(selected), strict=True)
-        ]
-        return GroupedTopItems(groups=dict(zip(self.groups, drawn, strict=True)), record=record)
-
-    def _named(self, selected: Sequence[Selected]) -> list[list[Any]]:
-        """The labels of what was picked in each group; where all were counted at once they are named at once, too."""
-        picked = [picks for picks, _, _ in selected]
-        if self._together is None:
-            return [prepared.name(picks) for prepared, picks in zip(self.groups.values(), picked, strict=True)]
-        present = [
-            (place * STRIDE + score, rank) for place, picks in enumerate(picked) for score, rank in picks if score
-        ]
-        (first, *_) = self.groups.values()
-        names = map(first.read, name_picks(*self._together, None, present))
-        absent = [
-            iter(prepared.name([pick for pick in picks if pick[0] == 0]))
-            for prepared, picks in zip(self.groups.values(), picked, strict=True)
-        ]
-        return [
-            [next(names if score else others) for score, _ in picks]
-            for picks, others in zip(picked, absent, strict=True)
-        ]

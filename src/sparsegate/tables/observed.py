@@ -127,51 +127,56 @@ class Accounting:
     margin: int
 
 
-def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
+def best_accounting(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
     """The accounting with the lower bottom. Where that is bounded-range its rate is the larger one, too.
 
     >>> options = {"epsilon": Fraction(1, 10), "delta": Fraction(1, 10**6)}
-    >>> best_accounting(**options, count=1, touched=10)
+    >>> best_accounting(**options, count=1, max_items_per_user=10)
     Accounting(name='pure', count=1, rate=Fraction(1, 10), margin=162)
-    >>> best_accounting(**options, count=100, touched=1000).name
+    >>> best_accounting(**options, count=100, max_items_per_user=1000).name
     'bounded-range'
     """
     return min(
-        pure(epsilon=epsilon, delta=delta, count=count, touched=touched),
-        bounded_range(epsilon=epsilon, delta=delta, count=count, touched=touched),
+        pure(epsilon=epsilon, delta=delta, count=count, max_items_per_user=max_items_per_user),
+        bounded_range(epsilon=epsilon, delta=delta, count=count, max_items_per_user=max_items_per_user),
         key=lambda accounting: accounting.margin,
     )
 
 
-def pure(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
+def pure(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
     """The first accounting of the theorem: an equal share of epsilon for each round.
 
     Machine-checked: `observed_domain_is_private` (proofs/observed_domain.v).
     """
     rate = epsilon / count
     return Accounting(
-        name="pure", count=count, rate=rate, margin=bottom_margin(rate=rate, delta=delta, touched=touched)
+        name="pure",
+        count=count,
+        rate=rate,
+        margin=bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user),
     )
 
 
-def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, touched: int) -> Accounting:
+def bounded_range(*, epsilon: Fraction, delta: Fraction, count: int, max_items_per_user: int) -> Accounting:
     """The second accounting of the theorem: half of delta for the rounds, half for who changes sides.
 
     Where no order alpha gives more, the rate is epsilon / count, whose rounds need no delta.
     Machine-checked: `observed_domain_by_bounded_range` (proofs/observed_range.v).
     """
     rate = round_epsilon(epsilon=epsilon, delta=delta / 2, count=count)
-    margin = bottom_margin(rate=rate, delta=delta, touched=touched, both_sides=epsilon)
+    margin = bottom_margin(rate=rate, delta=delta, max_items_per_user=max_items_per_user, both_sides=epsilon)
     return Accounting(name="bounded-range", count=count, rate=rate, margin=margin)
 
 
-def bottom_margin(*, rate: Fraction, delta: Fraction, touched: int, both_sides: Fraction | None = None) -> int:
-    """ceil(ln(touched / delta) / rate), or one more; with an epsilon for ``both_sides``, of delta0 in place of delta.
+def bottom_margin(
+    *, rate: Fraction, delta: Fraction, max_items_per_user: int, both_sides: Fraction | None = None
+) -> int:
+    """ceil(ln(m / delta) / rate), or one more; with an epsilon for ``both_sides``, of delta0 in place of delta.
 
-    >>> bottom_margin(rate=Fraction(1, 100), delta=Fraction(1, 10**8), touched=1)
+    >>> bottom_margin(rate=Fraction(1, 100), delta=Fraction(1, 10**8), max_items_per_user=1)
     1843
     """
-    odds = touched / delta
+    odds = max_items_per_user / delta
     with interval_arithmetic(128) as iv:
         factors = iv.mpf(odds.numerator) / iv.mpf(odds.denominator)
         if both_sides is not None:
@@ -258,18 +263,18 @@ class CountBar:
         return {people: Fraction(step, 1 << bits) for people, step in numbered if people in wanted}
 
 
-def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, touched: int) -> CountBar:
-    """The bar with even chances at ``above`` people, for persons who have at most ``touched`` labels.
+def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, max_items_per_user: int) -> CountBar:
+    """The bar with even chances at ``above`` people, for persons who have at most ``max_items_per_user`` labels.
 
-    >>> bar = bar_at(150, epsilon=Fraction(1, 10), delta=Fraction(1, 10**6), touched=1)
+    >>> bar = bar_at(150, epsilon=Fraction(1, 10), delta=Fraction(1, 10**6), max_items_per_user=1)
     >>> bar.never_below, bar.always_from
     (42, 259)
     """
-    share, part = epsilon / touched, delta / touched
+    share, part = epsilon / max_items_per_user, delta / max_items_per_user
     # 2 ln(1 + 1/d) / a is more than the steps from 0 to 1.
     most = 2 * (math.log(part.denominator) - math.log(part.numerator) + 1)
     if share * MOST_STEPS < most:
-        rule = f"is too small for this delta and {touched} labels of a person: a bar would have to be beyond all counts"
+        rule = f"is too small for this delta and {max_items_per_user} labels of a person: no bar is within all counts"
         raise ParameterError("epsilon", rule, float(epsilon), "pass more, or count fewer items of each user")
     bits, steps = steps_of(share, part)
     half = sure = 1
@@ -279,8 +284,8 @@ def bar_at(above: int, *, epsilon: Fraction, delta: Fraction, touched: int) -> C
     if above < half:
         raise ParameterError(
             "above",
-            f"must be at least {half} for this epsilon and delta, and {touched} labels of a person: what fewer people "
-            "have cannot be kept half of the time",
+            f"must be at least {half} for this epsilon and delta, and {max_items_per_user} labels of a person: what "
+            "fewer people have cannot be kept half of the time",
             above,
             f"pass above={half} or more, or more epsilon or delta",
         )
@@ -317,7 +322,7 @@ def pick_above(source: Source, histogram: Mapping[int, int], bar: CountBar) -> l
     """Toss the coins: the number of people of each label that is kept, and its rank by label among those with as many.
 
     >>> from sparsegate.noise import Seeded
-    >>> bar = bar_at(4, epsilon=Fraction(1), delta=Fraction(1, 10), touched=1)
+    >>> bar = bar_at(4, epsilon=Fraction(1), delta=Fraction(1, 10), max_items_per_user=1)
     >>> pick_above(Seeded(1), {1: 100, 2: 2, 3: 1, 4: 3, 9: 1}, bar)
     [(2, 0), (4, 1), (4, 2), (9, 0)]
     """

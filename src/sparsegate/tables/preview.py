@@ -25,10 +25,7 @@ from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.selection.accuracy import check_confidence
 from sparsegate.selection.select import AUTO, METHODS
-from sparsegate.tables.prepared import PROMISED_CONFIDENCE as CONFIDENCE
-from sparsegate.tables.prepared import error_bars, hopeless, least_epsilon, promise_of
-from sparsegate.tables.prepared import within as promised
-from sparsegate.tables.question import Question
+from sparsegate.tables.question import CONFIDENCE, Question, least_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,14 +134,18 @@ class TopPreview(Tabular):
 
     @property
     def largest(self) -> int | float | None:
-        """The most that the c-th score can be for the number of people given, who have ``touched`` items each.
+        """The most that the c-th score can be for so many people, who have ``max_items_per_user`` items each.
 
         None where scores may be negative, and without a number of people.
         """
         question = self.question
         if question.people is None or question.count is None or (question.sums and question.sums.low < 0):
             return None
-        shared = question.people if question.touched is None else question.people * question.touched // question.count
+        shared = (
+            question.people
+            if question.max_items_per_user is None
+            else question.people * question.max_items_per_user // question.count
+        )
         return question.shown(min(question.people, shared) * question.sensitivity)
 
     @property
@@ -221,7 +222,7 @@ class TopPreview(Tabular):
 
     def curve(self, row: MethodPreview) -> list[tuple[float, float]]:
         """(epsilon, within) of a method, from a tenth of its epsilon to ten times."""
-        asked = ((question, promised(question, self.total, self.confidence)) for question in self._around(row))
+        asked = ((question, question.within(self.total, self.confidence)) for question in self._around(row))
         return [(float(question.epsilon), distance) for question, distance in asked if distance is not None]
 
     def recall_curve(self, row: MethodPreview) -> list[tuple[float, float]]:
@@ -259,7 +260,7 @@ def preview(
     epsilon: Number | None = None,
     delta: Number = 0,
     domain: int | Sized | str | None = None,
-    touched: int | None = None,
+    max_items_per_user: int | None = None,
     method: str = AUTO,
     ordered: bool = False,
     threshold: Number | None = None,
@@ -278,7 +279,7 @@ def preview(
     count, epsilon, delta, method, ordered, threshold, answers_epsilon, above, dbar: as in ``top_items``.
     domain: how many candidates there are, or the candidates (anything with a length); or "observed". It may be left out
         where ``like`` says it.
-    touched: the most items that one person can have; 1 where a row is a person.
+    max_items_per_user: the most items that one person can have; 1 where a row is a person.
     within: W, in people: asks for the smallest epsilon with which every selected item is within W of the c-th, with the
         given confidence; rounded up to three digits. ``epsilon`` may then be left out.
     people: N, how many people there are in all: says whether the release is hopeless (``tables.prepared``).
@@ -289,7 +290,7 @@ def preview(
     >>> found = sg.preview(count=50, epsilon=0.5, domain=40_000)
     >>> found.chosen.method, found.chosen.within
     ('subset', 1526)
-    >>> sg.preview(count=50, within=100, domain=40_000, touched=1).chosen.needed
+    >>> sg.preview(count=50, within=100, domain=40_000, max_items_per_user=1).chosen.needed
     Fraction(7, 40)
     """
     if epsilon is None and within is None:
@@ -299,19 +300,16 @@ def preview(
     question = Question(
         item="item",
         user="user",
-        unit=None,
         count=count,
         above=above,
         epsilon=1 if epsilon is None else epsilon,
-        observed=observed,
+        domain=1 if domain is None else domain,
         delta=delta,
         method=method,
         ordered=ordered,
         threshold=threshold,
         answers_epsilon=answers_epsilon,
-        max_items_per_user=touched,
-        itemset_size=1,
-        max_items=None,
+        max_items_per_user=max_items_per_user,
         dbar=dbar,
         people=people,
     )
@@ -355,7 +353,7 @@ def previewed(
     people, verdict = question.people, None
     if people is not None and (fixed or rows):
         real = question if fixed else replace(question, epsilon=next((r.epsilon for r in rows if r.chosen), 1))
-        found = hopeless(real, total, people)
+        found = real.hopeless(total)
         verdict = None if found is None else f"{found[0]} {found[1]}"
     return TopPreview(
         question=question,
@@ -385,7 +383,7 @@ def _rows(
             of_method = by_method(question, method, epsilon)
         except ParameterError:  # it does not fit: an order of a set, no delta, no threshold, an observed domain
             continue
-        bars = error_bars(of_method, total, confidence)
+        bars = of_method.error_bars(total, confidence)
         seen: OnStandIn | None = None
         if ladder is not None:
             from sparsegate.paper.stand_ins import on_stand_in
@@ -397,7 +395,7 @@ def _rows(
                 method=method,
                 chosen=taken == method,
                 epsilon=epsilon,
-                within=promised(of_method, total, confidence),
+                within=of_method.within(total, confidence),
                 error_bar=None if bars is None else of_method.shown(bars[0]),
                 error_bar_all=None if bars is None else of_method.shown(bars[1]),
                 needed=needed,
@@ -418,7 +416,7 @@ def _keeps(
 ) -> bool:
     """Whether every selected item is within ``asked`` of the c-th, at this epsilon."""
     of_method = by_method(question, method, epsilon)
-    promise = promise_of(of_method, total)
+    promise = of_method.promise(total)
     steps = asked if of_method.sums is None else of_method.sums.place(Fraction(asked))
     return promise is not None and promise.beyond(steps + 1) <= 1 - confidence
 

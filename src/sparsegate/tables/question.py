@@ -1,79 +1,116 @@
-"""What is asked of a table: every parameter but the table and its domain, checked before either is touched."""
+"""What is asked of a table: every parameter but the table, checked once, and what these public numbers promise.
+
+``selection.accuracy`` proves the promise for a public domain. For ``domain="observed"`` the same promise holds of the
+items released, with dbar in place of the number of candidates: the race is among the dbar largest scores, which hold
+the c largest, and bottom only takes items away that come after it.
+
+*Hopeless* is, for N people in all (a public number), whatever they have:
+
+- a selection where even c items that all N have, beside others that nobody has, are more likely than not selected with
+  a wrong one among them: by the theorem no table of N people does better;
+- an observed domain where bottom is at least N: an item that all N have is more likely than not left out;
+- ``above``, where what N people have is never kept;
+- counts whose error bar is at least N.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
-from sparsegate.budget import Number, exact_count, exact_decimal, exact_epsilon
+from sparsegate.budget import Number, exact_count, exact_decimal, exact_delta, exact_epsilon
 from sparsegate.conditions import names_in
 from sparsegate.errors import ParameterError
+from sparsegate.gates.laplace import error_bar, error_bar_all
 from sparsegate.gates.lattice import LIMIT
+from sparsegate.selection.accuracy import Promise, peeled_case
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import AUTO, Request
 from sparsegate.tables.columns import check_unit
-from sparsegate.tables.domain import MOST_CANDIDATES
+from sparsegate.tables.counting import answer_scale
+from sparsegate.tables.domain import EXPLAINED, MOST_CANDIDATES
+from sparsegate.tables.groups import check_groups
 from sparsegate.tables.observed import Accounting, CountBar, bar_at, best_accounting
 from sparsegate.tables.sums import CLIP_STEP, Clip
 
-BASKET: Final = {1: None, 2: 100, 3: 40}
-"""Items that a user's basket keeps unless told otherwise, for each size of an itemset."""
+CONFIDENCE: Final = 0.95
+"""With which promises and error bars hold, unless another is asked for."""
 
 DBAR: Final = 10
 """With ``domain="observed"``, how many times ``count`` the list of candidates is long unless told otherwise."""
 
-
 MOST_SELECTED: Final = 10**7
 """More would be charged, and then be lost for want of memory."""
 
+_HOPELESS: Final = 0.5
+_DIGITS: Final = 900  # decimals of three digits in a power of ten: 1.00 to 9.99
+_POWERS: Final = range(-9, 5)
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
-    """The public parameters of ``top_items``; see there for what they mean. Options that are not used are None."""
+    """The public parameters of ``top_items``, ``items_above`` and ``top_sums``; see there for what they mean.
+
+    Options that are not used are None. ``max_items_per_user`` is the most candidates that one unit can raise: 1 where
+    rows are people, None where only the number of candidates bounds it.
+    """
 
     item: str
-    user: str | None
-    unit: str | None
-    count: int | None
+    user: str | None = None
+    unit: str | None = None
     epsilon: Number
-    observed: bool
-    delta: Number
-    method: str
-    threshold: Number | None
-    answers_epsilon: Number
-    max_items_per_user: int | None
-    itemset_size: int
-    max_items: int | None
-    dbar: int | None
-    where: str | None = None
+    domain: Any = None
+    delta: Number = 0
+    count: int | None = None
+    method: str = AUTO
     ordered: bool = False
+    threshold: Number | None = None
+    answers_epsilon: Number = 0
+    max_items_per_user: int | None = None
+    dbar: int | None = None
     above: int | None = None
     value: str | None = None
     clip: tuple[Number, Number] | None = None
     granularity: Number | None = None
+    where: str | None = None
     people: int | None = None
     per: str | None = None
+    groups: Any = None
     groups_per_user: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
-        object.__setattr__(self, "answers_epsilon", exact_epsilon(self.answers_epsilon, "answers_epsilon", zero=True))
+        self._set(
+            epsilon=exact_epsilon(self.epsilon),
+            answers_epsilon=exact_epsilon(self.answers_epsilon, "answers_epsilon", zero=True),
+            delta=exact_delta(self.delta, zero=True),
+        )
+        if self.domain is None or (isinstance(self.domain, str) and self.domain != "observed"):
+            raise ParameterError("domain", EXPLAINED[0], self.domain, EXPLAINED[1])
+        if self.people is not None:
+            self._set(people=exact_count(self.people, "people"))
         self._check_unit()
-        self._check_itemsets()
         self._check_sums()
         if self.above is None:
-            request = self.request  # checks count, method, delta and threshold
-            request.prepare(Scores.histogram({0: 1}))  # and that such noise can be made
-            _at_most(MOST_SELECTED, "count", request.count)
-            object.__setattr__(self, "count", request.count)
+            _at_most(MOST_SELECTED, "count", self.request.count)  # the request checks method, delta and threshold
+            self._set(count=self.request.count)
         self._check_observed()
         self._check_above()
         self._check_groups()
+        _ = self.answer_scale  # an answers_epsilon that no noise can be made for is refused here
+
+    def _set(self, **checked: object) -> None:
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
+    def observed(self) -> bool:
+        """Whether items are whatever the table holds."""
+        return isinstance(self.domain, str)
+
+    @cached_property
     def share(self) -> Question:
         """What is asked of each group: the same for a ``groups_per_user``-th of the price. Without groups, itself."""
         if self.per is None:
@@ -82,35 +119,38 @@ class Question:
         return replace(
             self,
             per=None,
+            groups=None,
             groups_per_user=None,
             epsilon=Fraction(self.epsilon) / parts,
             delta=Fraction(self.delta) / parts,
             answers_epsilon=Fraction(self.answers_epsilon) / parts,
         )
 
-    @property
+    @cached_property
     def request(self) -> Request:
         """The selection, for counts: one person moves each by at most one, and all of them in one direction.
 
-        For sums see ``tables.sums``; scores, and a threshold, are then in steps of its lattice.
+        For sums see ``tables.sums``; scores, and a threshold, are then in steps of its lattice. Where counts come with
+        the selection it has all of epsilon: one noise of scale m / (epsilon + eps3) serves both better than two would.
         """
         if self.count is None:
-            raise ParameterError("count", "must be given", next_step="pass count=, or above= for all that many have")
-        observed = {"method": "exponential" if self.method == AUTO else self.method}
-        public = {"method": self.method, "delta": self.delta, "ordered": self.ordered}
+            raise ParameterError("count", "must be given", next_step="pass for instance count=50")
         sums, threshold = self.sums, self.threshold
         if sums is not None and (exact := exact_decimal(threshold)) is not None:
             threshold = sums.place(exact)
         request = Request(
             count=self.count,
             epsilon=self.epsilon,
+            delta=0 if self.observed else self.delta,
             sensitivity=self.sensitivity,
             monotonic=sums is None or sums.monotonic,
-            max_items_per_user=self.touched,
+            max_items_per_user=self.max_items_per_user,
             threshold=threshold,
-            **(observed if self.observed else public),
+            method="exponential" if self.observed and self.method == AUTO else self.method,
+            ordered=self.ordered and not self.observed,
         )
-        return replace(request, epsilon=self.total) if request.estimates else request
+        together = request.estimates and self.answers_epsilon
+        return replace(request, epsilon=self.total) if together else request
 
     @cached_property
     def sums(self) -> Clip | None:
@@ -120,8 +160,9 @@ class Question:
                 raise ParameterError("clip", "must be given with value", next_step=f"pass {CLIP_STEP}")
             return Clip.of(self.clip, self.granularity)
         for name in ("clip", "granularity"):
-            if (given := getattr(self, name)) is not None:
-                raise ParameterError(name, "must not be given without value", given, 'pass for instance value="amount"')
+            if (needless := getattr(self, name)) is not None:
+                step = 'pass for instance value="amount"'
+                raise ParameterError(name, "must not be given without value", needless, step)
         return None
 
     @property
@@ -147,34 +188,33 @@ class Question:
         return Fraction(self.epsilon) + Fraction(self.answers_epsilon)
 
     @property
-    def extra_answers(self) -> Fraction:
-        """What is spent on noise for the counts alone.
+    def total_delta(self) -> Fraction:
+        """What is spent of delta: all of it for an observed domain, else what the method of each group needs."""
+        parts = self.groups_per_user or 1
+        return Fraction(self.delta) if self.observed else parts * self.share.request.checked.delta
 
-        Where counts come with the selection, all is spent on that: one noise of scale m / (epsilon + eps3) serves both
-        better than two noises would.
-        """
+    @property
+    def extra_answers(self) -> Fraction:
+        """What is spent on noise for the counts alone: nothing where they come with the selection."""
         free = self.above is None and self.request.estimates
         return Fraction(0) if free else Fraction(self.answers_epsilon)
 
-    @property
-    def total_delta(self) -> Fraction:
-        """What is spent of delta: all of it for ``above``, else what each group's selection needs."""
-        share, parts = self.share, self.groups_per_user or 1
-        return parts * (Fraction(share.delta) if share.above is not None else share.delta_used(share.request))
+    @cached_property
+    def answer_scale(self) -> Fraction | None:
+        """The scale of the noise that counts get of their own; None where they get none."""
+        if not self.extra_answers:
+            return None
+        return answer_scale(
+            count=self.count,
+            max_items_per_user=self.max_items_per_user,
+            epsilon=self.extra_answers,
+            sensitivity=self.sensitivity,
+        )
 
-    def delta_used(self, request: Request) -> Fraction:
-        """What a selection costs of delta: all of it for an observed domain, else what its method needs."""
-        used = request.prepare(Scores.histogram({0: 1})).delta
-        return Fraction(self.delta) if self.observed else used
-
     @property
-    def touched(self) -> int | None:
-        """The most candidates that one unit can raise; None where only the number of candidates bounds it."""
-        if self.user is None:
-            return 1
-        if self.max_items is not None:
-            return math.comb(self.max_items, self.itemset_size)
-        return self.max_items_per_user
+    def cut(self) -> int | None:
+        """How many items of each user are counted; None where all are."""
+        return None if self.user is None else self.max_items_per_user
 
     @cached_property
     def accounting(self) -> Accounting:
@@ -185,7 +225,7 @@ class Question:
             epsilon=Fraction(self.epsilon),
             delta=Fraction(self.delta),
             count=self.count,
-            touched=self.dbar if self.touched is None else min(self.dbar, self.touched),
+            max_items_per_user=min(self.dbar, self.max_items_per_user or self.dbar),
         )
 
     @cached_property
@@ -193,7 +233,7 @@ class Question:
         """Where labels begin to be kept, for ``above``."""
         if self.above is None:
             return None
-        if self.touched is None:
+        if self.max_items_per_user is None:
             raise ParameterError(
                 "max_items_per_user",
                 "must be given with above: a person is hidden in each of their items, at a share of epsilon and delta, "
@@ -201,16 +241,16 @@ class Question:
                 next_step="pass for instance max_items_per_user=3",
             )
         epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
-        return bar_at(self.above, epsilon=epsilon, delta=delta, touched=self.touched)
+        return bar_at(self.above, epsilon=epsilon, delta=delta, max_items_per_user=self.max_items_per_user)
 
     @property
     def counted(self) -> str | None:
         """Of what the counts are, for whoever reads them, where something is cut away; None where all counts."""
-        most, parts = self.max_items or self.max_items_per_user, []
-        if most is not None:
-            items = "item" if most == 1 else "items"
+        parts = []
+        if self.cut is not None:
+            items = "item" if self.cut == 1 else "items"
             parts.append(
-                f"at most {most} {items} of each user, chosen by a hash; counts and error bars leave out the others"
+                f"at most {self.cut} {items} of each user, chosen by a hash; counts and error bars leave out the others"
             )
         if self.sums is not None:
             low, high = self.sums.ends
@@ -219,6 +259,82 @@ class Question:
                 f"{self.value} {of}, clipped to {low} and {high}; sums and error bars leave out what is beyond"
             )
         return "; ".join(parts) or None
+
+    def promise(self, total: int | None) -> Promise | None:
+        """The promise for this many candidates, None for an observed domain; in steps of a score."""
+        if self.above is not None:
+            return None
+        if not self.observed:
+            assert total is not None
+            return self.request.promise(total)
+        assert self.dbar is not None
+        rate = self.accounting.rate / self.sensitivity
+        return peeled_case(rate=rate, count=self.accounting.count, total=self.dbar)
+
+    def within(self, total: int | None, confidence: float = CONFIDENCE) -> int | float | None:
+        """With this probability every selected item is within this many people of the c-th; None: nothing is said."""
+        promise = self.promise(total)
+        steps = None if promise is None else promise.within(confidence)
+        return None if steps is None else self.shown(steps)
+
+    def error_bars(self, total: int | None, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
+        """How far noisy scores are off: each, and all of them at once; in steps, None where none are released."""
+        if (scale := self.answer_scale) is not None:
+            return error_bar(scale, confidence), error_bar_all(scale, confidence, self.count or 1)
+        if self.observed or total is None or not self.request.estimates:
+            return None
+        estimated = self.request.prepare(Scores.histogram({0: total})).estimated
+        assert estimated is not None
+        return int(estimated.error_bar(confidence)), int(estimated.error_bar_all(confidence))
+
+    def hopeless(self, total: int | None) -> tuple[str, str] | None:
+        """Why a release for ``people`` is hopeless, as the parameter to change and the rule; None if it is not.
+
+        >>> asked = {"item": "page", "user": "visitor", "count": 50, "epsilon": 0.1, "domain": 40_000}
+        >>> Question(**asked, people=1_000).hopeless(40_000)[0], Question(**asked, people=10**5).hopeless(40_000)
+        ('epsilon', None)
+        """
+        if (people := self.people) is None:
+            return None
+        span, everybody = people * self._span, f"an item that all {people:,} people have"
+        if self.bar is not None and self.bar.never_below > people:
+            return "above", f"must be lower for {people:,} people: {everybody} would never be kept"
+        if self.observed and self.above is None and self.accounting.margin + 1 >= people:
+            rule = f"must be larger for {people:,} people: {everybody} would more likely than not be left out"
+            return "epsilon", rule
+        promise = None if self.observed else self.promise(total)
+        if promise is not None and (wrong := promise.least_wrong(span)) > _HOPELESS:
+            rule = f"must be larger for {people:,} people: even if {self.count:,} items had all of them, and the others"
+            return "epsilon", f"{rule} nobody, a wrong item would be selected with probability {wrong:.3g}"
+        bars = self.error_bars(total)
+        if bars is not None and bars[0] >= span:
+            name = "answers_epsilon" if self.extra_answers else "epsilon"
+            return name, f"must be larger for {people:,} people: the error bar of a count would be {bars[0]:,}"
+        return None
+
+    @property
+    def _span(self) -> int:
+        """How far apart one person can bring two scores, in steps: a sum that may fall and rise has both sides."""
+        if self.sums is None:
+            return 1
+        low, high = self.sums.steps
+        return max(high, 0) - min(low, 0)
+
+    def refuse_hopeless(self, total: int | None) -> None:
+        """Raise a ParameterError, before anything is charged, where the release is hopeless."""
+        if (reason := self.hopeless(total)) is None:
+            return
+        name, rule = reason
+        hint = "leave out people= to release it all the same"
+        if name != "above":
+
+            def enough(amount: Fraction) -> bool:
+                changed: dict[str, Any] = {name: amount}
+                return replace(self, **changed).hopeless(total) is None
+
+            needed = least_epsilon(enough)
+            hint = hint if needed is None else f"pass {float(needed):g} or more, or {hint}"
+        raise ParameterError(name, rule, _shown(getattr(self, name)), hint)
 
     def _check_unit(self) -> None:
         if not isinstance(self.item, str):
@@ -232,28 +348,17 @@ class Question:
                 "name the column that says whose row it is",
             )
         check_unit(self.user, self.unit)
-        object.__setattr__(self, "unit", "row" if self.user is None else "user")
+        self._set(unit="row" if self.user is None else "user")
         if self.max_items_per_user is not None:
-            object.__setattr__(self, "max_items_per_user", exact_count(self.max_items_per_user, "max_items_per_user"))
+            self._set(max_items_per_user=exact_count(self.max_items_per_user, "max_items_per_user"))
+        if self.user is None and self.max_items_per_user not in (None, 1):
             self._needs_user("max_items_per_user", self.max_items_per_user)
+        if self.user is None:
+            self._set(max_items_per_user=1)
 
-    def _check_itemsets(self) -> None:
-        size = self.itemset_size
-        if isinstance(size, bool) or size not in tuple(BASKET):
-            raise ParameterError("itemset_size", "must be 1, 2 or 3", size)
-        if size == 1:
-            if self.max_items is not None:
-                rule = "must not be given for single items: it cuts the baskets of itemsets"
-                raise ParameterError("max_items", rule, self.max_items, "pass max_items_per_user= to bound a user")
-            return
-        self._needs_user("itemset_size", size)
-        most = exact_count(BASKET[size] if self.max_items is None else self.max_items, "max_items")
-        if most < size:
-            raise ParameterError("max_items", f"must be at least itemset_size = {size}", most)
-        object.__setattr__(self, "max_items", most)
-        if self.max_items_per_user is not None:
-            rule = "must not be given for itemsets"
-            raise ParameterError("max_items_per_user", rule, self.max_items_per_user, "pass max_items=")
+    def _needs_user(self, name: str, value: object) -> None:
+        if self.user is None:
+            raise ParameterError(name, "needs a user column", value, "pass user=, or leave it out")
 
     def _check_sums(self) -> None:
         if self.sums is None:
@@ -262,32 +367,25 @@ class Question:
             raise ParameterError(
                 "value", "must be the name of a column", self.value, 'pass for instance value="amount"'
             )
-        if self.above is not None or self.itemset_size > 1:
-            name = "itemset_size" if self.above is None else "above"
+        if self.above is not None:
             rule = "must not be given with value: it counts people, and has no meaning for sums"
-            raise ParameterError(name, rule, getattr(self, name), "leave one of them out")
+            raise ParameterError("above", rule, self.above, "leave one of them out")
         if self.observed and self.sums.low < 0:
             rule = 'must not reach below 0 for domain="observed", whose proof is for scores that one person only raises'
             raise ParameterError("clip", rule, self.clip, "pass a low of 0 or more, or a public domain")
 
-    def _needs_user(self, name: str, value: object) -> None:
-        if self.user is None:
-            raise ParameterError(name, "needs a user column", value, "pass user=, or leave it out")
-
     def _check_observed(self) -> None:
-        delta = exact_epsilon(self.delta, "delta", zero=True)
-        object.__setattr__(self, "delta", delta)
         if not self.observed:
             if self.dbar is not None:
                 rule = 'must not be given with a public domain, which needs none; it is for domain="observed"'
                 raise ParameterError("dbar", rule, self.dbar, "leave it out")
             return
-        if not 0 < delta < 1:
+        if self.delta == 0:
             raise ParameterError(
                 "delta",
                 'must lie strictly between 0 and 1 for domain="observed": which items exist is private, and '
                 "a person who alone has an item can only be hidden up to a small probability",
-                _shown(delta),
+                0,
                 "pass for instance delta=1e-8, or a public domain, which needs no delta",
             )
         if self.above is not None:
@@ -302,7 +400,7 @@ class Question:
                 "dbar", f"must be at least count = {self.count}", dbar, "leave it out for ten times that"
             )
         _at_most(MOST_CANDIDATES, "dbar", dbar)
-        object.__setattr__(self, "dbar", dbar)
+        self._set(dbar=dbar)
         # An epsilon too small for this delta is refused here, before anything is spent.
         if self.sensitivity * self.accounting.margin > LIMIT:
             raise ParameterError("epsilon", "is too small for this delta and clip: no sum could ever be selected")
@@ -312,13 +410,13 @@ class Question:
             return
         others = {"count": None, "dbar": None, "threshold": None, "method": AUTO, "ordered": False}
         for name, unused in others.items():
-            if (given := getattr(self, name)) != unused:
+            if (needless := getattr(self, name)) != unused:
                 rule = "must not be given with above, which selects all that many have, as a set"
-                raise ParameterError(name, rule, given, "leave it out")
+                raise ParameterError(name, rule, needless, "leave it out")
         if not self.observed:
             rule = 'must not be given with a public domain; it is for domain="observed"'
             raise ParameterError("above", rule, self.above, 'pass method="sparse-vector" with a threshold and a count')
-        object.__setattr__(self, "above", exact_count(self.above, "above"))
+        self._set(above=exact_count(self.above, "above"))
         _ = self.bar  # a bar that is too low is refused here
 
     def _check_groups(self) -> None:
@@ -326,23 +424,48 @@ class Question:
             if self.groups_per_user is not None:
                 rule = "must not be given without per: it says in how many groups a person may be"
                 raise ParameterError("groups_per_user", rule, self.groups_per_user, "leave it out")
-            return
-        if not isinstance(self.per, str) or not self.per:
+        elif not isinstance(self.per, str) or not self.per:
             rule = "must be the name of a column, or an expression of a row"
             raise ParameterError("per", rule, self.per, 'pass for instance per="country" or per="year_month(day)"')
-        if self.groups_per_user is not None:
+        elif self.groups_per_user is not None:
             self._needs_user("groups_per_user", self.groups_per_user)
+            self._set(groups_per_user=exact_count(self.groups_per_user, "groups_per_user"))
         elif self.user is not None:
-            object.__setattr__(self, "groups_per_user", 1)
-        if self.groups_per_user is not None:
-            object.__setattr__(self, "groups_per_user", exact_count(self.groups_per_user, "groups_per_user"))
+            self._set(groups_per_user=1)
+        check_groups(self.per, self.groups)
         _ = self.share  # what a part of epsilon and delta cannot pay for is refused here
 
 
-def _at_most(most: int, name: str, given: int) -> None:
-    if given > most:
-        raise ParameterError(name, f"must be at most {most}", given, "ask for fewer")
+def _at_most(most: int, name: str, number: int) -> None:
+    if number > most:
+        raise ParameterError(name, f"must be at most {most}", number, "ask for fewer")
 
 
 def _shown(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
+
+
+def least_epsilon(enough: Callable[[Fraction], bool]) -> Fraction | None:
+    """The smallest decimal of three digits that is enough, between 1e-9 and 1e5; None where none is.
+
+    >>> least_epsilon(lambda epsilon: epsilon >= Fraction(1, 3))
+    Fraction(167, 500)
+    """
+
+    def decimal(place: int) -> Fraction:
+        power, digits = divmod(place, _DIGITS)
+        return (100 + digits) * Fraction(10) ** (_POWERS[power] - 2)
+
+    def works(place: int) -> bool:
+        try:
+            return enough(decimal(place))
+        except ParameterError:  # an epsilon that no noise, or no bar, can be made for
+            return False
+
+    low, high = -1, len(_POWERS) * _DIGITS - 1
+    if not works(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return decimal(high)

@@ -6,23 +6,19 @@ from functools import partial
 from typing import Any
 
 from sparsegate.budget import Number, Spender, charge
-from sparsegate.errors import ParameterError
 from sparsegate.gates.calibration import trusted_source
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.select import AUTO
-from sparsegate.tables.columns import read_columns
-from sparsegate.tables.domain import EXPLAINED, public_domain
 from sparsegate.tables.engines.engine import Engine, guarded, open_engine
-from sparsegate.tables.files import TextForm
-from sparsegate.tables.groups import PreparedGroups, check_expression, check_groups, prepare_groups
+from sparsegate.tables.files import PLAIN, TextForm
+from sparsegate.tables.groups import check_expression
 from sparsegate.tables.in_place import TableInPlace
 from sparsegate.tables.matching import grouping_engine, matching_engine
 from sparsegate.tables.opening import Given, given
-from sparsegate.tables.prepared import Prepared
+from sparsegate.tables.prepared import prepare
 from sparsegate.tables.question import Question
-from sparsegate.tables.release import GroupedTopItems, TopItems
-from sparsegate.tables.sums import as_values
+from sparsegate.tables.release import TopItems
 
 
 @own_settings
@@ -30,16 +26,10 @@ def top_items(
     data: Any,
     /,
     *,
-    table: str | None = None,
-    sql: str | None = None,
-    format: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
     item: str | None = None,
     user: str | None = None,
     unit: str | None = None,
-    count: int | None = None,
-    above: int | None = None,
+    count: int,
     epsilon: Number,
     domain: Any = None,
     delta: Number = 0,
@@ -48,28 +38,27 @@ def top_items(
     threshold: Number | None = None,
     answers_epsilon: Number = 0,
     max_items_per_user: int | None = None,
-    itemset_size: int = 1,
-    max_items: int | None = None,
     dbar: int | None = None,
-    value: str | None = None,
-    clip: tuple[Number, Number] | None = None,
-    granularity: Number | None = None,
     where: str | None = None,
     people: int | None = None,
     per: str | None = None,
     groups: Any = None,
     groups_per_user: int | None = None,
+    table: str | None = None,
+    sql: str | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
     ledger: Spender | None = None,
     source: Source | None = None,
     not_private: bool = False,
-) -> TopItems | Any:
+) -> TopItems:
     """Select the ``count`` items that most users have; the release is (epsilon + answers_epsilon, delta)-DP.
 
     *Theorem.* The score of an item is its number of different users. Adding or removing one user, with all their rows,
     moves each score by at most one and all in one direction, so each method of ``select_top`` is epsilon-DP at
     sensitivity 1, monotonic, over a public domain; without one see ``tables.observed``. The counts are made in
-    the table's own engine. How long that takes depends on the data: publish the result, not the time. Sums in place of
-    counts have the sensitivity of their clip: see ``tables.sums``.
+    the table's own engine. How long that takes depends on the data: publish the result, not the time.
 
     Parameters
     ----------
@@ -79,19 +68,11 @@ def top_items(
         columns, a list of dicts, a dataset of PyArrow or any stream of Arrow: see ``tables.workspace``. Or an
         engine or URL of SQLAlchemy's, such as "postgresql://user@host/db": counted there, in a transaction that
         only reads.
-    table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
-    format: "fimi" for files of baskets, one a line, whose items stand apart by white space; "baskets" where they stand
-        apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
-    separator: also of the columns of a CSV file, which its header line tells otherwise.
-    encoding: of text files, where it is not UTF-8.
     item, user: names of columns; both may be left out for baskets, whose lines are the users. Items are
         numbers, strings, booleans, bytes, UUIDs, dates, times or instants, and come back as such: see
         ``tables.labels``. Rows with a null in either column are dropped.
     unit: "row" instead of ``user`` where every row is another person.
-    count: c, how many to select, at most ten million; or
-    above: N, with "observed" and ``max_items_per_user`` (or rows): everything that about N people have, however many
-        items that are, by optimal partition selection. The record says what is never and what is always among them. A
-        bar too low for epsilon and delta is refused, and the lowest named.
+    count: c, how many to select, at most ten million.
     epsilon: the privacy loss of the selection, > 0; a float is read as the decimal it prints as.
     domain: the public candidates: a list, array, series, a dataframe (its only column, or the one called ``item``),
         a file as Path("pages.csv") or Path("pages.csv:column"), or a number n for the labels 0, 1, ..., n-1. Those
@@ -100,34 +81,28 @@ def top_items(
         items than asked for where counts are small.
     delta: the probability, such as 1e-8, with which the guarantee may fail: needed for "observed", and for a public
         domain a way to much less noise where many are selected. It is charged where it is used.
-    method, ordered, threshold: as in ``select_top``. The rule of "auto" knows how many items one person can touch: 1
-        for rows, else max_items_per_user. What is selected as a set comes sorted by label,
-        or by its noisy counts where those are paid for.
+    method, ordered, threshold: as in ``select_top``. What is selected as a set comes sorted by label, or by its noisy
+        counts where those are paid for.
     answers_epsilon: eps3 > 0 adds noisy counts, with noise of scale c / eps3 (1 / eps3 for rows). Where counts come
-        with the selection ("noisy-scores", a person touches at most c items), eps3 is spent on that, too.
+        with the selection ("noisy-scores", a person has at most c items), eps3 is spent on that, too.
     max_items_per_user: cut each user to this many items first, by a hash of all their items. Less noise in the
         answers where it is below c, and a lower bar for "observed"; but counts, and their error bars, are then of what
         is left of each user, and lower than the counts of all items by an amount that nobody is told.
-    itemset_size: 2 or 3 selects sets of items that users have together, out of all sets of the domain;
-        with "observed" out of those that somebody has.
-    max_items: for sets, how many items of a user count: 100 for pairs, 40 for triples unless given. Others are cut
-        away, as above.
     dbar: with "observed", how many items take part; ten times ``count`` unless given.
-    value, clip: rank by sums instead of counts: what each person has of an item in the column ``value``, their rows
-        added up, and then clipped to ``clip`` = (low, high). One person moves each sum by at most the larger side of
-        the clip; what lies beyond is left out of sums and error bars. See ``tables.sums``.
-    granularity: the step of the lattice that values are rounded to: a power of ten, about a millionth of the clip,
-        unless given.
     where: a condition such as "country = 'DE'", in the language of ``sparsegate.conditions``: only rows that meet it
         count. It must be public, and may speak of every column of the table. Not on Spark.
     people: N, a PUBLIC number: how many people, or rows, there are in all. Where that makes the release hopeless (see
-        ``tables.prepared``) it is refused before anything is charged.
+        ``tables.question``) it is refused before anything is charged.
     per, groups, groups_per_user: a release for every one of the ``groups``, a public list of labels, text such as
         "DE,FR" or "2024-01..2024-12", or a Path; ``per`` is the column that says in which group a row is, or an
         expression of that language such as "year_month(day)" (not on Spark). A person counts in one group, or in
         ``groups_per_user`` of them, each at that part of epsilon and delta: the whole costs what is given here, once.
-        All else, also ``max_items_per_user``, is for each group. The result is a ``GroupedTopItems``. See
-        ``tables.groups``.
+        All else, also ``max_items_per_user``, is for each group. See ``tables.groups``.
+    table, sql: of a database, the name of the table or a query; of files a query, which calls them ``data``.
+    format: "fimi" for files of baskets, one a line, whose items stand apart by white space; "baskets" where they stand
+        apart by ``separator``, a comma unless given. Else the ending of a name says what a file is; .dat is FIMI.
+    separator: also of the columns of a CSV file, which its header line tells otherwise.
+    encoding: of text files, where it is not UTF-8.
     ledger: an open ``sparsegate.Ledger``: charged when everything is checked and counted and nothing is drawn yet; it
         keeps the release with its record.
     source, not_private: ``Secure()``; a ``Seeded`` source is for tests, and needs not_private=True.
@@ -139,54 +114,243 @@ def top_items(
     >>> top.items, top.estimates, top.error_bar
     (('/home', '/docs'), (37, 31), 6)
     """
-    form = TextForm(format=format, separator=separator, encoding=encoding)
-    named, person = basket_names(item, user, unit)
+    form, (column, person) = TextForm(format=format, separator=separator, encoding=encoding), names_of(item, user, unit)
     question = Question(
-        item=named,
+        item=column,
         user=person,
         unit=unit,
         count=count,
-        above=above,
         epsilon=epsilon,
-        observed=_observed(domain),
+        domain=domain,
         delta=delta,
         method=method,
         ordered=ordered,
         threshold=threshold,
         answers_epsilon=answers_epsilon,
         max_items_per_user=max_items_per_user,
-        itemset_size=itemset_size,
-        max_items=max_items,
         dbar=dbar,
-        value=value,
-        clip=clip,
-        granularity=granularity,
         where=where,
         people=people,
         per=per,
+        groups=groups,
         groups_per_user=groups_per_user,
     )
-    check_groups(question, groups)
-    noise = trusted_source(source, not_private)
-    with given(data, table=table, sql=sql, form=form, columns=question.columns, user=question.user) as opened:
-        opened.check_item(item)
-        return opened.run(lambda: _released(opened, question, domain, groups, noise, ledger))
+    return release(
+        data,
+        question,
+        named=item is not None,
+        table=table,
+        sql=sql,
+        form=form,
+        ledger=ledger,
+        source=source,
+        not_private=not_private,
+    )
 
 
-def basket_names(item: str | None, user: str | None, unit: str | None) -> tuple[str, str | None]:
+@own_settings
+def items_above(
+    data: Any,
+    /,
+    *,
+    item: str | None = None,
+    user: str | None = None,
+    unit: str | None = None,
+    above: int,
+    epsilon: Number,
+    delta: Number,
+    max_items_per_user: int | None = None,
+    answers_epsilon: Number = 0,
+    where: str | None = None,
+    people: int | None = None,
+    per: str | None = None,
+    groups: Any = None,
+    groups_per_user: int | None = None,
+    table: str | None = None,
+    sql: str | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    ledger: Spender | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> TopItems:
+    """Select every item that about ``above`` people have, however many those are, from whatever the table holds.
+
+    *Theorem.* The release is (epsilon + answers_epsilon, delta)-DP, by optimal partition selection: see
+    ``tables.observed``. The record says what is never and what is always among the items. A bar too low for epsilon and
+    delta is refused, and the lowest named.
+
+    Parameters
+    ----------
+    above: N: an item that N people have is kept half of the time, and one that far more have always.
+    epsilon, delta: the privacy loss of the selection, both > 0.
+    max_items_per_user: how many items one person counts for; needed unless rows are people.
+    others: as in ``top_items``.
+
+    >>> import sparsegate as sg
+    >>> visits = {"page": ["/home"] * 400 + ["/docs"] * 300 + ["/rare"] * 2}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> seen = sg.items_above(visits, item="page", unit="row", above=150, epsilon=0.1, delta=1e-6, **seeded)
+    >>> seen.items, seen.record.never_below, seen.record.always_from
+    (('/docs', '/home'), 42, 259)
+    """
+    form, (column, person) = TextForm(format=format, separator=separator, encoding=encoding), names_of(item, user, unit)
+    question = Question(
+        item=column,
+        user=person,
+        unit=unit,
+        above=above,
+        epsilon=epsilon,
+        domain="observed",
+        delta=delta,
+        answers_epsilon=answers_epsilon,
+        max_items_per_user=max_items_per_user,
+        where=where,
+        people=people,
+        per=per,
+        groups=groups,
+        groups_per_user=groups_per_user,
+    )
+    return release(
+        data,
+        question,
+        named=item is not None,
+        table=table,
+        sql=sql,
+        form=form,
+        ledger=ledger,
+        source=source,
+        not_private=not_private,
+    )
+
+
+@own_settings
+def top_sums(
+    data: Any,
+    /,
+    *,
+    item: str,
+    user: str | None = None,
+    unit: str | None = None,
+    value: str,
+    clip: tuple[Number, Number],
+    count: int,
+    epsilon: Number,
+    domain: Any = None,
+    delta: Number = 0,
+    method: str = AUTO,
+    ordered: bool = False,
+    threshold: Number | None = None,
+    answers_epsilon: Number = 0,
+    max_items_per_user: int | None = None,
+    dbar: int | None = None,
+    granularity: Number | None = None,
+    where: str | None = None,
+    people: int | None = None,
+    per: str | None = None,
+    groups: Any = None,
+    groups_per_user: int | None = None,
+    table: str | None = None,
+    sql: str | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    ledger: Spender | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> TopItems:
+    """Select the ``count`` items with the largest sums of the column ``value``.
+
+    *Theorem.* The release is (epsilon + answers_epsilon, delta)-DP. What each person has of an item, their rows added
+    up, is clipped to ``clip`` = (low, high). So one person moves each sum by at most the larger side of the clip, which
+    is the sensitivity: see ``tables.sums``. What lies beyond is left out of sums and error bars.
+
+    Parameters
+    ----------
+    value: the column that is summed.
+    clip: (low, high), PUBLIC: the least and the most that one person may count for.
+    granularity: the step of the lattice that values are rounded to: a power of ten, about a millionth of the clip,
+        unless given.
+    others: as in ``top_items``; a threshold is in the units of the values.
+
+    >>> import sparsegate as sg
+    >>> orders = {"product": ["tea"] * 30 + ["jam"] * 30, "customer": [*range(30), *range(30)], "paid": [9.5] * 60}
+    >>> seeded = {"source": sg.Seeded(1), "not_private": True}  # for an example that repeats itself; leave it out
+    >>> asked = {"item": "product", "user": "customer", "domain": ["tea", "jam", "rye"], **seeded}
+    >>> top = sg.top_sums(orders, value="paid", clip=(0, 10), count=2, epsilon=2, **asked)
+    >>> top.items, top.record.clip
+    (('jam', 'tea'), (0, 10))
+    """
+    form, (column, person) = TextForm(format=format, separator=separator, encoding=encoding), names_of(item, user, unit)
+    question = Question(
+        item=column,
+        user=person,
+        unit=unit,
+        value=value,
+        clip=clip,
+        granularity=granularity,
+        count=count,
+        epsilon=epsilon,
+        domain=domain,
+        delta=delta,
+        method=method,
+        ordered=ordered,
+        threshold=threshold,
+        answers_epsilon=answers_epsilon,
+        max_items_per_user=max_items_per_user,
+        dbar=dbar,
+        where=where,
+        people=people,
+        per=per,
+        groups=groups,
+        groups_per_user=groups_per_user,
+    )
+    return release(
+        data,
+        question,
+        named=item is not None,
+        table=table,
+        sql=sql,
+        form=form,
+        ledger=ledger,
+        source=source,
+        not_private=not_private,
+    )
+
+
+def names_of(item: str | None, user: str | None, unit: str | None) -> tuple[str, str | None]:
     """The columns of the items and users; where no item is named they are those of a file of baskets."""
     if item is not None:
         return item, user
     return "item", "user" if user is None and unit is None else user
 
 
-def _released(
-    opened: Given, question: Question, domain: Any, groups: Any, noise: Source, ledger: Spender | None
-) -> TopItems | GroupedTopItems:
+@own_settings
+def release(
+    data: Any,
+    question: Question,
+    *,
+    named: bool = True,
+    table: str | None = None,
+    sql: str | None = None,
+    form: TextForm = PLAIN,
+    ledger: Spender | None = None,
+    source: Source | None = None,
+    not_private: bool = False,
+) -> TopItems:
+    """Release what a question asks of the data; ``named`` says whether the column of the items was named."""
+    noise = trusted_source(source, not_private)
+    with given(data, table=table, sql=sql, form=form, columns=question.columns, user=question.user) as opened:
+        opened.check_item(question.item if named else None)
+        return opened.run(lambda: _released(opened, question, noise, ledger))
+
+
+def _released(opened: Given, question: Question, noise: Source, ledger: Spender | None) -> TopItems:
     """Count, charge, draw and keep."""
     name = "the engine of the table"
-    domain, table = guarded(name, lambda: opened.candidates(domain, question.item))
-    groups = opened.groups(groups)
+    domain, table = guarded(name, lambda: opened.candidates(question.domain, question.item))
+    groups = opened.groups(question.groups)
 
     def engine_of(table: Any) -> Engine | TableInPlace:
         if isinstance(table, TableInPlace):
@@ -198,38 +362,9 @@ def _released(
         with opened.explained():
             prepared = guarded(engine.name, lambda: prepare(engine, question, domain, opened.user, groups))
         record = prepared.record(private=noise.private)
-        what = f"top {record.count} of {question.item}"
-        if question.above is not None:
-            what = f"{question.item} of {record.above} or more"
-        what += f", unit {record.unit}, method {record.method}, domain {record.domain}"
-        what += f", sums of {question.value} clipped to {record.clip}" if question.value else ""
-        what += f", where {question.where}" if question.where else ""
-        what += f", per {question.per}, {record.groups} groups" if question.per else ""
         opened.pay()
-        keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=what).keep
+        keep = charge(ledger, epsilon=record.epsilon, delta=record.delta, what=record.what).keep
         with opened.explained():
-            release = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
-        keep({"release": "top_items", **release.published()})
-    return release
-
-
-def _observed(domain: Any) -> bool:
-    if domain is None or (isinstance(domain, str) and domain != "observed"):
-        raise ParameterError("domain", EXPLAINED[0], domain, EXPLAINED[1])
-    return isinstance(domain, str)
-
-
-def prepare(
-    engine: Engine | TableInPlace, question: Question, domain: Any, user: str | None, groups: Any = None
-) -> Prepared | PreparedGroups:
-    """Read the columns, find the candidates and count; ``user`` is the column that tells people apart."""
-    if isinstance(engine, TableInPlace):
-        size, counts = engine.counts(question, domain)
-        return Prepared(engine, question, size, None, counts)
-    rows, kind = read_columns(engine, question.item, user, question.value, question.per)
-    if question.value is not None:
-        rows = as_values(rows, question.value)
-    public = None if question.observed else public_domain(engine, domain, item=question.item, kind=kind)
-    if question.per is None:
-        return Prepared(engine, question, public, rows, kind=kind)
-    return prepare_groups(engine, rows, public, question, groups, kind)
+            top = guarded(engine.name, lambda: prepared.draw(noise, record), charged=True)
+        keep({"release": "top_items", **top.to_dict()})
+    return top

@@ -85,7 +85,7 @@ from sparsegate.tables.observed import Accounting, pick_observed
 from sparsegate.tables.opening import Given, given
 from sparsegate.tables.question import Question
 from sparsegate.tables.release import installed_version
-from sparsegate.tables.top import basket_names
+from sparsegate.tables.top import names_of
 
 ItemSet: TypeAlias = tuple[int, ...]
 Integers: TypeAlias = NDArray[np.int64]
@@ -554,7 +554,7 @@ class ItemsetQuestion:
     @cached_property
     def items(self) -> Question:
         """The columns; and the selection of items out of what the table holds, where the domain is not public."""
-        named, person = basket_names(self.item, self.user, None)
+        named, person = names_of(self.item, self.user, None)
         if person is None:
             rule = "must name the column that says whose row it is: a set is what one person has, and no row has one"
             raise ParameterError("user", rule, next_step="for a file of baskets leave item= out too")
@@ -562,19 +562,12 @@ class ItemsetQuestion:
         return Question(
             item=named,
             user=person,
-            unit=None,
             where=self.where,
-            observed=self.observed,
+            domain=self.domain,
             count=1 if plan is None else plan.pool,
             epsilon=self.spent * (1 if plan is None else plan.shares[0]),
             delta=self.delta,
-            method=AUTO_SELECTION,
-            threshold=None,
             answers_epsilon=self.answers,
-            max_items_per_user=None,
-            itemset_size=1,
-            max_items=None,
-            dbar=None,
         )
 
     @property
@@ -582,7 +575,7 @@ class ItemsetQuestion:
         """Of the noise of a support: one person may have all the sets. None where no supports are paid for."""
         if not self.answers:
             return None
-        return exact_scale(answer_scale(count=self.sets.count, touched=None, epsilon=self.answers))
+        return exact_scale(answer_scale(count=self.sets.count, max_items_per_user=None, epsilon=self.answers))
 
     def request(self, count: int, epsilon: Fraction) -> Request:
         """A selection by the number of people, of items or of sets: sensitivity 1, monotonic."""

@@ -94,8 +94,7 @@ def test_top_counts_in_the_database_and_a_refusal_spends_nothing(cluster: Cluste
     with PostgresTable.open(filled(cluster.database()), table="visits", user="visitor") as data:
         with serving(tmp_path, data) as service:
             before = service.send("GET", "/v1/budget").json()
-            pairs = {**TOP, "itemset_size": 2}
-            assert_problem(service.send("POST", "/v1/top", pairs), 422, "parameter")
+            assert_problem(service.send("POST", "/v1/top", {**TOP, "dbar": 9}), 422, "parameter")
             assert service.send("GET", "/v1/budget").json() == before
             told = service.send("POST", "/v1/top", TOP, key="once")
             assert [each["item"] for each in told.json()["items"]] == ["/home"]

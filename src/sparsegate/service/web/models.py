@@ -525,8 +525,6 @@ class AskTop(Posted):
     threshold: Annotated[int | None, Field(ge=-MOST_THRESHOLD, le=MOST_THRESHOLD)] = None
     answers_epsilon: Exact = Fraction(0)
     max_items_per_user: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
-    itemset_size: Annotated[int, Field(ge=1, le=3)] = 1
-    max_items: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
     dbar: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
 
 

@@ -276,9 +276,9 @@ class TableInDatabase(TableInPlace):
         return cls(partial(one_moment, engine), dialect=engine.dialect.name, table=table, sql=sql)
 
     def counts(self, question: Question, domain: Any) -> tuple[Sized | None, DatabaseCounts]:
-        for parameter, unused in (("itemset_size", 1), ("value", None), ("per", None)):
+        for parameter in ("value", "per"):
             sums = parameter == "value" and self._dialect == "postgresql"
-            if (given := getattr(question, parameter)) != unused and not sums:
+            if (given := getattr(question, parameter)) is not None and not sums:
                 rule = "must not be given for a table that stays in its database"
                 raise ParameterError(parameter, rule, given, self.elsewhere)
         if self._items is not None:
@@ -299,7 +299,7 @@ class TableInDatabase(TableInPlace):
             if isinstance(public, list) and isinstance(public[0], str):
                 _check_labels(public)
             kind = HeldCounts if self._dialect == "postgresql" else DatabaseCounts
-            counts = kind(connection, table, public, question.max_items_per_user, question.sums)
+            counts = kind(connection, table, public, question.cut, question.sums)
         self._opened.callback(counts.close)
         return Sized(size=len(public)) if isinstance(public, list) else public, counts
 
