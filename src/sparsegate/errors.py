@@ -76,8 +76,8 @@ class ParameterError(SparsegateError, ValueError):
     next_step: str
 
     def __init__(self, parameter: str, rule: str, value: object = _ABSENT, next_step: str = "") -> None:
-        given = "" if value is _ABSENT else f", got {_shown(value)}"
-        super().__init__(f"{parameter} {rule}{given}" + (f"; {next_step}" if next_step else ""))
+        got = "" if value is _ABSENT else f", got {_shown(value)}"
+        super().__init__(f"{parameter} {rule}{got}" + (f"; {next_step}" if next_step else ""))
         self.parameter = parameter
         self.rule = rule
         self.next_step = next_step

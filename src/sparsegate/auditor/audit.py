@@ -112,8 +112,8 @@ class Verdict(Single):
     def to_dict(self) -> dict[str, Any]:
         """The verdict as JSON takes it, by the schema "sparsegate/audit/1": see docs/reference/json.md."""
         claim = {name: amount_text(getattr(self, name)) for name in ("epsilon", "delta")}
-        found = {name: plain(self[name]) for name in self.keys()}
-        return {"schema": "sparsegate/audit/1", **found, **claim, "sentence": self.sentence}
+        fields = {name: plain(self[name]) for name in self.keys()}
+        return {"schema": "sparsegate/audit/1", **fields, **claim, "sentence": self.sentence}
 
     def sheet(self) -> Sheet:
         """One row: what was claimed, and what was proved."""

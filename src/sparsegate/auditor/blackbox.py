@@ -114,10 +114,10 @@ class BlackBox:
             self._resize((time.perf_counter() - begun) / count)
         self.drawn += count
         if failure is not None:
-            given = input_text(answers, _SHOWN)
+            shown = input_text(answers, _SHOWN)
             raise ParameterError(
                 "mechanism",
-                f"must answer, but {self.name} raised {type(failure).__name__}: {failure} (on {given})",
+                f"must answer, but {self.name} raised {type(failure).__name__}: {failure} (on {shown})",
                 next_step="wrap it so that it takes an array of answers; centre=, queries=(least, most), sensitivity= "
                 "and patterns=False say which answers it is given",
             ) from failure

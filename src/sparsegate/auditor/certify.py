@@ -118,10 +118,10 @@ def certify(
             if out_of_time():
                 return bounds, evidence
         counts = Counts(hits1=hits[0], trials1=trials[0], hits2=hits[1], trials2=trials[1])
-        found = certified(counts, rule=registration.rule, alpha=look.alpha, epsilon=epsilon, delta=delta)
-        if found.epsilon >= bounds.epsilon:
+        proved = certified(counts, rule=registration.rule, alpha=look.alpha, epsilon=epsilon, delta=delta)
+        if proved.epsilon >= bounds.epsilon:
             evidence = counts
-        bounds = bounds.join(found)
+        bounds = bounds.join(proved)
         if stop_at_violation and bounds.epsilon > epsilon:
             break
     return bounds, evidence
@@ -266,12 +266,12 @@ class Search:
         """Events from close runs, and events from magnified runs that close ones confirm."""
         aim = self.aim(candidate.cost)
         close_learn, close_judge = candidate.trainings[0].split()
-        found = list(find_events(close_learn, close_judge, aim, caution=1.0, thorough=thorough, seed=self.seed))
+        findings = list(find_events(close_learn, close_judge, aim, caution=1.0, thorough=thorough, seed=self.seed))
         for training in candidate.trainings[1:]:
             learn, judge = training.split()
             far = find_events(learn, judge, aim, caution=1.0, thorough=thorough, seed=self.seed)
-            found += [confirmed(finding, close_judge, aim, caution=1.0) for finding in far]
-        return _most(found)
+            findings += [confirmed(finding, close_judge, aim, caution=1.0) for finding in far]
+        return _most(findings)
 
     def _survivors(self, live: list[Candidate]) -> list[Candidate]:
         keep = sorted(live, key=lambda candidate: -candidate.promised)[: math.ceil(len(live) / _KEEP)]

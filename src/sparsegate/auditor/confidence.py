@@ -126,11 +126,11 @@ def certified(counts: Counts, *, rule: BoundRule, alpha: float, epsilon: float, 
     """
     rectangle = alpha if rule is BoundRule.RECTANGLE else (1 - _MAIN_SHARE) * alpha
     s1, n1, s2, n2 = counts.hits1, counts.trials1, counts.hits2, counts.trials2
-    found = float(rectangle_low(s1, n1, s2, n2, rectangle, delta))
+    bound = float(rectangle_low(s1, n1, s2, n2, rectangle, delta))
     if rule is BoundRule.RATIO and not delta:  # the ratio says nothing about delta
-        found = max(found, float(ratio_low(s1, s2, _MAIN_SHARE * alpha)))
+        bound = max(bound, float(ratio_low(s1, s2, _MAIN_SHARE * alpha)))
     excess = float(low(s1, n1, rectangle / 2) - math.exp(min(epsilon, 700.0)) * high(s2, n2, rectangle / 2))
-    return Bounds(epsilon=max(found, 0.0), delta=max(excess, 0.0))
+    return Bounds(epsilon=max(bound, 0.0), delta=max(excess, 0.0))
 
 
 def promise(p1: Reals, p2: Reals, *, trials: float, alpha: float, delta: float) -> tuple[Reals, NDArray[np.bool_]]:

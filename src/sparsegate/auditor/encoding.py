@@ -241,8 +241,8 @@ def outcome_text(shape: Shape, word: int, columns: Reals, blank: Set[int] = froz
     booleans, values = iter(map(str, bits)), iter(numeric[spare:])
     text = ""
     for cell in shape:
-        said = next(booleans) if cell == BOOLEAN else next(values) if cell == NUMBER else cell
-        text += said if not text or text[-1] in "({" or said in ")}" else f", {said}"
+        word_text = next(booleans) if cell == BOOLEAN else next(values) if cell == NUMBER else cell
+        text += word_text if not text or text[-1] in "({" or word_text in ")}" else f", {word_text}"
     return text
 
 

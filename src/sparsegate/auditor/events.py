@@ -125,13 +125,13 @@ class Atoms:
     @staticmethod
     def learned(sample: Sample) -> Atoms:
         """The outcomes that came up more than once; of those with numbers only the frequent ones: bins do the rest."""
-        found, first, count = np.unique(keys(sample.word, sample.columns), return_index=True, return_counts=True)
+        distinct, first, count = np.unique(keys(sample.word, sample.columns), return_index=True, return_counts=True)
         keep = np.flatnonzero(count > max(1, len(sample) * _FREQUENT if sample.columns.shape[1] else 1))
         if keep.size > _MOST_ATOMS:
             keep = np.sort(keep[np.argsort(-count[keep], kind="stable")[:_MOST_ATOMS]])
         examples = Sample(word=sample.word[first[keep]], columns=sample.columns[first[keep]])
         width = sample.columns.shape[1]
-        return Atoms(width=width, lookup=Lookup(found[keep]), examples=examples, distinct=found.size)
+        return Atoms(width=width, lookup=Lookup(distinct[keep]), examples=examples, distinct=distinct.size)
 
     @property
     def size(self) -> int:
@@ -185,7 +185,7 @@ class Bins:
         if few.all():
             return None
         discrete = np.flatnonzero(few)
-        found, inverse, count = np.unique(
+        kinds, inverse, count = np.unique(
             _discrete_keys(sample.word, columns, discrete), return_inverse=True, return_counts=True
         )
         keep = np.sort(np.argsort(-count, kind="stable")[:_MOST_GROUPS])
@@ -204,7 +204,7 @@ class Bins:
             groups.append(group)
             first, blunt = first + group.size, blunt or len(varying) > 1
         return Bins(
-            width=columns.shape[1], discrete=discrete, lookup=Lookup(found[keep]), groups=tuple(groups), blunt=blunt
+            width=columns.shape[1], discrete=discrete, lookup=Lookup(kinds[keep]), groups=tuple(groups), blunt=blunt
         )
 
     @property
@@ -245,14 +245,14 @@ def _cuts(columns: Reals, varying: list[int], cells: int) -> tuple[tuple[int, Re
     if not 1 <= len(varying) <= 3:
         return ()
     each = max(2, round(cells ** (1 / len(varying))))
-    found = []
+    cuts = []
     for column in varying:
         values = columns[:, column]
         values = values[np.isfinite(values)]
         if values.size:
             # A cut at an observed value: it belongs to the cell below, so a value of large mass ends a cell.
-            found.append((column, np.unique(np.quantile(values, np.arange(1, each) / each, method="lower"))))
-    return tuple(found)
+            cuts.append((column, np.unique(np.quantile(values, np.arange(1, each) / each, method="lower"))))
+    return tuple(cuts)
 
 
 def _outcome(word: int, columns: Reals, shapes: list[Shape], blank: set[int] | frozenset[int] = frozenset()) -> str:
@@ -260,8 +260,8 @@ def _outcome(word: int, columns: Reals, shapes: list[Shape], blank: set[int] | f
 
 
 def _either(texts: list[str], kind: str, *, rest: bool) -> str:
-    said = texts if len(texts) <= 3 else [*texts[:2], f"one of {len(texts) - 2} other {kind}"]
-    return " or ".join([*said, *(["an outcome too rare to be listed"] if rest else [])])
+    listed = texts if len(texts) <= 3 else [*texts[:2], f"one of {len(texts) - 2} other {kind}"]
+    return " or ".join([*listed, *(["an outcome too rare to be listed"] if rest else [])])
 
 
 def _ranges(group: Group, inside: list[int]) -> str:
@@ -310,14 +310,14 @@ class Features:
     @staticmethod
     def learned(sample: Sample) -> Features:
         """Ranks are read off quantiles of the training sample."""
-        found, count = np.unique(sample.word >> BITS, return_counts=True)
+        shapes, count = np.unique(sample.word >> BITS, return_counts=True)
         used = int(np.bitwise_or.reduce(np.maximum(sample.word, 0) & ((1 << BITS) - 1))).bit_length()
         knots = []
         for column in sample.columns.T:
             finite = column[np.isfinite(column)]
             spread = np.unique(np.quantile(finite, np.linspace(0, 1, _KNOTS))) if finite.size else np.zeros(0)
             knots.append(spread)
-        return Features(shapes=found[np.argsort(-count)[1:_MOST_SHAPES]], bits=used, knots=tuple(knots))
+        return Features(shapes=shapes[np.argsort(-count)[1:_MOST_SHAPES]], bits=used, knots=tuple(knots))
 
     def of(self, sample: Sample) -> Reals:
         """One row for each outcome."""
@@ -384,12 +384,12 @@ def _rank(column: Reals, knots: Reals) -> Reals:
 
 def _classifier_cuts(scores: Reals) -> Reals:
     """Slices of about the same mass; each cut lies midway between two scores that rounding cannot confuse."""
-    found, count = np.unique(scores, return_counts=True)
-    gaps = np.flatnonzero(np.diff(found) > _CONFUSED * np.abs(found).max())
+    distinct, count = np.unique(scores, return_counts=True)
+    gaps = np.flatnonzero(np.diff(distinct) > _CONFUSED * np.abs(distinct).max())
     mass = np.cumsum(count)[gaps] / scores.size
     wanted = np.unique(np.searchsorted(mass, np.arange(1, _CUTS + 1) / (_CUTS + 1)))
     at = gaps[wanted[wanted < gaps.size]]
-    return (found[at] + found[at + 1]) / 2
+    return (distinct[at] + distinct[at + 1]) / 2
 
 
 def _logistic(table: Reals, label: Reals) -> Callable[[Reals], Reals]:
@@ -521,8 +521,8 @@ class Estimate:
         """The bounds that the events promise, less some standard errors."""
         p1 = np.minimum(self.middle * np.exp(np.minimum(self.loss, 50) / 2), 1)
         p2 = np.minimum(self.middle * np.exp(-np.minimum(self.loss, 50) / 2), 1)
-        found, by_ratio = promise(p1, p2, trials=aim.trials, alpha=aim.alpha, delta=aim.delta)
-        return found - caution * self.error, by_ratio
+        bound, by_ratio = promise(p1, p2, trials=aim.trials, alpha=aim.alpha, delta=aim.delta)
+        return bound - caution * self.error, by_ratio
 
 
 @dataclass(frozen=True, kw_only=True)

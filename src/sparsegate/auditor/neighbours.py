@@ -102,9 +102,9 @@ class Space:
 
     def own(self, pair: object) -> NeighbourPair:
         """The caller's pair, checked against the same rules."""
-        one, other = _two(pair)
+        first, second = _two(pair)
         try:
-            a, b = np.asarray(one), np.asarray(other)
+            a, b = np.asarray(first), np.asarray(second)
             allowed = a.ndim == 1 and a.shape == b.shape and a.size > 0 and np.isfinite(a - b).all()
         except (TypeError, ValueError):
             allowed = False
@@ -141,8 +141,8 @@ def known_patterns(space: Space, rng: np.random.Generator) -> list[NeighbourPair
     """The short pairs and StatDP's, then the extreme ones in random order: a small budget tries some of each kind."""
     extreme = list(_extreme(space.most))
     shuffled = [extreme[place] for place in rng.permutation(len(extreme))]
-    found = (space.pair(base, moves) for base, moves in (*_short(space), *_statdp(space), *shuffled))
-    return list(dict.fromkeys(pair for pair in found if pair is not None))
+    pairs = (space.pair(base, moves) for base, moves in (*_short(space), *_statdp(space), *shuffled))
+    return list(dict.fromkeys(pair for pair in pairs if pair is not None))
 
 
 def _short(space: Space) -> Iterator[tuple[list[float], list[float]]]:
@@ -220,9 +220,9 @@ def mutation(pair: NeighbourPair, space: Space, rng: np.random.Generator) -> Nei
                 base = [x + shift if x == chosen else x for x in base]
             case _:
                 moves[place] = float(rng.choice(_STEPS))
-        found = space.pair(base, moves)
-        if found is not None and found != pair:
-            return found
+        mutant = space.pair(base, moves)
+        if mutant is not None and mutant != pair:
+            return mutant
     return random_pair(space, rng)
 
 

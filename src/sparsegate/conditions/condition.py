@@ -302,8 +302,8 @@ class Condition:
         return _combined(self.tree, self._look(values), kleene)
 
     def _look(self, values: Sequence[Any]) -> Callable[[Node], Any]:
-        found = {sql_of(leaf.node): value for leaf, value in zip(self.leaves, values, strict=True)}
-        return lambda node: found[sql_of(node)]
+        known = {sql_of(leaf.node): value for leaf, value in zip(self.leaves, values, strict=True)}
+        return lambda node: known[sql_of(node)]
 
     @cached_property
     def _cut(self) -> tuple[tuple[Leaf, ...], int]:
@@ -382,6 +382,6 @@ def _combined(
             return reduce(kleene.least, below(terms))
         case Either(terms):
             return reduce(kleene.greatest, below(terms))
-    if found := split(node):
-        return kleene.chosen(*below(found))
+    if parts := split(node):
+        return kleene.chosen(*below(parts))
     return look(node)

@@ -99,13 +99,13 @@ def read_words(text: str) -> list[Word]:
         raise ConditionError("must be UTF-8 text without a zero byte", text, *broken.span())
     words, position = [], 0
     while position < len(text):
-        found = _LEXICON.match(text, position)
-        if found is None or (text.startswith("/*", position) and found.lastgroup == "sign"):
+        match = _LEXICON.match(text, position)
+        if match is None or (text.startswith("/*", position) and match.lastgroup == "sign"):
             rule, hint = "must be readable as a condition on one row", _MEANT.get(text[position], "")
             raise ConditionError(rule, text, position, position + 1, next_step=hint)
-        position = found.end()
-        if found.lastgroup != "space":
-            words.append(_word(found))
+        position = match.end()
+        if match.lastgroup != "space":
+            words.append(_word(match))
     return [*words, Word("end", "", len(text), len(text))]
 
 
@@ -127,8 +127,8 @@ def possible_names(text: str) -> tuple[str, ...]:
     return tuple({name.casefold(): name for name in named}.values())
 
 
-def _word(found: re.Match[str]) -> Word:
-    part, piece, (start, end) = str(found.lastgroup), found.group(), found.span()
+def _word(match: re.Match[str]) -> Word:
+    part, piece, (start, end) = str(match.lastgroup), match.group(), match.span()
     match part:
         case "string" if piece.startswith("$"):
             value = piece[2:-2]
@@ -136,7 +136,7 @@ def _word(found: re.Match[str]) -> Word:
             quote = piece[-1]
             value = piece[piece.index(quote) + 1 : -1].replace(quote * 2, quote)
         case "escaped":
-            part, value = "string", _unescaped(found)
+            part, value = "string", _unescaped(match)
         case "number":
             value = piece.replace("_", "")
         case _:
@@ -145,16 +145,16 @@ def _word(found: re.Match[str]) -> Word:
     return Word(part, value, start, end, piece.upper() if piece.isascii() and part in ("word", "sign") else "")
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescaped(match: re.Match[str]) -> str:
     def meant(mark: re.Match[str]) -> str:
         if mark[0] == "''":
             return "'"
         if mark[1] not in _ESCAPES:
-            start = found.start() + 2 + mark.start()
-            raise ConditionError("must hold a known escape", found.string, start, start + 2, next_step=r"as \n or \\")
+            start = match.start() + 2 + mark.start()
+            raise ConditionError("must hold a known escape", match.string, start, start + 2, next_step=r"as \n or \\")
         return _ESCAPES[mark[1]]
 
-    return re.sub(r"\\(.)|''", meant, found.group()[2:-1], flags=re.DOTALL)
+    return re.sub(r"\\(.)|''", meant, match.group()[2:-1], flags=re.DOTALL)
 
 
 MOST_INTEGER: Final = 2**127 - 1
@@ -223,9 +223,9 @@ def converted(value: Constant, kind: Kind, *, zoned: bool = False) -> Constant:
     raise ValueError
 
 
-def _moment(found: re.Match[str]) -> str:
+def _moment(match: re.Match[str]) -> str:
     """To the microsecond, in UTC where a zone is given."""
-    *parts, fraction, zone = found.groups()
+    *parts, fraction, zone = match.groups()
     year, month, day, hour, minute, second = (int(part or 0) for part in parts)
     moment = datetime.datetime(year, month, day, hour, minute, second, int((fraction or "0").ljust(6, "0")))
     if zone and zone != "Z":
@@ -396,11 +396,11 @@ class Checker:
         kinds = {part.node.kind for part in firm if part.node.kind} or {Kind.TEXT}
         kind = next((wide for wide in _WIDER if wide in kinds), next(iter(kinds)))
         if len(kinds) > 1 and not any(kinds <= family for family in _FAMILIES):
-            one = firm[0]
-            other = next(part for part in firm if part.node.kind is not one.node.kind)
-            first, second = (self._text[part.start : part.end] for part in (one, other))
-            step = f"{first} is {one.node.kind} and {second} is {other.node.kind}: convert one, as "
-            text = first if one.node.kind is Kind.TEXT else second if other.node.kind is Kind.TEXT else ""
+            sample = firm[0]
+            other = next(part for part in firm if part.node.kind is not sample.node.kind)
+            first, second = (self._text[part.start : part.end] for part in (sample, other))
+            step = f"{first} is {sample.node.kind} and {second} is {other.node.kind}: convert one, as "
+            text = first if sample.node.kind is Kind.TEXT else second if other.node.kind is Kind.TEXT else ""
             step += f"CAST({text or 'age'} AS INTEGER)"
             if text:
                 opened = f"of a service: --read {text}=integer, when the data are opened"
@@ -557,9 +557,9 @@ class _Reader(Checker):
 
     def _took(self, *uppers: str) -> bool:
         """Whether the next words are these; then they are read."""
-        found = [word.upper for word in self._words[self._at : self._at + len(uppers)]] == list(uppers)
-        self._at += len(uppers) * found
-        return found
+        matches = [word.upper for word in self._words[self._at : self._at + len(uppers)]] == list(uppers)
+        self._at += len(uppers) * matches
+        return matches
 
     @property
     def _last(self) -> Word:
@@ -606,20 +606,20 @@ class _Reader(Checker):
     def _is(self, left: Piece, sign: str) -> Piece:
         negated = sign == "NOTNULL" or (sign == "IS" and self._took("NOT"))
         if sign != "IS" or self._took("NULL"):
-            found = self.is_null(left, self._last)
+            piece = self.is_null(left, self._last)
         elif self._took("UNKNOWN"):
-            found = self.is_null(self.truth(left), self._last)
+            piece = self.is_null(self.truth(left), self._last)
         elif self._took("DISTINCT", "FROM"):
-            found = self.compared("is not distinct from", [left, self._expression(COMPARE)])
+            piece = self.compared("is not distinct from", [left, self._expression(COMPARE)])
             negated = not negated
         elif self._word.upper in ("TRUE", "FALSE"):
             word = self._next()
             if left.node.kind is not Kind.BOOLEAN:
                 left = self.cast(left, TYPES["BOOLEAN"], (), tried=False, first=None, last=left)
-            found = self.compared("is not distinct from", [left, Piece(_CONSTANTS[word.upper], word.start, word.end)])
+            piece = self.compared("is not distinct from", [left, Piece(_CONSTANTS[word.upper], word.start, word.end)])
         else:
             raise self.refusal(self._word, "must have NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM here")
-        return self.negated(found) if negated else found
+        return self.negated(piece) if negated else piece
 
     def _match(self, left: Piece, sign: str) -> Piece:
         negated = sign == "NOT" or sign.startswith("!")
@@ -632,16 +632,16 @@ class _Reader(Checker):
         sign = sign.removeprefix("!")
         if sign == "IN":
             self._require("(")
-            found = self.compared("in", [left, *self._listed()], self._last)
+            piece = self.compared("in", [left, *self._listed()], self._last)
         elif sign == "BETWEEN":
             low = self._expression(SUM)
             self._require("AND")
-            found = self.compared("between", [left, low, self._expression(SUM)])
+            piece = self.compared("between", [left, low, self._expression(SUM)])
         else:
             if sign == "SIMILAR":
                 self._require("TO")
-            found = self.matched(MATCHES[sign], left, self._expression(SUM))
-        return self.negated(found) if negated else found
+            piece = self.matched(MATCHES[sign], left, self._expression(SUM))
+        return self.negated(piece) if negated else piece
 
     def _listed(self) -> list[Piece]:
         """Expressions up to a bracket that closes; a comma may stand before it."""

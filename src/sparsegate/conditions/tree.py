@@ -238,10 +238,10 @@ def split(node: Node) -> tuple[Node, Node, Node] | None:
             return node, TRUE, CaseWhen(None, ((Not(node), FALSE),), NULL, Kind.BOOLEAN)
         case Apply(arguments=arguments) | Cast(arguments=arguments):
             for place, argument in enumerate(arguments):
-                if found := split(argument):
+                if parts := split(argument):
                     then, otherwise = (
                         replace(node, arguments=(*arguments[:place], each, *arguments[place + 1 :]))
-                        for each in found[1:]
+                        for each in parts[1:]
                     )
-                    return found[0], then, otherwise
+                    return parts[0], then, otherwise
     return None

@@ -71,8 +71,8 @@ def renyi(
         return _bound(variant(row), order, threshold, queries, **options)
     if queries is not None:
         raise ParameterError("queries", "must not be given with answers", queries, "their number is that of answers")
-    here, there = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
-    return max(_divergence(here, there, float(order)), _divergence(there, here, float(order)))
+    own, other = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
+    return max(_divergence(own, other, float(order)), _divergence(other, own, float(order)))
 
 
 def delta(
@@ -95,8 +95,8 @@ def delta(
     [0.01481, 3e-05, 0.0]
     """
     factor = float(exact_epsilon(at, "at", zero=True))
-    here, there = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
-    return max(_beyond(here, there, factor), _beyond(there, here, factor))
+    own, other = _pair(build(row, threshold=threshold, **options), answers, neighbour, threshold, estimates)
+    return max(_beyond(own, other, factor), _beyond(other, own, factor))
 
 
 def _pair(
@@ -106,22 +106,22 @@ def _pair(
     if model.numeric or model.row.gap:
         rule = f"must say ABOVE and BELOW alone; {model.row.key} releases numbers, whose outcomes are too many to list"
         raise ParameterError("row", rule, next_step="use privacy.loss for one outcome")
-    here, there = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
-    require_neighbours(here, there)
-    return log_probabilities(here), log_probabilities(there)
+    own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
+    require_neighbours(own, other)
+    return log_probabilities(own), log_probabilities(other)
 
 
-def _divergence(here: Floats, there: Floats, alpha: float) -> float:
-    possible = here > -np.inf
-    if (there[possible] == -np.inf).any():
+def _divergence(log_p: Floats, log_q: Floats, alpha: float) -> float:
+    possible = log_p > -np.inf
+    if (log_q[possible] == -np.inf).any():
         return math.inf
-    terms = alpha * here[possible] + (1 - alpha) * there[possible]
+    terms = alpha * log_p[possible] + (1 - alpha) * log_q[possible]
     return max(0.0, float(log_sum(terms)) / (alpha - 1))
 
 
-def _beyond(here: Floats, there: Floats, at: float) -> float:
+def _beyond(log_p: Floats, log_q: Floats, at: float) -> float:
     with np.errstate(over="ignore"):  # beyond all floats is beyond all probabilities
-        return float(np.maximum(0.0, np.exp(here) - np.exp(there + at)).sum())
+        return float(np.maximum(0.0, np.exp(log_p) - np.exp(log_q + at)).sum())
 
 
 def _bound(

@@ -63,24 +63,22 @@ def loss(
     1.0
     """
     model = build(row, threshold=threshold, **options)
-    here, there = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
-    require_neighbours(here, there)
-    return difference(transcript(here, outcome), transcript(there, outcome))
+    own, other = (model.compare(values, threshold, estimates) for values in (answers, neighbour))
+    require_neighbours(own, other)
+    return difference(transcript(own, outcome), transcript(other, outcome))
 
 
-def difference(here: float, there: float) -> float:
+def difference(log_p: float, log_q: float) -> float:
     """here - there for logs of probabilities; nothing is learned from what neither side can produce."""
-    return 0.0 if here == there else here - there
+    return 0.0 if log_p == log_q else log_p - log_q
 
 
-def require_neighbours(here: Comparisons, there: Comparisons) -> None:
+def require_neighbours(own: Comparisons, other: Comparisons) -> None:
     """Refuse pairs that one person cannot turn into each other."""
-    if here.answer.shape != there.answer.shape:
-        raise ParameterError(
-            "neighbour", f"must have as many entries as answers, {here.answer.size}", there.answer.size
-        )
-    change, model = there.answer - here.answer, here.model
-    slack = 0.0 if model.lattice is not None else _ROUNDING * (np.abs(here.answer) + np.abs(there.answer))
+    if own.answer.shape != other.answer.shape:
+        raise ParameterError("neighbour", f"must have as many entries as answers, {own.answer.size}", other.answer.size)
+    change, model = other.answer - own.answer, own.model
+    slack = 0.0 if model.lattice is not None else _ROUNDING * (np.abs(own.answer) + np.abs(other.answer))
     # Rounding of large floats is forgiven, but never more than a thousandth of a person.
     if (np.abs(change) > model.sensitivity + np.minimum(slack, 1e-3 * model.sensitivity)).any():
         raise ParameterError(
@@ -103,14 +101,14 @@ class Worst(NamedTuple):
     loss: float
 
 
-def worst_outcome(here: Comparisons, there: Comparisons) -> Worst:
+def worst_outcome(own: Comparisons, other: Comparisons) -> Worst:
     """The largest loss between two neighbours over all outcomes, without the numbers that positives may release."""
-    require_neighbours(here, there)
-    first, second = log_probabilities(here), log_probabilities(there)
+    require_neighbours(own, other)
+    first, second = log_probabilities(own), log_probabilities(other)
     with np.errstate(invalid="ignore"):
         losses = np.where(first == second, 0.0, first - second)
     at = int(np.argmax(losses))
-    return Worst(possible_outcomes(here.model, here.answer.size).outcomes[at], float(losses[at]))
+    return Worst(possible_outcomes(own.model, own.answer.size).outcomes[at], float(losses[at]))
 
 
 Direction = Literal["any", "up", "down"]
@@ -145,9 +143,9 @@ class Found(Printed):
 
     def sheet(self) -> Sheet:
         """A row for each question."""
-        given = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
-        columns = {**given, "outcome": said_outcome(self.outcome, len(self.answers))}
-        return Sheet(title=f"largest loss met: {self.loss:g}", columns=columns, numbers=frozenset(given))
+        fields = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
+        columns = {**fields, "outcome": said_outcome(self.outcome, len(self.answers))}
+        return Sheet(title=f"largest loss met: {self.loss:g}", columns=columns, numbers=frozenset(fields))
 
 
 class _Options(NamedTuple):

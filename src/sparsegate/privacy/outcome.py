@@ -99,7 +99,9 @@ def said_outcome(outcome: Outcome, questions: int) -> list[str]:
     >>> said_outcome([False, True, 4.25], 4)
     ['BELOW', 'ABOVE', '4.25', '-']
     """
-    words = [("ABOVE" if one else "BELOW") if isinstance(one, bool | np.bool_) else f"{one:g}" for one in outcome]
+    words = [
+        ("ABOVE" if entry else "BELOW") if isinstance(entry, bool | np.bool_) else f"{entry:g}" for entry in outcome
+    ]
     return words + ["-"] * (questions - len(words))
 
 
@@ -127,22 +129,22 @@ def read_outcome(model: Model, outcome: Outcome, queries: int) -> list[OutcomeEn
     return entries
 
 
-def _entry(model: Model, given: Any) -> OutcomeEntry:
-    if isinstance(given, Answer):
-        entry = OutcomeEntry(given.above, number=given.estimate)
-    elif isinstance(given, bool | np.bool_):
-        entry = OutcomeEntry(bool(given))
-    elif isinstance(given, Real):
+def _entry(model: Model, value: Any) -> OutcomeEntry:
+    if isinstance(value, Answer):
+        entry = OutcomeEntry(value.above, number=value.estimate)
+    elif isinstance(value, bool | np.bool_):
+        entry = OutcomeEntry(bool(value))
+    elif isinstance(value, Real):
         entry = (
-            OutcomeEntry(True, number=given) if model.numeric or not model.row.gap else OutcomeEntry(True, gap=given)
+            OutcomeEntry(True, number=value) if model.numeric or not model.row.gap else OutcomeEntry(True, gap=value)
         )
-    elif isinstance(given, tuple) and len(given) == 2 and model.row.gap and model.numeric:
-        entry = OutcomeEntry(True, *given)
+    elif isinstance(value, tuple) and len(value) == 2 and model.row.gap and model.numeric:
+        entry = OutcomeEntry(True, *value)
     else:
-        raise ParameterError("outcome", "must hold bools, Answers or numbers", given, "pass for instance [False, True]")
-    if model.row.gap and entry.number is not None and not (model.numeric and isinstance(given, tuple)):
+        raise ParameterError("outcome", "must hold bools, Answers or numbers", value, "pass for instance [False, True]")
+    if model.row.gap and entry.number is not None and not (model.numeric and isinstance(value, tuple)):
         rule = f"must hold gaps to the noisy threshold, or pairs (gap, fresh answer): {model.row.key} releases gaps"
-        raise ParameterError("outcome", rule, given, "pass the gap, or True for all of them")
+        raise ParameterError("outcome", rule, value, "pass the gap, or True for all of them")
     for number in (entry.gap, entry.number):
         if number is not None and not (entry.above and math.isfinite(number) and (model.numeric or model.row.gap)):
             raise ParameterError(

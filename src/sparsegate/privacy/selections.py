@@ -185,10 +185,10 @@ def worst_selection(
     worst: tuple[float, Scores, Scores, Selection] = (-math.inf, (), (), ())
     widest = 0.0
     for scores in combinations_with_replacement(places, items):
-        here = law(scores)
+        own = law(scores)
         for neighbour in neighbours(scores, touched=touched, one_way=one_way):
-            there = law(neighbour)
-            losses = [(_log_ratio(p, there[chosen]), chosen) for chosen, p in here.items()]
+            other = law(neighbour)
+            losses = [(_log_ratio(p, other[chosen]), chosen) for chosen, p in own.items()]
             (least, last), (most, first) = (end(losses, key=lambda pair: pair[0]) for end in (min, max))
             worst = max(
                 worst, (most, scores, neighbour, first), (-least, neighbour, scores, last), key=lambda found: found[0]
@@ -204,7 +204,7 @@ def neighbours(scores: Scores, *, touched: int | None, one_way: bool) -> Iterato
             yield tuple(score + move for score, move in zip(scores, moves, strict=True))
 
 
-def _log_ratio(here: float, there: float) -> float:
-    if here == there:
+def _log_ratio(p: float, q: float) -> float:
+    if p == q:
         return 0.0
-    return math.log(here / there) if here and there else math.copysign(math.inf, here - there)
+    return math.log(p / q) if p and q else math.copysign(math.inf, p - q)

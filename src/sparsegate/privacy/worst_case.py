@@ -172,10 +172,10 @@ class WorstCase(Printed):
 
     def sheet(self) -> Sheet:
         """A row for each question."""
-        given = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
-        given |= {} if self.estimates is None else {"estimate": self.estimates}
-        columns = {**given, "outcome": said_outcome(self.outcome, len(self.answers))}
-        return Sheet(title=f"loss {self.loss:g}, at most {self.tight:g}", columns=columns, numbers=frozenset(given))
+        fields = {"answer": self.answers, "neighbour": self.neighbour, "threshold": self.threshold}
+        fields |= {} if self.estimates is None else {"estimate": self.estimates}
+        columns = {**fields, "outcome": said_outcome(self.outcome, len(self.answers))}
+        return Sheet(title=f"loss {self.loss:g}, at most {self.tight:g}", columns=columns, numbers=frozenset(fields))
 
 
 def worst_case(
@@ -293,20 +293,20 @@ class _Maker:
         """A query whose comparison flips at rho = ``place``, moving up (1), down (-1) or not at all."""
         compared = self.model.row.compared
         if compared is Compared.ANSWER:
-            here, there = self._moved(place, move)
-            return _Query(here, there, Fraction(0), self._entry(here, above))
+            answer, neighbour = self._moved(place, move)
+            return _Query(answer, neighbour, Fraction(0), self._entry(answer, above))
         # |q| rises with a rising q > 0 and falls with a rising q < 0: all answers rise, so the pair is monotonic, too.
         high = self._whole(abs(place) + 32 * self.reach)
         bar = Fraction(0) if compared is Compared.ERROR_NOISE_INSIDE and not above else high
         size = place + float(bar)
         if compared is Compared.ERROR_NOISE_INSIDE and above and below_count:
             size = float(high)
-        here, there = self._moved(size if move > 0 else -size, 1)
-        return _Query(here, there, bar, above)
+        answer, neighbour = self._moved(size if move > 0 else -size, 1)
+        return _Query(answer, neighbour, bar, above)
 
-    def _entry(self, here: Fraction, above: bool) -> Any:
+    def _entry(self, answer: Fraction, above: bool) -> Any:
         """What a query gives out: with fresh numbers, the number nearest the true answer gains most."""
-        fresh = _plain(self._whole(float(here))) if self.model.fresh is not None else True
+        fresh = _plain(self._whole(float(answer))) if self.model.fresh is not None else True
         if not above or not self.model.row.gap:
             return above and fresh
         return 0 if fresh is True else (0, fresh)
@@ -320,9 +320,10 @@ class _Maker:
     def _with_compared_values(self, count: int) -> list[_Query]:
         """A released value a says rho <= a - T, and below that every BELOW pays its full share."""
         errors = self.model.row.compared is not Compared.ANSWER
-        here, there = self._moved(self.reach if errors else 0.0, 1)
-        number = _plain(self._whole(float(here)))
-        return [_Query(here, there, Fraction(0), False)] * (count - 1) + [_Query(here, there, Fraction(0), number)]
+        answer, neighbour = self._moved(self.reach if errors else 0.0, 1)
+        number = _plain(self._whole(float(answer)))
+        below, above = (_Query(answer, neighbour, Fraction(0), entry) for entry in (False, number))
+        return [below] * (count - 1) + [above]
 
     def _whole(self, place: float) -> Fraction:
         return math.floor(Fraction(place) / self.step) * self.step

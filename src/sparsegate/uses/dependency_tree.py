@@ -79,9 +79,9 @@ class Joined:
 
     def join(self, pair: Pair) -> bool:
         """Add an edge, unless it closes a cycle."""
-        one, other = self.root(pair[0]), self.root(pair[1])
-        self._root[one] = other
-        return one != other
+        first, second = self.root(pair[0]), self.root(pair[1])
+        self._root[first] = second
+        return first != second
 
 
 def largest_forest(order: Iterable[Pair], attributes: int) -> tuple[Pair, ...]:
@@ -117,8 +117,8 @@ def noisy_tree(scores: Mapping[Pair, int], attributes: int, *, epsilon: Fraction
 
 def public_thresholds(thresholds: Any) -> tuple[int, ...]:
     """Whole numbers of rows, the highest first."""
-    given = thresholds.tolist() if isinstance(thresholds, np.ndarray) else thresholds
-    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [given]
+    values = thresholds.tolist() if isinstance(thresholds, np.ndarray) else thresholds
+    listed = list(values) if isinstance(values, Sequence) and not isinstance(values, str | bytes) else [values]
     whole = [exact_number(bar) for bar in listed]
     if not whole or any(bar is None or bar.denominator != 1 or not 1 <= bar <= MOST_ROWS for bar in whole):
         rule = "must be public whole numbers of rows, each from 1 to 2**48"

@@ -441,11 +441,11 @@ class Scoring:
 
 def _own_score(score: Callable[[Any, Any], Any], features: int) -> Scored:
     def scored(table: NDArray[Any], target: NDArray[Any]) -> Any:
-        given = np.asarray(score(table, target))
-        if given.shape != (features,):
+        scores = np.asarray(score(table, target))
+        if scores.shape != (features,):
             rule = f"must give one number for each of the {features} features"
-            raise ParameterError("score_func", rule, given.shape, "return an array of that length")
-        return given
+            raise ParameterError("score_func", rule, scores.shape, "return an array of that length")
+        return scores
 
     return scored
 
@@ -606,8 +606,8 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         }
         Request(**options)
         if self.k > features:
-            said = f"k = {self.k} is more than the {features} features: all are selected, and nothing is charged"
-            warnings.warn(SparsegateWarning(said), stacklevel=4)
+            warning = f"k = {self.k} is more than the {features} features: all are selected, and nothing is charged"
+            warnings.warn(SparsegateWarning(warning), stacklevel=4)
         return options
 
     def _row(self) -> FeatureScore | None:

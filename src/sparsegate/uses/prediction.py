@@ -148,10 +148,10 @@ class Reader:
 
     def _logits(self, answer: Any) -> NDArray[np.float64] | None:
         """The logits, moved so that the largest is 0."""
-        given = np.asarray(answer)
-        if given.shape != (self.vocabulary,) or given.dtype.kind not in "iuf":
+        values = np.asarray(answer)
+        if values.shape != (self.vocabulary,) or values.dtype.kind not in "iuf":
             return None
-        logits = given.astype(np.float64)
+        logits = values.astype(np.float64)
         if self.gives == "probabilities":
             logits = np.log(logits)  # that of 0 is -infinity, and that of less is NaN
         top = float(logits.max())
@@ -178,11 +178,11 @@ class Reader:
 
 def checked_models(private: Any) -> tuple[Model | None, ...]:
     """The private callables, one for each batch; None stands for one in which nobody is."""
-    given = tuple(private) if isinstance(private, list | tuple) else ()
-    if not given or not all(model is None or callable(model) for model in given):
+    models = tuple(private) if isinstance(private, list | tuple) else ()
+    if not models or not all(model is None or callable(model) for model in models):
         rule = "must be a list of callables, one for each batch, or None where nobody is in it"
         raise ParameterError("private", rule, next_step="pass [model_of_batch_1, model_of_batch_2, ...]")
-    return given
+    return models
 
 
 def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
@@ -202,13 +202,13 @@ def answer_of(model: Model | None, text: tuple[int, ...]) -> Any:
 
 def batches_of(people: Iterable[str | int], count: int) -> list[list[int]]:
     """The numbers of the rows of each batch: a person is in one, by a hash, and nobody else moves when one comes."""
-    found: list[list[int]] = [[] for _ in range(exact_count(count, "count"))]
+    batches: list[list[int]] = [[] for _ in range(exact_count(count, "count"))]
     for place, person in enumerate(people):
         if isinstance(person, bool | np.bool_) or not isinstance(person, str | int | np.integer):
             raise ParameterError("people", "must be strings or whole numbers", next_step="convert all of them")
         digest = hashlib.sha256(str(person).encode("utf-8", "surrogatepass")).digest()
-        found[int.from_bytes(digest) % len(found)].append(place)
-    return found
+        batches[int.from_bytes(digest) % len(batches)].append(place)
+    return batches
 
 
 STEP: Final = Fraction(1, 1024)
@@ -276,15 +276,15 @@ class PredictionTerms(Printed):
 
     def sheet(self) -> Sheet:
         """One row, with the margin of the gate."""
-        found = super().sheet()
+        sheet = super().sheet()
         paid = f"ε = {exact_text(self.epsilon)}" + (f", δ = {exact_text(self.delta)}" if self.delta else "")
-        columns = {**found.columns, "margin": [self.margin()]}
+        columns = {**sheet.columns, "margin": [self.margin()]}
         return replace(
-            found,
+            sheet,
             title=f"private prediction, {paid}",
             brief=f"margin: a distance so far from the threshold is told apart with 95 %; {self.batches:,} batches",
             columns=columns,
-            numbers=found.numbers | {"margin"},
+            numbers=sheet.numbers | {"margin"},
         )
 
     def spent(self, *, gate: Fraction, paid: int) -> Fraction:
@@ -347,17 +347,17 @@ def prediction_terms(
     )
     if not exact_delta(delta, zero=True):
         return pure
-    found = _approximate(pure, exact_delta(delta), reach=reach, needed=needed)
-    if found is None or found.temperature > pure.temperature or found.margin() >= pure.margin():
+    approximate = _approximate(pure, exact_delta(delta), reach=reach, needed=needed)
+    if approximate is None or approximate.temperature > pure.temperature or approximate.margin() >= pure.margin():
         return pure
-    return found
+    return approximate
 
 
 def _approximate(
     pure: PredictionTerms, delta: Fraction, *, reach: Fraction, needed: Fraction
 ) -> PredictionTerms | None:
     """The same under (epsilon, delta): the most for the gate that leaves tokens what they need; None: none found."""
-    gate, total, found = pure.calibration, pure.epsilon, None
+    gate, total, best = pure.calibration, pure.epsilon, None
     for share in _GATE:
         scales = approximate_scales(
             epsilon=total * share,
@@ -372,10 +372,10 @@ def _approximate(
         noised = replace(gate, row=VARIANTS["standard"], scales=scales, shift=0, budget=budget)
         each = min(needed, _left_to_tokens(noised, total, delta))
         if each:
-            found = replace(pure, delta=delta, token_epsilon=each, temperature=float(reach / each), calibration=noised)
+            best = replace(pure, delta=delta, token_epsilon=each, temperature=float(reach / each), calibration=noised)
         if each == needed:
             break
-    return found
+    return best
 
 
 def _left_to_tokens(gate: Calibration, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -435,13 +435,13 @@ def read_context(context: Sequence[int], vocabulary: int) -> tuple[int, ...]:
     """The tokens so far: whole numbers below the size of the vocabulary."""
     rule, next_step = f"must be a sequence of tokens from 0 to {vocabulary - 1}", "pass for instance context=[0]"
     try:
-        given = tuple(context)
+        tokens = tuple(context)
     except TypeError:
         raise ParameterError("context", rule, context, next_step) from None
-    for token in given:
+    for token in tokens:
         if not _is_token(token, vocabulary):
             raise ParameterError("context", rule, token, next_step)
-    return tuple(int(token) for token in given)
+    return tuple(int(token) for token in tokens)
 
 
 def read_end(end: int | None, vocabulary: int) -> int | None:
@@ -689,11 +689,11 @@ class PrivatePredictor(Uncopied):
         for made in range(most):
             if made and self.closed and not alone:
                 return
-            said = self.predict(text, unchecked=alone)
-            yield said
-            if said.token == end:
+            prediction = self.predict(text, unchecked=alone)
+            yield prediction
+            if prediction.token == end:
                 return
-            text.append(said.token)
+            text.append(prediction.token)
 
     def _read_public(self, text: tuple[int, ...]) -> Reading:
         reading = self._reader.read(self._public(text))

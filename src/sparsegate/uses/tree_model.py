@@ -114,7 +114,7 @@ class Attributes:
         if not isinstance(columns, Mapping) or len(columns) < 2:
             rule = "must map the names of two columns or more to their public lists of categories"
             raise ParameterError("columns", rule, columns, _EXAMPLE)
-        categories = {name: category_labels(name, given) for name, given in columns.items()}
+        categories = {name: category_labels(name, values) for name, values in columns.items()}
         for name, labels in categories.items():
             if len(labels) > MOST_CATEGORIES:
                 rule = f"must list at most {MOST_CATEGORIES} categories of {name!r}"
@@ -314,7 +314,7 @@ def noisy_tables(
 ) -> NoisyTables:
     """The counts of the edges, and of attributes without one, with noise; all of them together are epsilon-DP."""
     exact = exact_tables(codes, sizes, edges)
-    single = {one: np.bincount(codes[:, one], minlength=sizes[one]) for one in attributes_alone(edges, len(sizes))}
+    single = {i: np.bincount(codes[:, i], minlength=sizes[i]) for i in attributes_alone(edges, len(sizes))}
     tables = [*exact.values(), *single.values()]
     # A person is in one cell of each table, so the L1 sensitivity of all cells is the number of tables.
     noisy = laplace(
@@ -487,8 +487,8 @@ class DependencyTree(Tabular):
             upto, drawn = self.conditionals[child].cumsum(axis=1)[:, :-1], generator.random(size)
             codes[child] = np.empty(size, dtype=np.int64)
             for place, ends in enumerate(upto):  # one after the other: rows times categories may not fit in memory
-                here = codes[parent] == place
-                codes[child][here] = np.searchsorted(ends, drawn[here], side="right")
+                at_place = codes[parent] == place
+                codes[child][at_place] = np.searchsorted(ends, drawn[at_place], side="right")
         return {name: np.array(labels)[codes[name]] for name, labels in self.columns.items()}
 
     def log_likelihood(self, table: Any) -> float:
@@ -597,16 +597,16 @@ class DependencyTree(Tabular):
 def _parents(edges: tuple[Pair, ...], attributes: int) -> list[tuple[int, int | None]]:
     """Every attribute with its parent, None for the root of its part; parents come first, and lower ones before."""
     near: dict[int, list[int]] = {attribute: [] for attribute in range(attributes)}
-    for one, other in sorted(edges):
-        near[one].append(other)
-        near[other].append(one)
-    found: dict[int, int | None] = {}
+    for first, second in sorted(edges):
+        near[first].append(second)
+        near[second].append(first)
+    parents: dict[int, int | None] = {}
     for start in range(attributes):
-        waiting: list[tuple[int, int | None]] = [] if start in found else [(start, None)]
+        waiting: list[tuple[int, int | None]] = [] if start in parents else [(start, None)]
         for attribute, parent in waiting:
-            found[attribute] = parent
-            waiting.extend((other, attribute) for other in near[attribute] if other not in found)
-    return list(found.items())
+            parents[attribute] = parent
+            waiting.extend((second, attribute) for second in near[attribute] if second not in parents)
+    return list(parents.items())
 
 
 _LONGEST = 16
