@@ -18,10 +18,17 @@ import pytest
 from tests.support.interrupts import interrupt_by_signal, interrupt_everywhere
 
 import sparsegate as sg
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, calibrate
-from sparsegate.gates.gate import Gate
-from sparsegate.gates.sparse_vector import gate_calibration, threshold_noise
+from sparsegate.gates.gate import Gate, threshold_noise
+from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.gates.variants import Closes
+
+
+def ran(row: str, *, cutoff: int, not_private: bool = False) -> Calibration:
+    setting = Setting(row=sg.VARIANTS[row], cutoff=cutoff, epsilon=1, monotonic=True)
+    return calibrate(setting, threshold=0, not_private=not_private)
+
 
 FAR = 10**6
 """So far from the threshold that noise decides nothing: what is ABOVE is known ahead."""
@@ -32,11 +39,11 @@ ROWS: dict[str, Callable[[], Calibration]] = {
     "standard": lambda: gate_calibration(**COMMON, cutoff=2, epsilon=1),
     "laplace": lambda: gate_calibration(**COMMON, cutoff=2, epsilon=1, noise="laplace"),
     "two-sided": lambda: gate_calibration(**COMMON, cutoff=2, epsilon=1, closes="rarer"),
-    "redrawn": lambda: calibrate("dwork-roth-2014", **COMMON, cutoff=2, epsilon=1, not_private=False),
+    "redrawn": lambda: ran("dwork-roth-2014", cutoff=2),
     "numeric": lambda: gate_calibration(**COMMON, cutoff=2, budget=SHARES),
     "planned": lambda: gate_calibration(**COMMON, cutoff=2, epsilon=1, queries=65),
     "approximate": lambda: gate_calibration(**COMMON, cutoff=200, epsilon=1, delta=1e-6),
-    "endless": lambda: calibrate("stoddard-2014", **COMMON, cutoff=1, epsilon=1, not_private=True),
+    "endless": lambda: ran("stoddard-2014", cutoff=1, not_private=True),
 }
 BEFORE: dict[str, Callable[[Calibration], list[int]]] = {
     "the first block is to be drawn": lambda law: [],

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparsegate as sg
-from sparsegate.gates.bounds import outcome_loss
+from sparsegate.gates.bounds import Setting, outcome_loss
 from sparsegate.gates.calibration import calibrate
 from sparsegate.gates.gate import Gate
 
@@ -70,9 +70,8 @@ def test_a_number_is_paid_for_with_its_positive() -> None:
 @pytest.mark.parametrize("monotonic", [False, True])
 def test_rounds_with_a_threshold_noise_of_their_own_add(monotonic: bool) -> None:
     """Alg. 2 redraws rho: the rounds (2, 1), (0, 1) and (1, 0) cost their sum, and one rho for all would cost less."""
-    made = calibrate(
-        "dwork-roth-2014", threshold=0, not_private=False, cutoff=3, epsilon=1, sensitivity=1, monotonic=monotonic
-    )
+    setting = Setting(row=sg.VARIANTS["dwork-roth-2014"], cutoff=3, epsilon=1, monotonic=monotonic)
+    made = calibrate(setting, threshold=0, not_private=False)
     running = Gate(made, threshold=0, source=None, not_private=False)
     running.ask_many([-FAR, -FAR, FAR])
     running.ask(FAR)
@@ -85,7 +84,7 @@ def test_rounds_with_a_threshold_noise_of_their_own_add(monotonic: bool) -> None
 
 @pytest.mark.parametrize("key", ["stoddard-2014", "roth-2011", "hardt-rothblum-2010"])
 def test_a_row_without_a_bound_costs_its_budget_and_no_more(key: str) -> None:
-    made = calibrate(key, threshold=0, not_private=True, cutoff=1, epsilon=1, sensitivity=1)
+    made = calibrate(Setting(row=sg.VARIANTS[key], epsilon=1), threshold=0, not_private=True)
     assert made.spent([(0, 0)]) == 0
     assert made.spent([(50, 1)]) == 1
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import sparsegate as sg
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.ledger.account import Amount, Entry, EntryKind, Statement
 from sparsegate.ledger.ledger import now
@@ -41,7 +42,8 @@ each_row = pytest.mark.parametrize("row", MOST)
 
 @cache
 def gate(row: str, monotonic: bool) -> Calibration:
-    return calibrate(row, threshold=0, not_private=False, sensitivity=1, monotonic=monotonic, **PUBLIC)
+    setting = Setting(row=sg.VARIANTS[row], monotonic=monotonic, **PUBLIC)
+    return calibrate(setting, threshold=0, not_private=False)
 
 
 @cache

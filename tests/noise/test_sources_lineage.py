@@ -12,6 +12,7 @@ from tests.support.processes import fork_behind_pythons_back, in_forked_child
 
 import sparsegate as sg
 from sparsegate.errors import GateClosed
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import calibrate
 from sparsegate.gates.gate import Gate
 from sparsegate.noise import Reservoir, Secure, Seeded, discrete_laplace
@@ -108,8 +109,8 @@ def test_a_gate_does_not_answer_in_a_child_and_a_new_one_does(fork: Fork) -> Non
 
 @FORKS
 def test_a_gate_that_draws_nothing_for_a_question_does_not_answer_in_a_child_either(fork: Fork) -> None:
-    public = {"cutoff": 5, "sensitivity": 1, "epsilon": 1, "budget": None, "monotonic": False, "allocation": None}
-    row = calibrate("stoddard-2014", **public, threshold=0, granularity=None, not_private=True)
+    setting = Setting(row=sg.VARIANTS["stoddard-2014"], cutoff=5, epsilon=1)
+    row = calibrate(setting, threshold=0, not_private=True)
     gate = Gate(row, threshold=0, source=None, not_private=True)
     gate.ask(-9)
     assert isinstance(in_forked_child(lambda: gate.ask(-9), fork), GateClosed)

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -16,7 +17,9 @@ from tests.support.goodness import FALSE_ALARM, law_p
 from tests.support.selection_laws import traversed
 
 from sparsegate.errors import ParameterError
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, calibrate
+from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Seeded
 from sparsegate.noise.expansions import tail
 from sparsegate.selection import retraversal
@@ -46,19 +49,9 @@ def observed(scores: Scores, plan: Traversal, seed: int, runs: int = RUNS) -> Co
     return seen
 
 
-def standard(**changes: object) -> Calibration:
-    parameters = {
-        "cutoff": 4,
-        "sensitivity": 1,
-        "epsilon": 1,
-        "budget": None,
-        "monotonic": True,
-        "allocation": "1:1",
-        "threshold": 10,
-        "granularity": None,
-        "not_private": False,
-    } | changes
-    return calibrate("standard", **parameters)
+def standard(**changes: Any) -> Calibration:
+    public: Any = {"cutoff": 4, "epsilon": 1, "monotonic": True, "allocation": "1:1"} | changes
+    return calibrate(Setting(row=VARIANTS["standard"], **public), threshold=10, not_private=False)
 
 
 @pytest.mark.turns(3)

@@ -59,20 +59,15 @@ gap, Machine-checked: `laplace_gap_gate_sums_to_one`, `laplace_gap_transcript` (
 numbers, of either noise, L(m,k) without numbers + k a3 (which is more than the above where queries are monotonic):
 Machine-checked: `numbered_gap_gate_sums_to_one`, `numbered_gap_transcript` (proofs/numbered_gap.v). Of the two-sided
 gate, Machine-checked: `two_sided_transcript`, `two_sided_gate_sums_to_one` (proofs/two_sided_gate.v).
-
-A row and its public numbers, checked once: what runs, bounds and exact analysis all start from.
-
-A function that takes these numbers as keywords says ``**options: Unpack[Options]`` and makes a ``Setting`` of them, so
-that an option is named, checked and explained here and nowhere else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple, TypedDict, Unpack
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -81,47 +76,9 @@ from sparsegate.errors import ParameterError
 from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Released, Scales, Variant, variant
 
 
-class Shares(TypedDict, total=False):
-    """How much is spent, and on what."""
-
-    epsilon: Number | None
-    budget: Budget | None
-    monotonic: bool
-    allocation: Allocation | None
-
-
-class Split(Shares, total=False):
-    """The same, and how finely: the options of a gate that say nothing about the questions."""
-
-    granularity: Number | None
-
-
-class RunOptions(Split, total=False):
-    """The options of one run. ``cutoff`` and ``sensitivity`` are 1 unless given."""
-
-    cutoff: int
-    sensitivity: Number
-
-
-class Options(RunOptions, total=False):
-    """All of them."""
-
-    queries: int | None
-
-
-def only(function: str, known: type[Shares], options: Mapping[str, object]) -> None:
-    """Refuse a keyword that a public function does not have, as Python would.
-
-    ``Unpack`` is for type checkers alone. What a function below takes and this one does not, such as a limit on the
-    questions that nobody would hold, must not reach it.
-    """
-    for name in options.keys() - known.__annotations__.keys():
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The row, c, Delta, the shares of epsilon and the noise scales in units of Delta.
+    """A row and its public numbers, checked once: what runs, bounds and exact analysis all start from.
 
     Parameters
     ----------
@@ -329,12 +286,19 @@ def transcript_loss(row: Variant, scales: Scales, rounds: Sequence[tuple[int, in
 
 
 def tight_epsilon(
-    row: Variant | str, *, cutoff: int = 1, queries: int | None = None, **options: Unpack[Shares]
+    row: Variant | str,
+    *,
+    cutoff: int = 1,
+    queries: int | None = None,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
 ) -> float:
     """The smallest epsilon for which the row is epsilon-DP: math.inf where there is none.
 
     ``queries`` is how many questions there are at most (None: no limit), ``cutoff`` how many positives stop it. The
-    options are those of a ``Setting``, but for the sensitivity, which makes no difference.
+    parameters are those of a ``Setting``, but for the sensitivity, which makes no difference.
 
     >>> import sparsegate as sg
     >>> sg.privacy.tight_epsilon("lee-clifton-2014", cutoff=3, epsilon=0.1)
@@ -342,17 +306,17 @@ def tight_epsilon(
     >>> sg.privacy.tight_epsilon("chen-2015", epsilon=1), sg.privacy.tight_epsilon("chen-2015", epsilon=1, queries=12)
     (inf, 6.0)
     """
-    only("tight_epsilon", Shares, options)
-    setting = Setting(row=variant(row), cutoff=cutoff, queries=queries, **options)
-    return float(
-        tight_loss(
-            setting.row,
-            setting.noise,
-            cutoff=setting.cutoff,
-            monotonic=setting.monotonic,
-            queries=setting.queries,
-        )
+    setting = Setting(
+        row=variant(row),
+        cutoff=cutoff,
+        queries=queries,
+        epsilon=epsilon,
+        budget=budget,
+        allocation=allocation,
+        monotonic=monotonic,
     )
+    public = {"cutoff": setting.cutoff, "monotonic": setting.monotonic, "queries": setting.queries}
+    return float(tight_loss(setting.row, setting.noise, **public))  # type: ignore[arg-type]
 
 
 def tight_loss(row: Variant, scales: Scales, *, cutoff: int, monotonic: bool, queries: int | None) -> Loss:

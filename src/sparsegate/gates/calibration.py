@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparsegate.budget import Budget
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import Loss, Options, Setting, tight_loss, transcript_loss
+from sparsegate.gates.bounds import Loss, Setting, tight_loss, transcript_loss
 from sparsegate.gates.lattice import Lattice
 from sparsegate.gates.margin import central_shift, steps_to_confidence
-from sparsegate.gates.variants import Closes, Compared, Noise, Scales, Variant, variant
+from sparsegate.gates.variants import Closes, Compared, Noise, Scales, Variant
 from sparsegate.noise import (
     Fill,
     Secure,
@@ -112,23 +112,10 @@ class Calibration:
         return self.budget.total if loss == math.inf else min(Fraction(loss), self.budget.total)
 
 
-def calibrate(
-    row: Variant | str,
-    *,
-    threshold: object,
-    not_private: bool,
-    scales: Scales | None = None,
-    **options: Unpack[Options],
-) -> Calibration:
-    """Check every public parameter of a run and fix its lattice and scales.
-
-    ``scales``, in units of the sensitivity, overrides those of the row: a plan for ``queries`` questions brings its
-    own.
-    """
-    row = variant(row)
+def calibrate(setting: Setting, *, threshold: object, not_private: bool) -> Calibration:
+    """Fix the lattice and the scales of a run, and check that what it pays covers its loss."""
+    row, budget = setting.row, setting.budget
     row.require_private(not_private)
-    setting = Setting(row=row, scales=scales, **options)
-    budget = setting.budget
     assert budget is not None
     if not budget.threshold_epsilon and setting.queries is None:
         raise ParameterError(
@@ -177,14 +164,14 @@ def trusted_source(source: Source | None, not_private: bool) -> Source:
     return source.stream()
 
 
-def aligned(values: object, count: int, steps: Callable[[object], Integers], parameter: str) -> Integers:
-    """One lattice value for each of ``count`` queries, from one number or from as many."""
-    if np.ndim(values) == 0:  # type: ignore[arg-type]
-        return np.full(count, int(steps([values])[0]), dtype=np.int64)
-    if len(values) != count:  # type: ignore[arg-type]
+def aligned(values: Any, count: int, lattice: Lattice, parameter: str) -> Integers:
+    """The place of a public number for each of ``count`` queries, from one number or from as many."""
+    if np.ndim(values) == 0:
+        return np.full(count, int(lattice.steps_many([values], parameter)[0]), dtype=np.int64)
+    if len(values) != count:
         rule = f"must be one number or {count} of them"
-        raise ParameterError(parameter, rule, len(values), "pass one for each answer")  # type: ignore[arg-type]
-    return steps(values)
+        raise ParameterError(parameter, rule, len(values), "pass one for each answer")
+    return lattice.steps_many(values, parameter)
 
 
 def compared_value(row: Variant, answer: Integers, nu: Integers | int, estimate: Integers | None) -> Integers:

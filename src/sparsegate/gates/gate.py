@@ -1,4 +1,6 @@
-"""The one streaming runner: a gate interprets any row, one question at a time.
+"""The life of a gate: what it answers, what an ABOVE carries, what it has cost, and how it goes on after a restart.
+
+A gate interprets any row, one question at a time; ``research`` runs the same rows many times at once.
 
 A gate is a secret. ``ask`` is atomic under threads: a question is either refused before noise is drawn, leaving the
 gate as it was, or answered. A gate cannot be copied or pickled, because two copies would answer with the same
@@ -9,39 +11,6 @@ A question that is cut short, by Ctrl-C, a signal or a lack of memory, closes th
 spent: where the exception arose may tell what the answer was, and the counts may lack it. The gate is marked before
 noise is drawn, and the mark goes when all is drawn, closed and counted: whatever comes between, however often, leaves a
 gate that answers no more.
-
-What a gate says to one question.
-
-The number that an ABOVE carries: the gap to the threshold, which is free, and a fresh answer, which is paid for.
-
-An ABOVE of a row with ``gap`` releases g = q + nu - T - rho - kappa (``bounds`` says at what cost). As an estimate,
-
-    T + g + kappa - E[nu] + E[rho]  =  q + (nu - E[nu]) - (rho - E[rho])
-
-has variance Var[nu] + Var[rho] and, over all draws, no bias; rho is the same for all answers of a gate, so their
-errors go together. A fresh answer q + Lap(c Delta/eps3) is independent of it, and the two are blended by inverse
-variance. All weights are public, and the result is rounded to the lattice, by half a step at most (a blend by one): a
-function of released numbers alone.
-
-**What it is conditional on.** It is given only where the answer came out ABOVE, and the same nu and rho decided that.
-Far above the threshold that says nothing. Near it, an answer is ABOVE because nu was large or rho small, so the gap's
-estimate lies too high on average. Measured, in its standard errors: 0.02 for an answer two margins above T, 0.1 for
-one margin, 0.7 to 1.5 for an answer at T, and 2.2 to 3 for one a margin below it, which is ABOVE by mistake, 5 % of the
-time. A fresh answer has no such bias; a blend has the share of it that the gap has in the blend.
-
-What a gate has cost, answer by answer; and what goes back when it has given its last one.
-
-The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own noise: exactly, and at most the budget.
-``ledger.account`` proves that the rest may go back when the gate is closed. For gates with gaps, of one-sided or of
-Laplace noise, side by side under one budget, Machine-checked: `metered_gates_are_private`, `metered_gates_sum_to_one`
-(proofs/metered_gates.v). Without gaps, two-sided ones too, Machine-checked: `metered_rows_are_private`,
-`metered_rows_sum_to_one` (proofs/metered_rows.v); and where the ledger's machine decides, Machine-checked:
-`metered_by_the_ledger`, `ledger_rows_are_private`, `ledger_rows_sum_to_one` (proofs/ledger_rows.v); with gaps,
-Machine-checked: `gaps_metered_by_the_ledger`, `ledger_gap_rows_are_private`, `ledger_gap_rows_sum_to_one`
-(proofs/ledger_gap_rows.v).
-
-Machine-checked: `metered_losses_grow`, `metered_losses_are_reserved` (proofs/ledger_losses.v).
-Machine-checked: `gap_losses_grow`, `gap_losses_are_reserved` (proofs/ledger_gap_losses.v).
 """
 
 from __future__ import annotations
@@ -51,14 +20,14 @@ import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NoReturn, Self
+from typing import Any, Final, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparsegate.budget import Charge, Spender, charge
 from sparsegate.display.plain import noisy_text
-from sparsegate.errors import GateClosed, ParameterError
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
 from sparsegate.gates.calibration import Calibration, aligned, compared_value, trusted_source
 from sparsegate.gates.lattice import LIMIT
 from sparsegate.gates.variants import Closes, Compared, Noise, Released, Scales, Variant
@@ -133,7 +102,23 @@ def moments(noise: Noise, scale: Fraction | None) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimator:
-    """How an estimate is made, in lattice steps. ``weight`` is that of the gap: 0 for a fresh answer alone."""
+    """How the number of an ABOVE is made, in lattice steps: from its gap, which is free, and a fresh answer, paid for.
+
+    An ABOVE of a row with ``gap`` releases g = q + nu - T - rho - kappa (``bounds`` says at what cost). As an estimate,
+
+        T + g + kappa - E[nu] + E[rho]  =  q + (nu - E[nu]) - (rho - E[rho])
+
+    has variance Var[nu] + Var[rho] and, over all draws, no bias; rho is the same for all answers of a gate, so their
+    errors go together. A fresh answer q + Lap(c Delta/eps3) is independent of it, and the two are blended by inverse
+    variance; ``weight`` is that of the gap, 0 for a fresh answer alone. All weights are public, and the result is
+    rounded to the lattice, by half a step at most (a blend by one): a function of released numbers alone.
+
+    **What it is conditional on.** It is given only where the answer came out ABOVE, and the same nu and rho decided
+    that. Far above the threshold that says nothing. Near it, an answer is ABOVE because nu was large or rho small, so
+    the gap's estimate lies too high on average. Measured, in its standard errors: 0.02 for an answer two margins above
+    T, 0.1 for one margin, 0.7 to 1.5 for an answer at T, and 2.2 to 3 for one a margin below it, which is ABOVE by
+    mistake, 5 % of the time. A fresh answer has no such bias; a blend has the share of it that the gap has in it.
+    """
 
     centre: int
     weight: float
@@ -159,7 +144,20 @@ class Estimator:
 
 
 class Meter:
-    """The meter of one gate; ``charge`` is what gets back the rest, None where nothing goes back."""
+    """What a gate has cost, answer by answer; ``charge`` is what gets back the rest, None where nothing goes back.
+
+    The cost is L(m,k) of ``bounds`` for the transcript so far, with the gate's own noise: exactly, and at most the
+    budget. ``ledger.account`` proves that the rest may go back when the gate is closed. For gates with gaps, of
+    one-sided or of Laplace noise, side by side under one budget, Machine-checked: `metered_gates_are_private`,
+    `metered_gates_sum_to_one` (proofs/metered_gates.v). Without gaps, two-sided ones too, Machine-checked:
+    `metered_rows_are_private`, `metered_rows_sum_to_one` (proofs/metered_rows.v); and where the ledger's machine
+    decides, Machine-checked: `metered_by_the_ledger`, `ledger_rows_are_private`, `ledger_rows_sum_to_one`
+    (proofs/ledger_rows.v); with gaps, Machine-checked: `gaps_metered_by_the_ledger`, `ledger_gap_rows_are_private`,
+    `ledger_gap_rows_sum_to_one` (proofs/ledger_gap_rows.v).
+
+    Machine-checked: `metered_losses_grow`, `metered_losses_are_reserved` (proofs/ledger_losses.v).
+    Machine-checked: `gap_losses_grow`, `gap_losses_are_reserved` (proofs/ledger_gap_losses.v).
+    """
 
     __slots__ = ("_calibration", "_charges", "_ends")
 
@@ -290,14 +288,8 @@ class Gate(Uncopied):
             return said
 
     def _to_lattice(self, answer: Any, threshold: Any, estimate: Any) -> tuple[int, int, int | None]:
-        lattice, row = self._calibration.lattice, self._calibration.row
-        if (estimate is None) != (row.compared is Compared.ANSWER):
-            need = (
-                "must not be given to a row that compares the answer"
-                if estimate is not None
-                else f"must be given: {row.key} compares {row.compared.value}"
-            )
-            raise ParameterError("estimate", need, next_step="see `sparsegate variants`")
+        lattice = self._calibration.lattice
+        self._calibration.row.check_estimate(estimate, "estimate")
         return (
             lattice.private_steps(answer, "answer"),
             self._threshold if threshold is None else lattice.steps(threshold, "threshold"),
@@ -359,28 +351,11 @@ class Gate(Uncopied):
                 self._refuse()
             lattice, row = self._calibration.lattice, self._calibration.row
             steps = lattice.private_steps_many(answers, "answers")
-            bars = (
-                np.broadcast_to(np.int64(self._threshold), steps.shape)
-                if threshold is None
-                else aligned(
-                    threshold,
-                    steps.size,
-                    lambda v: lattice.steps_many(v, "threshold"),  # type: ignore[arg-type]
-                    "threshold",
-                )
-            )
-            if (estimate is None) != (row.compared is Compared.ANSWER):
-                self._to_lattice(0, None, estimate)
-            guesses = (
-                None
-                if estimate is None
-                else aligned(
-                    estimate,
-                    steps.size,
-                    lambda v: lattice.steps_many(v, "estimate"),  # type: ignore[arg-type]
-                    "estimate",
-                )
-            )
+            bars: NDArray[np.int64] = np.broadcast_to(np.int64(self._threshold), steps.shape)
+            if threshold is not None:
+                bars = aligned(threshold, steps.size, lattice, "threshold")
+            row.check_estimate(estimate, "estimate")
+            guesses = None if estimate is None else aligned(estimate, steps.size, lattice, "estimate")
             able = self._estimator is not None or row.released is Released.NOISY_ANSWER
             wanted = not row.gap or self._answer_noise is not None if numeric is None else numeric
             try:
@@ -518,3 +493,51 @@ class Gate(Uncopied):
         if row.closes is Closes.RARER:
             given = f"{self._positives} ABOVE and {self._asked - self._positives} BELOW, {cutoff} of each"
         return f"<{type(self).__name__} {key}: {given}, {state}>"
+
+
+G = TypeVar("G", bound=Gate)
+
+_BYTES: Final = 9  # a lattice value has at most 2^62 steps; and one length for all tells nothing
+_MARKS: Final = {Noise.LAPLACE: b"L", Noise.EXPONENTIAL: b"E"}
+
+
+def threshold_noise(gate: Gate) -> bytes:
+    """Rho, in lattice steps, and the mark of its law; refused of a gate that was cut short.
+
+    It is the secret of the gate. Whoever calls this encrypts it at once (``service.sealed_noise``); two gates that
+    live at the same time with one rho must share their count of positives (``service.gates``).
+    """
+    with gate._lock:
+        if gate._drawing:
+            gate._refuse()
+        return gate._rho.to_bytes(_BYTES, "big", signed=True) + _MARKS[gate._calibration.row.noise]
+
+
+def resume(make: type[G], secret: bytes, *, asked: int, positives: int, **public: Any) -> G:
+    """The gate that ``make(**public)`` made, a ``SparseVector``, going on after this many questions and positives.
+
+    **Theorem.** Let a gate be resumed with the rho, the threshold, the scales and the cutoff of one that stopped, and
+    with at least as many positives counted as that one gave. Then all answers of both together have the law of one
+    gate that never stopped and closed, if anything, early: rho is the same, each question has fresh noise of its own
+    in either case, and nothing else of a gate matters. So going on costs nothing beyond the epsilon of the first. The
+    law of the noise is kept beside rho, so that a gate goes on with its own, whatever a new one would take.
+
+    >>> import sparsegate as sg
+    >>> public = {"threshold": 100, "cutoff": 2, "epsilon": 1, "sensitivity": 1, "monotonic": True}
+    >>> gate = sg.SparseVector(**public)
+    >>> resume(sg.SparseVector, threshold_noise(gate), asked=7, positives=1, **public)
+    <SparseVector exponential-gap: 1 of 2 positives, open>
+    """
+    rho, mark = int.from_bytes(secret[:_BYTES], "big", signed=True), secret[_BYTES:]
+    law = next((noise for noise, its_mark in _MARKS.items() if mark == its_mark), None)
+    if law is None or (law is Noise.EXPONENTIAL and rho < 0):
+        raise SparsegateError("this is no threshold noise of a gate; give what threshold_noise() returned")
+    if law is Noise.EXPONENTIAL:
+        public.pop("delta", None)  # it was as good without
+    gate = make(**{**public, "noise": law.name.lower()})
+    allowed = gate._calibration.positives_allowed
+    if not 0 <= positives <= asked or (allowed is not None and positives > allowed):
+        raise ParameterError("positives", "must be at most the cutoff and at most what was asked", positives)
+    gate._rho = rho
+    gate._count(asked, positives)
+    return gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Required, TypedDict, Unpack, overload
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +15,6 @@ from sparsegate.noise import Source, discrete_laplace, exact_scale
 from sparsegate.noise.own_settings import own_settings
 
 
-class _Release(TypedDict, total=False):
-    epsilon: Required[Number]
-    sensitivity: Required[Number]
-    granularity: Number | None
-    ledger: Spender | None
-    source: Source | None
-    not_private: bool
-
-
-@overload
-def laplace(count: Number, **options: Unpack[_Release]) -> int | float: ...
-@overload
-def laplace(count: Any, **options: Unpack[_Release]) -> Any: ...
 @own_settings
 def laplace(
     count: Any,

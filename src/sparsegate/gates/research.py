@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Unpack
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsegate.budget import Number, Spender, exact_count
+from sparsegate.budget import Allocation, Budget, Number, Spender, exact_count
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import Options, RunOptions, Split, only
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import Calibration, Integers, aligned, calibrate, compared_value, trusted_source
 from sparsegate.gates.gate import Answer, Estimator, Gate
-from sparsegate.gates.variants import Compared, Released, Variant
+from sparsegate.gates.variants import Compared, Released, Variant, variant
 from sparsegate.noise import Source, discrete_laplace
 from sparsegate.noise.own_settings import own_settings
 
@@ -67,9 +67,15 @@ def run_many(
     runs: int,
     threshold: ArrayLike = 0,
     estimates: ArrayLike | None = None,
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
     source: Source | None = None,
     not_private: bool = False,
-    **options: Unpack[RunOptions],
 ) -> Outcomes:
     """Run any row ``runs`` times over the same answers: the same law as ``run``, vectorised over runs.
 
@@ -81,29 +87,25 @@ def run_many(
     >>> out.asked.tolist()
     [1, 1, 2, 2]
     """
-    only("run_many", RunOptions, options)
     runs = exact_count(runs, "runs")
     bars = np.asarray(threshold)
     whole = bars.dtype.kind in "iu" and bars.size > 0
-    calibration = calibrate(row, threshold=0 if whole else 0.0, not_private=not_private, **options)
-    lattice, row = calibration.lattice, calibration.row
-    steps = lattice.private_steps_many(answers, "answers")
-    bar = aligned(threshold, steps.size, lambda v: lattice.steps_many(v, "threshold"), "threshold")  # type: ignore[arg-type]
-    if (estimates is None) != (row.compared is Compared.ANSWER):
-        raise ParameterError(
-            "estimates",
-            f"must be given exactly where the row compares an error; {row.key} compares {row.compared.value}",
-        )
-    guess = (
-        None
-        if estimates is None
-        else aligned(
-            estimates,
-            steps.size,
-            lambda v: lattice.steps_many(v, "estimates"),  # type: ignore[arg-type]
-            "estimates",
-        )
+    setting = Setting(
+        row=variant(row),
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
     )
+    calibration = calibrate(setting, threshold=0 if whole else 0.0, not_private=not_private)
+    lattice = calibration.lattice
+    steps = lattice.private_steps_many(answers, "answers")
+    bar = aligned(threshold, steps.size, lattice, "threshold")
+    setting.row.check_estimate(estimates, "estimates")
+    guess = None if estimates is None else aligned(estimates, steps.size, lattice, "estimates")
     return _run(calibration, steps, bar, guess, runs, trusted_source(source, not_private))
 
 
@@ -189,12 +191,16 @@ def gate(
     threshold: Number,
     sensitivity: Number,
     cutoff: int = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
     queries: int | None = None,
+    granularity: Number | None = None,
     ledger: Spender | None = None,
     refund: bool = True,
     source: Source | None = None,
     not_private: bool = False,
-    **options: Unpack[Split],
 ) -> Gate:
     """A streaming gate for any row, published or your own, with ``ask``, ``ask_many`` and ``close``.
 
@@ -223,9 +229,18 @@ def gate(
     Traceback (most recent call last):
     sparsegate.errors.ParameterError: not_private must be True to run lee-clifton-2014: its query noise does not ...
     """
-    only("gate", Split, options)
-    run_options: Options = {"cutoff": cutoff, "sensitivity": sensitivity, "queries": queries, **options}
-    calibration = calibrate(row, threshold=threshold, not_private=not_private, **run_options)
+    setting = Setting(
+        row=variant(row),
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        allocation=allocation,
+        monotonic=monotonic,
+        queries=queries,
+        granularity=granularity,
+    )
+    calibration = calibrate(setting, threshold=threshold, not_private=not_private)
     if ledger is not None and calibration.loss > calibration.budget.total:
         rule = f"must not be charged for {calibration.row.key}, which costs more than the epsilon it says"
         raise ParameterError("ledger", rule, next_step="leave it out, or use another row")
@@ -239,27 +254,42 @@ def run(
     *,
     threshold: Any = 0,
     estimates: Any = None,
+    cutoff: int = 1,
+    sensitivity: Number = 1,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
+    granularity: Number | None = None,
     source: Source | None = None,
     not_private: bool = False,
-    **options: Unpack[RunOptions],
 ) -> tuple[Answer, ...]:
     """Run any row once over the given answers; the tuple ends where the row stopped.
 
     ``threshold`` is one public number or one for each answer; ``estimates`` are the public guesses of a row that
-    compares errors. The options are those of a ``Setting``, such as epsilon and cutoff; ``source`` and ``not_private``
-    are as in ``gate``.
+    compares errors. The other parameters are those of ``SparseVector``.
 
     >>> import sparsegate as sg
     >>> [a.above for a in sg.run("chen-2015", [9, -9, 9], epsilon=5, source=sg.Seeded(1), not_private=True)]
     [True, False, True]
     """
-    only("run", RunOptions, options)
     answers = list(answers)
     bars, guesses = _each(threshold, len(answers), "threshold"), _each(estimates, len(answers), "estimates")
     # One float: a float lattice.
     first: Any = next((bar for bar in bars if isinstance(bar, float | np.floating)), bars[0] if bars else 0)
-    given: RunOptions = {"sensitivity": 1, **options}
-    running = gate(row, threshold=first, source=source, not_private=not_private, **given)
+    running = gate(
+        row,
+        threshold=first,
+        cutoff=cutoff,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
+        source=source,
+        not_private=not_private,
+    )
     transcript = []
     for answer, bar, guess in zip(answers, bars, guesses, strict=True):
         transcript.append(running.ask(answer, threshold=bar, estimate=guess))

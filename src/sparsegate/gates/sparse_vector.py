@@ -1,50 +1,27 @@
-"""The public gate: the best row for it, chosen from public numbers, on private data.
-
-A gate that outlives its process: its threshold noise is taken out, kept in secret, and put into a gate like it.
-
-**Theorem.** Let a gate be resumed with the rho, the threshold, the scales and the cutoff of one that stopped, and with
-at least as many positives counted as that one gave. Then all answers of both together have the law of one gate that
-never stopped and closed, if anything, early: rho is the same, each question has fresh noise of its own in either
-case, and nothing else of a gate matters. So going on costs nothing beyond the epsilon of the first.
-
-The law of the noise is kept beside rho, so that a gate goes on with its own, whatever a new one would take. (A secret
-without it is one of a gate with Laplace noise: there was no other.)
-
-What ``threshold_noise`` returns is the secret itself. Whoever calls it encrypts it at once (``service.sealed_noise``);
-two gates that live at the same time with one rho must share their count of positives (``service.gates``).
-"""
+"""The public gate: the best row for it, chosen from public numbers, on private data."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final, Literal, Unpack
+from typing import Any, Literal
 
-from sparsegate.budget import Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
-from sparsegate.errors import ParameterError, SparsegateError
+from sparsegate.budget import Allocation, Budget, Number, Spender, exact_count, exact_delta, exact_epsilon
+from sparsegate.errors import ParameterError
 from sparsegate.gates.accounting import Accountant, gate_event
 from sparsegate.gates.approximate import or_approximate
-from sparsegate.gates.bounds import Split, check_one_of, only
+from sparsegate.gates.bounds import Setting, check_one_of
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.gates.gate import Gate
-from sparsegate.gates.planning import NoiseName, Plan, check_plan_work, plan
+from sparsegate.gates.planning import NoiseName, check_plan_work, plan
 from sparsegate.gates.preview import Preview, gate_preview, least_epsilon
-from sparsegate.gates.variants import Noise
+from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 
 _MOST_PREVIEWED = 1_000  # positives of another gate that is planned only to be looked at
 _ROWS = {"auto": "exponential-gap", "exponential": "exponential-gap", "laplace": "ding-2019"}
-
-
-class GateOptions(Split, total=False):
-    """What is asked of a gate, but for its threshold, its cutoff and its sensitivity."""
-
-    not_private: bool
-    queries: int | None
-    delta: Number
-    noise: NoiseName
-    closes: Literal["above", "rarer"]
 
 
 class SparseVector(Gate):
@@ -119,22 +96,39 @@ class SparseVector(Gate):
         threshold: Number,
         cutoff: int,
         sensitivity: Number,
+        epsilon: Number | None = None,
+        budget: Budget | None = None,
+        allocation: Allocation | None = None,
+        monotonic: bool = False,
+        delta: Number = 0,
+        queries: int | None = None,
+        noise: NoiseName = "auto",
+        closes: Literal["above", "rarer"] = "above",
+        granularity: Number | None = None,
         ledger: Spender | None = None,
         refund: bool = True,
         source: Source | None = None,
-        **options: Unpack[GateOptions],
+        not_private: bool = False,
     ) -> None:
-        only("SparseVector", GateOptions, options)
-        calibration = gate_calibration(threshold=threshold, cutoff=cutoff, sensitivity=sensitivity, **options)
+        calibration = gate_calibration(
+            threshold=threshold,
+            cutoff=cutoff,
+            sensitivity=sensitivity,
+            epsilon=epsilon,
+            budget=budget,
+            allocation=allocation,
+            monotonic=monotonic,
+            delta=delta,
+            queries=queries,
+            noise=noise,
+            closes=closes,
+            granularity=granularity,
+            not_private=not_private,
+        )
         if not isinstance(refund, bool):
             raise ParameterError("refund", "must be True or False", refund)
         super().__init__(
-            calibration,
-            threshold=threshold,
-            source=source,
-            not_private=options.get("not_private", False),
-            ledger=ledger,
-            refund=refund,
+            calibration, threshold=threshold, source=source, not_private=not_private, ledger=ledger, refund=refund
         )
 
     @classmethod
@@ -144,12 +138,21 @@ class SparseVector(Gate):
         cutoff: int,
         sensitivity: Number,
         threshold: Number | None = None,
+        epsilon: Number | None = None,
         within: Number | None = None,
-        confidence: float = 0.95,
+        budget: Budget | None = None,
+        allocation: Allocation | None = None,
+        monotonic: bool = False,
+        delta: Number = 0,
+        queries: int | None = None,
+        noise: NoiseName = "auto",
+        closes: Literal["above", "rarer"] = "above",
+        granularity: Number | None = None,
         ledger: object = None,
         refund: object = True,
         source: object = None,
-        **options: Unpack[GateOptions],
+        not_private: bool = False,
+        confidence: float = 0.95,
     ) -> Preview:
         """What a gate with these parameters would be good for: nothing is drawn, charged or looked at.
 
@@ -164,21 +167,28 @@ class SparseVector(Gate):
         >>> sg.SparseVector.preview(cutoff=25, within=200, sensitivity=1, monotonic=True).epsilon
         Fraction(57, 250)
         """
-        only("SparseVector.preview", GateOptions, options)
-        bar: Number = 0 if threshold is None else threshold
-        given: Any = {"threshold": bar, "sensitivity": sensitivity, **options}
+        make = partial(
+            gate_calibration,
+            threshold=0 if threshold is None else threshold,
+            sensitivity=sensitivity,
+            budget=budget,
+            allocation=allocation,
+            monotonic=monotonic,
+            delta=delta,
+            queries=queries,
+            noise=noise,
+            closes=closes,
+            granularity=granularity,
+            not_private=not_private,
+        )
         if within is not None:
-            for name in ("epsilon", "budget", "delta"):
-                if value := given.pop(name, None):
+            for name, value in {"epsilon": epsilon, "budget": budget, "delta": delta}.items():
+                if value:
                     raise ParameterError(name, "must not be given with within, which asks for an epsilon", value)
-            given["epsilon"] = least_epsilon(
-                within,
-                confidence=confidence,
-                made=lambda epsilon: gate_calibration(**given | {"cutoff": cutoff, "epsilon": epsilon}),
-            )
-
-        made, at_cutoff = gate_calibration(**given | {"cutoff": cutoff}), partial(_previewed, given)
-        return gate_preview(made, threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
+            epsilon = least_epsilon(within, confidence=confidence, made=lambda e: make(cutoff=cutoff, epsilon=e))
+        make = partial(make, epsilon=epsilon)
+        at_cutoff = partial(_at_cutoff, make, queries)
+        return gate_preview(make(cutoff=cutoff), threshold=threshold, confidence=confidence, at_cutoff=at_cutoff)
 
     @property
     def budget(self) -> Budget:
@@ -204,10 +214,10 @@ class SparseVector(Gate):
         return self._calibration.lattice.value(self._calibration.margin(confidence))
 
 
-def _previewed(given: Any, other: int) -> Calibration:
+def _at_cutoff(make: Callable[..., Calibration], queries: int | None, cutoff: int) -> Calibration:
     """The gate of a preview with another cutoff, unless that takes too long to plan."""
-    check_plan_work(cutoff=other, queries=given.get("queries"), most=_MOST_PREVIEWED)
-    return gate_calibration(**given | {"cutoff": other})
+    check_plan_work(cutoff=cutoff, queries=queries, most=_MOST_PREVIEWED)
+    return make(cutoff=cutoff)
 
 
 def gate_calibration(
@@ -215,118 +225,65 @@ def gate_calibration(
     threshold: Number,
     cutoff: int,
     sensitivity: Number,
-    not_private: bool = False,
-    queries: int | None = None,
+    epsilon: Number | None = None,
+    budget: Budget | None = None,
+    allocation: Allocation | None = None,
+    monotonic: bool = False,
     delta: Number = 0,
+    queries: int | None = None,
     noise: NoiseName = "auto",
     closes: Literal["above", "rarer"] = "above",
-    **options: Unpack[Split],
+    granularity: Number | None = None,
+    not_private: bool = False,
 ) -> Calibration:
-    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged."""
+    """The row and the noise of a ``SparseVector`` with these parameters, checked; nothing is drawn or charged.
+
+    A plan for ``queries`` is charged its total; how it splits is in the scales, not in shares. A two-sided gate takes
+    the same plan: L(m,k) of Laplace noise without numbers is symmetric.
+    """
     if not isinstance(noise, str) or noise not in _ROWS:
         raise ParameterError("noise", f"must be one of {', '.join(_ROWS)}", noise, 'pass noise="auto"')
     if closes not in ("above", "rarer"):
         raise ParameterError("closes", 'must be "above" or "rarer"', closes, "leave it out")
+    two_sided = closes == "rarer"
     if exact_delta(delta, zero=True):
-        _refuse_with_delta(options, noise, closes)
-    row, scales = _ROWS[noise], None
-    if closes == "rarer":
-        row = _two_sided(noise, options)
-    if queries is not None:
-        planned, options["budget"] = _planned(
-            cutoff, exact_count(queries, "queries"), "laplace" if closes == "rarer" else noise, options
-        )
-        options["epsilon"] = None
-        row, scales = row if closes == "rarer" else planned.row.key, planned.scales
-    calibration = calibrate(
-        row,
-        cutoff=cutoff,
-        sensitivity=sensitivity,
-        threshold=threshold,
-        not_private=not_private,
-        scales=scales,
-        queries=queries,
-        **options,
-    )
-    return or_approximate(calibration, delta) if delta else calibration
-
-
-def _refuse_with_delta(options: Split, noise: str, closes: str) -> None:
-    """With delta the bound splits epsilon, knows no numeric answers, Laplace noise and c positives alone."""
-    for name in ("budget", "allocation"):
-        if options.get(name) is not None:
-            rule = "must not be given with delta, which splits epsilon by itself and pays for no answers"
-            raise ParameterError(name, rule, options[name], "pass epsilon= and delta= alone")
-    if noise == "exponential" or closes == "rarer":
-        rule = 'must be "auto" or "laplace", and closes "above", with delta: its bound is of no other gate'
-        raise ParameterError("noise", rule, (noise, closes), "leave out delta, or these two")
-
-
-def _two_sided(noise: str, options: Split) -> str:
-    """The row of a two-sided gate, which has a bound with Laplace noise and without numbers only."""
-    if noise == "exponential":
+        for name, value in {"budget": budget, "allocation": allocation}.items():
+            if value is not None:
+                rule = "must not be given with delta, which splits epsilon by itself and pays for no answers"
+                raise ParameterError(name, rule, value, "pass epsilon= and delta= alone")
+        if noise == "exponential" or two_sided:
+            rule = 'must be "auto" or "laplace", and closes "above", with delta: its bound is of no other gate'
+            raise ParameterError("noise", rule, (noise, closes), "leave out delta, or these two")
+    if two_sided and noise == "exponential":
         rule = 'must be "auto" or "laplace" where closes="rarer": one-sided noise is not private there'
         raise ParameterError("noise", rule, noise, "leave noise out")
-    budget = options.get("budget")
-    if isinstance(budget, Budget) and budget.answer_epsilon:
+    if two_sided and isinstance(budget, Budget) and budget.answer_epsilon:
         rule = 'must have no answers share where closes="rarer": each of any number of ABOVEs would cost'
         raise ParameterError("budget", rule, float(budget.answer_epsilon), "pass epsilon=, or another budget")
-    return "two-sided"
-
-
-def _planned(cutoff: int, queries: int, noise: NoiseName, options: Split) -> tuple[Plan, Budget]:
-    """The plan of least variance for this many questions, and what it is charged.
-
-    A plan is charged its total; how it splits is in the scales, not in shares. A two-sided gate takes the same: L(m,k)
-    of Laplace noise without numbers is symmetric.
-    """
-    epsilon, budget = options.get("epsilon"), options.get("budget")
-    if (allocation := options.get("allocation")) is not None:
-        raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
-    check_one_of(epsilon, budget)
-    total, share = (exact_epsilon(epsilon), Fraction(0)) if budget is None else (budget.total, budget.answer_epsilon)
-    planned = plan(
+    row, scales = VARIANTS["two-sided" if two_sided else _ROWS[noise]], None
+    if queries is not None:
+        limit = exact_count(queries, "queries")
+        if allocation is not None:
+            raise ParameterError("allocation", "must not be given with queries: the plan splits epsilon", allocation)
+        check_one_of(epsilon, budget)
+        total, share = (exact_epsilon(epsilon), 0) if budget is None else (budget.total, budget.answer_epsilon)
+        law: NoiseName = "laplace" if two_sided else noise
+        planned = plan(
+            cutoff=cutoff, epsilon=total, monotonic=monotonic, queries=limit, answer_epsilon=share, noise=law
+        )
+        epsilon, budget = None, Budget(threshold_epsilon=0, query_epsilon=total - share, answer_epsilon=share)
+        row, scales = row if two_sided else planned.row, planned.scales
+    setting = Setting(
+        row=row,
         cutoff=cutoff,
-        epsilon=total,
-        monotonic=options.get("monotonic", False),
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        budget=budget,
+        allocation=allocation,
+        monotonic=monotonic,
+        granularity=granularity,
         queries=queries,
-        answer_epsilon=share,
-        noise=noise,
+        scales=scales,
     )
-    return planned, Budget(threshold_epsilon=0, query_epsilon=total - share, answer_epsilon=share)
-
-
-_BYTES: Final = 9  # a lattice value has at most 2^62 steps; and one length for all tells nothing
-_LAWS: Final = {b"": "laplace", b"L": "laplace", b"E": "exponential"}
-_MARKS: Final = {Noise.LAPLACE: b"L", Noise.EXPONENTIAL: b"E"}
-
-
-def threshold_noise(gate: Gate) -> bytes:
-    """Rho, in lattice steps, and the mark of its law. A secret; refused of a gate that was cut short."""
-    with gate._lock:
-        if gate._drawing:
-            gate._refuse()
-        return gate._rho.to_bytes(_BYTES, "big", signed=True) + _MARKS[gate._calibration.row.noise]
-
-
-def resume(secret: bytes, *, asked: int, positives: int, **public: Any) -> SparseVector:
-    """The gate that ``SparseVector(**public)`` made, going on after this many questions and positives.
-
-    >>> import sparsegate as sg
-    >>> public = {"threshold": 100, "cutoff": 2, "epsilon": 1, "sensitivity": 1, "monotonic": True}
-    >>> gate = sg.SparseVector(**public)
-    >>> resume(threshold_noise(gate), asked=7, positives=1, **public)
-    <SparseVector exponential-gap: 1 of 2 positives, open>
-    """
-    law, rho = _LAWS.get(secret[_BYTES:]), int.from_bytes(secret[:_BYTES], "big", signed=True)
-    if len(secret) < _BYTES or law is None or (law == "exponential" and rho < 0):
-        raise SparsegateError("this is no threshold noise of a gate; give what threshold_noise() returned")
-    if law == "exponential":
-        public.pop("delta", None)  # it was as good without
-    gate = SparseVector(**{**public, "noise": law})
-    allowed = gate._calibration.positives_allowed
-    if not 0 <= positives <= asked or (allowed is not None and positives > allowed):
-        raise ParameterError("positives", "must be at most the cutoff and at most what was asked", positives)
-    gate._rho = rho
-    gate._count(asked, positives)
-    return gate
+    calibration = calibrate(setting, threshold=threshold, not_private=not_private)
+    return or_approximate(calibration, delta) if delta else calibration

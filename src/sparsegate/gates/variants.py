@@ -240,6 +240,12 @@ class Variant:
         numbers: dict[str, Any] = {"cutoff": cutoff, "sensitivity": sensitivity, "monotonic": monotonic}
         return row_mechanism(self, epsilon=epsilon, centre=centre, **numbers)
 
+    def check_estimate(self, estimate: object, parameter: str) -> None:
+        """Refuse a public estimate where the row compares the answer, and a lack of one where it compares an error."""
+        if (estimate is None) != (self.compared is Compared.ANSWER):
+            rule = f"must be given exactly where the row compares an error; {self.key} compares {self.compared.value}"
+            raise ParameterError(parameter, rule, next_step="see `sparsegate variants`")
+
     def require_private(self, not_private: bool, *, loss: Fraction | float = 0, paid: Fraction = Fraction(0)) -> None:
         """Refuse a flawed row, and a run whose tight ``loss`` is more than is ``paid``, unless privacy is waived."""
         if not_private or (self.private is not False and loss <= paid):

@@ -26,11 +26,11 @@ from numpy.typing import ArrayLike
 from sparsegate.budget import Number, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.approximate import row_renyi_bound
-from sparsegate.gates.bounds import RunOptions, Setting
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.lattice import Lattice
 from sparsegate.gates.variants import Scales, Variant, variant
 from sparsegate.privacy.loss import require_neighbours
-from sparsegate.privacy.model import Floats, Model, ModelOptions, Noise, build
+from sparsegate.privacy.model import Floats, Model, ModelOptions, Noise, RunOptions, build
 from sparsegate.privacy.outcome import log_probabilities, log_sum
 
 

@@ -46,13 +46,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparsegate.budget import Allocation, Budget, Number
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import RunOptions, Setting, only
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.lattice import LIMIT, Lattice
 from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import Closes, Compared, Released, Scales, Variant, variant
@@ -387,6 +388,18 @@ Noise = Literal["continuous", "lattice"]
 Numbers = ArrayLike | Sequence[Fraction]
 
 
+class RunOptions(TypedDict, total=False):
+    """The public parameters of one run, as ``Setting`` explains them."""
+
+    epsilon: Number | None
+    budget: Budget | None
+    monotonic: bool
+    allocation: Allocation | None
+    granularity: Number | None
+    cutoff: int
+    sensitivity: Number
+
+
 class ModelOptions(RunOptions, total=False):
     """What a model is built from: the options of a run; the kind of noise; scales instead of epsilon or budget."""
 
@@ -549,7 +562,8 @@ def build(
 
     On the lattice, the step and the scales are those that ``run`` and ``run_many`` use for the same arguments.
     """
-    only("build", RunOptions, options)
+    for name in options.keys() - RunOptions.__annotations__.keys():
+        raise TypeError(f"build() got an unexpected keyword argument {name!r}")
     if noise not in ("continuous", "lattice"):
         raise ParameterError("noise", 'must be "continuous" or "lattice"', noise)
     setting = Setting(row=variant(row), scales=scales, **options)

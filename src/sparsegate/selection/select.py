@@ -56,8 +56,10 @@ from sparsegate.display.sheet import Sheet
 from sparsegate.errors import ParameterError
 from sparsegate.gates.accounting import Accountant, selection_event
 from sparsegate.gates.approximate import round_epsilon
+from sparsegate.gates.bounds import Setting
 from sparsegate.gates.calibration import calibrate, trusted_source
 from sparsegate.gates.lattice import Lattice
+from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.accuracy import Promise, noisy_case, one_shot_case, peeled_case, subset_case
@@ -221,18 +223,17 @@ def _case(case: Callable[..., Promise], rate: Callable[[Request], Fraction]) -> 
 
 
 def _traversal(request: Request, scores: Scores, default_raise: int, passes: int) -> Ready:
-    calibration = calibrate(
-        "standard",
+    setting = Setting(
+        row=VARIANTS["standard"],
         cutoff=request.count,
         sensitivity=request.sensitivity,
         epsilon=request.epsilon,
         monotonic=request.monotonic,
         allocation=request.allocation,
-        # Floats, by their type, live on a finer lattice.
-        threshold=request.threshold if scores.values.dtype.kind == "i" else 0.0,
         granularity=request.granularity,
-        not_private=False,
     )
+    threshold = request.threshold if scores.values.dtype.kind == "i" else 0.0  # floats live on a finer lattice
+    calibration = calibrate(setting, threshold=threshold, not_private=False)
     raise_by = default_raise if request.raise_by is None else request.raise_by
     plan = plan_traversal(
         calibration,

@@ -43,8 +43,8 @@ from sqlalchemy import Row, select, tuple_
 from sparsegate.budget import Number
 from sparsegate.conditions import Condition, read_condition
 from sparsegate.errors import ConditionError, GateClosed, OutcomeLost, ParameterError, TableError
-from sparsegate.gates.gate import Answer
-from sparsegate.gates.sparse_vector import SparseVector, resume, threshold_noise
+from sparsegate.gates.gate import Answer, resume, threshold_noise
+from sparsegate.gates.sparse_vector import SparseVector
 from sparsegate.ledger.account import Statement, exact_amount, exact_text
 from sparsegate.ledger.ledger import Ledger, now
 from sparsegate.ledger.schema import ASKS, TOKENS
@@ -402,7 +402,7 @@ class Keeper:
                 secret = self._key.unseal(row.sealed, self._context(row.id, spec))
                 most = now.asked if spec.closes == "rarer" else spec.cutoff
                 counted = {"asked": now.asked, "positives": min(now.positives, most)}
-                self._live[row.id] = resume(secret, **counted, **parameters(spec))
+                self._live[row.id] = resume(SparseVector, secret, **counted, **parameters(spec))
             return self._live[row.id]
 
     def gate(self, id: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from typing import Any, Final
 
 from sparsegate.budget import Budget, Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
-from sparsegate.gates.bounds import check_one_of
+from sparsegate.gates.bounds import Setting, check_one_of
 from sparsegate.gates.calibration import Calibration, calibrate
 from sparsegate.gates.lattice import exact_number
 from sparsegate.gates.margin import central_shift
@@ -158,15 +158,8 @@ class Terms:
         if cutoff is None:
             cutoff = self._least_cutoff(cells)
         cutoff = exact_count(cutoff, "cutoff")
-        self.calibration: Calibration = calibrate(
-            row,
-            cutoff=cutoff,
-            sensitivity=1,
-            budget=self._shares(cutoff),
-            threshold=self.tolerance,
-            granularity=STEP,
-            not_private=not_private,
-        )
+        setting = Setting(row=row, cutoff=cutoff, budget=self._shares(cutoff), granularity=STEP)
+        self.calibration: Calibration = calibrate(setting, threshold=self.tolerance, not_private=not_private)
 
     @property
     def step(self) -> UpdateStep:

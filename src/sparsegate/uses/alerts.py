@@ -81,9 +81,10 @@ from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Printed
 from sparsegate.errors import GateClosed, LedgerError, ParameterError
 from sparsegate.gates.calibration import trusted_source
+from sparsegate.gates.gate import resume, threshold_noise
 from sparsegate.gates.laplace import laplace
 from sparsegate.gates.margin import steps_to_confidence
-from sparsegate.gates.sparse_vector import SparseVector, gate_calibration, resume, threshold_noise
+from sparsegate.gates.sparse_vector import SparseVector, gate_calibration
 from sparsegate.noise import Source, exact_scale
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.noise.sources import MARK, Uncopied, birthmark
@@ -504,7 +505,7 @@ class GateDraws:
         self._plan, self._sign = plan, sign
         public = {**plan.gate_options, "threshold": sign * plan.gate_options["threshold"], **noise}
         options: dict[str, Any] = {**public, "ledger": Prepaid(paid), "refund": refund}
-        self.gate = resume(held.pop("secret"), **held, **options) if held else SparseVector(**options)
+        self.gate = resume(SparseVector, held.pop("secret"), **held, **options) if held else SparseVector(**options)
 
     @property
     def closed(self) -> bool:

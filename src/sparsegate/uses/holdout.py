@@ -91,7 +91,7 @@ from sparsegate.display.plain import exact_text, plain
 from sparsegate.display.sheet import Sheet
 from sparsegate.display.tabular import Single
 from sparsegate.errors import GateClosed, ParameterError, SparsegateWarning
-from sparsegate.gates.bounds import check_one_of
+from sparsegate.gates.bounds import Setting, check_one_of
 from sparsegate.gates.calibration import Calibration, calibrate, trusted_source
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.laplace import error_bar
@@ -236,7 +236,8 @@ class HoldoutTerms:
             threshold_epsilon=self.opening, query_epsilon=cutoff * self.question, answer_epsilon=cutoff * self.answer
         )
         bar = self.bar
-        return calibrate(ROW, cutoff=cutoff, sensitivity=STEPS, budget=shares, threshold=bar, not_private=not_private)
+        setting = Setting(row=ROW, cutoff=cutoff, sensitivity=STEPS, budget=shares)
+        return calibrate(setting, threshold=bar, not_private=not_private)
 
     def margin(self, *, paid: bool) -> float:
         """How far a score lies from the mean of the holdout at most, with a probability of 0.95 over its noise."""
