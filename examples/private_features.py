@@ -20,7 +20,8 @@ from sklearn.feature_selection import SelectKBest, mutual_info_classif
 
 import sparsegate as sg
 from sparsegate.paper.uses.features import WAYS, choose_many, compare_choices
-from sparsegate.uses.features import SCORES, contingency
+from sparsegate.uses.features import SCORES
+from sparsegate.uses.records import contingency
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "features.png"
 RUNS = 100

@@ -72,11 +72,12 @@ SUBJECTS: Mapping[str, ApiSubject] = {
             *("Holdout", "HoldoutScore", "HoldoutScorer"),
             *("improved", "Improvement", "SelectKBestPrivate"),
             *("frequent_itemsets", "FrequentItemsets", "dependency_tree", "DependencyTree"),
-            *("PrivatePredictor", "Prediction", "PredictionTerms"),
+            *("PrivatePredictor", "Prediction"),
             *("OnlineAnswers", "OnlineAnswer"),
         ),
         others=(
             "sparsegate.uses.holdout.HoldoutTerms",
+            "sparsegate.uses.prediction.PredictionTerms",
             "sparsegate.uses.itemsets.ItemsetRecord",
         ),
     ),

@@ -78,7 +78,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         estimate=12.5, paid=True, checked=True, margin=3.0, note="a note " * 15
     ),
     "AlertPlan": lambda: sg.uses.Alert(threshold=100, cutoff=10, epsilon=0.5, windows_per_user=3).plan,
-    "PredictionTerms": lambda: sg.uses.PrivatePredictor.preview(
+    "Preview of a prediction": lambda: sg.uses.PrivatePredictor.preview(
         batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5
     ),
     "Outcomes": lambda: sg.run_many("roth-2011", [0, 500], runs=3, threshold=100, epsilon=1, **SEEDED),

@@ -142,20 +142,21 @@ def test_a_preview_says_how_far_below_the_best_a_selected_feature_can_be(
     X, y = rng.integers(0, 2, size=(60, 6)), rng.integers(0, 2, size=60)  # noqa: N806
     X[:, 0] = y
     estimator = made(score, k=2, epsilon=2)
-    gap = estimator.preview(6, confidence=0.9)
+    gap = estimator.preview(6, confidence=0.9).gap
     request = asked(monkeypatch, estimator, X, y)
     scores = np.asarray(request["scores"]) / SCORES[score].steps
     bar = np.sort(scores)[-2]
     law = law_of(request)
     within = sum(chance for chosen, chance in law.items() if scores[list(chosen)].min() >= bar - gap)  # type: ignore[call-overload]
     assert within >= 0.9
-    assert 0 < gap < estimator.set_params(epsilon=1).preview(6, confidence=0.9)
-    assert estimator.set_params(k=6).preview(6) == 0
+    assert 0 < gap < estimator.set_params(epsilon=1).preview(6, confidence=0.9).gap
+    whole = estimator.set_params(k=6).preview(6)
+    assert (whole.gap, whole.epsilon) == (0, 0)
 
 
 def test_a_preview_is_in_units_of_the_score() -> None:
     """Scores that move one way have half the gap of those that do not, in rows, whatever their steps are."""
-    gaps = {score: made(score, k=2).preview(40) for score in SCORES}
+    gaps = {score: made(score, k=2).preview(40).gap for score in SCORES}
     for score in ("dependence", "information", "covariance"):
         assert gaps[score] / gaps["agreement"] == pytest.approx(2, rel=0.1)
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sparsegate.uses.features import FINE, SCORES, contingency, covariances
+from sparsegate.uses.features import FINE, SCORES, covariances
+from sparsegate.uses.records import contingency
 
 Table = tuple[int, ...]
 

@@ -27,7 +27,9 @@ def approximate() -> PredictionTerms:
 
 def test_everything_together_costs_epsilon_and_no_more() -> None:
     for cutoff, temperature in ((1, 1), (20, 1), (100, 1), (100, 8)):
-        terms = sg.uses.PrivatePredictor.preview(**NUMBERS | {"cutoff": cutoff}, temperature=temperature)
+        terms = prediction_terms(**NUMBERS | {"cutoff": cutoff}, temperature=temperature)
+        preview = sg.uses.PrivatePredictor.preview(**NUMBERS | {"cutoff": cutoff}, temperature=temperature)
+        assert (preview.epsilon, preview.temperature, preview.margin) == (2, terms.temperature, terms.margin())
         gate = terms.calibration
         assert Fraction(gate.loss) + cutoff * terms.token_epsilon == terms.epsilon == 2
         assert terms.spent(gate=gate.budget.total, paid=cutoff) == 2

@@ -11,7 +11,7 @@ from sparsegate.uses.dependency_tree import dependency_tree
 from sparsegate.uses.holdout import Holdout, HoldoutScore
 from sparsegate.uses.improvement import Improvement, improved
 from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
-from sparsegate.uses.prediction import Prediction, PredictionTerms, PrivatePredictor
+from sparsegate.uses.prediction import Prediction, PrivatePredictor
 from sparsegate.uses.tree_model import DependencyTree
 from sparsegate.uses.windows import TimeWindows
 
@@ -32,7 +32,6 @@ __all__ = [
     "OnlineAnswer",
     "OnlineAnswers",
     "Prediction",
-    "PredictionTerms",
     "PrivatePredictor",
     "SelectKBestPrivate",
     "TimeWindows",

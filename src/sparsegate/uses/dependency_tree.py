@@ -1,9 +1,8 @@
 """A tree of dependencies between attributes, with their tables: learned from people's rows, released once.
 
 Chow and Liu (1968): of all distributions in which each attribute depends on one other, the nearest to the data is made
-of the pairs of a spanning tree. Choose the pairs privately, count their tables with noise, and sample.
-
-Which pairs of attributes a tree keeps: a spanning tree by one noise for each pair, or a forest by a gate.
+of the pairs of a spanning tree. Choose the pairs privately, count their tables with noise, and sample. The pairs are
+those of a spanning tree by one noise for each pair, or of a forest by a gate.
 
 Scores are whole numbers, one for each pair of d attributes; one person moves each by at most Delta, up or down.
 
@@ -175,15 +174,14 @@ def dependency_tree(
 ) -> DependencyTree:
     """Learn which attribute depends on which, and how: a tree to look at, to compare rows with, and to sample from.
 
-    **Theorem.** The result, and all that is computed from it, is epsilon-DP for adding or removing one person.
-    *Proof.* A person is one row (``coded_rows``), so the score of each pair moves by at most 2 (``attribute_pairs``)
-    and each table of counts by one in one cell. The edges cost e1 = epsilon * ``edges_share`` by one noise for each
-    pair, or with ``thresholds`` what the answers of a gate cost, L(m, k) <= e1 (``edge_choice``). The tables of the
-    edges, which are chosen by then, cost the rest, epsilon - e1 or epsilon - L(m, k) (``tree_tables``). For every
-    outcome the logarithms of the ratios add up to epsilon at most; that the second part is sized by what the first has
-    cost is the argument of ``ledger.account``. [] Its pieces are in Coq: `within_compose`, `within_post`
-    (proofs/privacy.v), `laplace_answers_are_private` (proofs/laplace_mechanism.v), `metered_is_private`
-    (proofs/metered.v).
+    **Theorem.** The result, and all that is computed from it, is epsilon-DP for adding or removing one person. *Proof.*
+    A person is one row, so the score of each pair moves by at most 2 (``uses.tree_model``) and each table of counts by
+    one in one cell. The edges cost e1 = epsilon * ``edges_share`` by one noise for each pair, or with ``thresholds``
+    what the answers of a gate cost, L(m, k) <= e1 (the theorems above). The tables of the edges, which are chosen by
+    then, cost the rest, epsilon - e1 or epsilon - L(m, k). For every outcome the logarithms of the ratios add up to
+    epsilon at most; that the second part is sized by what the first has cost is the argument of ``ledger.account``. []
+    Its pieces are in Coq: `within_compose`, `within_post` (proofs/privacy.v), `laplace_answers_are_private`
+    (proofs/laplace_mechanism.v), `metered_is_private` (proofs/metered.v).
 
     Parameters
     ----------

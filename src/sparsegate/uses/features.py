@@ -2,17 +2,16 @@
 
 **Theorem.** For tables that differ in one person, who has at most ``rows_per_person`` rows, the features that
 ``SelectKBestPrivate.fit`` selects are (epsilon, delta)-DP. *Proof.* A person moves every score by at most
-rows_per_person times the sensitivity that ``feature_scores`` proves, or that the caller states for a score of their
-own, and ``select_top`` is private at that sensitivity: the set is drawn by `subset_is_private` (proofs/subset.v) or the
-theorem of another method. How a cell is read depends on public parameters and that cell alone (``feature_reading``),
-and no value of a cell is refused, so errors tell nothing. Everything else that a fitted transformer holds is public or
-made from the set. Scores are no attribute of it: they are private.
+rows_per_person times the sensitivity that is proved below, or that the caller states for a score of their own, and
+``select_top`` is private at that sensitivity: the set is drawn by `subset_is_private` (proofs/subset.v) or the theorem
+of another method. How a cell is read depends on public parameters and that cell alone, and no value of a cell is
+refused, so errors tell nothing. Everything else that a fitted transformer holds is public or made from the set. Scores
+are no attribute of it: they are private.
 
 What is NOT covered: the columns that ``transform`` returns, which are the private rows themselves, and whatever is
 trained on them. That is another release, and needs its own epsilon.
 
-Scores of features, each with a proved sensitivity: how far one row can move how well a feature tells the target.
-
+**Scores.**
 Neighbours: add or remove one row. n rows; of one feature, n_v rows have the value v, n_k the class k and n_vk both.
 What the values and classes are is public, so one row is in one cell (v, k) of each feature's table, whatever it holds.
 Every score is a whole number of steps, and so is its sensitivity Delta: no rounding is left out of a proof.
@@ -50,21 +49,14 @@ step, so two neighbours rounded down differ by at most 1025 steps, which is the 
 
 A person with up to r rows moves a score by r Delta at most: r steps from neighbour to neighbour.
 
-Rows as scores of features take them: codes of public categories, or numbers clipped to public bounds.
-
-Each cell is read by itself, by public numbers alone, so that a row enters every sum in a way that no other row changes;
-and every cell has a reading, so that no row can raise an error: what is in no category is of one more category,
-"other"; a number beyond its bounds is the bound; and what is no number (NaN, None, text) is of the bin "other", or the
-middle of its bounds.
+**Cells** are codes of public categories, or numbers clipped to public bounds. Each is read by itself, by public numbers
+alone, so that a row enters every sum in a way that no other row changes; and every cell has a reading, so that no row
+can raise an error: what is in no category is of one more category, "other"; a number beyond its bounds is the bound;
+and what is no number (NaN, None, text) is of the bin "other", or the middle of its bounds.
 
 Two ways in which numpy reads a cell by others are kept out. Of a list with one text it makes text of every number: a
 list is read as objects. Of a frame with one empty cell whole numbers become floats, which are the same numbers up to
 2**53: no category is beyond.
-
-A score with its public parameters, ready to read rows.
-
-Everything that is asked for here is public, and all of it is checked before a cell is read; how a cell is read then is
-in ``feature_reading``, and what the scores are, with how far one row moves them, in ``feature_scores``.
 """
 
 from __future__ import annotations
@@ -73,6 +65,7 @@ import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, Self, TypeAlias
@@ -80,20 +73,19 @@ from typing import Any, Final, NoReturn, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparsegate.budget import Number, Spender, exact_count, exact_epsilon
+from sparsegate.budget import Number, Spender, exact_count, exact_delta, exact_epsilon
 from sparsegate.display.plain import amount_text
 from sparsegate.errors import ParameterError, SparsegateError, SparsegateWarning, load_extra
+from sparsegate.gates.preview import Preview
 from sparsegate.noise import Source
 from sparsegate.noise.own_settings import own_settings
 from sparsegate.selection.select import AUTO, METHODS, Request, select_top
-from sparsegate.uses.records import category_places, unmasked
+from sparsegate.uses.records import category_places, contingency, distance_from_independence, unmasked
 
 Integers: TypeAlias = NDArray[np.int64]
 
 FINE: Final = 1024
 """Steps of a score that is no count, and of a clipped number on each side of its middle."""
-
-_FITS: Final = 2**31  # rows up to which 2 n**2 fits 64 bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +120,7 @@ def dependence(table: Integers) -> int:
     n = int(table.sum())
     if n == 0:
         return 0
-    exact = table if n < _FITS else table.astype(object)
-    expected = np.multiply.outer(exact.sum(axis=1), exact.sum(axis=0))
-    # As Python's integers: a product of three counts may be more than 64 bits.
-    return FINE * int(np.abs(n * exact - expected).sum()) // (4 * n)
+    return FINE * distance_from_independence(table) // (4 * n)
 
 
 def information(table: Integers) -> int:
@@ -156,16 +145,6 @@ def covariances(features: Integers, target: Integers) -> Integers:
     """
     sums: Integers = np.abs(target @ features)
     return sums
-
-
-def contingency(values: Integers, classes: Integers, *, shape: tuple[int, int]) -> Integers:
-    """How many rows have each value and class: ``values`` in 0..shape[0]-1, ``classes`` in 0..shape[1]-1.
-
-    >>> contingency(np.array([0, 0, 1]), np.array([1, 1, 0]), shape=(2, 2)).tolist()
-    [[0, 2], [1, 0]]
-    """
-    cells = np.bincount(values * shape[1] + classes, minlength=shape[0] * shape[1])
-    return cells.reshape(shape).astype(np.int64)
 
 
 SCORES: Final[Mapping[str, FeatureScore]] = MappingProxyType(
@@ -570,18 +549,28 @@ class SelectKBestPrivate(*_bases()):  # type: ignore[misc]
         return self
 
     @own_settings
-    def preview(self, n_features: int, *, confidence: float = 0.95) -> float | None:
-        """How far below the k-th best score the worst feature selected can be, at most, in units of the score.
+    def preview(self, n_features: int, *, confidence: float = 0.95) -> Preview:
+        """How far below the k-th best score the worst feature selected can be, at most: ``gap``, in units of the score.
 
         It holds with probability ``confidence`` whatever the rows are, by ``select_top``'s promise, which is of whole
-        numbers; public numbers go in, nothing is drawn or charged. None where nothing bounds it.
+        numbers; public numbers go in, nothing is drawn or charged. The gap is None where nothing bounds it.
         """
         features, row = exact_count(n_features, "n_features"), self._row()
-        promise = Request(**self._options(features)).promise(features)
-        if self.k >= features or promise is None:
-            return 0.0 if promise else None
-        gap = promise.within(confidence)
-        return None if gap is None else gap / (1 if row is None else row.steps)
+        request = Request(**self._options(features))
+        promise, everything = request.promise(features), self.k >= features
+        gap = None if promise is None else 0 if everything else promise.within(confidence)
+        behind = None if gap is None else gap / (1 if row is None else row.steps)
+        worst = "is bounded by nothing" if behind is None else f"is at most {behind:,.6g} behind the k-th best"
+        return Preview(
+            release="selection of features",
+            epsilon=Fraction(0) if everything else exact_epsilon(self.epsilon),
+            delta=Fraction(0) if everything else exact_delta(self.delta, zero=True),
+            confidence=confidence,
+            accuracy={"gap": behind},
+            settings={"k": self.k, "features": features, "method": request.method},
+            statement=f"Of {features:,} features {self.k:,} are selected; the score of the worst of them {worst}, "
+            f"with {100 * confidence:g} %.",
+        )
 
     def _options(self, features: int) -> dict[str, Any]:
         """What ``select_top`` is asked, all of it checked before a cell is read."""

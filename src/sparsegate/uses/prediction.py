@@ -1,8 +1,6 @@
 """Private prediction: the next token from a public model, and from private records only where that would not do.
 
-What a callable says about the next token, read as whole numbers; any answer at all has a reading.
-
-A callable answers with one number for each token. It is read twice:
+**Readings.** A callable answers with one number for each token. It is read twice:
 
 - *weights*: its distribution, in parts of ``WHOLE``. They are at least 0 and add up to ``WHOLE``, exactly.
 - *scores*: its logits z, moved so that the largest is the clip B, and cut at 0, in steps: floor(LEVELS (B + z - max
@@ -23,10 +21,9 @@ sum_t |w_i(t) - w'_i(t)| / W <= 2. Scores lie between 0 and LEVELS, and an abste
 
 Divided by s, the distance is the total variation between the mean of the private distributions and the public one.
 
-What private prediction costs, and how epsilon is split, from public numbers alone.
-
-One person is in one of s batches and can change that callable's answer for *every* token. So nothing is parallel
-here: the gate's loss and that of each paid token add. B is the clip, c the cutoff, e the loss of one paid token,
+**Costs**, from public numbers alone. One person is in one of s batches and can change that callable's answer for
+*every* token. So nothing is parallel here: the gate's loss and that of each paid token add. B is the clip, c the
+cutoff, e the loss of one paid token,
 
     e = 2 B / (s temperature),        or  B / (s temperature)  where each callable holds one person alone.
 
@@ -49,8 +46,6 @@ questions chosen in any way by what came out before, tokens included); that of t
 exp((alpha - 1) alpha e**2/8). So (P/Q)**alpha, divided by kappa for each ABOVE and by that for each token, is a
 supermartingale under Q; there are at most c of both, and rho adds its own divergence. [] The first token of an
 approximate gate is charged for as all of them: with delta nothing goes back.
-
-One token: what it follows, how it is drawn, free or paid, and what is given back for those that were not.
 """
 
 from __future__ import annotations
@@ -61,7 +56,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Literal, Self
 
 import numpy as np
@@ -69,14 +64,13 @@ from numpy.typing import NDArray
 
 from sparsegate.budget import Budget, Charge, Number, Prepaid, Spender, charge, exact_count, exact_delta, exact_epsilon
 from sparsegate.display.plain import exact_text
-from sparsegate.display.sheet import Sheet
-from sparsegate.display.tabular import Printed
 from sparsegate.errors import GateClosed, ParameterError, SparsegateError, load_extra
 from sparsegate.gates.accounting import Accountant, composed, gate_event, selection_event, waiting_rate
 from sparsegate.gates.approximate import approximate_scales, conversion, log_inverse, renyi_bound
 from sparsegate.gates.calibration import Calibration, trusted_source
 from sparsegate.gates.gate import Gate
 from sparsegate.gates.lattice import exact_number
+from sparsegate.gates.preview import Preview
 from sparsegate.gates.sparse_vector import gate_calibration
 from sparsegate.gates.variants import VARIANTS
 from sparsegate.noise import Source
@@ -223,17 +217,12 @@ _BITS, _DIGITS = 128, 40
 _AROUND = math.log(8)  # ln(alpha - 1) is searched this far on both sides of the best order of plain zCDP
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class PredictionTerms(Printed):
+@dataclass(frozen=True, kw_only=True)
+class PredictionTerms:
     """What a ``PrivatePredictor`` costs and how sure it is of what it does; all of it public.
 
     ``epsilon`` and ``delta``: the loss of everything that comes out. ``token_epsilon``: e, that of one paid token.
     ``temperature``: what paid tokens are drawn at, where 1 is the mean clipped logits as they are.
-
-    >>> import sparsegate as sg
-    >>> terms = sg.uses.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
-    >>> terms.epsilon, terms.token_epsilon, terms.temperature, round(terms.margin(), 3)
-    (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
     """
 
     batches: int
@@ -266,25 +255,34 @@ class PredictionTerms(Printed):
     def dp_event(self, accountant: Accountant = "rdp") -> Any:
         """Everything that comes out, as an event of Google's ``dp_accounting``: see docs/how-to/dp_sgd.md."""
         gate, each = gate_event(self.calibration, accountant), self.token_epsilon
-        whole = {"delta": Fraction(0), "accountant": accountant}
+        draws = partial(selection_event, "exponential", delta=Fraction(0), accountant=accountant)
         if accountant == "rdp":
-            tokens = selection_event("exponential", epsilon=self.cutoff * each, count=self.cutoff, **whole)  # type: ignore[arg-type]
+            tokens = draws(epsilon=self.cutoff * each, count=self.cutoff)
         else:
-            one = selection_event("exponential", epsilon=each, count=1, **whole)  # type: ignore[arg-type]
-            tokens = load_extra("dp_accounting.dp_event", extra="accounting").SelfComposedDpEvent(one, self.cutoff)
+            events = load_extra("dp_accounting.dp_event", extra="accounting")
+            tokens = events.SelfComposedDpEvent(draws(epsilon=each, count=1), self.cutoff)
         return composed([gate, tokens])
 
-    def sheet(self) -> Sheet:
-        """One row, with the margin of the gate."""
-        sheet = super().sheet()
+    def preview(self, confidence: float = 0.95) -> Preview:
+        """The same for a reader: the margin of the gate, and what paid tokens are drawn at."""
+        margin = self.margin(confidence)
         paid = f"ε = {exact_text(self.epsilon)}" + (f", δ = {exact_text(self.delta)}" if self.delta else "")
-        columns = {**sheet.columns, "margin": [self.margin()]}
-        return replace(
-            sheet,
-            title=f"private prediction, {paid}",
-            brief=f"margin: a distance so far from the threshold is told apart with 95 %; {self.batches:,} batches",
-            columns=columns,
-            numbers=sheet.numbers | {"margin"},
+        return Preview(
+            release="private prediction",
+            epsilon=self.epsilon,
+            delta=self.delta,
+            confidence=confidence,
+            accuracy={"margin": margin, "temperature": self.temperature},
+            settings={
+                "batches": self.batches,
+                "threshold": float(self.threshold),
+                "cutoff": self.cutoff,
+                "token_epsilon": self.token_epsilon,
+                "zcdp": self.zcdp,
+            },
+            statement=f"{paid}, {self.batches:,} batches: a distance {margin:.3g} or more from the threshold "
+            f"{float(self.threshold):g} is told with {100 * confidence:g} %; up to {self.cutoff:,} tokens are paid "
+            f"for, and drawn at a temperature of {self.temperature:.3g}.",
         )
 
     def spent(self, *, gate: Fraction, paid: int) -> Fraction:
@@ -498,7 +496,7 @@ class PrivatePredictor(Uncopied):
     """Writes text token by token: from a public model while private records agree with it, else from those records.
 
     Each of s private callables answers from its own batch of records, disjoint by people. With p_i their distributions
-    (``prediction_reading`` says how answers are read), p the public one, d = TV(mean of the p_i, p), rho drawn
+    (read as above), p the public one, d = TV(mean of the p_i, p), rho drawn
     once and nu fresh for every token,
 
         s d + nu < s T + rho + kappa:   the token is drawn from p, and costs nothing more;
@@ -511,13 +509,13 @@ class PrivatePredictor(Uncopied):
     **Theorem.** Let neighbours differ by one person with all their records, in one batch. Everything that ever leaves
     this object, for any number of adaptively chosen contexts, is ``epsilon``-DP, or (``epsilon``, ``delta``)-DP.
     *Proof.* One callable answers otherwise, for every token, and s does not change. Then s d moves by at most 1, and
-    each sum of scores by at most LEVELS (``prediction_reading``). Fix what came out before: the context and p are the
+    each sum of scores by at most LEVELS. Fix what came out before: the context and p are the
     same for both neighbours. d may rise for one token and fall for the next, so the gate has the general scale,
     2c/eps2, and is (eps1 + eps2)-DP: the theorem of ``SparseVector``, whose questions may be chosen by all that came
     out. A BELOW is followed by a draw from p, which holds nothing private. An ABOVE is followed by one draw of the
     exponential mechanism with weights exp(e S(t) / (2 LEVELS)), S the sums of scores: e-DP, since an exponent moves by
     at most e/2 and so does the logarithm of the normaliser. (``alone``: all sums move one way, and e / LEVELS is
-    enough.) The losses of one transcript add: at most eps1 + eps2 + c e. With delta: ``prediction_terms``. [] In Coq:
+    enough.) The losses of one transcript add: at most eps1 + eps2 + c e. With delta: the theorem above. [] In Coq:
     the gate, `exponential_gate_is_private` (proofs/exponential_gate.v), and a draw: `exponential_is_private`,
     `exponential_bounded_range` (proofs/exponential_mechanism.v).
 
@@ -637,9 +635,35 @@ class PrivatePredictor(Uncopied):
         )
 
     @staticmethod
-    def preview(*, batches: int, **numbers: Any) -> PredictionTerms:
-        """What a predictor with these public numbers would cost and be: nothing is charged, drawn or called."""
-        return prediction_terms(batches=batches, **numbers)
+    def preview(
+        *,
+        batches: int,
+        threshold: Number,
+        cutoff: int,
+        epsilon: Number,
+        delta: Number = 0,
+        clip: Number = 10,
+        temperature: Number = 1,
+        alone: bool = False,
+        confidence: float = 0.95,
+    ) -> Preview:
+        """What a predictor of so many batches would cost and be: nothing is charged, drawn or called.
+
+        >>> import sparsegate as sg
+        >>> preview = sg.uses.PrivatePredictor.preview(batches=500, threshold=0.4, cutoff=20, epsilon=2, clip=5)
+        >>> preview.epsilon, preview.token_epsilon, preview.temperature, round(preview.margin, 3)
+        (Fraction(2, 1), Fraction(1, 50), 1.0, 0.086)
+        """
+        return prediction_terms(
+            batches=batches,
+            threshold=threshold,
+            cutoff=cutoff,
+            epsilon=epsilon,
+            delta=delta,
+            clip=clip,
+            temperature=temperature,
+            alone=alone,
+        ).preview(confidence)
 
     @staticmethod
     def batches(people: Iterable[str | int], count: int) -> list[list[int]]:

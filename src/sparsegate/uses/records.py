@@ -8,10 +8,9 @@ No value is refused, because an error would tell of a record: NaN, and a gap (No
 end, and what no float holds is clamped before it is one. A type is refused, and a shape, without a word of what it
 held. What is no number among numbers is of another type, and refused as well.
 
-The place of a value in a public list: how a cell of a category is read, cell by cell.
-
-Every cell has a place: what is in no list (a null, a word among numbers, a list) takes the place that was named for the
-others. So a cell enters a count in a way that no other cell changes, and no error depends on what one holds.
+A cell of a category is read as its place in a public list. Every cell has one: what is in no list (a null, a word among
+numbers, a list) takes the place that was named for the others. So a cell enters a count in a way that no other cell
+changes, and no error depends on what one holds.
 """
 
 from __future__ import annotations
@@ -89,6 +88,32 @@ def _plain(value: Any, parameter: str) -> Any:
 def _refuse(parameter: str) -> NoReturn:
     rule = "must be one number or truth value for each record"
     raise ParameterError(parameter, rule, next_step="pass a flat array, for instance predicted == true")
+
+
+Integers = NDArray[np.int64]
+
+_FITS: Final = 2**31  # rows up to which 2 n**2 fits 64 bits
+
+
+def contingency(values: Integers, classes: Integers, *, shape: tuple[int, int]) -> Integers:
+    """How many rows have each value and class: ``values`` in 0..shape[0]-1, ``classes`` in 0..shape[1]-1.
+
+    >>> contingency(np.array([0, 0, 1]), np.array([1, 1, 0]), shape=(2, 2)).tolist()
+    [[0, 2], [1, 0]]
+    """
+    cells = np.bincount(values * shape[1] + classes, minlength=shape[0] * shape[1])
+    return cells.reshape(shape).astype(np.int64)
+
+
+def distance_from_independence(counts: Integers) -> int:
+    """The sum of abs(n c(x, y) - r(x) s(y)) over the cells of a table of n rows with marginals r and s, exactly.
+
+    >>> distance_from_independence(np.array([[50, 0], [0, 50]]))
+    10000
+    """
+    n = int(counts.sum())
+    exact = counts if n < _FITS else counts.astype(object)
+    return int(np.abs(n * exact - np.multiply.outer(exact.sum(axis=1), exact.sum(axis=0))).sum())
 
 
 def category_places(cells: Any, categories: Sequence[Hashable], *, other: int) -> NDArray[np.int64]:

@@ -4,17 +4,15 @@ Every attribute has a parent or is a root; a row is drawn from the roots down, e
 All of it is computed from what was released, so sampling as many rows as one likes costs nothing more. The noise that
 protects people is in the tables; the coins of ``sample`` protect nobody and may come from any generator.
 
-Rows of categories as small whole numbers: the place of a value in a public list, or the place of all other values.
+**Rows** are small whole numbers: the place of each value in a public list. Every value has a place. One that the public
+list lacks (a null, a number where words are expected, a list) takes the place of the category that was declared for the
+others, so no error, and no number of rows, depends on what a row holds. A person counts with one row: the first of
+theirs in the order in which the categories were listed, whatever the order in which an engine gives rows; or each row
+is another person. So adding or removing one person adds or removes one row and leaves all others. (``tables.online``
+has the same rule.) Users whose values are equal are one person.
 
-Every value has a place. One that the public list lacks (a null, a number where words are expected, a list) takes the
-place of the category that was declared for the others, so no error, and no number of rows, depends on what a row holds.
-A person counts with one row: the first of theirs in the order in which the categories were listed, whatever the order
-in which an engine gives rows; or each row is another person. So adding or removing one person adds or removes one row
-and leaves all others. (``tables.online`` has the same rule.) Users whose values are equal are one person.
-
-How far two attributes are from independent, in rows, and what one person can change of that.
-
-Of n rows let c(x, y) have the categories x and y of two attributes, r(x) = sum over y and s(y) = sum over x. The score
+**Pairs of attributes.** How far two of them are from independent, in rows. Of n rows let c(x, y) have the categories x
+and y of two attributes, r(x) = sum over y and s(y) = sum over x. The score
 
     H = floor( 1/2 sum over x, y of abs( c(x, y) - r(x) s(y) / n ) ),    0 for an empty table,
 
@@ -40,10 +38,9 @@ row (a, b), and that row once more): 2 is the best bound, and the rounded H does
 public n and replace a row, at 3/n + 2/n**2; in rows that is 3 where this is 2, and n stays private here. Mutual
 information has the bound log(n)/n and more for them, which is log(n) in rows: it grows with the table.
 
-Noisy tables of the edges of a forest, and one distribution that is made of them.
-
-One person is in one cell of each table, so k tables together move by k: Laplace noise of scale k/epsilon on every cell
-is epsilon-DP (``gates.laplace``). What follows looks at nothing but those noisy counts, so it costs nothing:
+**Tables.** The edges of a forest get noisy tables, and one distribution is made of them. One person is in one cell of
+each table, so k tables together move by k: Laplace noise of scale k/epsilon on every cell is epsilon-DP
+(``gates.laplace``). What follows looks at nothing but those noisy counts, so it costs nothing:
 
 1. *One marginal for each attribute.* The tables around an attribute each give one; they are averaged, by their
    variances, and brought to one total.
@@ -55,8 +52,6 @@ is epsilon-DP (``gates.laplace``). What follows looks at nothing but those noisy
 
 With little noise none of the three does much; with much of it the tree becomes independent attributes, and those equal
 parts.
-
-The picture of a tree of dependencies.
 """
 
 from __future__ import annotations
@@ -80,7 +75,7 @@ from sparsegate.gates.laplace import laplace
 from sparsegate.noise import Source
 from sparsegate.tables.categories import Label, category_labels
 from sparsegate.tables.columns import check_columns, check_unit
-from sparsegate.uses.records import category_places
+from sparsegate.uses.records import category_places, contingency, distance_from_independence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -235,8 +230,6 @@ Pair: TypeAlias = tuple[int, int]
 SENSITIVITY: Final = 2
 """The most that one person moves the score of any pair."""
 
-_FITS: Final = 2**31  # rows up to which 2 n**2 fits 64 bits
-
 
 def pairs_of(attributes: int) -> list[Pair]:
     """Every pair of this many attributes, in their public order."""
@@ -245,8 +238,7 @@ def pairs_of(attributes: int) -> list[Pair]:
 
 def joint_counts(codes: Codes, sizes: Sequence[int], i: int, j: int) -> Counts:
     """How many rows have each category of i, going down, with each of j; private."""
-    cells = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j])
-    return cells.reshape(sizes[i], sizes[j]).astype(np.int64)
+    return contingency(codes[:, i], codes[:, j], shape=(sizes[i], sizes[j]))
 
 
 def dependence(counts: Counts) -> int:
@@ -258,9 +250,7 @@ def dependence(counts: Counts) -> int:
     total = int(counts.sum())
     if total == 0:
         return 0
-    exact = counts if total < _FITS else counts.astype(object)
-    apart = np.abs(total * exact - np.multiply.outer(exact.sum(axis=1), exact.sum(axis=0))).sum()
-    return int(apart) // (2 * total)
+    return distance_from_independence(counts) // (2 * total)
 
 
 def dependences(codes: Codes, sizes: Sequence[int]) -> dict[Pair, int]:
