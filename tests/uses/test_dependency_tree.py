@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 import sparsegate as sg
-from sparsegate.errors import BudgetExceeded, ParameterError, SparsegateError
+from sparsegate.errors import BudgetExceeded, SparsegateError
 from sparsegate.uses import dependency_tree as module
 
 COLUMNS = {"a": [0, 1, 2], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
@@ -48,11 +47,6 @@ def test_a_gate_finds_the_strong_ones_alone_and_leaves_the_rest_of_its_share_to_
     assert tree.thresholds == (1700, 800)
     assert tree.edges_epsilon < 4 * module.EDGES_SHARE
     assert tree.epsilon == 4
-
-
-def test_the_shares_add_up_to_epsilon_exactly() -> None:
-    tree = learn(epsilon=0.3, edges_share=0.1)
-    assert (tree.edges_epsilon, tree.tables_epsilon) == (Fraction(3, 100), Fraction(27, 100))
 
 
 def test_the_ledger_is_charged_before_anything_is_drawn_and_keeps_the_tree(
@@ -108,27 +102,7 @@ def test_a_table_with_hardly_anything_in_it_gives_a_tree_like_any_other(rows: np
     assert np.isfinite(tree.log_likelihood(chained(10)))
 
 
-def test_nothing_is_drawn_from_a_seed_unless_asked_for_and_runs_differ() -> None:
-    private = [sg.uses.dependency_tree(chained(), COLUMNS, epsilon=1, unit="row").rows for _ in range(3)]
-    assert len(set(private)) > 1
-    assert learn(seed=5).to_dict() == learn(seed=5).to_dict()
-
-
 def test_two_attributes_are_a_tree_of_one_edge() -> None:
     tree = sg.uses.dependency_tree(chained()[:, :2], {"a": [0, 1, 2], "b": [0, 1]}, epsilon=1, unit="row")
     assert tree.edges == (("a", "b"),)
     assert (tree.edges_epsilon, tree.tables_epsilon) == (0, 1)
-
-
-def test_one_attribute_is_refused() -> None:
-    with pytest.raises(ParameterError, match="two columns or more"):
-        sg.uses.dependency_tree(chained(), {"a": [0, 1]}, epsilon=1, unit="row")
-
-
-def test_the_page_runs_and_says_what_its_tree_is() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "structure.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(block, names)
-    assert names["tree"].edges == (("smokes", "coughs"), ("coughs", "sees a doctor"))
-    assert len(names["rows"]["coughs"]) == 1000

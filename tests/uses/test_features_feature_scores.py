@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 
 from sparsegate.uses.features import FINE, SCORES, covariances
-from sparsegate.uses.records import contingency
 
 Table = tuple[int, ...]
 
@@ -111,18 +110,6 @@ def test_dependence_is_rounded_down_from_the_exact_fraction() -> None:
     assert SCORES["dependence"].of_table(table) == math.floor(FINE * exact / 4)  # type: ignore[misc]
 
 
-def test_dependence_of_more_rows_than_64_bits_hold_the_square_of_is_exact() -> None:
-    half = 2**32
-    assert SCORES["dependence"].of_table(np.array([[half, 0], [0, half]])) == FINE * half // 2  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("key", OF_TABLES)
-def test_an_empty_table_scores_nothing(key: str) -> None:
-    score = SCORES[key].of_table
-    assert score is not None
-    assert score(np.zeros((3, 2), dtype=np.int64)) == 0
-
-
 def test_a_row_moves_a_covariance_by_at_most_its_sensitivity_and_some_row_does() -> None:
     ends = np.array([-FINE, -FINE + 1, -1, 0, 1, FINE])
     pairs = np.array(list(itertools.product(ends, ends)))
@@ -134,8 +121,3 @@ def test_a_row_moves_a_covariance_by_at_most_its_sensitivity_and_some_row_does()
             moves.append(int((covariances(after[:, :1], after[:, 1]) - before)[0]))
     assert max(moves) == SCORES["covariance"].sensitivity
     assert min(moves) == -SCORES["covariance"].sensitivity
-
-
-def test_a_contingency_table_counts_every_row_once() -> None:
-    values, classes = np.array([2, 0, 0, 2]), np.array([0, 1, 1, 0])
-    assert contingency(values, classes, shape=(3, 2)).tolist() == [[0, 2], [0, 0], [2, 0]]

@@ -15,7 +15,7 @@ from tests.support.goodness import FALSE_ALARM, chi_square_p
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.uses.tree_model import Attributes, Fitted, layout
+from sparsegate.uses.tree_model import Attributes, Fitted
 
 ATTRIBUTES = Attributes.of({"rain": ["no", "yes"], "day": [1, 2, 3], "wet": ["no", "yes"]}, {"day": 3})
 JOINT = np.array([[0.55, 0.05], [0.1, 0.3]])
@@ -78,14 +78,6 @@ def test_a_large_sample_of_many_categories_needs_no_table_of_rows_by_categories(
     assert len(np.unique(rows["b"])) == count
 
 
-def test_samples_of_one_seed_are_the_same_and_a_generator_goes_on() -> None:
-    one, other = tree().sample(50, 1), tree().sample(50, np.random.default_rng(1))
-    assert all((one[name] == other[name]).all() for name in one)
-    generator = np.random.default_rng(1)
-    tree().sample(50, generator)
-    assert any((one[name] != tree().sample(50, generator)[name]).any() for name in one)
-
-
 def test_the_likelihood_is_the_mean_logarithm_of_the_probabilities_of_rows() -> None:
     rows = {"rain": ["yes", "no"], "wet": ["no", "no"], "day": [1, 77]}
     expected = (np.log(0.1 * 0.2) + np.log(0.55 * 0.5)) / 2
@@ -145,12 +137,6 @@ def test_a_tree_shows_itself_as_rows_a_page_and_a_picture() -> None:
     assert [text.get_text() for text in tree().plot().axes[0].texts] == ["rain", "day", "wet"]
     assert len(tree(edges=False).to_pandas()) == 0
     assert tree(edges=False).plot().axes
-
-
-def test_a_picture_has_children_below_their_parents_and_no_two_at_one_place() -> None:
-    places = layout(chain())
-    assert [places[name][1] for name in ("day", "wet", "rain")] == [0, 1, 2]
-    assert len(set(places.values())) == 3
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,3 @@ def test_a_table_that_noise_explains_becomes_independent_and_one_that_it_does_no
         apart = abs(joint - np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))).max()
         assert bool(apart > 0.15) is keeps
         assert keeps or apart < 1e-9
-
-
-def test_the_marginals_of_an_attribute_are_averaged_over_its_tables() -> None:
-    tables = {(0, 1): np.array([[600, 0], [0, 400]]), (1, 2): np.array([[400, 0], [0, 600]])}
-    shares = fitted(NoisyTables(tables, {}, 0.0), (2, 2, 2)).shares
-    assert shares[1].tolist() == pytest.approx([0.5, 0.5])
