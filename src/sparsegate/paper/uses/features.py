@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -39,132 +40,103 @@ _FLAWED: Final = "stoddard-2014"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Setting:
+class _Task:
+    """Scores to choose the k best of, ``runs`` times: what every way is given."""
+
     scores: NDArray[np.int64]
     k: int
     epsilon: Number
-    sensitivity: int
-    monotonic: bool
+    promise: Mapping[str, Any]
     runs: int
     rng: np.random.Generator
     source: Source
 
-    @property
-    def threshold(self) -> int:
-        """Between the k-th score and the next, which no public number is likely to be."""
+    def gate(self, row: str, answers: NDArray[np.int64], epsilon: Number, *, runs: int, cutoff: int = 1) -> Chosen:
+        """Which answers a gate says ABOVE to, its threshold between the k-th score and the next."""
         ranked = np.sort(self.scores)[::-1]
-        return int(ranked[self.k] + (ranked[self.k - 1] - ranked[self.k] + 1) // 2)
+        return run_many(
+            row,
+            answers,
+            runs=runs,
+            threshold=int(ranked[self.k] + (ranked[self.k - 1] - ranked[self.k] + 1) // 2),
+            epsilon=epsilon,
+            cutoff=cutoff,
+            source=self.source,
+            not_private=True,
+            **self.promise,
+        ).above
 
-    @property
-    def promise(self) -> dict[str, Any]:
-        return {"sensitivity": self.sensitivity, "monotonic": self.monotonic}
+    def marked(self, choose: Callable[[], Any]) -> Chosen:
+        """What a function that gives the numbers of some features chooses in each run."""
+        chosen = np.zeros((self.runs, self.scores.size), dtype=np.bool_)
+        for run in range(self.runs):
+            chosen[run, choose()] = True
+        return chosen
 
-
-@dataclass(frozen=True, kw_only=True)
-class FeatureWay:
-    """A way to choose: what it is, how it chooses, and the epsilon it truly costs when it is set to ``epsilon``."""
-
-    says: str
-    choose: Callable[[_Setting], Chosen]
-    true_epsilon: Callable[[_Setting], float]
-
-
-def _flawed_gate(at: _Setting, answers: NDArray[np.int64], epsilon: Number) -> Chosen:
-    return run_many(
-        _FLAWED,
-        answers,
-        runs=at.runs,
-        threshold=at.threshold,
-        epsilon=epsilon,
-        source=at.source,
-        not_private=True,
-        **at.promise,
-    ).above
+    def at_most_k(self, above: Chosen) -> Chosen:
+        """Of more than k that passed, a random k."""
+        lots = np.where(above, self.rng.random(above.shape), 2.0)
+        kept: Chosen = above & (lots <= np.sort(lots, axis=1)[:, [self.k - 1]])
+        return kept
 
 
-def _claimed(at: _Setting) -> Chosen:
-    """All features in one pass, as published. Of more than k that pass a random k is kept."""
-    return _at_most(at, _flawed_gate(at, at.scores, at.epsilon))
+def _best(task: _Task) -> Chosen:
+    """SelectKBest, not private: the k highest; ties at random."""
+    return task.marked(lambda: np.lexsort((task.rng.random(task.scores.size), -task.scores))[: task.k])
 
 
-def _each(at: _Setting) -> Chosen:
-    """A gate for each feature, so that the sum of what they cost is epsilon."""
-    one = tight_epsilon(_FLAWED, epsilon=1, queries=1, monotonic=at.monotonic)
-    share = exact_epsilon(at.epsilon) / at.scores.size / exact_epsilon(one)
-    return _at_most(at, np.hstack([_flawed_gate(at, at.scores[[j]], share) for j in range(at.scores.size)]))
+def _published(task: _Task) -> Chosen:
+    """The gate as published: all features in one pass."""
+    return task.at_most_k(task.gate(_FLAWED, task.scores, task.epsilon, runs=task.runs))
 
 
-def _at_most(at: _Setting, above: Chosen) -> Chosen:
-    lots = np.where(above, at.rng.random(above.shape), 2.0)
-    bar = np.sort(lots, axis=1)[:, [at.k - 1]]
-    kept: Chosen = above & (lots <= bar)
-    return kept
+def _each(task: _Task) -> Chosen:
+    """A gate as published for each feature, so that the sum of what they cost is epsilon."""
+    alone = tight_epsilon(_FLAWED, epsilon=1, queries=1, monotonic=task.promise["monotonic"])
+    share = exact_epsilon(task.epsilon) / task.scores.size / exact_epsilon(alone)
+    gates = [task.gate(_FLAWED, task.scores[[j]], share, runs=task.runs) for j in range(task.scores.size)]
+    return task.at_most_k(np.hstack(gates))
 
 
-def _best(at: _Setting) -> Chosen:
-    """The k highest; ties at random."""
-    orders = [np.lexsort((at.rng.random(at.scores.size), -at.scores))[: at.k] for _ in range(at.runs)]
-    return _marked(at, orders)
-
-
-def _one_shot(at: _Setting) -> Chosen:
-    ready = Request(count=at.k, epsilon=at.epsilon, method="one-shot", **at.promise).prepare(Scores.each(at.scores))
-    return _marked(at, [ready.draw(at.source).groups for _ in range(at.runs)])
-
-
-def _gate(row: str) -> Callable[[_Setting], Chosen]:
+def _gate(row: str, task: _Task) -> Chosen:
     """One pass in random order at a gate that closes after k positives."""
+    orders = iter([task.rng.permutation(task.scores.size) for _ in range(task.runs)])
 
-    def choose(at: _Setting) -> Chosen:
-        orders = [at.rng.permutation(at.scores.size) for _ in range(at.runs)]
-        given: dict[str, Any] = {"threshold": at.threshold, "epsilon": at.epsilon, "cutoff": at.k, **at.promise}
-        source: dict[str, Any] = {"source": at.source, "not_private": True}
-        passed = (run_many(row, at.scores[order], runs=1, **given, **source).above[0] for order in orders)
-        return _marked(at, (order[above] for order, above in zip(orders, passed, strict=True)))
+    def passed() -> Any:
+        order = next(orders)
+        return order[task.gate(row, task.scores[order], task.epsilon, runs=1, cutoff=task.k)[0]]
 
-    return choose
+    return task.marked(passed)
 
 
-def _subset(at: _Setting) -> Chosen:
+def _one_shot(task: _Task) -> Chosen:
+    request = Request(count=task.k, epsilon=task.epsilon, method="one-shot", **task.promise)
+    prepared = request.prepare(Scores.each(task.scores))
+    return task.marked(lambda: prepared.draw(task.source).groups)
+
+
+def _subset(task: _Task) -> Chosen:
     """As the method "subset" does, with its tiles laid once for all runs."""
-    rate = selection_rate(epsilon=at.epsilon, count=2, **at.promise)
-    sets = Subsets(Scores.each(at.scores), rate, at.k)
-    return _marked(at, [sets.draw(at.source) for _ in range(at.runs)])
+    rate = selection_rate(epsilon=task.epsilon, count=2, **task.promise)
+    sets = Subsets(Scores.each(task.scores), rate, task.k)
+    return task.marked(lambda: sets.draw(task.source))
 
 
-def _chance(at: _Setting) -> Chosen:
-    return _marked(at, [at.rng.permutation(at.scores.size)[: at.k] for _ in range(at.runs)])
+def _chance(task: _Task) -> Chosen:
+    """k at random."""
+    return task.marked(lambda: task.rng.permutation(task.scores.size)[: task.k])
 
 
-def _marked(at: _Setting, numbers: Iterable[Any]) -> Chosen:
-    chosen = np.zeros((at.runs, at.scores.size), dtype=np.bool_)
-    for run, some in enumerate(numbers):
-        chosen[run, some] = True
-    return chosen
-
-
-def _as_said(at: _Setting) -> float:
-    return float(exact_epsilon(at.epsilon))
-
-
-WAYS: Final[Mapping[str, FeatureWay]] = MappingProxyType(
+WAYS: Final[Mapping[str, Callable[[_Task], Chosen]]] = MappingProxyType(
     {
-        "best": FeatureWay(says="SelectKBest, not private", choose=_best, true_epsilon=lambda at: math.inf),
-        "stoddard-2014": FeatureWay(
-            says="SCM14's gate, as published",
-            choose=_claimed,
-            true_epsilon=lambda at: tight_epsilon(
-                _FLAWED, epsilon=at.epsilon, queries=at.scores.size, monotonic=at.monotonic
-            ),
-        ),
-        "stoddard-2014-each": FeatureWay(
-            says="SCM14's gate, one for each feature", choose=_each, true_epsilon=_as_said
-        ),
-        "standard": FeatureWay(says="corrected gate (Alg. 7)", choose=_gate("standard"), true_epsilon=_as_said),
-        "liu-2024": FeatureWay(says="gate of this library", choose=_gate("liu-2024"), true_epsilon=_as_said),
-        "one-shot": FeatureWay(says="one-shot noise", choose=_one_shot, true_epsilon=_as_said),
-        "subset": FeatureWay(says="subset", choose=_subset, true_epsilon=_as_said),
-        "chance": FeatureWay(says="k at random", choose=_chance, true_epsilon=lambda at: 0.0),
+        "best": _best,
+        "stoddard-2014": _published,
+        "stoddard-2014-each": _each,
+        "standard": partial(_gate, "standard"),  # Alg. 7
+        "liu-2024": partial(_gate, "liu-2024"),  # the gate of this library
+        "one-shot": _one_shot,
+        "subset": _subset,
+        "chance": _chance,
     }
 )
 """Every way by its key."""
@@ -203,8 +175,22 @@ def choose_many(
     >>> choose_many("subset", [900, 20, 800, 10], k=2, epsilon=1, sensitivity=1, runs=2).tolist()
     [[True, False, True, False], [True, False, True, False]]
     """
-    at = _setting(scores, k, epsilon, sensitivity, monotonic, runs, seed)
-    return _way(way).choose(at)
+    numbers = np.asarray(scores)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not 1 <= exact_count(k, "k") < numbers.size:
+        rule = "must be whole numbers, one for each feature, and more than k of them"
+        raise ParameterError("scores", rule, numbers.shape, "pass what a score of feature_scores gives")
+    if way not in WAYS:
+        raise ParameterError("way", f"must be one of {', '.join(WAYS)}", way)
+    task = _Task(
+        scores=numbers.astype(np.int64),
+        k=k,
+        epsilon=epsilon,
+        promise={"sensitivity": exact_count(sensitivity, "sensitivity"), "monotonic": monotonic},
+        runs=exact_count(runs, "runs"),
+        rng=np.random.default_rng(seed),
+        source=Seeded(seed).stream(),
+    )
+    return WAYS[way](task)
 
 
 def compare_choices(
@@ -225,46 +211,23 @@ def compare_choices(
     [('subset', 1.0, 1.0), ('stoddard-2014', inf, 1.0)]
     """
     rows = []
-    for key in ways:
+    public: dict[str, Any] = {"k": k, "sensitivity": sensitivity, "monotonic": monotonic, "runs": runs, "seed": seed}
+    for way in ways:
         for epsilon in epsilons:
-            at = _setting(scores, k, epsilon, sensitivity, monotonic, runs, seed)
-            chosen = _way(key).choose(at)
-            ranked = np.sort(at.scores)[::-1][: at.k]
-            found = np.minimum((chosen & (at.scores >= ranked[-1])).sum(axis=1), at.k)
+            chosen, values = choose_many(way, scores, epsilon=epsilon, **public), np.asarray(scores, dtype=np.int64)
+            ranked = np.sort(values)[::-1][:k]
+            found = np.minimum((chosen & (values >= ranked[-1])).sum(axis=1), k)
+            claimed = float(exact_epsilon(epsilon))
+            flawed = tight_epsilon(_FLAWED, epsilon=epsilon, queries=values.size, monotonic=monotonic)
             rows.append(
                 FeatureQuality(
-                    way=key,
-                    epsilon=_as_said(at),
-                    true_epsilon=_way(key).true_epsilon(at),
-                    recall=float(found.mean() / at.k),
-                    kept=float((chosen @ at.scores).mean() / ranked.sum()) if ranked.sum() else 1.0,
-                    runs=at.runs,
-                    recall_std=float(found.std(ddof=1) / at.k) if at.runs > 1 else math.nan,
+                    way=way,
+                    epsilon=claimed,
+                    true_epsilon={"best": math.inf, _FLAWED: flawed, "chance": 0.0}.get(way, claimed),
+                    recall=float(found.mean() / k),
+                    kept=float((chosen @ values).mean() / ranked.sum()) if ranked.sum() else 1.0,
+                    runs=runs,
+                    recall_std=float(found.std(ddof=1) / k) if runs > 1 else math.nan,
                 )
             )
     return tuple(rows)
-
-
-def _way(key: str) -> FeatureWay:
-    if key not in WAYS:
-        raise ParameterError("way", f"must be one of {', '.join(WAYS)}", key)
-    return WAYS[key]
-
-
-def _setting(
-    scores: ArrayLike, k: int, epsilon: Number, sensitivity: int, monotonic: bool, runs: int, seed: int
-) -> _Setting:
-    numbers = np.asarray(scores)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not 1 <= exact_count(k, "k") < numbers.size:
-        rule = "must be whole numbers, one for each feature, and more than k of them"
-        raise ParameterError("scores", rule, numbers.shape, "pass what a score of feature_scores gives")
-    return _Setting(
-        scores=numbers.astype(np.int64),
-        k=k,
-        epsilon=epsilon,
-        sensitivity=exact_count(sensitivity, "sensitivity"),
-        monotonic=monotonic,
-        runs=exact_count(runs, "runs"),
-        rng=np.random.default_rng(seed),
-        source=Seeded(seed).stream(),
-    )

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
-from typing import Any, Final
+from functools import cache
+from itertools import product
+from typing import Final
 
 import numpy as np
 
@@ -105,6 +106,28 @@ class PublicBaskets:
                 return supports
             items += items // 2
 
+    def released(
+        self, plan: LevelPlan, epsilon: Fraction, selection: str, *, runs: int, seed: int
+    ) -> Iterator[Integers]:
+        """The supports of what each run of ``frequent_itemsets`` itself would release, with noise from a seed."""
+        bits_of: Callable[[tuple[int, ...]], ItemBits] = cache(self.bits)
+        source, items = Seeded(seed), self.counts
+
+        def select(scores: Integers, count: int, share: Fraction) -> list[int]:
+            request = Request(count=count, epsilon=share, sensitivity=1, monotonic=True, method=selection)
+            candidates = Scores.each(scores)
+            picks = request.pick(candidates, source.stream())
+            return list(map(int, candidates.numbers(picks.groups, picks.members)))
+
+        def first(count: int, share: Fraction) -> list[int]:
+            return list(range(len(items))) if plan.everything else sorted(select(items, count, share))
+
+        for _ in range(runs):
+            sets = release_sets(
+                plan, epsilon, first=first, bits_of=lambda chosen: bits_of(tuple(chosen)), select=select
+            )
+            yield np.array(sets.supports(), dtype=np.int64)
+
 
 def compare_itemsets(
     baskets: Iterable[Iterable[Hashable]],
@@ -138,83 +161,46 @@ def compare_itemsets(
     exact, runs = exact_epsilon(epsilon), exact_count(runs, "runs")
     if selection not in SELECTIONS:
         raise ParameterError("selection", f"must be one of {', '.join(SELECTIONS)}", selection)
+    if unknown := set(methods) - set(METHOD_NAMES):
+        raise ParameterError("methods", f"must be of {', '.join(METHOD_NAMES)}", ", ".join(sorted(unknown)))
     most = max((exact_count(count, "counts") for count in counts), default=0)
     if not most:
         raise ParameterError("counts", "must hold at least one number of sets", counts)
-    held = PublicBaskets(baskets)
+    public = PublicBaskets(baskets)
     asked = SetQuestion(count=most, size=size, smallest=smallest, method=AUTO, pool=None)
-    asked.plan(len(held.counts))  # refuses what the items do not allow
-    supports = held.short_list(count=most, smallest=smallest, size=size)
+    asked.plan(len(public.counts))  # refuses what the items do not allow
+    supports = public.short_list(count=most, smallest=smallest, size=size)
     if most >= supports.size:
         raise ParameterError("counts", f"must be less than the number of sets, {supports.size}", most, "ask for fewer")
-    if unknown := set(methods) - set(METHOD_NAMES):
-        raise ParameterError("methods", f"must be of {', '.join(METHOD_NAMES)}", ", ".join(sorted(unknown)))
-    public: dict[str, Any] = {"epsilon": exact, "selection": selection, "runs": runs, "seed": seed}
-    cases = [_Case(held=held, supports=supports, asked=replace(asked, count=count), **public) for count in counts]
-    return [row for case in cases for row in case.rows(methods)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Case:
-    """A number of sets to select from public baskets."""
-
-    held: PublicBaskets
-    supports: Integers
-    asked: SetQuestion
-    epsilon: Fraction
-    selection: str
-    runs: int
-    seed: int
-
-    def rows(self, methods: Collection[str]) -> Iterator[ItemsetRow]:
-        """A row for each method."""
-        best = self.supports[: self.asked.count]
-        for method, claimed, true, selections in self._selections():
-            if method not in methods:
-                continue
-            rates = np.array([_rates(selected, best) for selected in selections()])
-            means = dict(zip(("precision", "fnr", "ser"), rates.mean(axis=0).tolist(), strict=True))
-            means["fnr_std"] = float(rates[:, 1].std(ddof=1)) if self.runs > 1 else float("nan")
-            costs = {"epsilon": float(claimed), "true_epsilon": float(true)}
-            yield ItemsetRow(method=method, count=self.asked.count, runs=self.runs, **costs, **means)
-
-    def _selections(self) -> Iterator[tuple[str, Fraction, Fraction, Callable[[], Iterable[Integers]]]]:
-        """Each method, what it claims and costs, and what gives the supports that each run selected."""
-        row, epsilon = VARIANTS["lee-clifton-2014"], self.epsilon
-        flawed = Method(key=row.key, title=row.title, row=row, interactive=True)
-        factor = Fraction(tight_epsilon(row, cutoff=self.asked.count, epsilon=1, monotonic=True))
-        yield PUBLISHED, epsilon, epsilon * factor, partial(self._simulated, flawed, epsilon)
-        yield TRUE, epsilon / factor, epsilon, partial(self._simulated, flawed, epsilon / factor)
-        yield GATE, epsilon, epsilon, partial(self._simulated, METHODS["svt-s-1:c23"], epsilon)
-        yield LISTED, epsilon, epsilon, partial(self._simulated, METHODS["subset"], epsilon)
-        for method in OURS:
-            plan = replace(self.asked, method=method).plan(len(self.held.counts))
-            yield method, epsilon, epsilon, partial(self._ours, plan)
-
-    def _simulated(self, method: Method, claimed: Fraction) -> list[Integers]:
-        ladder = Ladder.of(self.supports)
-        rungs = simulate(method, ladder, count=self.asked.count, epsilon=claimed, runs=self.runs, rng=self.seed)
-        return [ladder.values[run[run >= 0]].astype(np.int64) for run in rungs]
-
-    def _ours(self, plan: LevelPlan) -> Iterator[Integers]:
-        """The release itself, with noise from a seed."""
-        bits_of: Callable[[tuple[int, ...]], ItemBits] = cache(self.held.bits)
-        source, items = Seeded(self.seed), self.held.counts
-
-        def select(scores: Integers, count: int, share: Fraction) -> list[int]:
-            public = {"count": count, "epsilon": share, "sensitivity": 1, "monotonic": True}
-            request, candidates = Request(**public, method=self.selection), Scores.each(scores)  # type: ignore[arg-type]
-            picks = request.pick(candidates, source.stream())
-            return list(map(int, candidates.numbers(picks.groups, picks.members)))
-
-        def first(count: int, share: Fraction) -> list[int]:
-            return list(range(len(items))) if plan.everything else sorted(select(items, count, share))
-
-        for _ in range(self.runs):
-            found = release_sets(
-                plan, self.epsilon, first=first, bits_of=lambda chosen: bits_of(tuple(chosen)), select=select
+    row, ladder = VARIANTS["lee-clifton-2014"], Ladder.of(supports)
+    flawed = Method(key=row.key, title=row.title, row=row, interactive=True)
+    gates = {PUBLISHED: flawed, TRUE: flawed, GATE: METHODS["svt-s-1:c23"], LISTED: METHODS["subset"]}
+    rows = []
+    for count, method in product(counts, [name for name in METHOD_NAMES if name in methods]):
+        factor = Fraction(tight_epsilon(row, cutoff=count, epsilon=1, monotonic=True))
+        claimed = exact / factor if method == TRUE else exact
+        if method in gates:
+            rungs = simulate(gates[method], ladder, count=count, epsilon=claimed, runs=runs, rng=seed)
+            selected: Iterable[Integers] = (ladder.values[run[run >= 0]].astype(np.int64) for run in rungs)
+        else:
+            plan = replace(asked, count=count, method=method).plan(len(public.counts))
+            selected = public.released(plan, exact, selection, runs=runs, seed=seed)
+        rates = np.array([_rates(run, supports[:count]) for run in selected])
+        precision, fnr, ser = rates.mean(axis=0).tolist()
+        rows.append(
+            ItemsetRow(
+                method=method,
+                count=count,
+                epsilon=float(claimed),
+                true_epsilon=float(exact * factor if method == PUBLISHED else exact),
+                runs=runs,
+                precision=precision,
+                fnr=fnr,
+                ser=ser,
+                fnr_std=float(rates[:, 1].std(ddof=1)) if runs > 1 else float("nan"),
             )
-            yield np.array(found.supports(), dtype=np.int64)
+        )
+    return rows
 
 
 def _rates(selected: Integers, best: Integers) -> tuple[float, float, float]:

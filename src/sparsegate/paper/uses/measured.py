@@ -9,8 +9,8 @@ Each of them selects the c best of what it scores with a gate that is not privat
 | attribute pairs | how much two attributes depend on each other | 13 | Chen et al. 2015 (CXZX15) |
 
 Every gate has the best threshold there is, between the c-th and the next score: a gift, as that number is private. The
-original at its true epsilon is run at the claim for which it costs epsilon; SCM14's has none, see
-``feature_comparison``, so there each feature has a gate of its own.
+original at its true epsilon is run at the claim for which it costs epsilon; SCM14's has none, see ``features``, so
+there each feature has a gate of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sparsegate.paper.findings import MECHANISMS, OURS, UseRow, write_uses
 from sparsegate.paper.uses.features import compare_choices
 from sparsegate.paper.uses.itemsets import GATE, PUBLISHED, compare_itemsets
 from sparsegate.paper.uses.itemsets import TRUE as ITEMSETS_TRUE
-from sparsegate.paper.uses.trees import CHOICES, flawed_factor
+from sparsegate.paper.uses.trees import CHOICES, EdgeTask, flawed_factor
 from sparsegate.paper.workers import Expected, WorkerPool
 from sparsegate.uses.dependency_tree import largest_forest
 from sparsegate.uses.features import SCORES
@@ -62,21 +62,17 @@ class Missed(NamedTuple):
     true: float
 
 
-Measured = Callable[[str, Fraction, int, int], Missed]
-
-
 @dataclass(frozen=True, kw_only=True)
 class MeasuredUse:
-    """A use: its data in words, what it calls each mechanism, and how one of them is measured.
+    """A use: its data in words, what it calls each of ``MECHANISMS``, and how one of them is measured.
 
     ``costly`` mechanisms take long, and are run a quarter as often.
     """
 
-    name: str
     data: str
-    ways: Mapping[str, str]
-    measure: Measured
-    costly: frozenset[str] = frozenset()
+    ways: tuple[str, ...]
+    measure: Callable[[str, Fraction, int, int], Missed]
+    costly: tuple[str, ...] = ()
 
 
 @cache
@@ -115,18 +111,15 @@ def made_dependences() -> dict[tuple[int, int], int]:
 
 
 def _itemsets(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
-    (row,) = compare_itemsets(
-        made_baskets(), counts=[SETS], epsilon=epsilon, runs=runs, seed=seed, size=2, methods=[way]
-    )
+    public: dict[str, Any] = {"counts": [SETS], "epsilon": epsilon, "size": 2}
+    (row,) = compare_itemsets(made_baskets(), **public, runs=runs, seed=seed, methods=[way])
     return Missed(row.fnr, row.fnr_std, row.epsilon, row.true_epsilon)
 
 
 def _features(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     score = SCORES["agreement"]
-    promise: dict[str, Any] = {"sensitivity": score.sensitivity, "monotonic": score.monotonic}
-    (row,) = compare_choices(
-        made_agreements(), k=TELLING, epsilons=[epsilon], runs=runs, seed=seed, ways=[way], **promise
-    )
+    public: dict[str, Any] = {"k": TELLING, "sensitivity": score.sensitivity, "monotonic": score.monotonic}
+    (row,) = compare_choices(made_agreements(), **public, epsilons=[epsilon], runs=runs, seed=seed, ways=[way])
     return Missed(1 - row.recall, row.recall_std, row.epsilon, row.true_epsilon)
 
 
@@ -134,44 +127,32 @@ def _pairs(way: str, epsilon: Fraction, runs: int, seed: int) -> Missed:
     scores = made_dependences()
     ranked = sorted(scores, key=lambda pair: -scores[pair])
     best, edges = set(largest_forest(ranked, ATTRIBUTES)), ATTRIBUTES - 1
-    last, following = scores[ranked[edges - 1]], scores[ranked[edges]]
-    source, missed, spent = Seeded(seed), np.zeros(runs), epsilon
-    for run in range(runs):
-        chosen = CHOICES[way](scores, ATTRIBUTES, epsilon, source.stream(), ((last + following + 1) // 2,))
-        missed[run], spent = 1 - len(best & set(chosen.edges)) / edges, chosen.spent
+    threshold = (scores[ranked[edges - 1]] + scores[ranked[edges]] + 1) // 2
+    source = Seeded(seed)
+    chosen = [CHOICES[way](EdgeTask(scores, ATTRIBUTES, epsilon, source.stream(), (threshold,))) for _ in range(runs)]
+    missed = np.array([1 - len(best & set(run.edges)) / edges for run in chosen])
     claimed = epsilon / flawed_factor(len(scores)) if way == "chen-2015 at its loss" else epsilon
-    return Missed(float(missed.mean()), float(missed.std(ddof=1)), float(claimed), float(spent))
-
-
-def _use(name: str, data: str, ways: tuple[str, str, str, str], measure: Measured, *costly: str) -> MeasuredUse:
-    named = dict(zip(MECHANISMS, ways, strict=True))
-    return MeasuredUse(name=name, data=data, ways=named, measure=measure, costly=frozenset(costly))
+    return Missed(float(missed.mean()), float(missed.std(ddof=1)), float(claimed), float(chosen[-1].spent))
 
 
 USES: Final[Mapping[str, MeasuredUse]] = MappingProxyType(
     {
-        use.name: use
-        for use in (
-            _use(
-                "frequent itemsets (LC14)",
-                f"made baskets of {PEOPLE:,} people and {ITEMS:,} items, c = {SETS}",
-                (PUBLISHED, ITEMSETS_TRUE, GATE, "items-first"),
-                _itemsets,
-                OURS,
-            ),
-            _use(
-                "feature selection (SCM14)",
-                f"a made table of {ROWS:,} rows and {COLUMNS} columns, c = {TELLING}",
-                ("stoddard-2014", "stoddard-2014-each", "standard", "one-shot"),
-                _features,
-            ),
-            _use(
-                "attribute pairs (CXZX15)",
-                f"a made table of {PEOPLE:,} rows and {ATTRIBUTES} attributes, c = {ATTRIBUTES - 1}",
-                ("chen-2015 as claimed", "chen-2015 at its loss", "corrected gate (Alg. 7)", "one noise"),
-                _pairs,
-            ),
-        )
+        "frequent itemsets (LC14)": MeasuredUse(
+            data=f"made baskets of {PEOPLE:,} people and {ITEMS:,} items, c = {SETS}",
+            ways=(PUBLISHED, ITEMSETS_TRUE, GATE, "items-first"),
+            measure=_itemsets,
+            costly=(OURS,),
+        ),
+        "feature selection (SCM14)": MeasuredUse(
+            data=f"a made table of {ROWS:,} rows and {COLUMNS} columns, c = {TELLING}",
+            ways=("stoddard-2014", "stoddard-2014-each", "standard", "one-shot"),
+            measure=_features,
+        ),
+        "attribute pairs (CXZX15)": MeasuredUse(
+            data=f"a made table of {PEOPLE:,} rows and {ATTRIBUTES} attributes, c = {ATTRIBUTES - 1}",
+            ways=("chen-2015 as claimed", "chen-2015 at its loss", "corrected gate (Alg. 7)", "one noise"),
+            measure=_pairs,
+        ),
     }
 )
 """Every use by its name."""
@@ -187,6 +168,12 @@ class UseTask:
     runs: int
     seed: int
 
+    @property
+    def expected(self) -> Expected:
+        """Seconds as measured: a thousandth or half of one for a run, ten times as many for a costly one."""
+        each = 0.007 if self.mechanism in USES[self.use].costly else 0.0005
+        return Expected(kind=f"{self.use}, {self.mechanism}", seconds=0.02 + self.runs * each)
+
 
 def use_tasks(*, epsilons: Iterable[Number] = EPSILONS, runs: int = RUNS, seed: int = 0) -> list[UseTask]:
     """Every use with every mechanism at every epsilon."""
@@ -196,13 +183,13 @@ def use_tasks(*, epsilons: Iterable[Number] = EPSILONS, runs: int = RUNS, seed: 
         raise ParameterError("runs", rule, runs)
     return [
         UseTask(
-            use=use.name,
+            use=name,
             mechanism=mechanism,
             epsilon=share,
             runs=runs // 4 if mechanism in use.costly else runs,
             seed=seed,
         )
-        for use in USES.values()
+        for name, use in USES.items()
         for share in shares
         for mechanism in MECHANISMS
     ]
@@ -216,18 +203,18 @@ def measure_use(task: UseTask) -> UseRow:
     True
     """
     use = USES[task.use]
-    way = use.ways[task.mechanism]
-    found = use.measure(way, task.epsilon, task.runs, task.seed + 1)
+    way = use.ways[MECHANISMS.index(task.mechanism)]
+    missed = use.measure(way, task.epsilon, task.runs, task.seed + 1)
     return UseRow(
-        use=use.name,
+        use=task.use,
         data=use.data,
         mechanism=task.mechanism,
         way=way,
-        claimed_epsilon=found.claimed,
-        true_epsilon=found.true,
+        claimed_epsilon=missed.claimed,
+        true_epsilon=missed.true,
         measure=MEASURE,
-        mean=found.mean,
-        std=found.std,
+        mean=missed.mean,
+        std=missed.std,
         runs=task.runs,
         seed=task.seed,
     )
@@ -236,22 +223,16 @@ def measure_use(task: UseTask) -> UseRow:
 def measure_uses(out: str | Path, pool: WorkerPool, tasks: Sequence[UseTask]) -> tuple[UseRow, ...]:
     """Work the tasks off, and write their rows into the folder of an experiment."""
     plan_uses(pool, tasks)
-    found: dict[UseTask, UseRow] = {}
+    measured: dict[UseTask, UseRow] = {}
     with pool.plan.stage(STAGE, total=len(tasks)), closing(pool.each(measure_use, tasks)) as finished:
         for task, row in finished:
-            found[task] = row
-            pool.plan.advance(_expected(task))
-    rows = tuple(found[task] for task in tasks)
+            measured[task] = row
+            pool.plan.advance(task.expected)
+    rows = tuple(measured[task] for task in tasks)
     write_uses(out, rows)
     return rows
 
 
 def plan_uses(pool: WorkerPool, tasks: Iterable[UseTask]) -> None:
     """Let the plan expect the tasks."""
-    pool.plan.expect(STAGE, [_expected(task) for task in tasks], jobs=pool.jobs)
-
-
-def _expected(task: UseTask) -> Expected:
-    """Seconds as measured: a thousandth or half of one for a run, ten times as many for a costly one."""
-    costly = task.mechanism in USES[task.use].costly
-    return Expected(kind=f"{task.use}, {task.mechanism}", seconds=0.02 + task.runs * (0.007 if costly else 0.0005))
+    pool.plan.expect(STAGE, [task.expected for task in tasks], jobs=pool.jobs)

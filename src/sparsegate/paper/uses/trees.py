@@ -7,8 +7,9 @@ For measurements on data that nobody needs to protect: a flawed gate is among th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -44,11 +45,53 @@ from sparsegate.uses.tree_model import (
     pairs_of,
 )
 
-Scores = Mapping[Pair, int]
-Choice = Callable[[Scores, int, Fraction, Source, tuple[int, ...]], ChosenEdges]
-
 EXACT: Final = "no noise"
 FLAWED: Final = "chen-2015"
+
+
+@dataclass(frozen=True)
+class EdgeTask:
+    """Edges to choose among ``count`` attributes: what every way is given."""
+
+    scores: Mapping[Pair, int]
+    count: int
+    epsilon: Fraction
+    source: Source
+    thresholds: tuple[int, ...]
+
+    @property
+    def middle(self) -> int:
+        """The threshold of a gate that has one alone."""
+        return self.thresholds[len(self.thresholds) // 2]
+
+    def select(self, pairs: Sequence[Pair], count: int, epsilon: Fraction, method: str) -> list[Pair]:
+        """The best pairs, by a method of ``select_top``."""
+        picked = select_top(
+            np.array([self.scores[pair] for pair in pairs], dtype=np.int64),
+            count=count,
+            epsilon=epsilon,
+            sensitivity=SENSITIVITY,
+            method=method,
+            source=self.source,
+            not_private=True,
+        )
+        assert picked.indices is not None
+        return [pairs[place] for place in picked.indices]
+
+    def passed(self, row: str, epsilon: Fraction, *, cutoff: int = 1) -> tuple[Pair, ...]:
+        """The pairs that a gate with the middle threshold lets through, less those that close a cycle."""
+        pairs = sorted(self.scores)
+        answers = run(
+            row,
+            [self.scores[pair] for pair in pairs],
+            threshold=self.middle,
+            epsilon=epsilon,
+            sensitivity=SENSITIVITY,
+            source=self.source,
+            not_private=True,
+            cutoff=cutoff,
+        )
+        return largest_forest([pair for pair, answer in zip(pairs, answers, strict=False) if answer.above], self.count)
 
 
 def compare_trees(
@@ -69,8 +112,6 @@ def compare_trees(
     ``true_epsilon`` (what it really costs: more than was said for the flawed gate at its claimed epsilon), ``run``,
     ``log_likelihood`` in nats a row, ``edges``, and ``shared``: how many edges it has in common with the tree of
     largest mutual information, which has no noise. That tree is the first row; its epsilon is None.
-
-    The gates with one threshold take the middle one of ``thresholds``.
     """
     attributes, bars = Attributes.of(columns), public_thresholds(thresholds)
     count = len(attributes.names)
@@ -84,7 +125,7 @@ def compare_trees(
         total, first = exact_shares(epsilon, edges_share)
         for method in CHOICES if methods is None else methods:
             for number in range(runs):
-                chosen = CHOICES[method](scores, count, first, source.stream(), bars)
+                chosen = CHOICES[method](EdgeTask(scores, count, first, source.stream(), bars))
                 rest = total - min(chosen.spent, first)
                 noisy = noisy_tables(codes, sizes, chosen.edges, epsilon=rest, source=source.stream(), not_private=True)
                 tree = DependencyTree.of(attributes, fitted(noisy, sizes))
@@ -115,80 +156,45 @@ def _row(
     method: str, tree: DependencyTree, held_out: Any, *, edges: tuple[Pair, ...], best: tuple[Pair, ...], **paid: Any
 ) -> dict[str, Any]:
     shared = len(set(edges) & set(best))
-    said = {"log_likelihood": tree.log_likelihood(held_out), "edges": len(edges), "shared": shared}
-    return {"method": method, **paid, **said}
+    quality = {"log_likelihood": tree.log_likelihood(held_out), "edges": len(edges), "shared": shared}
+    return {"method": method, **paid, **quality}
 
 
-def _independent(scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...]) -> ChosenEdges:
-    """No edges, at no cost."""
-    return ChosenEdges((), Fraction(0))
-
-
-def _one_noise(scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...]) -> ChosenEdges:
-    return noisy_tree(scores, count, epsilon=epsilon, source=source)
-
-
-def _one_by_one(scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...]) -> ChosenEdges:
+def _one_by_one(task: EdgeTask) -> ChosenEdges:
     """The exponential mechanism for each edge, at epsilon/(d - 1), among those that close no cycle (PrivBayes)."""
-    joined, edges = Joined(count), []
-    for _ in range(count - 1):
-        open_pairs = [pair for pair in sorted(scores) if joined.apart(pair)]
-        picked = select_top(
-            np.array([scores[pair] for pair in open_pairs], dtype=np.int64),
-            count=1,
-            epsilon=epsilon / (count - 1),
-            sensitivity=SENSITIVITY,
-            method="exponential",
-            source=source,
-            not_private=True,
-        )
-        assert picked.indices is not None
-        edges.append(open_pairs[int(picked.indices[0])])
+    joined, edges = Joined(task.count), []
+    for _ in range(task.count - 1):
+        open_pairs = [pair for pair in sorted(task.scores) if joined.apart(pair)]
+        edges += task.select(open_pairs, 1, task.epsilon / (task.count - 1), "exponential")
         joined.join(edges[-1])
-    return ChosenEdges(tuple(sorted(edges)), epsilon)
+    return ChosenEdges(tuple(sorted(edges)), task.epsilon)
 
 
-def _top_pairs(method: str) -> Choice:
-    """The d - 1 best pairs of all, by a method of ``select_top``, less those that close a cycle."""
-
-    def choice(scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...]) -> ChosenEdges:
-        pairs = sorted(scores)
-        picked = select_top(
-            np.array([scores[pair] for pair in pairs], dtype=np.int64),
-            count=count - 1,
-            epsilon=epsilon,
-            sensitivity=SENSITIVITY,
-            method=method,
-            source=source,
-            not_private=True,
-        )
-        assert picked.indices is not None
-        return ChosenEdges(largest_forest((pairs[place] for place in picked.indices), count), epsilon)
-
-    return choice
+def _top_pairs(task: EdgeTask, *, method: str) -> ChosenEdges:
+    """The d - 1 best pairs of all, less those that close a cycle."""
+    pairs = task.select(sorted(task.scores), task.count - 1, task.epsilon, method)
+    return ChosenEdges(largest_forest(pairs, task.count), task.epsilon)
 
 
-def _gate(one: bool) -> Choice:
-    def choice(scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...]) -> ChosenEdges:
-        asked = (bars[len(bars) // 2],) if one else bars
-        return gate_forest(scores, count, thresholds=asked, epsilon=epsilon, source=source, not_private=True)
-
-    return choice
+def _gate(task: EdgeTask, *, thresholds: Callable[[EdgeTask], tuple[int, ...]]) -> ChosenEdges:
+    public: dict[str, Any] = {"thresholds": thresholds(task), "epsilon": task.epsilon}
+    return gate_forest(task.scores, task.count, **public, source=task.source, not_private=True)
 
 
-def _flawed(honest: bool) -> Choice:
+def _corrected(task: EdgeTask) -> ChosenEdges:
+    """The paper's gate (Alg. 7) in the place of Chen et al.'s: it closes after d - 1 positives."""
+    return ChosenEdges(task.passed("standard", task.epsilon, cutoff=task.count - 1), task.epsilon)
+
+
+def _flawed(task: EdgeTask, *, honest: bool) -> ChosenEdges:
     """The gate of Chen et al. over all pairs: it never closes, so its loss grows with the number of pairs.
 
     ``honest``: run at that claim for which its loss is the epsilon there is. Otherwise at the claim, and
     ``spent`` is what it truly costs.
     """
-
-    def choice(scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...]) -> ChosenEdges:
-        times = flawed_factor(len(scores))
-        edges = _passed(FLAWED, scores, count, epsilon / times if honest else epsilon, source, bars)
-        return ChosenEdges(edges, epsilon if honest else epsilon * times)
-
-    return choice
+    factor = flawed_factor(len(task.scores))
+    edges = task.passed(FLAWED, task.epsilon / factor if honest else task.epsilon)
+    return ChosenEdges(edges, task.epsilon if honest else task.epsilon * factor)
 
 
 @cache
@@ -197,45 +203,16 @@ def flawed_factor(pairs: int) -> Fraction:
     return Fraction(tight_epsilon(FLAWED, epsilon=1, queries=pairs))
 
 
-def _corrected(scores: Scores, count: int, epsilon: Fraction, source: Source, bars: tuple[int, ...]) -> ChosenEdges:
-    """The paper's gate (Alg. 7) in the place of Chen et al.'s: it closes after d - 1 positives."""
-    return ChosenEdges(_passed("standard", scores, count, epsilon, source, bars, cutoff=count - 1), epsilon)
-
-
-def _passed(
-    row: str,
-    scores: Scores,
-    count: int,
-    epsilon: Fraction,
-    source: Source,
-    bars: tuple[int, ...],
-    cutoff: int = 1,
-) -> tuple[Pair, ...]:
-    """The pairs that a gate with the middle threshold lets through, less those that close a cycle."""
-    pairs = sorted(scores)
-    answers = run(
-        row,
-        [scores[pair] for pair in pairs],
-        threshold=bars[len(bars) // 2],
-        epsilon=epsilon,
-        sensitivity=SENSITIVITY,
-        source=source,
-        not_private=True,
-        cutoff=cutoff,
-    )
-    return largest_forest([pair for pair, answer in zip(pairs, answers, strict=False) if answer.above], count)
-
-
-CHOICES: Final[Mapping[str, Choice]] = {
-    "one noise": _one_noise,
+CHOICES: Final[Mapping[str, Callable[[EdgeTask], ChosenEdges]]] = {
+    "one noise": lambda task: noisy_tree(task.scores, task.count, epsilon=task.epsilon, source=task.source),
     "edge by edge": _one_by_one,
-    "top pairs": _top_pairs("one-shot"),
-    "subset of pairs": _top_pairs("subset"),
-    "gate": _gate(one=False),
-    "gate, one threshold": _gate(one=True),
+    "top pairs": partial(_top_pairs, method="one-shot"),
+    "subset of pairs": partial(_top_pairs, method="subset"),
+    "gate": partial(_gate, thresholds=lambda task: task.thresholds),
+    "gate, one threshold": partial(_gate, thresholds=lambda task: (task.middle,)),
     "corrected gate (Alg. 7)": _corrected,
-    "chen-2015 as claimed": _flawed(honest=False),
-    "chen-2015 at its loss": _flawed(honest=True),
-    "independent": _independent,
+    "chen-2015 as claimed": partial(_flawed, honest=False),
+    "chen-2015 at its loss": partial(_flawed, honest=True),
+    "independent": lambda task: ChosenEdges((), Fraction(0)),  # no edges, at no cost
 }
 """How edges are chosen, by the name in a row of ``compare_trees``; ``dependency_tree`` has the first, and the gate."""

@@ -75,22 +75,23 @@ def test_rates_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "parameter"),
     [
-        ({"counts": []}, "counts must hold at least one"),
-        ({"counts": [0]}, "counts must be a whole number"),
-        ({"counts": [10**4]}, "count must be at most"),
-        ({"epsilon": 0}, "epsilon must be"),
-        ({"runs": 0}, "runs must be"),
-        ({"size": 1}, "size must be at least 2"),
-        ({"selection": "gumbel"}, "selection must be one of"),
+        ({"counts": []}, "counts"),
+        ({"counts": [0]}, "counts"),
+        ({"counts": [10**4]}, "count"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"runs": 0}, "runs"),
+        ({"size": 1}, "size"),
+        ({"selection": "gumbel"}, "selection"),
+        ({"methods": ["guess"]}, "methods"),
+        ({"baskets": [[], []]}, "baskets"),
     ],
 )
-def test_bad_input_is_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(sg.ParameterError, match=said):
-        compare_itemsets(baskets(people=20), **wrong)
-    with pytest.raises(sg.ParameterError, match="baskets must hold at least one item"):
-        compare_itemsets([[], []])
+def test_a_wrong_parameter_is_named(wrong: dict[str, Any], parameter: str) -> None:
+    with pytest.raises(sg.ParameterError) as refused:
+        compare_itemsets(**{"baskets": baskets(people=20)} | wrong)
+    assert refused.value.parameter == parameter
 
 
 def test_the_example_draws_its_picture(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sparsegate as sg
-from sparsegate.paper.uses.trees import CHOICES, EXACT, best_tree, compare_trees, mutual_information
+from sparsegate.paper.uses.trees import CHOICES, EXACT, EdgeTask, best_tree, compare_trees, mutual_information
 
 COLUMNS = {"a": [0, 1], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
 
@@ -66,7 +66,7 @@ def test_every_method_but_the_flawed_one_as_claimed_costs_what_it_is_given(found
 def test_the_flawed_gate_at_its_loss_is_run_at_the_claim_that_costs_as_much() -> None:
     scores = dict.fromkeys([(0, 1), (0, 2), (1, 2)], 1000)
     spent = {
-        name: CHOICES[name](scores, 3, Fraction(1), sg.Seeded(1), (500,)).spent
+        name: CHOICES[name](EdgeTask(scores, 3, Fraction(1), sg.Seeded(1), (500,))).spent
         for name in ("chen-2015 as claimed", "chen-2015 at its loss")
     }
     assert spent == {"chen-2015 as claimed": Fraction(3, 2), "chen-2015 at its loss": 1}
