@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sparsegate.tables.online import OnlineAnswer, OnlineAnswers
 from sparsegate.uses.alerts import Alert, AlertAnswer, AlertPlan
-from sparsegate.uses.dependency_tree import dependency_tree
 from sparsegate.uses.holdout import Holdout, HoldoutScore
 from sparsegate.uses.improvement import Improvement, improved
 from sparsegate.uses.itemsets import FrequentItemsets, frequent_itemsets
 from sparsegate.uses.prediction import Prediction, PrivatePredictor
+from sparsegate.uses.structure import dependency_tree
 from sparsegate.uses.tree_model import DependencyTree
 from sparsegate.uses.windows import TimeWindows
 

@@ -19,7 +19,7 @@ from sparsegate.gates.bounds import tight_epsilon
 from sparsegate.gates.research import run
 from sparsegate.noise import Seeded, Source
 from sparsegate.selection.select import select_top
-from sparsegate.uses.dependency_tree import (
+from sparsegate.uses.structure import (
     EDGES_SHARE,
     ChosenEdges,
     Joined,

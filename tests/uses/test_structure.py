@@ -11,7 +11,7 @@ import pytest
 
 import sparsegate as sg
 from sparsegate.errors import BudgetExceeded, SparsegateError
-from sparsegate.uses import dependency_tree as module
+from sparsegate.uses import structure as module
 
 COLUMNS = {"a": [0, 1, 2], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
 

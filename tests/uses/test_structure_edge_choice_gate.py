@@ -13,8 +13,8 @@ import pytest
 import sparsegate as sg
 from sparsegate.gates.calibration import Calibration
 from sparsegate.gates.sparse_vector import gate_calibration
-from sparsegate.uses import dependency_tree as edge_choice
-from sparsegate.uses.dependency_tree import gate_forest
+from sparsegate.uses import structure as edge_choice
+from sparsegate.uses.structure import gate_forest
 from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences
 
 EPSILON = Fraction(2)

@@ -13,8 +13,8 @@ from tests.support.goodness import FALSE_ALARM, law_p
 
 import sparsegate as sg
 from sparsegate.errors import ParameterError
-from sparsegate.uses import dependency_tree as edge_choice
-from sparsegate.uses.dependency_tree import largest_forest, noisy_tree, public_thresholds, tree_noise
+from sparsegate.uses import structure as edge_choice
+from sparsegate.uses.structure import largest_forest, noisy_tree, public_thresholds, tree_noise
 from sparsegate.uses.tree_model import SENSITIVITY, Pair, dependences
 
 EPSILON = Fraction(2)
