@@ -136,7 +136,7 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         "and [compare](../../how-to/compare.md).",
         room="sparsegate.paper",
         names=(
-            *("run", "Progress", "read", "write_report", "compare"),
+            *("run", "Progress", "read", "reproduce", "Reproduction", "write_report", "compare"),
             *("METHODS", "DEFAULT_METHODS", "Method", "SuppliedMethod"),
             *("PUBLISHED", "Dataset", "load", "fetch", "read_counts", "ItemCounts"),
             *("simulate", "measure", "Errors", "Ladder"),

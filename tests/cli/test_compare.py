@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from sparsegate.cli import compare as module
+from sparsegate.paper import comparison as module
 from sparsegate.paper.uses import measured as measured_uses
 
 SMALL = ("--datasets", "zipf", "--counts", "100", "--epsilon", "0.1", "--no-peers", "--jobs", "1", "--runs", "200")

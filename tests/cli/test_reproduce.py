@@ -13,8 +13,7 @@ import pytest
 
 from sparsegate.cli import evaluation_options
 from sparsegate.cli import evaluation_options as long_run
-from sparsegate.cli import reproduce as module
-from sparsegate.paper import Progress, read
+from sparsegate.paper import Progress, read, report
 from sparsegate.paper.findings import Checked, Judgement, PaperStatement, Support
 from sparsegate.paper.results import ResultFolder
 from sparsegate.paper.uses import measured as measured_uses
@@ -28,7 +27,7 @@ SMALL = (*FEW, "--paper-only")
 @pytest.fixture
 def reproduce(command, monkeypatch, tmp_path):
     """Run `sparsegate reproduce` with ``--out`` in a folder of the test, and no report."""
-    monkeypatch.setattr(module, "write_report", lambda out, pool: out / "report.html")
+    monkeypatch.setattr(report.Reproduction, "write", lambda self, pool: None)
     monkeypatch.setattr(measured_uses, "use_tasks", lambda **given: [])  # as of an empty table of uses
     monkeypatch.setattr(long_run, "LINE_SECONDS", 600.0)  # a slow machine writes no line either
     return lambda *arguments: command("reproduce", *arguments, "--out", tmp_path / "out")
@@ -144,7 +143,7 @@ def test_json_is_one_object_of_the_published_schema(reproduce, tmp_path: Path) -
 def test_a_self_check_that_is_not_met_is_exit_code_1(reproduce, monkeypatch: pytest.MonkeyPatch) -> None:
     statement = PaperStatement(key="own", claim="", rule="", check=None, kind="self-check", where="")
     wrong = Checked(statement=statement, judgement=Judgement(support=Support.NOT_SUPPORTED, numbers=""))
-    monkeypatch.setattr(module, "check_all", lambda _: [wrong])
+    monkeypatch.setattr(report, "check_all", lambda _: [wrong])
     code, out, _ = reproduce(*SMALL)
     assert code == 1
     assert "not supported: own\n" in out

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import html
+import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.support.made_findings import SER, made_findings, tampered, use_row
 
-from sparsegate.paper import Dataset, Ladder, run
-from sparsegate.paper.findings import load_findings
-from sparsegate.paper.report import render_report, write_report
-from sparsegate.paper.statements import STATEMENTS
+from sparsegate.errors import ParameterError
+from sparsegate.paper import Dataset, Ladder, reproduce, run, write_report
+from sparsegate.paper.figures import shown_figures
+from sparsegate.paper.findings import (
+    CLAIMED,
+    CORRECTED,
+    Checked,
+    Findings,
+    Judgement,
+    PaperStatement,
+    PlaceJudgement,
+    Support,
+)
+from sparsegate.paper.readings import SWITCHES
+from sparsegate.paper.report import (
+    ClaimGrid,
+    Reproduction,
+    ablation_sentence,
+    readings_body,
+    removed_shares,
+    share_chart,
+    use_section,
+)
+from sparsegate.paper.statements import STATEMENTS, ReadingVerdicts, check_all
 
 METHODS = ["svt-dpbook", "svt-s-1:1", "em", "svt-retr-3d"]
+YES, NO = Support.SUPPORTED, Support.NOT_SUPPORTED
 
 
 class Reader(HTMLParser):
@@ -47,8 +71,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         description="a & b <script>alert(1)</script>",
         ladder=Ladder.of([1000 - i for i in range(400)]),
     )
-    run(datasets=["zipf", mine], counts=[25, 50], methods=METHODS, runs=3, seed=5, out=out)
-    assert write_report(out) == out / "report.html"
+    few = {"counts": [25, 50], "methods": METHODS, "runs": 3, "most_runs": 3, "seed": 5}
+    found = reproduce(out, datasets=["zipf", mine], **few, further=False)
+    assert (found.report, len(found.results)) == (out / "report.html", 2 * 2 * len(METHODS))
     return out
 
 
@@ -64,35 +89,23 @@ def read(page: str) -> Reader:
     return reader
 
 
-def hrefs(read: Reader) -> list[str]:
-    return [attributes["href"] or "" for tag, attributes in read.tags if "href" in attributes]
-
-
-def test_every_tag_is_closed(read: Reader) -> None:
+def test_every_tag_is_closed_and_nothing_is_loaded_from_elsewhere(page: str, read: Reader) -> None:
     assert read.open == []
-
-
-def test_nothing_is_loaded_from_elsewhere(page: str, read: Reader) -> None:
     assert [attributes["src"] for _, attributes in read.tags if "src" in attributes] == []
-    links = [attributes["href"] or "" for tag, attributes in read.tags if tag == "a" and "href" in attributes]
-    assert [link for link in links if ":" in link.split("#")[0]] == []
     assert {tag for tag, attributes in read.tags if "href" in attributes} == {"a"}
-    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
-    assert style
-    assert "url(" not in style.group(1)
-    assert "@import" not in style.group(1)
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
 
 
-def test_every_link_inside_the_page_leads_somewhere(read: Reader) -> None:
+def test_every_link_leads_somewhere(folder: Path, read: Reader) -> None:
+    hrefs = {attributes["href"] or "" for _, attributes in read.tags if "href" in attributes}
     names = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
     assert len(names) == len(set(names))
-    targets = {link[1:] for link in hrefs(read) if link.startswith("#")}
-    assert targets
-    assert targets <= set(names)
-
-
-def test_every_link_to_a_file_leads_to_one(folder: Path, read: Reader) -> None:
-    files = {link for link in hrefs(read) if not link.startswith("#")}
+    inside = {link[1:] for link in hrefs if link.startswith("#")}
+    assert inside
+    assert inside <= set(names)
+    files = {link for link in hrefs if not link.startswith("#")}
     assert {Path(file).suffix for file in files} == {".csv", ".parquet", ".svg", ".png"}
     assert [file for file in files if not (folder / file).is_file()] == []
 
@@ -103,88 +116,178 @@ def test_the_files_of_a_figure_hold_its_rows_and_no_others(folder: Path) -> None
     assert all("svt-" in line for line in lines[1:])
 
 
-def test_the_page_opens_with_the_tally_and_the_grid_of_claims(page: str) -> None:
-    before = page[: page.index('<table class="grid">')]
+def test_the_page_opens_with_the_tally_and_every_statement_failures_first(page: str) -> None:
+    before, _, after = page.partition('<table class="grid">')
     assert re.search(r"<strong>\d+ of \d+ statements supported", before)
     assert "<figure" not in before
-    assert len(re.sub(r"<style>.*?</style>|<[^>]*>", "", before, flags=re.DOTALL)) < 1200
-
-
-def test_failures_come_first_and_every_statement_is_there(page: str) -> None:
-    grid = page[page.index('<table class="grid">') : page.index('<section id="figures">')]
-    marks = re.findall(r'<td data-label="Verdict"><span class="verdict [\w-]+">(\S)', grid)
+    grid = after.partition('<section id="figures">')[0]
+    marks = re.findall(r'data-label="Verdict"><span class="verdict [\w-]+">(\S)', grid)
     assert marks == sorted(marks, key="✗?✓".index)
     assert len(set(marks)) > 1
-    wanted = {statement.key for statement in STATEMENTS if statement.kind == "statement"}
-    assert set(re.findall(r'id="claim-([^"]*)"', grid)) == wanted
+    claims = {one.key: one.rule for one in STATEMENTS if one.kind == "statement"}
+    assert set(re.findall(r'id="claim-([^"]*)"', grid)) == set(claims)
+    for key, rule in claims.items():
+        claim = grid.partition(f'id="claim-{key}"')[2]
+        assert html.escape(rule) in re.split("</tr>|</li>", claim)[0]
 
 
 def test_a_mark_leads_to_its_figure_and_rows_and_a_panel_back_to_the_mark(page: str) -> None:
-    cell = re.search(r'<td id="cell-accurate-at-25-zipf".*?</td>', page, re.DOTALL)
-    assert cell
-    assert 'href="#panel-interactive-zipf"' in cell.group()
-    assert 'href="#rows-zipf-svt-' in cell.group()
-    panel = page[page.index('id="panel-interactive-zipf"') :]
-    assert 'href="#cell-accurate-at-25-zipf"' in panel[: panel.index('<div class="panel"')]
+    cell = page.partition('<td id="cell-accurate-at-25-zipf"')[2].partition("</td>")[0]
+    assert 'href="#panel-interactive-zipf"' in cell
+    assert 'href="#rows-zipf-svt-' in cell
+    panel = page.partition('id="panel-interactive-zipf"')[2].partition('<div class="panel"')[0]
+    assert 'href="#cell-accurate-at-25-zipf"' in panel
     row = page[page.index('id="rows-zipf-svt-dpbook"') - 300 :]
     assert 'href="#panel-interactive-zipf"' in row[:300]
-
-
-def test_a_claim_has_its_rule_and_its_numbers(page: str) -> None:
-    for statement in STATEMENTS:
-        if statement.kind == "statement":
-            claim = page[page.index(f'id="claim-{statement.key}"') :]
-            assert html.escape(statement.rule) in re.split("</tr>|</li>", claim)[0]
 
 
 def test_figures_are_drawn_on_the_page_with_three_measures_to_choose_from(page: str, read: Reader) -> None:
     charts = [attributes for tag, attributes in read.tags if tag == "svg"]
     assert len(charts) == 2 * 3 * 2 + 1
     assert all(chart["aria-label"] for chart in charts)
-    assert [tag for tag, _ in read.tags if tag == "img"] == []
     for measure in ("SER", "total SER", "FNR"):
         assert re.search(rf'<label for="view-interactive-\d">{measure}</label>', page)
 
 
-def test_foreign_text_is_escaped(page: str) -> None:
+def test_foreign_text_is_escaped_and_what_was_run_is_said(page: str) -> None:
     assert "<b>Mine" not in page
     assert "alert(1)</script>" not in page
     assert "&lt;b&gt;Mine&lt;/b&gt; (stand-in)" in page
+    numbers = page.partition('id="numbers-table"')[2].partition("</table>")[0]
+    assert numbers.count("<tr>") == 1 + 2 * 2 * len(METHODS)
+    assert "mine (stand-in)" in numbers
+    said = ("<dt>seed</dt><dd>5</dd>", "<dt>counts</dt><dd>25, 50</dd>", "which is not private", "Stand-ins:</strong>")
+    assert [text for text in said if text not in page] == []
 
 
-def test_the_numbers_are_those_of_the_results(page: str) -> None:
-    table = page[page.index('id="numbers-table"') :]
-    assert table[: table.index("</table>")].count("<tr>") == 1 + 2 * 2 * len(METHODS)
-    assert "mine (stand-in)" in table
-
-
-def test_what_was_run_is_said(page: str) -> None:
-    assert "<dt>seed</dt><dd>5</dd>" in page
-    assert "<dt>counts</dt><dd>25, 50</dd>" in page
-    assert "which is not private" in page
-    assert "<strong>Not private:</strong>" in page
-
-
-def test_stand_ins_are_announced_only_where_there_are_some(page: str, tmp_path: Path) -> None:
-    assert "<strong>Stand-ins:</strong>" in page
+def test_a_single_run_has_no_error_and_stand_ins_are_announced_only_where_there_are_some(tmp_path: Path) -> None:
     run(datasets=["zipf"], counts=[25], methods=["em"], runs=1, out=tmp_path)
-    alone = render_report(load_findings(tmp_path), tmp_path)
-    assert "<strong>Stand-ins:</strong>" not in alone
+    alone = Reproduction.load(tmp_path).html()
+    assert "Stand-ins:</strong>" not in alone
     assert "(stand-in)" not in alone
-
-
-def test_a_single_run_has_no_error_that_anybody_knows(tmp_path: Path) -> None:
-    run(datasets=["zipf"], counts=[25], methods=["em"], runs=1, out=tmp_path)
-    numbers = (
-        render_report(load_findings(tmp_path), tmp_path).partition('id="numbers-table"')[2].partition("</table>")[0]
-    )
-    assert re.findall(r'data-label="(± error|deviation)"[^>]*>([^<]*)<', numbers) == [
-        ("± error", "-"),
-        ("deviation", "-"),
-        ("± error", "-"),
-    ]
+    numbers = alone.partition('id="numbers-table"')[2].partition("</table>")[0]
+    shown = re.findall(r'data-label="(± error|deviation)"[^>]*>([^<]*)<', numbers)
+    assert shown == [("± error", "-"), ("deviation", "-"), ("± error", "-")]
 
 
 def test_a_report_without_results_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="sparsegate reproduce"):
+    with pytest.raises(ParameterError) as refused:
         write_report(tmp_path)
+    assert refused.value.parameter == "out"
+    assert "sparsegate reproduce" in (refused.value.next_step or "")
+
+
+def claim(findings: Findings, support: Support, *methods: str, key: str = "mine", place: str = "zipf") -> Checked:
+    cells = tuple(row.cell for row in findings.rows.values() if row.method in methods and row.dataset == place)
+    judgement = Judgement(
+        support=support,
+        numbers="all",
+        places={place: PlaceJudgement(support=support, numbers="<7>", cells=cells)},
+    )
+    statement = PaperStatement(key=key, claim=f"{key} & more", rule="it is", where="Sec. 6", check=lambda _: judgement)
+    return Checked(statement=statement, judgement=judgement)
+
+
+def grid_of(findings: Findings, *claims: Checked) -> ClaimGrid:
+    return ClaimGrid.of(findings, claims, shown_figures(findings))
+
+
+def test_failures_come_first_and_say_why() -> None:
+    findings = made_findings()
+    kinds = (YES, Support.NOT_RUN, NO, Support.UNDECIDED)
+    page = grid_of(findings, *(claim(findings, kind, "em", key=kind.name) for kind in kinds)).html()
+    assert re.findall(r'id="claim-(\w+)"', page) == ["NOT_SUPPORTED", "UNDECIDED", "SUPPORTED", "NOT_RUN"]
+    assert [row.count('class="why"') for row in page.split("<tr>")[2:]] == [1, 1, 0]
+    assert "zipf: &lt;7&gt;" in page
+    assert "NOT_RUN &amp; more" in page[page.index("1 not run") :]
+
+
+@pytest.mark.parametrize(
+    ("figure", "methods"),
+    [
+        ("retraversal", ("svt-retr-0d", "svt-s-1:c23")),
+        ("non-interactive", ("em", "svt-retr-1d", "svt-retr-4d")),
+        ("ablation", ("svt-dpbook", "svt-alg1")),
+        ("without-c", ("alg-4", "svt-s-1:3")),
+    ],
+)
+def test_a_mark_leads_to_the_figure_with_most_of_its_rows_and_back(figure: str, methods: tuple[str, ...]) -> None:
+    findings = made_findings()
+    grid = grid_of(findings, claim(findings, YES, *methods))
+    assert f'href="#panel-{figure}-zipf"' in grid.html()
+    assert 'href="#cell-mine-zipf"' in grid.note(figure, "zipf")
+    assert grid.note(figure, "kosarak") == ""
+
+
+def test_what_was_judged_elsewhere_has_a_column_and_a_use_leads_to_its_section() -> None:
+    findings = made_findings()
+    page = grid_of(findings, claim(findings, YES, "em", place="votes")).html()
+    assert '<th scope="col">Elsewhere</th>' in page
+    assert "votes" in page
+    assert "href" not in page
+    page = grid_of(findings, claim(findings, YES, "em", place="pairs")).html()
+    assert re.search(r'href="#uses"[^>]*><span[^>]*>✓</span></a> pairs', page)
+
+
+def test_every_statement_with_rows_has_a_figure() -> None:
+    findings = made_findings()
+    grid = grid_of(findings, *check_all(findings))
+    judged = [(one, place) for one in grid.claims for place in one.judgement.places.values() if place.cells]
+    assert len(judged) > 40
+    assert [one.statement.key for one, place in judged if grid.figure(one, place) is None] == []
+
+
+def test_the_share_is_that_of_the_sums_where_there_is_a_distance() -> None:
+    shares = removed_shares(made_findings())
+    share = shares["svt-alg1"]["kosarak"]
+    book, changed, plain = (SER[key][1] for key in ("svt-dpbook", "svt-alg1", "svt-s-1:1"))
+    rest = (book - changed) / (book - plain)
+    assert share.value == pytest.approx(rest)
+    error = 0.05 / math.sqrt(10**5) * math.hypot(1 - rest, 1, rest) / (book - plain)
+    assert share.error == pytest.approx(error)
+    chart = share_chart(shares, "zipf", "Zipf")
+    assert chart
+    assert [bar.text for bar in chart.bars] == ["16 %", "80 %", "20 %"]
+    assert share_chart(shares, "elsewhere", "") is None
+    near = tampered(made_findings(), lambda row: row.method == "svt-dpbook", ser_mean=0.5)
+    assert "svt-alg1" not in removed_shares(tampered(near, lambda row: row.method == "svt-s-1:1", ser_mean=0.45))
+    assert ablation_sentence({}) == ""
+
+
+def test_a_change_that_is_everything_removes_everything() -> None:
+    findings = made_findings()
+    same = tampered(findings, lambda row: (row.method, row.count) == ("svt-alg1", 50), ser_mean=SER["svt-s-1:1"][1])
+    shares = removed_shares(same)
+    assert "ρ of Alg. 1 100 % ± 0 %" in ablation_sentence(shares)
+    assert shares["svt-dpbook-monotonic"][""].value == pytest.approx(0.04 / 0.25)
+
+
+def test_what_depends_on_the_reading_comes_first_and_is_marked() -> None:
+    supports = {"ours": (YES, NO), "passes=100": (YES, YES), "ser=totals": (YES, NO)}
+    by_reading = {
+        name: {
+            key: Judgement(support=support, numbers=f"SER < {place}")
+            for place, (key, support) in enumerate(zip(("same", "other"), found, strict=True))
+        }
+        for name, found in supports.items()
+    }
+    body = readings_body(ReadingVerdicts(by_reading=by_reading), {"same": "SER & FNR", "other": "5D"})
+    assert body.index('href="#claim-other">5D<') < body.index('href="#claim-same">SER &amp; FNR<')
+    assert re.findall(r'class="changed" data-label="([^"]+)"', body) == ["passes=100"]
+    assert body.count('title="SER &lt; 0"') == body.count('title="SER &lt; 1"') == 3
+    assert "1 of 2 verdicts are the same under all" in body
+    assert all(switch.name in body for switch in SWITCHES.values())
+
+
+def test_each_use_has_a_panel_each_epsilon_a_view_and_each_row_a_line() -> None:
+    rows = [
+        use_row(use, mechanism, mean, epsilon=epsilon)
+        for use in ("itemsets", "features")
+        for epsilon in (0.1, 1.0)
+        for mechanism, mean in ((CLAIMED, 0.125), (CORRECTED, 0.625))
+    ]
+    body = use_section(rows).body
+    assert [body.count(text) for text in ("<h4>", "<svg", "<tr>", 'class="view-')] == [2, 4, 9, 2]
+    assert [text for text in ("0.12, costs 0.9", "0.62", 'href="uses.csv"') if text not in body] == []
+    assert "costs ∞" in use_section([replace(rows[0], true_epsilon=math.inf)]).body
+    assert use_section([]).body == ""

@@ -41,13 +41,10 @@ from sparsegate.paper.comparison import (
     headlines,
 )
 from sparsegate.paper.comparison import compare as compare_methods
-from sparsegate.paper.comparison_page import legend, winner_map, write_comparison_page
+from sparsegate.paper.comparison_page import legend, winner_maps
 from sparsegate.paper.methods import installed
-from sparsegate.paper.workers import Expected
 
 _COUNTS, _EPSILONS = joined(DEFAULT_COUNTS), joined(DEFAULT_EPSILONS)
-USE_EPSILONS, USE_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1000
-PAGE_WORK = Expected(kind="page", seconds=6.0)
 
 
 def compare(
@@ -99,23 +96,16 @@ def compare(
         "methods": COMPARED if methods is None else listed(methods, "--methods", str),
         "mine": [name if name in installed() else imported(name, "--mine") for name in mine or []],
         "peers": not no_peers,
+        "uses": uses,
         "by": by,
         "runs": runs,
         "most_runs": max(runs, most_runs),
         "seed": seed,
         "out": out,
     }
-    from sparsegate.paper.uses import measured as measured_uses
-
     with workers(jobs, out) as pool:
-        tasks = measured_uses.use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []
-        pool.plan.expect("page", [PAGE_WORK])
-        measured_uses.plan_uses(pool, tasks)
         found = compare_methods(**options, pool=pool)
-        if tasks:
-            measured_uses.measure_uses(out, pool, tasks)
-        with pool.plan.stage("page"):
-            page = write_comparison_page(out)
+    page = out / "report.html"
     with to_standard_output(f"all of it is in {page}"):
         if as_json:
             print_json({**found.to_dict(), "report": str(page)})
@@ -131,10 +121,7 @@ def _maps(found: ComparisonResults) -> list[Table | str]:
     """The maps of the first league, one for each dataset, and their letters."""
     league = LEAGUES[0]
     parts: list[Table | str] = []
-    for dataset in dict.fromkeys(cell.dataset for cell in found.league(league.key)):
-        chart = winner_map(found, league, dataset)
-        if chart is None:
-            continue
+    for dataset, chart in winner_maps(found, league).items():
         table = grid("c", *(f"ε={name}" for name in chart.columns), right=("c",), gap=2)
         for count, tiles in zip(chart.rows, chart.cells, strict=True):
             table.add_row(count, *(f"{tile.text} {tile.note.removeprefix('0')}" for tile in tiles))

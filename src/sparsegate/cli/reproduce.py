@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sparsegate import paper
 from sparsegate.cli.evaluation_options import (
     ALL_DATASETS,
     Counts,
@@ -33,12 +34,11 @@ from sparsegate.cli.evaluation_options import (
 from sparsegate.cli.options import AsJson
 from sparsegate.cli.printing import print_json, to_standard_output
 from sparsegate.display.plain import plain
-from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
-from sparsegate.paper.findings import Checked, Support, load_findings, tally
+from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS
+from sparsegate.paper.findings import Checked, Support, tally
 from sparsegate.paper.methods import DEFAULT_METHODS
 from sparsegate.paper.readings import SWITCHES
-from sparsegate.paper.report import plan_report, write_report
-from sparsegate.paper.statements import ReadingVerdicts, check_all
+from sparsegate.paper.statements import ReadingVerdicts
 
 NAMED = (Support.NOT_SUPPORTED, Support.UNDECIDED, Support.NOT_RUN)
 """What is named one by one: the others are as the paper says, or say nothing."""
@@ -158,41 +158,34 @@ def reproduce(
     """
     begun = time.monotonic()
     given = data_files(data or [])
-    options: dict[str, Any] = {
-        "datasets": listed(datasets, "--datasets", str),
-        "data": given,
-        "records": data_records(records or [], given),
-        "scale_to_records": scale_to_records,
-        "counts": listed(counts, "--counts", int),
-        "epsilon": listed(epsilon, "--epsilon", float),
-        "methods": listed(methods, "--methods", str),
-        "runs": runs,
-        "most_runs": max(runs, most_runs),
-        "seed": seed,
-        "out": out,
-        "further": not paper_only,
-        "reading": reading or [],
-    }
-    from sparsegate.paper.uses import measured as measured_uses
-
     with workers(jobs, out) as pool:
-        plan_report(pool)
-        uses = [] if paper_only else measured_uses.use_tasks(runs=max(measured_uses.LEAST_RUNS, 4 * runs), seed=seed)
-        measured_uses.plan_uses(pool, uses)
-        found = run(**options, pool=pool)
-        if uses:
-            measured_uses.measure_uses(out, pool, uses)
-        page = write_report(out, pool)
-        checked, verdicts = check_all(load_findings(out)), ReadingVerdicts.load(out)
+        found = paper.reproduce(
+            out,
+            datasets=listed(datasets, "--datasets", str),
+            data=given,
+            records=data_records(records or [], given),
+            scale_to_records=scale_to_records,
+            counts=listed(counts, "--counts", int),
+            epsilon=listed(epsilon, "--epsilon", float),
+            methods=listed(methods, "--methods", str),
+            runs=runs,
+            most_runs=max(runs, most_runs),
+            seed=seed,
+            further=not paper_only,
+            reading=reading or [],
+            pool=pool,
+        )
+        rows = len(found.results)
     names = {"results": "results.csv", "parquet": "results.parquet", "manifest": "manifest.json"}
-    files = {**{name: out / file for name, file in names.items()}, "report": page}
-    with to_standard_output(f"all of it is in {page}"):
+    files = {**{name: out / file for name, file in names.items()}, "report": found.report}
+    with to_standard_output(f"all of it is in {found.report}"):
         if as_json:
             seconds = time.monotonic() - begun
-            print_json(summary_record(checked, rows=len(found), seconds=seconds, files=files, verdicts=verdicts))
+            readings = found.readings
+            print_json(summary_record(found.checked, rows=rows, seconds=seconds, files=files, verdicts=readings))
         else:
-            typer.echo("\n".join([*verdict_lines(checked), *reading_lines(verdicts)]))
-            typer.echo(f"{len(found)} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
-            typer.echo(f"report: {page}")
-    if failed_self_checks(checked):
+            typer.echo("\n".join([*verdict_lines(found.checked), *reading_lines(found.readings)]))
+            typer.echo(f"{rows} rows: {files['results']}, {files['parquet']}, {files['manifest']}")
+            typer.echo(f"report: {found.report}")
+    if failed_self_checks(found.checked):
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ from sparsegate.paper.data import PUBLISHED, Dataset, ItemCounts, fetch, load, r
 from sparsegate.paper.experiments import run
 from sparsegate.paper.methods import DEFAULT_METHODS, METHODS, Method, SuppliedMethod
 from sparsegate.paper.ranked import Errors, Ladder, measure
-from sparsegate.paper.report import write_report
+from sparsegate.paper.report import Reproduction, reproduce, write_report
 from sparsegate.paper.results import read
 from sparsegate.paper.simulation import simulate
 from sparsegate.paper.workers import Progress
@@ -24,6 +24,7 @@ __all__ = [
     "Ladder",
     "Method",
     "Progress",
+    "Reproduction",
     "SuppliedMethod",
     "compare",
     "fetch",
@@ -31,6 +32,7 @@ __all__ = [
     "measure",
     "read",
     "read_counts",
+    "reproduce",
     "run",
     "simulate",
     "write_report",

@@ -1,35 +1,132 @@
-"""Small line and bar charts as inline SVG: text is text, colours follow the page, and nothing needs a script.
+"""Charts of lines, bars and maps: on a page as inline SVG, and in files as Matplotlib draws them.
 
-Where the pointer, or a finger, is over a value of x, a guide and a box with the value and the standard error of every
-line appear: that is CSS alone. A colour is given twice, for a light page and for a dark one (``--light``, ``--dark``).
+On a page text is text, colours follow the page, and nothing needs a script: where the pointer, or a finger, is over a
+value of x, a guide and a box with the value and the standard error of every line appear, by CSS alone.
 
-Where a value is on an axis, which numbers stand beside it, and labels that do not meet.
-
-How each method is drawn: one colour on white and another on black, a marker, a dash and a short label.
-
-Every picture takes its lines from here, those of the page and those in files. A colour has a contrast of at least 3:1
-with the background it is drawn on, and two lines of one figure differ also for eyes that do not tell red from green;
-where colour is not enough there are the marker, the dash and the label. The raises of the threshold have an order, so
-they are one hue from faint to strong.
-
-A map as inline SVG: a cell for each pair of values, with letters in it, so that no colour has to be told apart.
-
-A figure of a page: panels side by side, a choice of what they show that needs no script, and links to files.
-
-Tables of a page: numbers sort by their value, headings stay in sight, and on a phone each row is a card.
+Every picture takes the look of its lines from ``LINE_STYLES``: one colour on white and another on black, a marker, a
+dash and a short label. A colour has a contrast of at least 3:1 with the background it is drawn on, and two lines of one
+figure differ also for eyes that do not tell red from green; where colour is not enough there are the marker, the dash
+and the label. The raises of the threshold have an order, so they are one hue from faint to strong.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-_STEPS = (1.0, 2.0, 5.0)
+import numpy as np
+
+from sparsegate.display.charts import new_figure
+from sparsegate.errors import load_extra
+from sparsegate.paper.page import element
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LIGHT, DARK = "#ffffff", "#1b1f23"
+"""What figures are drawn on."""
+
+LONG = (6.0, 2.0)
+DOTS = (1.0, 1.5)
+MIXED = (4.0, 1.5, 1.0, 1.5)
+
+
+class LineStyle(NamedTuple):
+    """How a method or a dataset is drawn: ``light`` and ``dark`` are its colours, ``marker`` is one of Matplotlib's.
+
+    ``dash`` has lengths of dashes and gaps, and is empty for a whole line. ``label`` stands at the end of the line. The
+    line to look for is a ``strong`` one.
+    """
+
+    light: str
+    dark: str
+    marker: str
+    label: str
+    dash: tuple[float, ...] = ()
+    strong: bool = False
+
+    @property
+    def width(self) -> float:
+        """The width of the line."""
+        return 2.4 if self.strong else 1.5
+
+    @property
+    def colours(self) -> str:
+        """Both colours, for the style of the page."""
+        return f"--light:{self.light};--dark:{self.dark}"
+
+
+_INK = ("#1c1f23", "#e6e8ea")
+_GOLD = ("#b08900", "#ffe08a")
+_SKY = ("#2f8fd0", "#58b4f5")
+_BROWN = ("#6b3f1d", "#c89a74")
+_NAVY = ("#123a7a", "#3f7fe0")
+_RED = ("#b3261e", "#f26d64")
+_GREY = ("#6b7280", "#98a2ad")
+
+LINE_STYLES: Mapping[str, LineStyle] = MappingProxyType(
+    {
+        "svt-dpbook": LineStyle(*_INK, "s", "DPBook"),
+        "svt-s-1:1": LineStyle(*_GOLD, "v", "SVT-S 1:1", LONG),
+        "svt-s-1:3": LineStyle(*_SKY, "^", "SVT-S 1:3", DOTS),
+        "svt-s-1:c": LineStyle(*_BROWN, "D", "SVT-S 1:c", MIXED),
+        "svt-s-1:c23": LineStyle(*_NAVY, "o", "1:c^(2/3)"),
+        "alg-4": LineStyle(*_INK, "X", "Alg. 4", LONG),
+        "svt-s-half-t": LineStyle(*_SKY, "v", "T halved", DOTS),
+        "svt-s-double-t": LineStyle(*_GOLD, "^", "T doubled", LONG),
+        "svt-s-double-t-retr": LineStyle(*_BROWN, "D", "T × 2, ReTr", MIXED),
+        "svt-dpbook-once": LineStyle(*_SKY, "P", "ρ drawn once", DOTS),
+        "svt-alg1": LineStyle(*_NAVY, "^", "ρ of Alg. 1", MIXED),
+        "svt-dpbook-monotonic": LineStyle(*_RED, "D", "ν halved", LONG),
+        "svt-retr-0d": LineStyle(*_GREY, "x", "ReTr 0D", DOTS),
+        "svt-retr-1d": LineStyle("#868ade", "#6d70c9", "^", "ReTr 1D", DOTS),
+        "svt-retr-2d": LineStyle("#686ccc", "#8488de", "v", "ReTr 2D", LONG),
+        "svt-retr-3d": LineStyle("#4d4fb8", "#9fa3ec", "D", "ReTr 3D", MIXED),
+        "svt-retr-4d": LineStyle("#363590", "#bcc0f7", "P", "ReTr 4D", LONG),
+        "svt-retr-5d": LineStyle("#201e56", "#dadcff", "X", "ReTr 5D", DOTS),
+        "em": LineStyle(*_RED, "*", "EM", strong=True),
+    }
+)
+"""Every method of the paper and of the ablation, in the order in which lines are drawn: EM is the last, on top."""
+
+_OTHERS = (
+    ("#00805e", "#35c79b", "o"),
+    ("#d1478f", "#f79ac9", "^"),
+    ("#006d77", "#5fd6d6", "s"),
+    ("#d04a00", "#ff8f52", "D"),
+    ("#5a7d00", "#b5d955", "v"),
+    ("#7a4fd0", "#b39aff", "P"),
+    ("#7a1450", "#c74a8f", "X"),
+    ("#0057a8", "#4a90e2", "*"),
+)
+_OTHER_DASHES = ((), LONG, DOTS, MIXED)
+
+DATASET_STYLES = tuple(LINE_STYLES[key] for key in ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c23", "svt-dpbook"))
+"""For a figure with a line for each dataset, in turn."""
+
+
+def styles(keys: Iterable[str]) -> dict[str, LineStyle]:
+    """A style for each method of a figure, in drawing order; a method that is not known takes the next free one.
+
+    >>> list(styles(["em", "mine", "svt-dpbook"]))
+    ['svt-dpbook', 'mine', 'em']
+    >>> styles(["mine"])["mine"].label
+    'mine'
+    """
+    wanted = dict.fromkeys(keys)
+    shown = {key: style for key, style in LINE_STYLES.items() if key in wanted}
+    strongest = {key: shown.pop(key) for key in ("em",) if key in shown}
+    for place, key in enumerate(key for key in wanted if key not in LINE_STYLES):
+        turn, number = divmod(place, len(_OTHERS))
+        shown[key] = LineStyle(*_OTHERS[number], key, _OTHER_DASHES[(place + turn) % len(_OTHER_DASHES)])
+    return shown | strongest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +144,7 @@ class Axis:
     @classmethod
     def of(
         cls,
-        values: Sequence[float],
+        values: Iterable[float],
         *,
         start: float,
         end: float,
@@ -59,15 +156,15 @@ class Axis:
 
         It begins at the lowest value: a small one below 0 takes no more room than it needs.
         """
-        given = tuple(sorted({value for value in values if math.isfinite(value) and (value > 0 or not log)})) or (1.0,)
-        low, high = given[0], given[-1]
+        rising = tuple(sorted({value for value in values if math.isfinite(value) and (value > 0 or not log)})) or (1.0,)
+        low, high = rising[0], rising[-1]
         shown = tuple(ticks) or (_decades(low, high) if log else round_ticks(low, high))
         if rounded and not ticks:
             high = max(high, shown[-1])
         shown = tuple(tick for tick in shown if low <= tick <= high)
         if low == high:
             low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
-        return cls(low=low, high=high, start=start, end=end, log=log, ticks=shown, values=given)
+        return cls(low=low, high=high, start=start, end=end, log=log, ticks=shown, values=rising)
 
     def at(self, value: float) -> float:
         """The place of a value; what is beyond the ends is put there."""
@@ -76,32 +173,24 @@ class Axis:
         share = (scale(inside) - scale(self.low)) / (scale(self.high) - scale(self.low))
         return self.start + share * (self.end - self.start)
 
-    def strip(self, value: float) -> tuple[float, float]:
-        """Half way to the neighbours of a value, on both sides."""
-        place = bisect(self.values, value) - 1
-        middle = self.at(value)
-        beside = [self.at(v) for v in (*self.values[max(place - 1, 0) : place], *self.values[place + 1 : place + 2])]
-        reach = max((abs(middle - other) / 2 for other in beside), default=(self.end - self.start) / 2)
-        before = (middle + self.at(self.values[place - 1])) / 2 if place > 0 else middle - reach
-        after = (middle + self.at(self.values[place + 1])) / 2 if place + 1 < len(self.values) else middle + reach
-        return before, after
-
-    def text(self, tick: float) -> str:
-        """The number beside a tick."""
-        return f"{tick:,.0f}" if abs(tick) >= 1000 else f"{tick:g}"
+    def strips(self) -> dict[float, tuple[float, float]]:
+        """Of each value, half the way to its neighbours on both sides; at the ends as far as to the only one."""
+        places = [self.at(value) for value in self.values]
+        middles = [(one + other) / 2 for one, other in pairwise(places)]
+        if not middles:
+            return {self.values[0]: (self.start, self.end)}
+        borders = [2 * places[0] - middles[0], *middles, 2 * places[-1] - middles[-1]]
+        return dict(zip(self.values, pairwise(borders), strict=True))
 
 
 def round_ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
     """At most this many round numbers from ``low`` on; the last is the first one that is not below ``high``.
 
-    >>> round_ticks(0, 0.83)
-    (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    >>> round_ticks(-0.003, 0.99)
+    >>> round_ticks(-0.003, 0.83)
     (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     """
-    span = (high - low) or 1.0
-    size = 10.0 ** math.floor(math.log10(span / most))
-    for step in (factor * scale for scale in (size, 10 * size) for factor in _STEPS):
+    size = 10.0 ** math.floor(math.log10(((high - low) or 1.0) / most))
+    for step in (size * factor for factor in (1, 2, 5, 10, 20, 50)):
         first, last = math.ceil(low / step - 1e-9), math.ceil(high / step - 1e-9)
         if last - first < most:
             break
@@ -112,154 +201,26 @@ def _decades(low: float, high: float) -> tuple[float, ...]:
     """The powers of ten from at most low to at least high; with 2 and 5 between where there are few."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     factors = (1, 2, 5) if high < 100 * low else (1,)
-    found = (factor * 10.0**power for power in range(first, max(last, first + 1) + 1) for factor in factors)
-    return tuple(tick for tick in found if tick <= 10.0**last)
+    ticks = (factor * 10.0**power for power in range(first, max(last, first + 1) + 1) for factor in factors)
+    return tuple(tick for tick in ticks if tick <= 10.0**last)
 
 
 def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
-    """Places as near as can be to those wanted, in their order, at least ``gap`` apart, between low and high.
+    """Places near to those wanted, in their order, at least ``gap`` apart, between low and high.
 
-    Where there is no room for that gap, the gap is as large as there is room for.
+    Where there is no room for that gap, the gap is as large as there is room for. Each place is the mean of the two
+    that are found from above and from below, both of which keep the gap.
 
     >>> spread([50, 51, 10], gap=10, low=0, high=60)
     [45.5, 55.5, 10.0]
     """
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
-    blocks: list[tuple[list[int], float]] = []
-    for place in order:
-        members, middle = [place], min(max(float(wanted[place]), low), high)
-        while blocks and middle - (len(members) - 1) * gap / 2 < blocks[-1][1] + (len(blocks[-1][0]) + 1) * gap / 2:
-            before, other = blocks.pop()
-            middle = (other * len(before) + middle * len(members)) / (len(before) + len(members))
-            members = before + members
-            half = (len(members) - 1) * gap / 2
-            middle = min(max(middle, low + half), high - half)
-        blocks.append((members, middle))
-    found = [0.0] * len(wanted)
-    for members, middle in blocks:
-        for number, place in enumerate(members):
-            found[place] = middle + (number - (len(members) - 1) / 2) * gap
-    return found
-
-
-LIGHT, DARK = "#ffffff", "#1b1f23"
-"""What figures are drawn on."""
-
-LONG = (6.0, 2.0)
-DOTS = (1.0, 1.5)
-MIXED = (4.0, 1.5, 1.0, 1.5)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LineStyle:
-    """How a method or a dataset is drawn: ``light`` and ``dark`` are its colours, ``marker`` is one of Matplotlib's.
-
-    ``dash`` has lengths of dashes and gaps, and is empty for a whole line. ``label`` stands at the end of the line.
-    """
-
-    light: str
-    dark: str
-    marker: str
-    dash: tuple[float, ...] = ()
-    label: str = ""
-    strong: bool = False
-
-    @property
-    def width(self) -> float:
-        """The width of the line; the one to look for is a strong one."""
-        return 2.4 if self.strong else 1.5
-
-
-_INK = ("#1c1f23", "#e6e8ea")
-_GOLD = ("#b08900", "#ffe08a")
-_SKY = ("#2f8fd0", "#58b4f5")
-_BROWN = ("#6b3f1d", "#c89a74")
-_NAVY = ("#123a7a", "#3f7fe0")
-_RED = ("#b3261e", "#f26d64")
-_GREY = ("#6b7280", "#98a2ad")
-_RAISES = (
-    ("#868ade", "#6d70c9"),
-    ("#686ccc", "#8488de"),
-    ("#4d4fb8", "#9fa3ec"),
-    ("#363590", "#bcc0f7"),
-    ("#201e56", "#dadcff"),
-)
-_OTHERS = (
-    ("#00805e", "#35c79b"),
-    ("#d1478f", "#f79ac9"),
-    ("#006d77", "#5fd6d6"),
-    ("#d04a00", "#ff8f52"),
-    ("#5a7d00", "#b5d955"),
-    ("#7a4fd0", "#b39aff"),
-    ("#7a1450", "#c74a8f"),
-    ("#0057a8", "#4a90e2"),
-)
-_OTHER_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-_OTHER_DASHES = ((), LONG, DOTS, MIXED)
-
-
-def _style(pair: tuple[str, str], marker: str, label: str, dash: tuple[float, ...] = ()) -> LineStyle:
-    return LineStyle(light=pair[0], dark=pair[1], marker=marker, dash=dash, label=label)
-
-
-LINE_STYLES: Mapping[str, LineStyle] = MappingProxyType(
-    {
-        "svt-dpbook": _style(_INK, "s", "DPBook"),
-        "svt-s-1:1": _style(_GOLD, "v", "SVT-S 1:1", LONG),
-        "svt-s-1:3": _style(_SKY, "^", "SVT-S 1:3", DOTS),
-        "svt-s-1:c": _style(_BROWN, "D", "SVT-S 1:c", MIXED),
-        "svt-s-1:c23": _style(_NAVY, "o", "1:c^(2/3)"),
-        "alg-4": _style(_INK, "X", "Alg. 4", LONG),
-        "svt-s-half-t": _style(_SKY, "v", "T halved", DOTS),
-        "svt-s-double-t": _style(_GOLD, "^", "T doubled", LONG),
-        "svt-s-double-t-retr": _style(_BROWN, "D", "T × 2, ReTr", MIXED),
-        "svt-dpbook-once": _style(_SKY, "P", "ρ drawn once", DOTS),
-        "svt-alg1": _style(_NAVY, "^", "ρ of Alg. 1", MIXED),
-        "svt-dpbook-monotonic": _style(_RED, "D", "ν halved", LONG),
-        "svt-retr-0d": _style(_GREY, "x", "ReTr 0D", DOTS),
-        **{
-            f"svt-retr-{raised}d": _style(_RAISES[raised - 1], marker, f"ReTr {raised}D", dash)
-            for raised, marker, dash in (
-                (1, "^", DOTS),
-                (2, "v", LONG),
-                (3, "D", MIXED),
-                (4, "P", LONG),
-                (5, "X", DOTS),
-            )
-        },
-        "em": LineStyle(light=_RED[0], dark=_RED[1], marker="*", label="EM", strong=True),
-    }
-)
-"""Every method of the paper and of the ablation, in the order in which lines are drawn: EM is the last, on top."""
-
-DATASET_STYLES = tuple(LINE_STYLES[key] for key in ("svt-s-1:1", "svt-s-1:3", "svt-s-1:c23", "svt-dpbook"))
-"""For a figure with a line for each dataset, in turn."""
-
-
-def styles(keys: Iterable[str]) -> dict[str, LineStyle]:
-    """A style for each method of a figure, in drawing order; a method that is not known takes the next free one.
-
-    >>> list(styles(["em", "mine", "svt-dpbook"]))
-    ['svt-dpbook', 'mine', 'em']
-    >>> styles(["mine"])["mine"].label
-    'mine'
-    """
-    given = list(dict.fromkeys(keys))
-    order = list(LINE_STYLES)
-    known = sorted((key for key in given if key in LINE_STYLES), key=order.index)
-    others = {
-        key: LineStyle(
-            light=_OTHERS[place % len(_OTHERS)][0],
-            dark=_OTHERS[place % len(_OTHERS)][1],
-            marker=_OTHER_MARKERS[place % len(_OTHER_MARKERS)],
-            dash=_OTHER_DASHES[(place + place // len(_OTHERS)) % len(_OTHER_DASHES)],
-            label=key,
-        )
-        for place, key in enumerate(key for key in given if key not in LINE_STYLES)
-    }
-    found = {key: LINE_STYLES[key] for key in known} | others
-    return {key: found[key] for key in sorted(found, key=lambda key: key == "em")}
+    order = np.argsort(wanted, kind="stable")
+    steps = min(gap, (high - low) / max(len(wanted) - 1, 1)) * np.arange(len(wanted))
+    free = np.clip(np.asarray(wanted, dtype=float)[order] - steps, low, high - steps[-1])
+    pushed = (np.maximum.accumulate(free) + np.minimum.accumulate(free[::-1])[::-1]) / 2 + steps
+    places = np.empty(len(wanted))
+    places[order] = pushed
+    return places.tolist()
 
 
 WIDTH, HEIGHT = 360.0, 226.0
@@ -273,28 +234,57 @@ ROW = 12.5
 BAR_ERRORS = 2
 """An error bar has this many standard errors to each side: about 95 %."""
 
+_MARKS = {
+    "o": "m-2.3,0a2.3,2.3 0 1 0 4.6,0a2.3,2.3 0 1 0 -4.6,0",
+    "s": "m-2.3,-2.3h4.6v4.6h-4.6z",
+    "^": "m0,-3.3l2.9,5h-5.8z",
+    "v": "m0,3.3l-2.9,-5h5.8z",
+    "D": "m0,-3.2l3.2,3.2l-3.2,3.2l-3.2,-3.2z",
+    "P": "m-1.2,-3h2.4v1.8h1.8v2.4h-1.8v1.8h-2.4v-1.8h-1.8v-2.4h1.8z",
+    "*": "m0,-4.4l1.1,2.9l3.1,.1l-2.4,1.9l.8,3l-2.6,-1.7l-2.6,1.7l.8,-3l-2.4,-1.9l3.1,-.1z",
+    "x": "m-2.3,-2.3l4.6,4.6m0,-4.6l-4.6,4.6",
+    "X": "m-2.3,-2.3l4.6,4.6m0,-4.6l-4.6,4.6",
+}
+"""Each marker as a path around its place."""
 
-@dataclass(frozen=True, kw_only=True)
-class ChartPoint:
+
+def _text(text: str, x: float, y: float, **attributes: object) -> str:
+    return element("text", escape(text), x=x, y=y, **attributes)
+
+
+def _path(route: str, **attributes: object) -> str:
+    return element("path", d=route, **attributes)
+
+
+def _svg(title: str, height: float, parts: Iterable[str]) -> str:
+    size = f"0 0 {WIDTH:g} {height:g}"
+    return element("svg", *parts, class_="chart", viewBox=size, role="img", aria_label=title)
+
+
+class ChartPoint(NamedTuple):
     """A value at x, with its standard error."""
 
     x: float
     y: float
     error: float = 0.0
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of its error bar."""
+        return self.y - BAR_ERRORS * self.error, self.y + BAR_ERRORS * self.error
 
-@dataclass(frozen=True, kw_only=True)
-class ChartLine:
-    """A line with its label; lines are drawn in the order given, so the last is on top."""
+
+class ChartLine(NamedTuple):
+    """A line; ``title`` names it in a legend. Lines are drawn in their order: the last is on top."""
 
     style: LineStyle
-    label: str
     points: tuple[ChartPoint, ...]
+    title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LineChart:
-    """One panel. ``low`` and ``high`` are shown on the axis of y at least; ``digits`` are those of a value."""
+    """Lines over one axis. ``low`` is shown on the axis of y at least; ``digits`` are those of a value."""
 
     title: str
     lines: tuple[ChartLine, ...]
@@ -303,34 +293,109 @@ class LineChart:
     x_log: bool = False
     y_log: bool = False
     x_ticks: tuple[float, ...] = ()
-    low: float | None = 0.0
-    high: float | None = None
+    low: float = 0.0
     digits: int = 3
 
     def svg(self) -> str:
-        """The panel as an SVG element; empty where no line has a point."""
+        """The chart as an SVG element; empty where no line has a point."""
         lines = [line for line in self.lines if line.points]
         if not lines:
             return ""
-        right = max(30.0, 12 + LETTER * max(len(line.label) for line in lines))
+        right = WIDTH - max(30.0, 12 + LETTER * max(len(line.style.label) for line in lines))
         points = [point for line in lines for point in line.points]
-        x = Axis.of([p.x for p in points], start=LEFT + 6, end=WIDTH - right, log=self.x_log, ticks=self.x_ticks)
-        bounds = [value for value in (self.low, self.high) if value is not None and not self.y_log]
-        y = Axis.of([*(p.y for p in points), *bounds], start=HEIGHT - BOTTOM, end=TOP, log=self.y_log, rounded=True)
-        parts = [
-            *_frame(x, y, WIDTH - right + 4),
-            f'<text class="axis" x="{LEFT - 30}" y="9">{escape(self.y_label)}</text>',
-            f'<text class="axis" x="{(LEFT + WIDTH - right) / 2:.0f}" y="{HEIGHT - 3}" text-anchor="middle">'
-            f"{escape(self.x_label)}</text>",
-            *(_line(line, x, y) for line in lines),
-            *_labels(lines, x, y),
-            *(_readout(self, lines, at, x, y) for at in sorted({point.x for point in points})),
-        ]
+        x = Axis.of([p.x for p in points], start=LEFT + 6, end=right, log=self.x_log, ticks=self.x_ticks)
+        heights = [p.y for p in points] + ([] if self.y_log else [self.low])
+        y = Axis.of(heights, start=HEIGHT - BOTTOM, end=TOP, log=self.y_log, rounded=True)
+        parts = []
+        for tick in y.ticks:
+            parts.append(_path(f"M{LEFT},{y.at(tick):.1f}H{right + 4:.1f}", class_="mesh" if tick else "base"))
+            parts.append(_text(_number(tick), LEFT - 4, y.at(tick) + 3.5, text_anchor="end"))
+        parts += [_text(_number(tick), x.at(tick), HEIGHT - BOTTOM + 14, text_anchor="middle") for tick in x.ticks]
+        parts.append(_text(self.y_label, LEFT - 30, 9, class_="axis"))
+        parts.append(_text(self.x_label, (LEFT + right) / 2, HEIGHT - 3, class_="axis", text_anchor="middle"))
+        parts += [_line(line, x, y) for line in lines]
+        ends = [(x.at(line.points[-1].x), y.at(line.points[-1].y)) for line in lines]
+        places = spread([down for _, down in ends], gap=ROW - 1, low=TOP, high=HEIGHT - BOTTOM)
+        for line, (across, down), place in zip(lines, ends, places, strict=True):
+            to_label = _path(f"M{across + 4:.1f},{down:.1f}L{x.end + 8:.1f},{place:.1f}")
+            label = _text(line.style.label, x.end + 10, place + 3.5)
+            strong = "label strong" if line.style.strong else "label"
+            parts.append(element("g", to_label, label, class_=strong, style=line.style.colours))
+        parts += [self._readout(lines, at, x, strip) for at, strip in x.strips().items()]
         return _svg(f"{self.title}: {self.y_label} against {self.x_label}", HEIGHT, parts)
 
+    def _readout(self, lines: Sequence[ChartLine], at: float, x: Axis, strip: tuple[float, float]) -> str:
+        """A strip over one value of x; what belongs to it is seen while the pointer is there."""
+        met = [(point, line) for line in lines for point in line.points if point.x == at]
+        met.sort(key=lambda pair: -pair[0].y)
+        texts = [f"{p.y:,.{self.digits}f}" + (f" ± {p.error:.{self.digits}f}" if p.error > 0 else "") for p, _ in met]
+        wide = 32 + LETTER * (max(len(line.style.label) for _, line in met) + max(map(len, texts)))
+        middle = x.at(at)
+        left = middle + 8 if middle + 8 + wide < WIDTH else max(middle - 8 - wide, 0.0)
+        box = {"y": TOP, "width": wide, "height": ROW * (len(met) + 1) + 8, "rx": 4}
+        parts = [
+            _path(f"M{middle:.1f},{TOP}V{HEIGHT - BOTTOM}", class_="guide"),
+            element("rect", x=left, **box),
+            _text(f"{self.x_label.split(',')[0]} = {at:g}", left + 6, TOP + 14, class_="head"),
+        ]
+        for (_, line), text, down in zip(met, texts, (TOP + 12 + ROW * row for row in range(1, 99)), strict=False):
+            parts.append(_path(f"M{left + 6:.1f},{down:.1f}h8", class_="swatch", style=line.style.colours))
+            name = element("tspan", escape(line.style.label), x=left + 18)
+            value = element("tspan", text, x=left + wide - 6, text_anchor="end")
+            parts.append(element("text", name, value, y=down + 3.5))
+        band = {"x": strip[0], "y": TOP, "width": strip[1] - strip[0], "height": HEIGHT - BOTTOM - TOP}
+        return element(
+            "g", element("rect", class_="strip", **band), element("g", *parts, class_="readout"), class_="at"
+        )
 
-@dataclass(frozen=True, kw_only=True)
-class ChartBar:
+    def draw(self, axes: Any) -> dict[str, Any]:
+        """Draw the chart on Matplotlib's axes; the lines by their titles, for a legend."""
+        handles = {}
+        for line in self.lines:
+            style, (x, y, errors) = line.style, zip(*line.points, strict=True)
+            bars = [BAR_ERRORS * error for error in errors]
+            axes.errorbar(x, y, yerr=bars, fmt="none", ecolor=style.light, elinewidth=0.8)
+            look = {"color": style.light, "marker": style.marker, "linewidth": style.width}
+            (handle,) = axes.plot(x, y, linestyle=(0, style.dash) if style.dash else "-", **look)
+            handles[line.title or style.label] = handle
+            if style.strong:
+                bold = {"color": style.light, "fontweight": "bold", "va": "center", "annotation_clip": False}
+                axes.annotate(style.label, (x[-1], y[-1]), xytext=(5, 0), textcoords="offset points", **bold)
+        axes.set(xlabel=self.x_label, ylabel=self.y_label)
+        axes.set_title(f"{self.title}, {self.y_label}", loc="left")
+        if self.y_log:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=min(self.low, axes.get_ylim()[0]))
+        if self.x_log:
+            axes.set_xscale("log")
+            if self.x_ticks:
+                axes.set_xticks(self.x_ticks, labels=[f"{tick:g}" for tick in self.x_ticks])
+                axes.minorticks_off()
+        return handles
+
+
+def _number(tick: float) -> str:
+    return f"{tick:,.0f}" if abs(tick) >= 1000 else f"{tick:g}"
+
+
+def _line(line: ChartLine, x: Axis, y: Axis) -> str:
+    """The line, its error bars and its markers: three paths."""
+    places = [f"{x.at(point.x):.1f},{y.at(point.y):.1f}" for point in line.points]
+    dash = " ".join(f"{part * 1.2:g}" for part in line.style.dash)
+    bars = "".join(f"M{x.at(p.x):.1f},{y.at(p.ends[0]):.1f}V{y.at(p.ends[1]):.1f}" for p in line.points if p.error > 0)
+    marks = "".join(f"M{place}{_MARKS[line.style.marker]}" for place in places)
+    return element(
+        "g",
+        _path("M" + "L".join(places), stroke_width=line.style.width, stroke_dasharray=dash),
+        _path(bars, class_="error") if bars else "",
+        _path(marks, class_="mark open" if line.style.marker == "x" else "mark"),
+        class_="line",
+        style=line.style.colours,
+    )
+
+
+class ChartBar(NamedTuple):
     """A bar with its label, and text that says the value; ``error`` is a standard error."""
 
     label: str
@@ -346,7 +411,7 @@ class BarChart:
 
     title: str
     bars: tuple[ChartBar, ...]
-    high: float | None = None
+    high: float = 0.0
 
     def svg(self) -> str:
         """The chart as an SVG element; empty without bars."""
@@ -354,142 +419,29 @@ class BarChart:
             return ""
         start = 10 + LETTER * max(len(bar.label) for bar in self.bars)
         end = WIDTH - 8 - LETTER * max(len(bar.text) for bar in self.bars)
-        ends = (bar.value + sign * BAR_ERRORS * bar.error for bar in self.bars for sign in (-1, 1))
-        reach = [0.0, *ends, *([] if self.high is None else [self.high])]
-        x = Axis.of(reach, start=start, end=end)
+        ends = [ChartPoint(0, bar.value, bar.error).ends for bar in self.bars]
+        x = Axis.of([0.0, self.high, *(end for both in ends for end in both)], start=start, end=end)
         height = 24.0 * len(self.bars) + 6
-        parts = [f'<path class="base" d="M{x.at(0):.1f},2V{height - 4:.1f}"/>']
-        for place, bar in enumerate(self.bars):
+        parts = [_path(f"M{x.at(0):.1f},2V{height - 4:.1f}", class_="base")]
+        for place, (bar, (least, most)) in enumerate(zip(self.bars, ends, strict=True)):
             middle = 24.0 * place + 15
             first, last = sorted((x.at(0), x.at(bar.value)))
+            shape = {"x": first, "y": middle - 7, "width": max(last - first, 0.5), "height": 14, "rx": 2}
             parts.append(
-                f'<g class="bar" style="{_colours(bar.style)}"><text x="{start - 6:.1f}" y="{middle + 3.5:.1f}" '
-                f'text-anchor="end">{escape(bar.label)}</text><rect x="{first:.1f}" y="{middle - 7:.1f}" '
-                f'width="{max(last - first, 0.5):.1f}" height="14" rx="2"/>'
-                f"{_error_bar_across(bar, x, middle)}"
-                f'<text class="value" x="{max(last, x.at(bar.value + BAR_ERRORS * bar.error)) + 5:.1f}" '
-                f'y="{middle + 3.5:.1f}">{escape(bar.text)}</text></g>'
+                element(
+                    "g",
+                    _text(bar.label, start - 6, middle + 3.5, text_anchor="end"),
+                    element("rect", **shape),
+                    _path(f"M{x.at(least):.1f},{middle:.1f}H{x.at(most):.1f}", class_="error") if bar.error else "",
+                    _text(bar.text, max(last, x.at(most)) + 5, middle + 3.5, class_="value"),
+                    class_="bar",
+                    style=bar.style.colours,
+                )
             )
         return _svg(self.title, height, parts)
 
 
-def _svg(title: str, height: float, parts: Iterable[str]) -> str:
-    body = "".join(parts)
-    return f'<svg class="chart" viewBox="0 0 {WIDTH:g} {height:g}" role="img" aria-label="{escape(title)}">{body}</svg>'
-
-
-def _colours(style: LineStyle) -> str:
-    return f"--light:{style.light};--dark:{style.dark}"
-
-
-def _frame(x: Axis, y: Axis, right: float) -> Iterable[str]:
-    """Thin lines across, and the numbers of both axes."""
-    for tick in y.ticks:
-        strong = ' class="base"' if tick == 0 else ' class="mesh"'
-        yield f'<path{strong} d="M{LEFT:g},{y.at(tick):.1f}H{right:.1f}"/>'
-        yield f'<text x="{LEFT - 4:g}" y="{y.at(tick) + 3.5:.1f}" text-anchor="end">{y.text(tick)}</text>'
-    for tick in x.ticks:
-        yield f'<text x="{x.at(tick):.1f}" y="{HEIGHT - BOTTOM + 14:.1f}" text-anchor="middle">{x.text(tick)}</text>'
-
-
-def _line(line: ChartLine, x: Axis, y: Axis) -> str:
-    """The line, its error bars and its markers: three paths."""
-    places = [(x.at(point.x), y.at(point.y)) for point in line.points]
-    route = "M" + "L".join(f"{across:.1f},{down:.1f}" for across, down in places)
-    dash = f' stroke-dasharray="{" ".join(f"{part * 1.2:g}" for part in line.style.dash)}"' if line.style.dash else ""
-    bars = "".join(
-        f"M{x.at(p.x):.1f},{y.at(p.y - BAR_ERRORS * p.error):.1f}V{y.at(p.y + BAR_ERRORS * p.error):.1f}"
-        for p in line.points
-        if p.error > 0
-    )
-    marks = "".join(_mark(line.style.marker, across, down) for across, down in places)
-    return (
-        f'<g class="line" style="{_colours(line.style)}"><path d="{route}" stroke-width="{line.style.width:g}"{dash}/>'
-        + (f'<path class="error" d="{bars}"/>' if bars else "")
-        + f'<path class="mark{" open" if line.style.marker == "x" else ""}" d="{marks}"/></g>'
-    )
-
-
-def _turned(corners: Sequence[tuple[float, float]], times: int) -> tuple[tuple[float, float], ...]:
-    """Some corners, turned this many times around the middle."""
-    turns = [2 * math.pi * turn / times for turn in range(times)]
-    return tuple(
-        (a * math.cos(turn) - b * math.sin(turn), a * math.sin(turn) + b * math.cos(turn))
-        for turn in turns
-        for a, b in corners
-    )
-
-
-_CORNERS = {
-    "s": _turned(((1.0, 1.0),), 4),
-    "^": _turned(((0.0, -1.45),), 3),
-    "v": _turned(((0.0, 1.45),), 3),
-    "D": _turned(((0.0, -1.4),), 4),
-    "P": _turned(((0.5, -1.3), (0.5, -0.5)), 4),
-    "*": _turned(((0.0, -1.9), (0.47, -0.65)), 5),
-}
-
-
-def _mark(marker: str, x: float, y: float, size: float = 2.3) -> str:
-    """A marker as a path: a polygon, a cross, or else a disc."""
-    if marker in _CORNERS:
-        return "M" + "L".join(f"{x + size * a:.1f},{y + size * b:.1f}" for a, b in _CORNERS[marker]) + "Z"
-    if marker in ("x", "X"):
-        return "".join(f"M{x - size:.1f},{y - s:.1f}L{x + size:.1f},{y + s:.1f}" for s in (size, -size))
-    return f"M{x - size:.1f},{y:.1f}a{size},{size} 0 1 0 {2 * size},0a{size},{size} 0 1 0 {-2 * size},0"
-
-
-def _labels(lines: Sequence[ChartLine], x: Axis, y: Axis) -> Iterable[str]:
-    """The label of each line at its right end, moved up or down where two would meet."""
-    ends = [(x.at(line.points[-1].x), y.at(line.points[-1].y)) for line in lines]
-    edge = x.end + 3
-    places = spread([down for _, down in ends], gap=ROW - 1, low=TOP, high=HEIGHT - BOTTOM)
-    for line, (across, down), place in zip(lines, ends, places, strict=True):
-        strong = " strong" if line.style.strong else ""
-        yield (
-            f'<g class="label{strong}" style="{_colours(line.style)}">'
-            f'<path d="M{across + 4:.1f},{down:.1f}L{edge + 5:.1f},{place:.1f}"/>'
-            f'<text x="{edge + 7:.1f}" y="{place + 3.5:.1f}">{escape(line.label)}</text></g>'
-        )
-
-
-def _readout(chart: LineChart, lines: Sequence[ChartLine], at: float, x: Axis, y: Axis) -> str:
-    """A strip over one value of x; what belongs to it is seen while the pointer is there."""
-    here = [(point, line) for line in lines for point in line.points if point.x == at]
-    here.sort(key=lambda pair: -pair[0].y)
-    texts = [f"{p.y:,.{chart.digits}f}" + (f" ± {p.error:.{chart.digits}f}" if p.error > 0 else "") for p, _ in here]
-    wide = 32 + LETTER * (max(len(line.label) for _, line in here) + max(map(len, texts)))
-    high = ROW * (len(here) + 1) + 8
-    middle, (first, last) = x.at(at), x.strip(at)
-    left = middle + 8 if middle + 8 + wide < WIDTH else max(middle - 8 - wide, 0)
-    rows = "".join(
-        f'<path class="swatch" style="{_colours(line.style)}" d="M{left + 6:.0f},{TOP + ROW * row + 12:.1f}h8"/>'
-        f'<text y="{TOP + ROW * row + 15.5:.1f}"><tspan x="{left + 18:.0f}">{escape(line.label)}</tspan>'
-        f'<tspan x="{left + wide - 6:.0f}" text-anchor="end">{text}</tspan></text>'
-        for row, ((_, line), text) in enumerate(zip(here, texts, strict=True), start=1)
-    )
-    return (
-        f'<g class="at"><rect class="strip" x="{first:.1f}" y="{TOP}" width="{last - first:.1f}" '
-        f'height="{HEIGHT - BOTTOM - TOP:.1f}"/><g class="readout"><path class="guide" '
-        f'd="M{middle:.1f},{TOP}V{HEIGHT - BOTTOM}"/><rect x="{left:.1f}" y="{TOP}" width="{wide:.1f}" '
-        f'height="{high:.1f}" rx="4"/><text class="head" x="{left + 6:.1f}" y="{TOP + 14}">'
-        f"{escape(chart.x_label.split(',')[0])} = {at:g}</text>{rows}</g></g>"
-    )
-
-
-def _error_bar_across(bar: ChartBar, x: Axis, middle: float) -> str:
-    if not bar.error:
-        return ""
-    first, last = (x.at(bar.value + sign * BAR_ERRORS * bar.error) for sign in (-1, 1))
-    return f'<path class="error" d="M{first:.1f},{middle:.1f}H{last:.1f}"/>'
-
-
-MAP_WIDTH, MAP_LEFT, MAP_BOTTOM, MAP_HEIGHT = 360.0, 40.0, 34.0, 30.0
-"""Of the map, of the space for the names of rows and columns, and of a cell."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapCell:
+class MapCell(NamedTuple):
     """A cell: ``text`` large and ``note`` small in it, ``says`` where the pointer is; no colour without a ``style``.
 
     Where more may belong in it, it is not ``sure``, and its colour is pale.
@@ -502,9 +454,16 @@ class MapCell:
     sure: bool = True
 
 
+NAMES, TILE = 40.0, 30.0
+"""The room for the names of a map's rows, and the height of a cell."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class MapChart:
-    """``cells`` from top to bottom and from left to right, with a name for each row and column."""
+    """A cell for each pair of values, with letters in it, so that no colour has to be told apart.
+
+    ``cells`` are from top to bottom and from left to right, with a name for each row and column.
+    """
 
     title: str
     columns: Sequence[str]
@@ -515,188 +474,88 @@ class MapChart:
 
     def svg(self) -> str:
         """The map as an SVG element."""
-        wide, height = (MAP_WIDTH - MAP_LEFT - 2) / len(self.columns), MAP_HEIGHT * len(self.rows) + MAP_BOTTOM + 12
-        parts = [f'<text class="axis" x="2" y="9">{escape(self.y_label)}</text>']
-        for place, name in enumerate(self.rows):
-            middle = 14 + MAP_HEIGHT * (place + 0.5)
-            parts.append(f'<text x="{MAP_LEFT - 5:g}" y="{middle + 3.5:.1f}" text-anchor="end">{escape(name)}</text>')
-            parts += [
-                _cell(cell, MAP_LEFT + wide * number, 14 + MAP_HEIGHT * place, wide)
-                for number, cell in enumerate(self.cells[place])
-            ]
-        below = 14 + MAP_HEIGHT * len(self.rows)
-        parts += [_below(name, MAP_LEFT + wide * (place + 0.5), below + 14) for place, name in enumerate(self.columns)]
-        parts.append(_below(self.x_label, (MAP_LEFT + MAP_WIDTH) / 2, below + 29, kind="axis"))
-        body, name = "".join(parts), escape(self.title)
-        size = f"0 0 {MAP_WIDTH:g} {height:g}"
-        return f'<svg class="chart" viewBox="{size}" role="img" aria-label="{name}">{body}</svg>'
+        wide, below = (WIDTH - NAMES - 2) / len(self.columns), 14 + TILE * len(self.rows)
+        parts = [_text(self.y_label, 2, 9, class_="axis")]
+        for row, (name, cells) in enumerate(zip(self.rows, self.cells, strict=True)):
+            top = 14 + TILE * row
+            parts.append(_text(name, NAMES - 5, top + TILE / 2 + 3.5, text_anchor="end"))
+            parts += [_tile(cell, NAMES + wide * column, top, wide) for column, cell in enumerate(cells)]
+        for column, name in enumerate(self.columns):
+            parts.append(_text(name, NAMES + wide * (column + 0.5), below + 14, text_anchor="middle"))
+        parts.append(_text(self.x_label, (NAMES + WIDTH) / 2, below + 29, class_="axis", text_anchor="middle"))
+        return _svg(self.title, below + 32, parts)
+
+    def draw(self, axes: Any) -> dict[str, Any]:
+        """Draw the map on Matplotlib's axes; nothing for a legend."""
+        patches = load_extra("matplotlib.patches", extra="plots")
+        for row, cells in enumerate(self.cells):
+            for column, cell in enumerate(cells):
+                face = (cell.style.light if cell.style else LIGHT, 0.3 if cell.sure else 0.12)
+                look = {"facecolor": face, "edgecolor": _GREY[0], "linewidth": 0.6}
+                axes.add_patch(patches.Rectangle((column - 0.47, row - 0.46), 0.94, 0.92, **look))
+                axes.text(column, row - 0.08, cell.text, ha="center", va="center", fontsize=9, fontweight="bold")
+                axes.text(column, row + 0.3, cell.note, ha="center", va="center", fontsize=6)
+        axes.set_xticks(range(len(self.columns)), labels=self.columns)
+        axes.set_yticks(range(len(self.rows)), labels=self.rows)
+        axes.set(xlim=(-0.5, len(self.columns) - 0.5), ylim=(len(self.rows) - 0.5, -0.5))
+        axes.set(xlabel=self.x_label, ylabel=self.y_label)
+        axes.set_title(self.title, loc="left")
+        axes.grid(visible=False)
+        return {}
 
 
-def _below(text: str, middle: float, down: float, kind: str = "") -> str:
-    shown = f' class="{kind}"' if kind else ""
-    return f'<text{shown} x="{middle:.1f}" y="{down:.1f}" text-anchor="middle">{escape(text)}</text>'
-
-
-def _cell(cell: MapCell, left: float, top: float, wide: float) -> str:
-    colours = f' style="--light:{cell.style.light};--dark:{cell.style.dark}"' if cell.style else ""
-    kind = "tile" + ("" if cell.style else " plain") + ("" if cell.sure else " open")
+def _tile(cell: MapCell, left: float, top: float, wide: float) -> str:
     middle = left + wide / 2
-    note = f'<text class="note" x="{middle:.1f}" y="{top + 24:.1f}">{escape(cell.note)}</text>' if cell.note else ""
-    return (
-        f'<g class="{kind}"{colours}><title>{escape(cell.says)}</title>'
-        f'<rect x="{left + 1:.1f}" y="{top + 1:.1f}" width="{wide - 2:.1f}" height="{MAP_HEIGHT - 2:.1f}" rx="3"/>'
-        f'<text x="{middle:.1f}" y="{top + (14 if note else 18):.1f}">{escape(cell.text)}</text>{note}</g>'
+    return element(
+        "g",
+        element("title", escape(cell.says)),
+        element("rect", x=left + 1, y=top + 1, width=wide - 2, height=TILE - 2, rx=3),
+        _text(cell.text, middle, top + (14 if cell.note else 18)),
+        _text(cell.note, middle, top + 24, class_="note") if cell.note else "",
+        class_="tile" + ("" if cell.style else " plain") + ("" if cell.sure else " open"),
+        style=cell.style.colours if cell.style else "",
     )
 
 
-class Chart(Protocol):
-    """What a panel shows."""
+_STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "sparsegate",
+}
 
-    def svg(self) -> str:
-        """The chart as an SVG element."""
 
+def draw(charts: Sequence[LineChart | MapChart], *, title: str, note: str = "", across: int = 2) -> Figure:
+    """The charts as a Matplotlib figure, ``across`` in a row, with one legend of all lines and a note below.
 
-@dataclass(frozen=True, kw_only=True)
-class FigurePanel:
-    """One chart for each view, below a title; ``identity`` is the name a link leads to, ``note`` is HTML below it.
-
-    ``dataset`` says what it is about, where that is a dataset.
+    Nothing is set at import, nor left behind: style lives in a context.
     """
-
-    title: str
-    charts: Mapping[str, Chart]
-    dataset: str = ""
-    identity: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageFigure:
-    """Panels that share their views; the first view is shown, the reader may choose another.
-
-    ``files`` are links by their text, relative to the page; ``note`` is HTML below the caption.
-    """
-
-    name: str
-    title: str
-    caption: str
-    panels: tuple[FigurePanel, ...]
-    files: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
-
-    def html(self) -> str:
-        """The figure as HTML."""
-        views = list(dict.fromkeys(view for panel in self.panels for view in panel.charts))
-        chosen = "".join(
-            f'<input type="radio" name="view-{self.name}" id="view-{self.name}-{place}" class="view-{place}"'
-            f'{" checked" if not place else ""}><label for="view-{self.name}-{place}">{escape(view)}</label>'
-            for place, view in enumerate(views)
-            if len(views) > 1
-        )
-        panels = "".join(_panel(panel, views) for panel in self.panels)
-        links = " ".join(f'<a href="{escape(place)}" download>{escape(text)}</a>' for text, place in self.files.items())
-        shown = f'<span class="files">{links}</span>' if links else ""
-        return (
-            f'<figure id="figure-{self.name}"><figcaption><h3>{escape(self.title)}</h3><p>{escape(self.caption)}</p>'
-            f"{self.note}</figcaption>{chosen}{shown}"
-            f'<div class="panels{" one" if len(self.panels) == 1 else ""}">{panels}</div></figure>'
-        )
+    across = max(1, min(across, len(charts)))
+    down = math.ceil(len(charts) / across) or 1
+    with load_extra("matplotlib", extra="plots").rc_context(_STYLE):
+        figure = new_figure(7.8, 2.5 * down + 0.9)
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        handles: dict[str, Any] = {}
+        for axes, chart in zip(panels, charts, strict=False):
+            handles |= chart.draw(axes)
+        for axes in panels[len(charts) :]:
+            axes.set_axis_off()
+        figure.suptitle(textwrap.fill(title, 105), fontsize=9)
+        if note:
+            figure.supxlabel(textwrap.fill(note, 120), fontsize=7)
+        if handles:
+            figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=3)
+    return figure  # type: ignore[no-any-return]
 
 
-def _panel(panel: FigurePanel, views: list[str]) -> str:
-    name = f' id="{escape(panel.identity)}"' if panel.identity else ""
-    charts = "".join(
-        f'<div class="show-{views.index(view)}">{chart.svg()}</div>' for view, chart in panel.charts.items()
-    )
-    return f'<div class="panel"{name}><h4>{escape(panel.title)}</h4>{charts}{panel.note}</div>'
-
-
-SHORT, LONG_TABLE = 42, 120
-"""A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableCell:
-    """A cell of a table: text, or a number that is sorted by its value; ``markup`` stands where the text is HTML.
-
-    A number is sorted as it is shown; one that is not shown in digits alone has its value beside it.
-
-    ``kind`` is a class of the page's style, ``identity`` a name that a link can lead to.
-    """
-
-    text: str
-    value: float | None = None
-    markup: bool = False
-    kind: str = ""
-    identity: str = ""
-
-    def _sorted_by(self) -> str:
-        """The value where the text is not a number to a script; infinity is one to both."""
-        if self.value is None or (math.isfinite(self.value) and "," not in self.text):
-            return ""
-        return repr(self.value).replace("inf", "Infinity")
-
-    def html(self, label: str, *, head: bool = False) -> str:
-        """The cell as HTML; ``label`` is shown before it on a phone. A head names its row."""
-        if self.value is not None:
-            width = "number"
-        elif self.markup:
-            width = ""
-        else:
-            width = "name" if len(self.text) < SHORT else "long" if len(self.text) > LONG_TABLE else "text"
-        kinds = " ".join(filter(None, (width, self.kind)))
-        attributes = "".join(
-            f' {name}="{escape(text)}"'
-            for name, text in (
-                ("id", self.identity),
-                ("class", kinds),
-                ("data-value", self._sorted_by()),
-                ("data-label", label),
-            )
-            if text
-        )
-        tag = "th" if head else "td"
-        scope = ' scope="row"' if head else ""
-        return f"<{tag}{scope}{attributes}>{self.text if self.markup else escape(self.text)}</{tag}>"
-
-
-def number(value: float, form: str) -> TableCell:
-    """A number in this format; one that rounds to zero has no sign."""
-    return TableCell(text=f"{value:{'z' if form.endswith('f') else ''}{form}}", value=float(value))
-
-
-def table(
-    heads: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    identity: str = "",
-    caption: str = "",
-    tall: bool = False,
-    names: int = 1,
-) -> str:
-    """A table in a box; a heading that begins with # is that of numbers. A tall one scrolls inside its box.
-
-    The first cells of each row, as many as ``names``, say what the row is about.
-    """
-    head = "".join(
-        f'<th scope="col" class="number">{escape(text[1:])}</th>'
-        if text.startswith("#")
-        else f'<th scope="col">{escape(text)}</th>'
-        for text in heads
-    )
-    labels = [text.removeprefix("#") for text in heads]
-    lines = [[cell if isinstance(cell, TableCell) else TableCell(text=str(cell)) for cell in cells] for cells in rows]
-    body = "\n".join(
-        "<tr>"
-        + "".join(
-            cell.html(label, head=place < names) for place, (cell, label) in enumerate(zip(cells, labels, strict=True))
-        )
-        + "</tr>"
-        for cells in lines
-    )
-    name = f' id="{escape(identity)}"' if identity else ""
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return (
-        f'<div class="scroll{" tall" if tall else ""}" tabindex="0"><table class="sortable"{name}>{said}'
-        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
-    )
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as ``path``.svg and ``path``.png; files of the same results are the same."""
+    with load_extra("matplotlib", extra="plots").rc_context(_STYLE):
+        figure.savefig(f"{path}.svg", metadata={"Date": None})
+        figure.savefig(f"{path}.png", dpi=150)

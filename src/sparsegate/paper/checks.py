@@ -165,7 +165,7 @@ def _bounded(findings: Findings, counts: Sequence[int], datasets: Iterable[str],
         found = [findings.get(dataset, key, count) for key in INTERACTIVE for count in counts]
         if rows := [row for row in found if row is not None]:
             row = (min if above_it else max)(rows, key=lambda row: row.ser_mean)
-            text = f"{row.ser_mean:.3f} ± {row.ser_error:.3f} ({row.method}, c = {row.count})"
+            text = f"{row.ser_text} ({row.method}, c = {row.count})"
             decisions = (above(rate(row), INACCURATE) if above_it else at_most(rate(row), ACCURATE) for row in rows)
             places[dataset] = (all_of(decisions), text)
     some(places, f"an interactive method at {'c >= 100 on zipf' if above_it else 'c = 25'}")
@@ -460,7 +460,7 @@ def of_use_at(findings: Findings, count: int) -> Judgement:
     for dataset in findings.datasets:
         rows = [row for key in ("em", "svt-retr-5d", PLAIN) if (row := findings.get(dataset, key, count))]
         if rows and rows[0].method == "em":
-            shown = ", ".join(f"{row.method} {row.ser_mean:.3f} ± {row.ser_error:.3f}" for row in rows)
+            shown = ", ".join(f"{row.method} {row.ser_text}" for row in rows)
             places[dataset] = (at_most(rate(rows[0]), INACCURATE), shown)
     if not places:
         raise Missing(f"needs em at c = {count} on a dataset of more items")
@@ -511,7 +511,7 @@ def _rank_correlation(rows: Sequence[Row]) -> Quantity:
     from scipy.stats import rankdata
 
     means = np.array([[row.ser_mean for row in rows], [row.fnr_mean for row in rows]])
-    seen = np.array([[row.ser_error for row in rows], [row.fnr_error for row in rows]])
+    seen = np.array([[row.error(measure) for row in rows] for measure in ("ser", "fnr")])
     errors = np.hypot(seen, (1 - np.clip(means, 0.0, 1.0)) / np.array([row.runs for row in rows]))
     noise = np.random.default_rng(0).standard_normal((BOOTSTRAPS + 1, *means.shape))
     noise[0] = 0.0

@@ -1,22 +1,14 @@
 """The comparison: every method at every c and epsilon on every dataset, run until it is known who wins where.
 
 All cases are run some times; then those that can still change the winners of a cell, as often as it should take to
-decide, round after round, until every cell is decided or the most runs are reached.
-
-Who takes part in a comparison: all methods of the evaluation, the peers that are installed, and your own.
+decide, round after round, until every cell is decided or the most runs are reached. Methods of the evaluation take
+part, the peers that are installed, and your own.
 
 **Leagues.** Who promises less may win by that alone, so winners are sought among equals. A method takes part in a
 league at a given c and epsilon only if its *true* epsilon is no more than that: rows as claimed that cost more are
 shown, and cannot win.
 
-How long one private selection takes: ``select_top`` itself, on the score of every item, with exact noise.
-
-What is simulated on grouped scores takes no such time, so where the library can release what a method selects, that is
-timed, once for each dataset and c. A method that is not ours is timed by its own runs.
-
-Who wins where, by intervals: the methods of a cell that are at most a margin worse than the best of them.
-
-Let m_i be the true mean error of method i at one dataset, c and epsilon. The *winners* of a league are
+**Winners.** Let m_i be the true mean error of method i at one dataset, c and epsilon. The winners of a league are
 
     W = { i : m_i <= min_j m_j + MARGIN },
 
@@ -28,32 +20,28 @@ interval, that of ``decisions`` with ``sigmas`` as z:
     i is undecided   otherwise, and asks for more runs, of itself and of those j.
 
 W is a function of the true means, so another seed gives the same winners, but for cells that end undecided, and but for
-the chance of a false decision. ``sigmas`` bounds that chance over all pairs, cells, and looks at them, by FALSE_MAP.
+the chance of a false decision. ``sigmas`` bounds that chance over all pairs, cells, and looks at them, by FALSE_MAP. No
+error is below 0: so the difference to a rival is no more than the upper end of one's own interval, either.
 
-No error is below 0: so the difference to a rival is no more than the upper end of one's own interval, either.
-
-What a comparison leaves: a row for each case with standard errors, and the winners of each cell.
-
-In a folder: results.csv and results.parquet, winners.csv and winners.parquet, results.json, manifest.json.
-
-The first sentences of a comparison: who wins how often in each league, and whose word was taken.
+**Seconds.** What is simulated on grouped scores takes no such time, so where the library can release what a method
+selects, ``select_top`` itself is timed, on the score of every item with exact noise, once for each dataset and c. A
+method that is not ours is timed by its own runs.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +49,6 @@ from numpy.typing import NDArray
 from sparsegate.budget import Number, exact_count
 from sparsegate.display.plain import amount_text, plain
 from sparsegate.display.sheet import Sheet
-from sparsegate.display.tabular import Tabular
 from sparsegate.errors import ParameterError, load_extra
 from sparsegate.noise import Seeded
 from sparsegate.paper.data import PUBLISHED, Dataset
@@ -70,12 +57,11 @@ from sparsegate.paper.experiments import ExperimentGrid, Gathered, chosen_datase
 from sparsegate.paper.findings import CellKey
 from sparsegate.paper.methods import METHODS, AnyMethod, Method, SuppliedMethod, methods_of
 from sparsegate.paper.ranked import Ladder
-from sparsegate.paper.results import THRESHOLD, ResultFolder, manifest, replace_text, stable_hash, table, written
-from sparsegate.paper.workers import Expected, Progress, WorkerPool, WorkPlan, compute_all
+from sparsegate.paper.results import THRESHOLD, ExperimentResults, ResultFolder, manifest, stable_hash, table
+from sparsegate.paper.workers import Expected, Progress, WorkerPool, compute_all, shared_pool
 from sparsegate.selection.select import select_top
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from matplotlib.figure import Figure
 
 
@@ -103,49 +89,36 @@ _TRUE = 1 + 1e-9  # a true epsilon is a float
 
 @dataclass(frozen=True, kw_only=True)
 class League:
-    """A promise, and who keeps it: ``admits`` says so of a method whose true epsilon is no more than was asked for."""
+    """A promise; who takes part has at most this ``delta``, and relies on no more than it says.
+
+    With ``touched`` one person touches at most so many scores; with ``interactive`` items come one after the other, and
+    each is answered at once.
+    """
 
     key: str
     title: str
-    says: str
-    admits: Callable[[AnyMethod], bool]
+    delta: float = 0.0
+    touched: int | None = None
+    interactive: bool = False
 
-
-def _touched(method: AnyMethod) -> int | None:
-    return method.touched if isinstance(method, Method) else None
+    def admits(self, method: AnyMethod, *, count: int, epsilon: float) -> bool:
+        """Whether the method can win in this league. Peers cannot: two runs decide nothing."""
+        touched = method.touched if isinstance(method, Method) else None
+        return (
+            not is_peer(method)
+            and method.delta <= self.delta
+            and (touched is None or (self.touched is not None and touched >= self.touched))
+            and (method.interactive or not self.interactive)
+            and true_epsilon(method, count, epsilon) <= epsilon * _TRUE
+        )
 
 
 LEAGUES = (
-    League(
-        key="pure",
-        title="ε",
-        says="ε-differential privacy, whatever one person does",
-        admits=lambda method: not method.delta and _touched(method) is None,
-    ),
-    League(
-        key="delta",
-        title="ε and δ = 1e-6",
-        says="(ε, 1e-6)-differential privacy; who needs no δ takes part",
-        admits=lambda method: method.delta <= DELTA and _touched(method) is None,
-    ),
-    League(
-        key="touched",
-        title=f"ε, at most {TOUCHED} scores a person",
-        says=f"ε-differential privacy where one person touches at most {TOUCHED} of the scores",
-        admits=lambda method: not method.delta and (_touched(method) or TOUCHED) >= TOUCHED,
-    ),
-    League(
-        key="gate",
-        title="ε, one item after the other",
-        says="ε-differential privacy for items that come one after the other, each answered at once",
-        admits=lambda method: not method.delta and _touched(method) is None and method.interactive,
-    ),
+    League(key="pure", title="ε"),
+    League(key="delta", title="ε and δ = 1e-6", delta=DELTA),
+    League(key="touched", title=f"ε, at most {TOUCHED} scores a person", touched=TOUCHED),
+    League(key="gate", title="ε, one item after the other", interactive=True),
 )
-
-
-def takes_part(league: League, method: AnyMethod, *, count: int, epsilon: float) -> bool:
-    """Whether the method can win in this league. Peers cannot: two runs decide nothing."""
-    return not is_peer(method) and league.admits(method) and true_epsilon(method, count, epsilon) <= epsilon * _TRUE
 
 
 def true_epsilon(method: AnyMethod, count: int, epsilon: float) -> float:
@@ -162,14 +135,12 @@ class OpenDPTopK:
         """Scale count / epsilon, which OpenDP itself says is epsilon-DP for counts."""
         dp = load_extra("opendp.prelude", extra="bench")
         dp.enable_features("contrib")
-        measurement = dp.m.make_noisy_top_k(
+        domain, distance = (
             dp.vector_domain(dp.atom_domain(T="f64", nan=False)),
             dp.linf_distance(T="f64", monotonic=True),
-            dp.max_divergence(),
-            k=count,
-            scale=count / epsilon,
         )
-        return list(measurement(scores))
+        noisy = dp.m.make_noisy_top_k(domain, distance, dp.max_divergence(), k=count, scale=count / epsilon)
+        return list(noisy(scores))
 
 
 class DiffprivlibTopK:
@@ -181,10 +152,10 @@ class DiffprivlibTopK:
         """Each of the rounds spends epsilon / count."""
         mechanism = load_extra("diffprivlib.mechanisms", extra="bench").Exponential
         state = np.random.RandomState(int(rng.integers(1 << 32)))
+        share = {"epsilon": epsilon / count, "sensitivity": 1, "monotonic": True, "random_state": state}
         utility, candidates, chosen = scores.tolist(), list(range(scores.size)), []
         for _ in range(count):
-            share = {"epsilon": epsilon / count, "sensitivity": 1, "monotonic": True}
-            place = mechanism(utility=utility, random_state=state, **share).randomise()
+            place = mechanism(utility=utility, **share).randomise()
             chosen.append(candidates.pop(place))
             utility.pop(place)
         return chosen
@@ -201,26 +172,23 @@ scores 3, 2, 1, 0 at c = epsilon = 2 it finds the top two in 73 % of all runs, o
 """
 
 
-def installed_peers() -> list[SuppliedMethod]:
-    """The peers that can be imported here; finished cases are those of a version of them."""
-    return [SuppliedMethod.of(peer, version=version(name)) for name, peer in PEERS.items() if find_spec(name)]
-
-
 def is_peer(method: AnyMethod) -> bool:
     """Whether the method is that of another library."""
     return isinstance(method, SuppliedMethod) and method.source in PEERS.values()
 
 
-def contestants(given: Sequence[object], mine: Iterable[object], *, peers: bool) -> list[AnyMethod]:
-    """The methods of a comparison, in their order; who has a parameter for a delta takes part with one, too."""
-    found = methods_of([*given, *(installed_peers() if peers else ()), *mine])
-    return methods_of(each for one in found for each in _with_delta(one))
+def contestants(methods: Sequence[object], mine: Iterable[object], *, peers: bool) -> list[AnyMethod]:
+    """The methods of a comparison, in their order; who has a parameter for a delta takes part with one, too.
 
-
-def _with_delta(method: AnyMethod) -> list[AnyMethod]:
-    if isinstance(method, SuppliedMethod) and method.takes_delta and not method.delta:
-        return [method, method.at_delta(DELTA)]
-    return [method]
+    Finished cases of the peers that can be imported are those of a version of them.
+    """
+    installed = [SuppliedMethod.of(peer, version=version(name)) for name, peer in PEERS.items() if find_spec(name)]
+    chosen: list[object] = []
+    for method in methods_of([*methods, *(installed if peers else ()), *mine]):
+        chosen.append(method)
+        if isinstance(method, SuppliedMethod) and method.takes_delta and not method.delta:
+            chosen.append(method.at_delta(DELTA))
+    return methods_of(chosen)
 
 
 def run_limit(method: AnyMethod, *, total: int, count: int, most: int) -> int:
@@ -232,11 +200,7 @@ def run_limit(method: AnyMethod, *, total: int, count: int, most: int) -> int:
     return most
 
 
-RETRAVERSED = METHODS["svt-retr-3d"]
-"""The one retraversal that is timed: others differ in a number."""
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TimedRelease:
     """One selection to be timed."""
 
@@ -252,26 +216,25 @@ def release_options(method: AnyMethod) -> dict[str, Any] | None:
     if not isinstance(method, Method):
         return None
     if method.row is None:
-        given = {"max_items_per_user": method.touched, "delta": method.delta}
-        return {"method": method.selection, **{name: value for name, value in given.items() if value}}
-    if method == RETRAVERSED:
+        promise = {"max_items_per_user": method.touched, "delta": method.delta}
+        return {"method": method.selection, **{name: value for name, value in promise.items() if value}}
+    if method.key == "svt-retr-3d":  # the other retraversals differ in a number
         return {"method": "retraversal", "raise_by": method.raise_by}
     if method.row.key == "standard" and method.passes == 1 and not method.delta:
         return {"method": "sparse-vector", "allocation": method.allocation}
     return None
 
 
-def time_release(given: tuple[TimedRelease, Ladder]) -> float:
+def time_release(work: tuple[TimedRelease, Ladder]) -> float:
     """The seconds of one release. Seeded, so not private: nothing is handed out."""
-    release, ladder = given
+    release, ladder = work
     scores = np.repeat(ladder.values, ladder.sizes)
     np.random.default_rng(release.count).shuffle(scores)
-    options = dict(release.options)
+    options = {"sensitivity": 1.0, "monotonic": True, "source": Seeded(1), "not_private": True, **dict(release.options)}
     if options["method"] in ("sparse-vector", "retraversal"):
         options["threshold"] = ladder.oracle_threshold(release.count)
-    fixed: dict[str, Any] = {"sensitivity": 1.0, "monotonic": True, "source": Seeded(1), "not_private": True}
     start = time.perf_counter()
-    select_top(scores, count=release.count, epsilon=release.epsilon, **fixed, **options)
+    select_top(scores, count=release.count, epsilon=release.epsilon, **options)
     return time.perf_counter() - start
 
 
@@ -279,8 +242,7 @@ FALSE_MAP = 1e-3
 """The chance that any cell of any map shows somebody who does not belong there, or leaves out somebody who does."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeanError:
+class MeanError(NamedTuple):
     """A mean over runs, the standard deviation of a run, and how many there were."""
 
     mean: float
@@ -297,15 +259,14 @@ class CellPlaces:
     """One cell: the winners, best first; who is behind; who is undecided, and by which pairs.
 
     ``unsure`` says of each such pair how many times its runs would decide, if the difference stayed as it is.
-
     ``best`` is the lowest mean error of all that take part.
     """
 
-    winners: tuple[str, ...]
-    behind: tuple[str, ...]
-    undecided: tuple[str, ...]
-    unsure: Mapping[tuple[str, str], float]
-    best: float
+    winners: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+    unsure: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    best: float = math.nan
 
     @property
     def decided(self) -> bool:
@@ -333,20 +294,21 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
     """
     order = sorted(measured, key=lambda key: (measured[key].mean, key))
     terms = {key: measured[key].term(sigmas) for key in order}
-    alone = {key: reach([term.deviation], [term.up], sigmas) for key, term in terms.items()}
     winners: list[str] = []
     behind: list[str] = []
     undecided: list[str] = []
     unsure: dict[tuple[str, str], float] = {}
     for key in order:
+        mean, own = measured[key].mean, terms[key]
+        highest = mean + reach([own.deviation], [own.up], sigmas)
         open_pairs: dict[tuple[str, str], float] = {}
-        for rival in order:
-            gap, own, other = measured[key].mean - measured[rival].mean, terms[key], terms[rival]
+        for rival in (rival for rival in order if rival != key):
+            gap, other = mean - measured[rival].mean, terms[rival]
             deviations, higher, lower = (own.deviation, other.deviation), (own.up, other.down), (own.down, other.up)
-            if rival != key and gap - reach(deviations, lower, sigmas) > margin:
+            if gap - reach(deviations, lower, sigmas) > margin:
                 behind.append(key)
                 break
-            if rival != key and min(gap + reach(deviations, higher, sigmas), measured[key].mean + alone[key]) > margin:
+            if min(gap + reach(deviations, higher, sigmas), highest) > margin:
                 unseen = lower if gap > margin else higher
                 open_pairs[key, rival] = times_needed(abs(gap - margin), deviations, unseen, sigmas)
         else:
@@ -357,19 +319,19 @@ def standing(measured: Mapping[str, MeanError], *, sigmas: float, margin: float 
         behind=tuple(behind),
         undecided=tuple(undecided),
         unsure=unsure,
-        best=min((one.mean for one in measured.values()), default=math.nan),
+        best=min((error.mean for error in measured.values()), default=math.nan),
     )
 
 
 def tallied(standings: Iterable[CellPlaces]) -> dict[str, tuple[int, int]]:
     """How many cells each method wins alone, and in how many it ties; most alone first."""
-    found: dict[str, list[int]] = {}
-    for one in standings:
-        for key in one.winners:
-            alone = one.decided and len(one.winners) == 1
-            found.setdefault(key, [0, 0])[0 if alone else 1] += 1
-    order = sorted(found, key=lambda key: (-found[key][0], -sum(found[key])))
-    return {key: (found[key][0], found[key][1]) for key in order}
+    counts: dict[str, list[int]] = {}
+    for places in standings:
+        for key in places.winners:
+            alone = places.decided and len(places.winners) == 1
+            counts.setdefault(key, [0, 0])[0 if alone else 1] += 1
+    order = sorted(counts, key=lambda key: (-counts[key][0], -sum(counts[key])))
+    return {key: (counts[key][0], counts[key][1]) for key in order}
 
 
 _RATES = ("fnr", "precision", "ser", "total_ser")
@@ -417,81 +379,39 @@ class WonCell:
     standing: CellPlaces
 
     def row(self) -> dict[str, Any]:
-        """The row of the table of winners."""
-        names = ("dataset", "league", "epsilon", "count")
-        return {name: getattr(self, name) for name in names} | {
-            "winners": " ".join(self.standing.winners),
-            "undecided": " ".join(self.standing.undecided),
-            "best": self.standing.best,
-        }
+        """The row of the table of winners, names in lists."""
+        held = {**vars(self), **vars(self.standing)}
+        return {name: held[name] for name in WINNER_COLUMNS}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ComparisonResults(Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonResults(ExperimentResults):
     """A row for each case in ``table``; ``winners`` has a cell for each league, dataset, epsilon and c.
 
     ``titles`` are those of methods and datasets by their keys; ``by`` is the error that decided.
     """
 
-    table: pa.Table
     winners: Sequence[WonCell]
     titles: Mapping[str, str]
     by: str
     sigmas: float
-
-    @classmethod
-    def of(
-        cls,
-        grid: ExperimentGrid,
-        gathered: Mapping[CellKey, Gathered],
-        winners: Sequence[WonCell],
-        seconds: Mapping[tuple[str, str, int], float],
-        *,
-        by: str,
-        sigmas: float,
-    ) -> ComparisonResults:
-        """The results of a comparison that was run; ``seconds`` are those of a release by dataset, method and c."""
-        rows = [
-            _row(one, grid.datasets[cell.dataset].stand_in, seconds.get((cell.dataset, cell.method, cell.count)))
-            for cell, one in gathered.items()
-        ]
-        titles = {name: dataset.title for name, dataset in grid.datasets.items()}
-        return cls(
-            table=table(rows, COLUMNS),
-            winners=winners,
-            titles=titles | {method.key: method.title for method in grid.methods},
-            by=by,
-            sigmas=sigmas,
-        )
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.table.to_pylist())
-
-    def to_arrow(self) -> pa.Table:
-        """The PyArrow table."""
-        return self.table
 
     def _columns(self) -> dict[str, list[Any]]:
         return dict(self.table.to_pydict())  # dataframes have the cases; the sheet only counts winners
 
     def to_dict(self) -> dict[str, Any]:
         """The results as JSON takes them, by the schema "sparsegate/comparison/1": see docs/reference/json.md."""
+
+        def exact(row: dict[str, Any]) -> dict[str, Any]:
+            return {**plain(row), "epsilon": amount_text(row["epsilon"])}
+
         return {
             "schema": "sparsegate/comparison/1",
             "by": self.by,
             "margin": MARGIN,
             "false_map": FALSE_MAP,
-            "items": [{**plain(row), "epsilon": amount_text(row["epsilon"])} for row in self],
-            "winners": [
-                {
-                    **plain({**cell.row(), "winners": cell.standing.winners, "undecided": cell.standing.undecided}),
-                    "epsilon": amount_text(cell.epsilon),
-                }
-                for cell in self.winners
-            ],
+            "items": [exact(row) for row in self],
+            "winners": [exact(cell.row()) for cell in self.winners],
         }
 
     @property
@@ -513,11 +433,8 @@ class ComparisonResults(Tabular):
             for key, (alone, tied) in tallied(cell.standing for cell in self.league(league.key)).items()
         ]
         columns = dict(zip(("league", "method", "alone", "tied"), zip(*rows, strict=True), strict=True)) if rows else {}
-        return Sheet(
-            title=f"winners of {len(self.winners)} cells; {THRESHOLD}",
-            columns=columns,
-            numbers=frozenset({"alone", "tied"}),
-        )
+        title = f"winners of {len(self.winners)} cells; {THRESHOLD}"
+        return Sheet(title=title, columns=columns, numbers=frozenset({"alone", "tied"}))
 
     def plot(self) -> Figure:
         """Who wins where: a map of c and epsilon for each dataset."""
@@ -525,78 +442,28 @@ class ComparisonResults(Tabular):
 
         return draw_maps(self, LEAGUES[0])
 
-
-def _row(found: Gathered, stand_in: bool, release: float | None) -> dict[str, Any]:
-    case, method, record = found.case, found.case.method, found.record
-    supplied = isinstance(method, SuppliedMethod)
-    row = {
-        "dataset": case.dataset,
-        "stand_in": stand_in,
-        "method": method.key,
-        "epsilon": float(case.epsilon),
-        "true_epsilon": None if supplied else true_epsilon(method, case.count, float(case.epsilon)),
-        "delta": float(method.delta),
-        "count": case.count,
-        "runs": found.runs,
-        "selected_mean": record["selected_mean"],
-        "seconds": record["seconds"] / found.runs if supplied else release,
-    }
-    for rate in _RATES:
-        source = "fpr" if rate == "precision" else rate
-        row[f"{rate}_mean"] = 1 - record["fpr_mean"] if rate == "precision" else record[f"{rate}_mean"]
-        row[f"{rate}_error"] = record[f"{source}_std"] / math.sqrt(found.runs)
-    return row
-
-
-def write_comparison(
-    folder: ResultFolder, found: ComparisonResults, grid: ExperimentGrid, **parameters: object
-) -> None:
-    """Write all files but the report."""
-    folder.write("results", found.table)
-    folder.write("winners", table([cell.row() for cell in found.winners], WINNER_COLUMNS))
-    replace_text(folder.path / "results.json", json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
-    shown = {**grid.parameters(), "by": found.by, **parameters}
-    about = manifest(datasets=grid.datasets.values(), methods=grid.methods, parameters=shown)
-    about["margin"], about["false_map"], about["sigmas"] = MARGIN, FALSE_MAP, found.sigmas
-    replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
-
-
-def read_comparison(folder: str | Path) -> ComparisonResults:
-    """Read back what ``compare`` wrote into a folder."""
-    path = Path(folder)
-    about = json.loads(written(path, "manifest.json").read_text(encoding="utf-8"))
-    parquet = load_extra("pyarrow.parquet", extra="evaluation")
-    places = parquet.read_table(written(path, "winners.parquet")).to_pylist()
-    cells = [
-        WonCell(
-            **{name: row[name] for name in ("dataset", "league", "epsilon", "count")},
-            standing=CellPlaces(
-                winners=tuple(row["winners"].split()),
-                behind=(),
-                undecided=tuple(row["undecided"].split()),
-                unsure={},
-                best=row["best"],
-            ),
+    def write(self, folder: ResultFolder, about: Mapping[str, Any]) -> None:
+        """Write all files but the report: ``about`` is the manifest."""
+        names = ("winners", "undecided")
+        rows = [cell.row() for cell in self.winners]
+        folder.write("results", self.table)
+        folder.write(
+            "winners", table([row | {name: " ".join(row[name]) for name in names} for row in rows], WINNER_COLUMNS)
         )
-        for row in places
-    ]
-    titles = {entry["name"]: entry["title"] for entry in about["datasets"]}
-    return ComparisonResults(
-        table=parquet.read_table(written(path, "results.parquet")),
-        winners=cells,
-        titles=titles | {entry["key"]: entry["title"] for entry in about["methods"]},
-        by=about["parameters"]["by"],
-        sigmas=about["sigmas"],
-    )
+        folder.write_json("results", self.to_dict())
+        rule = {"margin": MARGIN, "false_map": FALSE_MAP, "sigmas": self.sigmas}
+        folder.write_json("manifest", {**about, **rule}, indent=2)
 
 
 DEFAULT_COUNTS = (10, 25, 50, 100, 200, 400)
 DEFAULT_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0)
 DEFAULT_RUNS, MOST_RUNS = 100, 3_200
+USE_EPSILONS, USE_RUNS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 1000
 MEASURES = ("fnr", "total_ser")
 """What winners may be sought by. Not by SER: fewer than c items, all high, have a negative one."""
 
-_RELEASE_SECONDS = 0.1  # of one release, about: of two million items, 0.2 s
+_RELEASE = Expected(kind="release", seconds=0.1)  # about: of two million items, 0.2 s
+_PAGE = Expected(kind="page", seconds=6.0)
 
 
 def compare(
@@ -610,6 +477,7 @@ def compare(
     methods: Sequence[object] = COMPARED,
     mine: Sequence[object] = (),
     peers: bool = True,
+    uses: bool = False,
     by: str = "fnr",
     runs: int = DEFAULT_RUNS,
     most_runs: int = MOST_RUNS,
@@ -625,12 +493,15 @@ def compare(
 
     Parameters
     ----------
-    datasets, data, records, scale_to_records, seed, jobs, out, progress, pool: as of ``run``.
+    datasets, data, records, scale_to_records, seed, jobs, progress, pool: as of ``run``.
     counts: values of c. epsilon: one or more.
     methods: keys of ``METHODS``, or anything with ``select``. mine: more of them, yours.
     peers: run OpenDP's and diffprivlib's top-k, too, where they are installed.
+    uses: measure itemsets, features and attribute pairs, too, for the report.
     by: the error that decides who wins: "fnr", or "total_ser".
     runs: how often each case is run at first. most_runs: how often at most, until winners are known.
+    out: a folder for results, winners, manifest, maps and ``report.html``. Cases that are there already are not
+        computed again.
 
     >>> import sparsegate as sg
     >>> methods = ["em", "svt-dpbook"]
@@ -638,12 +509,17 @@ def compare(
     >>> found.winners[0].standing.winners, found.winners[0].standing.behind
     (('em',), ('svt-dpbook',))
     """
+    from sparsegate.paper.comparison_page import write_page
+    from sparsegate.paper.uses import measured
+
     chosen = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
     runs, most_runs = exact_count(runs, "runs"), exact_count(most_runs, "most_runs")
     if by not in MEASURES:
         raise ParameterError("by", f"must be one of {', '.join(MEASURES)}", by)
     if runs < 2 or most_runs < runs:
         raise ParameterError("runs", "must be at least 2, and most_runs at least that", (runs, most_runs))
+    if uses and out is None:
+        raise ParameterError("uses", "needs a folder to write to", next_step="pass out=")
     grid = ExperimentGrid.checked(
         name="first runs",
         datasets=chosen,
@@ -654,21 +530,64 @@ def compare(
         seed=seed,
     )
     table([])  # if PyArrow is missing, say so before the work
+    if out is not None:
+        load_extra("matplotlib.figure", extra="plots")
+    tasks = measured.use_tasks(epsilons=USE_EPSILONS, runs=USE_RUNS, seed=seed) if uses else []
     folder = None if out is None else ResultFolder.open(out)
-    with (
-        folder.held() if folder else nullcontext(),
-        nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress)) as workers,
-    ):
+    with folder.held() if folder else nullcontext(), shared_pool(pool, jobs, progress) as workers:
         if folder is not None:
             folder.forget()
+            workers.plan.expect("page", [_PAGE])
+            measured.plan_uses(workers, tasks)
         race = _Race(grid, by=by, most_runs=most_runs, folder=folder, pool=workers)
         # Releases first: one of all scores takes memory, and so do workers that have simulated.
         seconds = race.release_seconds()
         gathered = race.run()
-        found = ComparisonResults.of(grid, gathered, race.winners(gathered), seconds, by=by, sigmas=race.sigmas)
+        results = ComparisonResults(
+            table=table(
+                [
+                    _row(case, chosen[cell.dataset].stand_in, seconds.get((cell.dataset, cell.method, cell.count)))
+                    for cell, case in gathered.items()
+                ],
+                COLUMNS,
+            ),
+            winners=race.winners(gathered),
+            titles={name: dataset.title for name, dataset in chosen.items()}
+            | {method.key: method.title for method in grid.methods},
+            by=by,
+            sigmas=race.sigmas,
+        )
         if folder is not None:
-            write_comparison(folder, found, grid, most_runs=most_runs, scale_to_records=scale_to_records)
-    return found
+            parameters = grid.parameters() | {"by": by, "most_runs": most_runs, "scale_to_records": scale_to_records}
+            about = manifest(datasets=chosen.values(), methods=grid.methods, parameters=parameters)
+            results.write(folder, about)
+            rows = measured.measure_uses(folder.path, workers, tasks) if tasks else ()
+            with workers.plan.stage("page"):
+                write_page(folder.path, results, about, rows)
+    return results
+
+
+def _row(gathered: Gathered, stand_in: bool, release: float | None) -> dict[str, Any]:
+    """The row of a case; ``release`` are the seconds of one release."""
+    case, method, record = gathered.case, gathered.case.method, gathered.record
+    supplied = isinstance(method, SuppliedMethod)
+    row = {
+        "dataset": case.dataset,
+        "stand_in": stand_in,
+        "method": method.key,
+        "epsilon": float(case.epsilon),
+        "true_epsilon": None if supplied else true_epsilon(method, case.count, float(case.epsilon)),
+        "delta": float(method.delta),
+        "count": case.count,
+        "runs": gathered.runs,
+        "selected_mean": record["selected_mean"],
+        "seconds": record["seconds"] / gathered.runs if supplied else release,
+    }
+    for rate in _RATES:
+        source = "fpr" if rate == "precision" else rate
+        row[f"{rate}_mean"] = 1 - record["fpr_mean"] if rate == "precision" else record[f"{rate}_mean"]
+        row[f"{rate}_error"] = record[f"{source}_std"] / math.sqrt(gathered.runs)
+    return row
 
 
 class _Race:
@@ -678,18 +597,18 @@ class _Race:
         self, grid: ExperimentGrid, *, by: str, most_runs: int, folder: ResultFolder | None, pool: WorkerPool
     ) -> None:
         self._grid, self._by, self._most, self._folder, self._pool = grid, by, most_runs, folder, pool
-        limits = {
-            case: run_limit(
-                case.method, total=grid.datasets[case.dataset].ladder.total, count=case.count, most=most_runs
-            )
+        totals = {name: dataset.ladder.total for name, dataset in grid.datasets.items()}
+        self._limits = {
+            case.cell: run_limit(case.method, total=totals[case.dataset], count=case.count, most=most_runs)
             for case in grid.cases
         }
-        self._limits = {case.cell: limit for case, limit in limits.items()}
-        self._cases = [replace(case, runs=min(case.runs, limit)) for case, limit in limits.items() if limit]
+        self._cases = [
+            replace(case, runs=min(case.runs, limit)) for case in grid.cases if (limit := self._limits[case.cell])
+        ]
         self._parts: dict[tuple[str, str, float, int], list[CellKey]] = {}
         for case in self._cases:
             for league in LEAGUES:
-                if takes_part(league, case.method, count=case.count, epsilon=float(case.epsilon)):
+                if league.admits(case.method, count=case.count, epsilon=float(case.epsilon)):
                     place = (case.dataset, league.key, float(case.epsilon), case.count)
                     self._parts.setdefault(place, []).append(case.cell)
         cells = len(grid.datasets) * len(grid.epsilons) * len(grid.counts)
@@ -698,17 +617,14 @@ class _Race:
     def run(self) -> dict[CellKey, Gathered]:
         """The first runs of all, and more of those that can still change who wins."""
         first = [case.expected for case in self._cases]
+        datasets = self._grid.datasets
         # More runs take about twice as long as the first ones: measured on the default grid.
         self._pool.plan.expect("rounds", [*first, *first], jobs=self._pool.jobs)
-        records = compute_all(
-            self._cases, self._grid.datasets, folder=self._folder, pool=self._pool, what=self._grid.name
-        )
-        found = {case.cell: Gathered.first(case, records[case]) for case in self._cases}
-        return more_runs(
-            found, self._grid.datasets, self._wanting, folder=self._folder, pool=self._pool, most_runs=self._most
-        )
+        records = compute_all(self._cases, datasets, what=self._grid.name, folder=self._folder, pool=self._pool)
+        gathered = {case.cell: Gathered.first(case, records[case]) for case in self._cases}
+        return more_runs(gathered, datasets, self._wanting, folder=self._folder, pool=self._pool, most_runs=self._most)
 
-    def winners(self, found: Mapping[CellKey, Gathered]) -> list[WonCell]:
+    def winners(self, gathered: Mapping[CellKey, Gathered]) -> list[WonCell]:
         """The places of each league with at least two that take part, at each dataset, epsilon and c."""
         return [
             WonCell(
@@ -716,78 +632,79 @@ class _Race:
                 league=league,
                 epsilon=epsilon,
                 count=count,
-                standing=standing({cell.method: self._measured(found[cell]) for cell in cells}, sigmas=self.sigmas),
+                standing=standing({cell.method: self._error(gathered[cell]) for cell in cells}, sigmas=self.sigmas),
             )
             for (dataset, league, epsilon, count), cells in self._parts.items()
             if len(cells) > 1
         ]
 
-    def _measured(self, found: Gathered) -> MeanError:
-        record = found.record
-        return MeanError(mean=record[f"{self._by}_mean"], std=record[f"{self._by}_std"], runs=found.runs)
+    def _error(self, gathered: Gathered) -> MeanError:
+        record = gathered.record
+        return MeanError(record[f"{self._by}_mean"], record[f"{self._by}_std"], gathered.runs)
 
-    def _wanting(self, found: Mapping[CellKey, Gathered]) -> dict[CellKey, float]:
+    def _wanting(self, gathered: Mapping[CellKey, Gathered]) -> dict[CellKey, float]:
         """How many times the runs of each case would decide: of an open pair, of who is less sure and may run."""
         wanted: dict[CellKey, float] = {}
-        for won in self.winners(found):
+        for won in self.winners(gathered):
             for pair, times in won.standing.unsure.items():
                 cells = [CellKey(won.dataset, method, won.epsilon, won.count) for method in pair]
-                lengths = [sum(self._measured(found[cell]).term(self.sigmas)) for cell in cells]
+                lengths = [sum(self._error(gathered[cell]).term(self.sigmas)) for cell in cells]
                 for cell, length in zip(cells, lengths, strict=True):
-                    if length >= max(lengths) / 2 and found[cell].runs < self._limits[cell]:
+                    if length >= max(lengths) / 2 and gathered[cell].runs < self._limits[cell]:
                         wanted[cell] = max(times, wanted.get(cell, 0.0))
         return wanted
 
     def release_seconds(self) -> dict[tuple[str, str, int], float]:
         """The seconds of one release, by dataset, method and c, at the middle epsilon."""
+        datasets = self._grid.datasets
         middle = sorted(self._grid.epsilons)[len(self._grid.epsilons) // 2]
-        wanted = [
-            TimedRelease(dataset=name, key=method.key, options=tuple(options.items()), count=count, epsilon=middle)
-            for name in self._grid.datasets
+        keys = {
+            release: stable_hash("release", datasets[name].fingerprint, release)
+            for name in datasets
             for method in self._grid.methods
             if (options := release_options(method)) is not None
             for count in self._grid.counts
-        ]
-        keys = {one: stable_hash("release", self._grid.datasets[one.dataset].fingerprint, one) for one in wanted}
-        kept = {one: self._folder.load(keys[one]) if self._folder else None for one in wanted}
-        found = {one: record["seconds"] for one, record in kept.items() if record}
-        missing = [(one, self._grid.datasets[one.dataset].ladder) for one in wanted if one not in found]
-        work, plan = Expected(kind="release", seconds=_RELEASE_SECONDS), self._pool.plan
-        plan.expect("releases", [work] * len(missing), jobs=self._pool.jobs)
+            for release in [TimedRelease(name, method.key, tuple(options.items()), count, middle)]
+        }
+        kept = {release: self._folder.load(key) if self._folder else None for release, key in keys.items()}
+        seconds = {release: record["seconds"] for release, record in kept.items() if record}
+        missing = [(release, datasets[release.dataset].ladder) for release in keys if release not in seconds]
+        plan = self._pool.plan
+        plan.expect("releases", [_RELEASE] * len(missing), jobs=self._pool.jobs)
         with (
-            plan.stage("releases", total=len(wanted), resumed=len(found)),
+            plan.stage("releases", total=len(keys), resumed=len(seconds)),
             closing(self._pool.each(time_release, missing)) as finished,
         ):
-            for (one, _), took in finished:
-                found[one] = took
-                plan.advance(work, took=took)
+            for (release, _), took in finished:
+                seconds[release] = took
+                plan.advance(_RELEASE, took=took)
                 if self._folder:
-                    self._folder.save(keys[one], {"seconds": took})
-        return {(one.dataset, one.key, one.count): took for one, took in found.items()}
+                    self._folder.save(keys[release], {"seconds": took})
+        return {(release.dataset, release.key, release.count): took for release, took in seconds.items()}
 
 
 MOST_NAMED = 3
 """Who wins less often than so many others is not named."""
 
 
-def headlines(found: ComparisonResults) -> dict[str, str]:
+def headlines(results: ComparisonResults) -> dict[str, str]:
     """Of each league, who wins how many cells alone; how many are ties, or undecided; and whom nobody has checked."""
     told = {}
     for league in LEAGUES:
-        cells = [cell.standing for cell in found.league(league.key)]
+        cells = [cell.standing for cell in results.league(league.key)]
         if not cells:
             continue
         alone = [(key, count) for key, (count, _) in tallied(cells).items() if count]
-        ties = sum(one.decided and len(one.winners) > 1 for one in cells)
+        ties = sum(places.decided and len(places.winners) > 1 for places in cells)
         rest = sum(count for _, count in alone[MOST_NAMED:])
         parts = [
-            *(f"{found.titles[key]} wins {count}" for key, count in alone[:MOST_NAMED]),
+            *(f"{results.titles[key]} wins {count}" for key, count in alone[:MOST_NAMED]),
             *([f"others {rest}"] if rest else []),
             f"{ties} {'tie' if ties == 1 else 'ties'}",
-            f"{sum(not one.decided for one in cells)} undecided",
+            f"{sum(not places.decided for places in cells)} undecided",
         ]
         told[league.title] = f"of {len(cells)} cells " + "; ".join(parts)
-    if found.unchecked:
-        names = ", ".join(found.titles[key] for key in found.unchecked)
+    if results.unchecked:
+        names = ", ".join(results.titles[key] for key in results.unchecked)
         told["taken at their word"] = f"{names}; whether that is private was not checked, see sg.audit"
     return told

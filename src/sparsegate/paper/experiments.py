@@ -23,7 +23,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -47,7 +46,7 @@ from sparsegate.paper.results import (
     table,
 )
 from sparsegate.paper.statements import READINGS, STATEMENTS, OpenStatements, judge_readings, under
-from sparsegate.paper.workers import ExperimentCase, Progress, WorkerPool, WorkPlan, compute_all
+from sparsegate.paper.workers import ExperimentCase, Progress, WorkerPool, compute_all, shared_pool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -461,7 +460,7 @@ def run(
     table([])  # if PyArrow is missing, say so before the work
     beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
     if out is None:
-        with _shared(pool, jobs, progress) as workers:
+        with shared_pool(pool, jobs, progress) as workers:
             return ExperimentResults(main.table(_gathered(main.cases, chosen, None, workers)))
     top = ResultFolder.open(out)
     below = [experiment.name for experiment in FURTHER] + [f"{READINGS}/{other}" for other in ALTERNATIVES]
@@ -471,7 +470,7 @@ def run(
     ]
     every = [case for grid, _ in grids for case in grid.cases]
     parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
-    with top.held(), _shared(pool, jobs, progress) as workers:
+    with top.held(), shared_pool(pool, jobs, progress) as workers:
         top.forget(*below)
         expect_later(workers, guessed_batches(every, most_runs or runs))
         for other in alternatives:
@@ -496,12 +495,6 @@ def run(
         if alternatives:
             judge_readings(top.path).write(top)
     return ExperimentResults(main.table(found))
-
-
-def _shared(
-    pool: WorkerPool | None, jobs: int, progress: Callable[[Progress], object] | None
-) -> AbstractContextManager[WorkerPool]:
-    return nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress))
 
 
 def _gathered(

@@ -1,12 +1,10 @@
 """What an experiment left in its folder, read back for the figures, the statements and the report.
 
-What the results say about a statement: in all, and at each dataset, with the rows that it depends on.
-
-The uses that the paper's Introduction names, as they were measured: rows, their file, and the statement on them.
-
-A use selects the c best of what it scores. Each is measured in four ways: with the original gate at the epsilon that it
-claims, with the original at the claim for which it costs that epsilon, with the paper's correct gate, and with the best
-that this library has for it. The error is the share of the c best that a run misses, between 0 and 1.
+A *row* is one dataset, method, epsilon and c. A *judgement* is what the rows say about a statement, in all and at each
+dataset. A *use* is one that the paper's Introduction names: it selects the c best of what it scores, and is measured in
+four ways, with the original gate at the epsilon that it claims, with the original at the claim for which it costs that
+epsilon, with the paper's correct gate, and with the best that this library has for it. Its error is the share of the c
+best that a run misses, between 0 and 1.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from sparsegate.paper.data import NAMED_KINDS
@@ -110,28 +107,30 @@ class VerdictTally:
         >>> str(VerdictTally({**counts, "printed": Counter({Support.CIRCULAR: 3}), "self-check": Counter()}))
         '2 of 3 statements supported, 1 undecided; 0 of 3 printed numbers comparable; 0 of 0 self-checks met'
         """
-        statements = self.counts["statement"]
-        parts = [f"{statements[Support.SUPPORTED]} of {statements.total()} statements supported"]
-        others = (Support.NOT_SUPPORTED, Support.UNDECIDED, Support.NOT_COMPARABLE, Support.CIRCULAR, Support.NOT_RUN)
-        names = {Support.NOT_SUPPORTED: "not"}
-        parts += [f"{statements[one]} {names.get(one, one.value)}" for one in others if statements[one]]
-        printed, own = self.counts["printed"], self.counts["self-check"]
-        met = f", {printed[Support.SUPPORTED]} met" if self.comparable("printed") else ""
+        statements, printed, own = (self.counts[kind] for kind in KINDS)
+        others = [
+            f"{statements[support]} {'not' if support is Support.NOT_SUPPORTED else support.value}"
+            for support in Support
+            if statements[support] and support is not Support.SUPPORTED
+        ]
+        met = f", {printed[Support.SUPPORTED]} met" if _comparable(printed) else ""
+        supported = f"{statements[Support.SUPPORTED]} of {statements.total()} statements supported"
         return (
-            f"{', '.join(parts)}; {self.comparable('printed')} of {printed.total()} printed numbers comparable{met}; "
-            f"{own[Support.SUPPORTED]} of {self.comparable('self-check')} self-checks met"
+            f"{', '.join([supported, *others])}; {_comparable(printed)} of {printed.total()} printed numbers "
+            f"comparable{met}; {own[Support.SUPPORTED]} of {_comparable(own)} self-checks met"
         )
 
-    def comparable(self, kind: str) -> int:
-        """How many of a kind could be compared with the results at all."""
-        return sum(self.counts[kind][one] for one in (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED))
+
+def _comparable(counts: Counter[Support]) -> int:
+    """How many could be compared with the results at all."""
+    return sum(counts[support] for support in (Support.SUPPORTED, Support.NOT_SUPPORTED, Support.UNDECIDED))
 
 
 def tally(checked: Iterable[Checked]) -> VerdictTally:
     """How many were supported: "9 of 15 statements supported, ...", a sentence as ``str``."""
     counts: dict[str, Counter[Support]] = {kind: Counter() for kind in KINDS}
-    for one in checked:
-        counts[one.statement.kind][one.judgement.support] += 1
+    for verdict in checked:
+        counts[verdict.statement.kind][verdict.judgement.support] += 1
     return VerdictTally(counts)
 
 
@@ -139,17 +138,7 @@ CLAIMED, TRUE, CORRECTED, OURS = "original, as claimed", "original, true ε", "c
 MECHANISMS = (CLAIMED, TRUE, CORRECTED, OURS)
 
 FILE = "uses"
-
-USE_COLUMNS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("use", "data", "mechanism", "way"), "string"),
-        **dict.fromkeys(("claimed_epsilon", "true_epsilon"), "float64"),
-        "measure": "string",
-        **dict.fromkeys(("mean", "std"), "float64"),
-        **dict.fromkeys(("runs", "seed"), "int64"),
-    }
-)
-"""The columns of the file, with their PyArrow types."""
+"""The name of the table of the uses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,15 +182,16 @@ def epsilon_text(epsilon: float) -> str:
 
 def write_uses(out: str | Path, rows: Sequence[UseRow]) -> None:
     """Write ``uses.csv`` and ``uses.parquet`` into the folder of an experiment."""
-    ResultFolder.open(out).write(FILE, table([asdict(row) for row in rows], USE_COLUMNS))
+    kinds = {"str": "string", "float": "float64", "int": "int64"}  # of PyArrow
+    columns = {column.name: kinds[str(column.type)] for column in fields(UseRow)}
+    ResultFolder.open(out).write(FILE, table([asdict(row) for row in rows], columns))
 
 
 def read_uses(out: str | Path, *, seed: int) -> tuple[UseRow, ...]:
     """The rows in the folder of an experiment, or none: those of another seed are of an earlier one."""
     if not (Path(out) / f"{FILE}.parquet").is_file():
         return ()
-    rows = [UseRow(**entry) for entry in read(out, FILE)]
-    return tuple(row for row in rows if row.seed == seed)
+    return tuple(UseRow(**entry) for entry in read(out, FILE) if entry["seed"] == seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,20 +230,18 @@ class Row:
         """The dataset; what is a stand-in, or scaled, is called so."""
         return place(self.dataset, self.kind)
 
-    @property
-    def ser_error(self) -> float:
-        """The standard error of the mean SER; 0 for a single run, which has no deviation."""
-        return float(self.ser_std / self.runs**0.5) if self.runs > 1 else 0.0
+    def mean(self, measure: str) -> float:
+        """The mean of a measure: ser, total_ser or fnr."""
+        return float(getattr(self, f"{measure}_mean"))
+
+    def error(self, measure: str = "ser") -> float:
+        """The standard error of a mean; 0 for a single run, which has no deviation."""
+        return float(getattr(self, f"{measure}_std") / self.runs**0.5) if self.runs > 1 else 0.0
 
     @property
-    def total_ser_error(self) -> float:
-        """The standard error of the mean total SER; 0 for a single run."""
-        return float(self.total_ser_std / self.runs**0.5) if self.runs > 1 else 0.0
-
-    @property
-    def fnr_error(self) -> float:
-        """The standard error of the mean FNR; 0 for a single run."""
-        return float(self.fnr_std / self.runs**0.5) if self.runs > 1 else 0.0
+    def ser_text(self) -> str:
+        """The mean SER with its standard error."""
+        return f"{self.ser_mean:.3f} ± {self.error():.3f}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -302,13 +290,12 @@ class Findings:
 
     def beside(self, *methods: str) -> dict[str, list[tuple[Row, ...]]]:
         """The rows of these methods side by side, at every c where all are there: by dataset, if it has any."""
-        found: dict[str, list[tuple[Row, ...]]] = {}
-        for dataset in self.datasets:
-            for count in self.counts:
-                rows = tuple(row for method in methods if (row := self.get(dataset, method, count)) is not None)
-                if len(rows) == len(methods):
-                    found.setdefault(dataset, []).append(rows)
-        return found
+        cases = {
+            dataset: [tuple(self.get(dataset, method, count) for method in methods) for count in self.counts]
+            for dataset in self.datasets
+        }
+        whole = {dataset: [rows for rows in found if None not in rows] for dataset, found in cases.items()}
+        return {dataset: rows for dataset, rows in whole.items() if rows}  # type: ignore[misc]
 
     def keys(self, prefix: str) -> list[str]:
         """The methods of ours whose key begins so: no statement of the paper is about anybody else's."""
@@ -339,25 +326,31 @@ def load_part(folder: Path, main: Findings) -> Findings | None:
     """Read a folder of further rows; None if there is none, or one that does not belong to the main results."""
     if not (folder / "manifest.json").is_file():
         return None
-    about = _manifest(folder)
-    same = all(about["parameters"][name] == main.manifest["parameters"][name] for name in ("runs", "seed"))
-    there, here = (
-        {data["name"]: data["fingerprint"] for data in given["datasets"] if data["kind"] != "rescaled"}
-        for given in (about, main.manifest)
+    manifest = _manifest(folder)
+    same = all(manifest["parameters"][name] == main.manifest["parameters"][name] for name in ("runs", "seed"))
+    own, known = (
+        {data["name"]: data["fingerprint"] for data in datasets if data["kind"] != "rescaled"}
+        for datasets in (manifest["datasets"], main.datasets.values())
     )
-    return _load(folder, about) if same and there.items() <= here.items() else None
+    return _load(folder, manifest) if same and own.items() <= known.items() else None
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads(written(folder, "manifest.json").read_text(encoding="utf-8"))
+    return manifest
 
 
 def _load(folder: Path, manifest: dict[str, Any]) -> Findings:
-    kinds = {entry["name"]: str(entry["kind"]) for entry in manifest["datasets"]}
+    datasets = {entry["name"]: entry for entry in manifest["datasets"]}
     scores: dict[str, list[float]] = {}
     for entry in sorted(read(folder, "scores"), key=lambda entry: int(entry["rank"])):
         scores.setdefault(entry["dataset"], []).append(entry["score"])
+    rows = [Row.of(entry, str(datasets[entry["dataset"]]["kind"])) for entry in read(folder)]
     return Findings(
-        rows={row.cell: row for entry in read(folder) for row in [Row.of(entry, kinds[entry["dataset"]])]},
+        rows={row.cell: row for row in rows},
         scores=scores,
         manifest=manifest,
-        datasets={entry["name"]: entry for entry in manifest["datasets"]},
+        datasets=datasets,
         methods={entry["key"]: entry for entry in manifest["methods"]},
         uses=read_uses(folder, seed=manifest["parameters"]["seed"]),
     )
@@ -368,8 +361,3 @@ def as_read(rows: Mapping[CellKey, Row], reading: PaperReading) -> dict[CellKey,
     if reading.ser == "means":
         return dict(rows)
     return {cell: replace(row, ser_mean=row.total_ser_mean, ser_std=row.total_ser_std) for cell, row in rows.items()}
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(written(folder, "manifest.json").read_text(encoding="utf-8"))
-    return found

@@ -1,46 +1,34 @@
-"""report.html: what held and what did not, the ablation, figures, tables and numbers, in one file.
+"""report.html: what held and what did not, the ablation, figures, tables and numbers; and all of it with one call.
 
-The file needs nothing beside it: there is no script, style or picture from elsewhere. Links to CSV, Parquet, SVG and
-PNG lead to the files in the folder around it.
-
-The frame of a report: one HTML file that needs nothing beside it, with sections in a row and links to each.
-
-The section of the report on readings: what the paper leaves open, and every verdict under every answer.
-
-What makes SVT-DPBook lose: how much of its distance to SVT-S 1:1 each single change removes.
-
-The section on the uses of the Introduction: a sentence, bars for each use at a chosen epsilon, and all numbers.
-
-The tables of the reproduction's page: values to compare with, datasets, methods, all numbers, and what was run.
+The page begins with the grid of claims and datasets, failures first. A mark leads to the panel of the figure that shows
+most of its rows, "rows" to the rows; a row leads to its panel, and a panel back to the marks that it is about.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from functools import reduce
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from html import escape
-from importlib.resources import files
-from operator import add
 from pathlib import Path
-from string import Template
 
-from sparsegate.paper import report as report_tables
-from sparsegate.paper.charts import LINE_STYLES, BarChart, ChartBar, FigurePanel, PageFigure, TableCell, number
-from sparsegate.paper.charts import table as page_tables_table
-from sparsegate.paper.decisions import FALSE_VERDICT, Quantity, Term
+from sparsegate.budget import Number
+from sparsegate.errors import load_extra
+from sparsegate.paper.charts import LINE_STYLES, BarChart, ChartBar, save
+from sparsegate.paper.data import PUBLISHED, Dataset
+from sparsegate.paper.decisions import FALSE_VERDICT, Quantity, mean_of, rate
+from sparsegate.paper.experiments import DEFAULT_COUNTS, DEFAULT_EPSILONS, MOST_RUNS, run
 from sparsegate.paper.figures import (
-    ClaimGrid,
-    badge,
-    comparisons,
-    draw_all,
-    error_figures,
-    mark,
+    COMPARISONS,
+    ErrorFigure,
+    Lines,
+    draw_figure,
     panel_name,
-    plan_figures,
-    row_name,
+    rows_of,
     score_figure,
+    shown_figures,
 )
 from sparsegate.paper.findings import (
     CLAIMED,
@@ -48,102 +36,234 @@ from sparsegate.paper.findings import (
     FILE,
     OURS,
     TRUE,
+    CellKey,
     Checked,
     Findings,
+    PlaceJudgement,
     Row,
+    Support,
     UseRow,
     epsilon_text,
     load_findings,
     tally,
 )
-from sparsegate.paper.methods import METHODS
-from sparsegate.paper.readings import SWITCHES
-from sparsegate.paper.results import COLUMNS, ResultFolder, replace_text, table
+from sparsegate.paper.methods import DEFAULT_METHODS, METHODS
+from sparsegate.paper.page import (
+    FigurePanel,
+    PageFigure,
+    PageSection,
+    TableCell,
+    definitions,
+    element,
+    file_links,
+    number,
+    render_page,
+    table,
+)
+from sparsegate.paper.readings import OURS as OUR_READING
+from sparsegate.paper.readings import SWITCHES, PaperReading
+from sparsegate.paper.results import COLUMNS, ExperimentResults, ResultFolder, read, replace_text
+from sparsegate.paper.results import table as arrow_table
 from sparsegate.paper.statements import VALUES, ReadingVerdicts, check_all
-from sparsegate.paper.workers import Expected, WorkerPool
+from sparsegate.paper.workers import Expected, Progress, WorkerPool, shared_pool
 
-MOST_VIEWS = 6
-"""A figure has at most this many views to choose from."""
+TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
+
+MARKS = {
+    Support.NOT_SUPPORTED: "✗",
+    Support.UNDECIDED: "?",
+    Support.SUPPORTED: "✓",
+    Support.NOT_COMPARABLE: "≁",
+    Support.CIRCULAR: "↻",
+    Support.NOT_RUN: "–",
+}
+"""A mark for each verdict, in the order of the grid."""
+
+ELSEWHERE = "Elsewhere"
+"""The heading for what was judged on other data than the datasets."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageSection:
-    """A part of a report: ``body`` is HTML; a link with the text ``link`` leads to the name ``key``."""
+def _kind(support: Support) -> str:
+    """The class of a verdict in the style of the page."""
+    return support.value.replace(" ", "-")
 
-    key: str
-    title: str
-    body: str
-    link: str = ""
+
+def badge(support: Support) -> str:
+    """A verdict as HTML."""
+    return element("span", f"{MARKS[support]} {support.value}", class_=f"verdict {_kind(support)}")
+
+
+def mark(support: Support, numbers: str, to: str = "") -> str:
+    """A verdict as one sign, with its numbers under the pointer; where it leads ``to``, it is a link."""
+    sign = element("span", MARKS[support], role="img", aria_label=support.value)
+    link = {"href": f"#{to}"} if to else {}
+    return element("a" if to else "span", sign, class_=f"mark {_kind(support)}", **link, title=numbers)
+
+
+def _name(*parts: str) -> str:
+    """What a link leads to."""
+    return "_".join("-".join(parts).split())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClaimGrid:
+    """The statements of the paper with what the results say at each dataset; ``figures`` show each of the rows."""
+
+    findings: Findings
+    claims: tuple[Checked, ...]
+    figures: Mapping[CellKey, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, findings: Findings, checked: Iterable[Checked], shown: Mapping[ErrorFigure, Lines]) -> ClaimGrid:
+        """The grid of what was checked; a row is looked for in the figure with fewer lines first."""
+        order = list(MARKS)
+        claims = [verdict for verdict in checked if verdict.statement.kind == "statement"]
+        figures: dict[CellKey, tuple[str, ...]] = {}
+        for figure in sorted(shown, key=lambda figure: len(figure.methods)):
+            for row in rows_of(shown[figure]):
+                figures[row.cell] = (*figures.get(row.cell, ()), figure.name)
+        claims.sort(key=lambda verdict: order.index(verdict.judgement.support))
+        return cls(findings=findings, claims=tuple(claims), figures=figures)
 
     def html(self) -> str:
-        """The section as HTML."""
-        return f'<section id="{escape(self.key)}"><h2>{escape(self.title)}</h2>\n{self.body}\n</section>'
+        """The grid as a table, and what the results lack for the other claims, to be opened."""
+        datasets = self.findings.datasets
+        heads = ["Claim", "Verdict", *map(self.findings.title, datasets)]
+        if any(set(verdict.judgement.places) - set(datasets) for verdict in self.claims):
+            heads.append(ELSEWHERE)
+        judged = [verdict for verdict in self.claims if verdict.judgement.support is not Support.NOT_RUN]
+        others = [verdict for verdict in self.claims if verdict.judgement.support is Support.NOT_RUN]
+        grid = table(heads, (self._row(verdict)[: len(heads)] for verdict in judged), kind="grid")
+        listed = (
+            element(
+                "li",
+                escape(
+                    f"{verdict.statement.claim} Supported if: {verdict.statement.rule}; {verdict.judgement.numbers}."
+                ),
+                id=f"claim-{verdict.statement.key}",
+            )
+            for verdict in others
+        )
+        summary = element("summary", f"{len(others)} not run")
+        return grid + (element("details", summary, element("ul", *listed)) if others else "")
 
+    def _row(self, verdict: Checked) -> list[TableCell]:
+        places, support = verdict.judgement.places, verdict.judgement.support
+        uses = {row.use for row in self.findings.uses}
+        elsewhere = "<br>".join(
+            f"{mark(place.support, place.numbers, 'uses' if name in uses else '')} {escape(name)}"
+            for name, place in places.items()
+            if name not in self.findings.datasets
+        )
+        identity, edge = f"claim-{verdict.statement.key}", f"edge-{_kind(support)}"
+        return [
+            TableCell(text=self._claim(verdict), markup=True, identity=identity, kind=edge),
+            TableCell(text=badge(support), markup=True),
+            *(self._cell(verdict, dataset, places.get(dataset)) for dataset in self.findings.datasets),
+            TableCell(text=elsewhere, markup=True, kind="" if elsewhere else "empty"),
+        ]
 
-def render_page(*, title: str, lead: str, sections: Sequence[PageSection]) -> str:
-    """A whole page; ``lead`` is HTML and stands before the links to the sections."""
-    return Template(_text("report_page.html")).substitute(
-        title=escape(title),
-        style=_text("report_page.css") + _views(),
-        script=_text("report_page.js"),
-        lead=lead,
-        links="".join(f'<a href="#{escape(one.key)}">{escape(one.link or one.title)}</a>' for one in sections),
-        sections="\n\n".join(one.html() for one in sections),
-    )
+    def _claim(self, verdict: Checked) -> str:
+        """The claim; where it failed, why; and, to be opened, its rule and all numbers."""
+        judgement, statement = verdict.judgement, verdict.statement
+        why = ""
+        if judgement.support in (Support.NOT_SUPPORTED, Support.UNDECIDED):
+            deciding = [
+                f"{name}: {p.numbers}" for name, p in judgement.places.items() if p.support is judgement.support
+            ]
+            why = element("p", escape("; ".join(deciding) or judgement.numbers), class_="why")
+        known = self.findings.datasets
+        listed = [
+            f"{MARKS[place.support]} {self.findings.place(name) if name in known else name}: {place.numbers}"
+            for name, place in judgement.places.items()
+        ]
+        numbers = element("ul", *(element("li", escape(text)) for text in listed))
+        return (
+            element(
+                "details",
+                element("summary", escape(statement.claim)),
+                element("p", escape(f"{statement.where}. Supported if: {statement.rule}.")),
+                numbers if listed else element("p", escape(judgement.numbers)),
+            )
+            + why
+        )
 
+    def _cell(self, verdict: Checked, dataset: str, place: PlaceJudgement | None) -> TableCell:
+        """The mark, and a link to the first of its rows; where scripts run, the table then shows no others."""
+        if place is None:
+            return TableCell(text="", kind="empty")
+        figure = self.figure(verdict, place)
+        shown = mark(place.support, place.numbers, panel_name(figure, dataset) if figure else "")
+        if cells := [cell for cell in place.cells if cell in self.findings.rows]:
+            methods = "|".join(dict.fromkeys(cell.method for cell in cells))
+            target = _name("#rows", cells[0].dataset, cells[0].method)
+            wanted = f"{self.findings.place(cells[0].dataset).split()[0]} {methods}"
+            shown += " " + element("a", "rows", class_="rows", href=target, data_rows=wanted)
+        return TableCell(text=shown, markup=True, identity=_name("cell", verdict.statement.key, dataset))
 
-def _text(name: str) -> str:
-    return files("sparsegate.paper").joinpath(name).read_text(encoding="utf-8")
+    def note(self, figure: str, dataset: str) -> str:
+        """Links back to the grid from the panel of a figure: the claims that it is about."""
+        links = [
+            element(
+                "a",
+                escape(f"{MARKS[place.support]} {verdict.statement.key}"),
+                class_=_kind(place.support),
+                href=_name("#cell", verdict.statement.key, dataset),
+                title=verdict.statement.claim,
+            )
+            for verdict in self.claims
+            if (place := verdict.judgement.places.get(dataset)) and self.figure(verdict, place) == figure
+        ]
+        return element("p", f"Claims: {' '.join(links)}", class_="soft") if links else ""
 
+    def figure(self, verdict: Checked, place: PlaceJudgement) -> str | None:
+        """Of the figures that show rows of this place, the one with most rows of the whole statement.
 
-def _views() -> str:
-    """What the radio buttons of a figure show and hide: rules, so that no script is needed."""
-    return "".join(
-        f".view-{view}:checked ~ .panels .show-{view} {{ display: block; }}\n" for view in range(1, MOST_VIEWS)
-    ) + "".join(f".view-{view}:checked ~ .panels .show-0 {{ display: none; }}\n" for view in range(1, MOST_VIEWS))
+        Of two with as many it is the one with fewer lines.
+        """
+        possible = {figure for cell in place.cells for figure in self.figures.get(cell, ())}
+        cells = (cell for other in verdict.judgement.places.values() for cell in other.cells)
+        shown = Counter(figure for cell in cells for figure in self.figures.get(cell, ()) if figure in possible)
+        return max(shown, key=lambda name: shown[name]) if shown else None
 
 
 def readings_body(verdicts: ReadingVerdicts, claims: Mapping[str, str]) -> str:
     """Statements and readings as a table, those that depend on the reading first; ``claims`` are the words of each."""
     disputed = verdicts.disputed
     ours = next(iter(verdicts.by_reading))
-    rows = [
-        [
-            TableCell(
-                text=f'<a href="#claim-{escape(key)}">{escape(claims.get(key, key))}</a>', markup=True, kind="long"
-            ),
-            *(
-                TableCell(
-                    text=mark(found[key].support, found[key].numbers),
-                    markup=True,
-                    kind="" if name == ours or key not in verdicts.changes(name) else "changed",
-                )
-                for name, found in verdicts.by_reading.items()
-            ),
-        ]
-        for key in sorted(verdicts.statements, key=lambda key: key not in disputed)
-    ]
-    questions = "".join(
-        f"<dt><code>{escape(switch.name)}</code></dt><dd>{escape(switch.question)}</dd>" for switch in SWITCHES.values()
+    rows = []
+    for key in sorted(verdicts.statements, key=lambda key: key not in disputed):
+        claim = element("a", escape(claims.get(key, key)), href=f"#claim-{key}")
+        rows.append([TableCell(text=claim, markup=True, kind="long")])
+        for name, judged in verdicts.by_reading.items():
+            kind = "" if name == ours or key not in verdicts.changes(name) else "changed"
+            rows[-1].append(TableCell(text=mark(judged[key].support, judged[key].numbers), markup=True, kind=kind))
+    questions = (
+        element("dt", element("code", escape(switch.name))) + element("dd", escape(switch.question))
+        for switch in SWITCHES.values()
     )
+    links = file_links({"CSV": "readings.csv", "Parquet": "readings.parquet"})
     about = (
-        f'<p class="lead">{escape(verdicts.sheet().title)}</p>\n<p class="soft">Nothing in the paper decides between '
-        "these. Our own reading has the first column; each of the others has the settings in its heading, and only "
-        "the cases that these change were run again. <code>--reading passes=100</code> makes one that of the whole "
-        'report. <a href="readings.csv" download>CSV</a> <a href="readings.parquet" download>Parquet</a></p>\n'
-        f"<dl>{questions}</dl>"
+        "Nothing in the paper decides between these. Our own reading has the first column; each of the others has the "
+        "settings in its heading, and only the cases that these change were run again. "
+        f"<code>--reading passes=100</code> makes one that of the whole report. {links}"
     )
     heads = ["Claim", *(name.replace(",", ", ") for name in verdicts.by_reading)]
-    return f"{about}\n{page_tables_table(heads, rows, identity='readings-table', tall=True)}"
+    return (
+        element("p", escape(verdicts.sheet().title), class_="lead")
+        + element("p", about, class_="soft")
+        + element("dl", *questions)
+        + table(heads, rows, identity="readings-table", tall=True)
+    )
 
 
 CHANGES = ("svt-dpbook-monotonic", "svt-alg1", "svt-dpbook-once")
-"""SVT-DPBook with one part changed; ``line_styles`` has the name of each change."""
+"""SVT-DPBook with one part changed; ``LINE_STYLES`` has the name of each change."""
 
 DISTANCE = 0.1
 """Where SVT-DPBook and SVT-S 1:1 are nearer than this in SER there is nothing to explain."""
 
-VIEW = "share of the distance removed"
+REMOVED = "share of the distance removed"
 
 
 def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
@@ -153,114 +273,76 @@ def removed_shares(findings: Findings) -> dict[str, dict[str, Quantity]]:
     """
     shares: dict[str, dict[str, Quantity]] = {}
     for key in CHANGES:
-        gone: dict[str, list[tuple[Quantity, Quantity]]] = {}
+        removed: dict[str, list[tuple[Quantity, Quantity]]] = {}
         for dataset, cases in findings.beside("svt-dpbook", key, "svt-s-1:1").items():
             for book, changed, plain in cases:
                 if book.ser_mean - plain.ser_mean > DISTANCE:
-                    pair = (_mean(book) - _mean(changed), _mean(book) - _mean(plain))
-                    gone.setdefault(dataset, []).append(pair)
-                    gone.setdefault("", []).append(pair)
-        if gone:
-            shares[key] = {name: _ratio(pairs) for name, pairs in gone.items()}
+                    pair = (rate(book) - rate(changed), rate(book) - rate(plain))
+                    removed.setdefault(dataset, []).append(pair)
+                    removed.setdefault("", []).append(pair)
+        for dataset, pairs in removed.items():
+            above, below = (mean_of(side) for side in zip(*pairs, strict=True))
+            shares.setdefault(key, {})[dataset] = above / below
     return shares
-
-
-def _mean(row: Row) -> Quantity:
-    return Quantity(value=row.ser_mean, terms={(row.cell, "ser"): Term(row.ser_error)})
-
-
-def _ratio(pairs: list[tuple[Quantity, Quantity]]) -> Quantity:
-    above: Quantity = reduce(add, (pair[0] for pair in pairs))
-    below: Quantity = reduce(add, (pair[1] for pair in pairs))
-    return above / below
 
 
 def share_chart(shares: dict[str, dict[str, Quantity]], dataset: str, title: str) -> BarChart | None:
     """A bar for each change on one dataset, or on all of them; None where nothing is to be explained there."""
     bars = tuple(
-        ChartBar(
-            label=LINE_STYLES[key].label,
-            value=by_dataset[dataset].value,
-            text=_percent(by_dataset[dataset].value),
-            error=by_dataset[dataset].error,
-            style=LINE_STYLES[key],
-        )
+        ChartBar(LINE_STYLES[key].label, share.value, _percent(share.value), LINE_STYLES[key], share.error)
         for key, by_dataset in shares.items()
-        if dataset in by_dataset
+        if (share := by_dataset.get(dataset))
     )
-    return BarChart(title=f"{title}: {VIEW}", bars=bars, high=1.0) if bars else None
+    return BarChart(title=f"{title}: {REMOVED}", bars=bars, high=1.0) if bars else None
 
 
 def _percent(share: float) -> str:
-    return f"{round(100 * share):d} %".replace("-", "−")  # a minus, not a hyphen
+    return f"{round(100 * share):d} %".replace("-", "−") if math.isfinite(share) else "∞"  # a minus, not a hyphen
 
 
 def ablation_sentence(shares: dict[str, dict[str, Quantity]]) -> str:
     """What the changes remove, in one sentence; empty without the experiment."""
-    if not shares:
-        return ""
     parts = [
-        f"{LINE_STYLES[key].label} {_percent(one[''].value)} ± {_percent(one[''].error)}" for key, one in shares.items()
+        f"{LINE_STYLES[key].label} {_percent(by_dataset[''].value)} ± {_percent(by_dataset[''].error)}"
+        for key, by_dataset in shares.items()
     ]
-    return f"Of the distance in SER between SVT-DPBook and SVT-S 1:1, one change alone removes: {', '.join(parts)}."
+    removed = f"one change alone removes: {', '.join(parts)}."
+    return f"Of the distance in SER between SVT-DPBook and SVT-S 1:1, {removed}" if parts else ""
 
 
-_STYLES = {CLAIMED: "svt-s-1:1", TRUE: "svt-s-1:c", CORRECTED: "svt-s-1:c23", OURS: "em"}
+_USE_STYLES = {CLAIMED: "svt-s-1:1", TRUE: "svt-s-1:c", CORRECTED: "svt-s-1:c23", OURS: "em"}
 """Each mechanism is drawn as a method of the other figures that it resembles."""
 
-NOTE = (
+USES_NOTE = (
     "The share of the c best that a run misses, on made data. Every gate has the best threshold there is, which nobody "
     "has, and the gates for itemsets are asked about the commonest items alone; ours have neither gift. The original "
     "gates do not have the ε that they claim."
 )
 
 
-def use_section(uses: Sequence[UseRow]) -> PageSection | None:
-    """The section, or None where the uses were not measured."""
-    if not uses:
-        return None
-    body = f"{use_figure(uses).html()}\n{use_table(uses)}"
-    return PageSection(key="uses", title="What the technique is used for", link="Uses", body=body)
-
-
-def use_figure(uses: Sequence[UseRow]) -> PageFigure:
-    """A panel for each use, a view for each epsilon, a bar for each mechanism."""
-    files = {"CSV": f"{FILE}.csv", "Parquet": f"{FILE}.parquet"}
-    epsilons = sorted({row.epsilon for row in uses})
-    panels = tuple(
-        FigurePanel(
-            title=use,
-            charts={f"ε = {epsilon:g}": _chart(uses, use, epsilon) for epsilon in epsilons},
-            note=f'<p class="soft">{escape(data)}</p>',
-        )
-        for use, data in dict.fromkeys((row.use, row.data) for row in uses)
+def use_section(uses: Sequence[UseRow]) -> PageSection:
+    """The uses of the Introduction: a panel for each, a view for each epsilon, bars, and all numbers."""
+    panels = []
+    for use, data in dict.fromkeys((row.use, row.data) for row in uses):
+        charts = {}
+        for epsilon in sorted({row.epsilon for row in uses}):
+            bars = tuple(
+                ChartBar(
+                    row.mechanism, row.mean, f"{row.mean:.2f}{cost}", LINE_STYLES[_USE_STYLES[row.mechanism]], row.error
+                )
+                for row in uses
+                for cost in [f", costs {epsilon_text(row.true_epsilon)}" if row.mechanism == CLAIMED else ""]
+                if (row.use, row.epsilon) == (use, epsilon)
+            )
+            charts[f"ε = {epsilon:g}"] = BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars, high=1.0)
+        panels.append(FigurePanel(title=use, charts=charts, note=element("p", escape(data), class_="soft")))
+    figure = PageFigure(
+        name="uses",
+        title="The uses that the Introduction names",
+        caption=USES_NOTE,
+        panels=tuple(panels),
+        files={"CSV": f"{FILE}.csv", "Parquet": f"{FILE}.parquet"},
     )
-    return PageFigure(
-        name="uses", title="The uses that the Introduction names", caption=NOTE, panels=panels, files=files
-    )
-
-
-def _chart(uses: Sequence[UseRow], use: str, epsilon: float) -> BarChart:
-    bars = tuple(
-        ChartBar(
-            label=row.mechanism,
-            value=row.mean,
-            text=f"{row.mean:.2f}{_cost(row)}",
-            style=LINE_STYLES[_STYLES[row.mechanism]],
-            error=row.error,
-        )
-        for row in uses
-        if (row.use, row.epsilon) == (use, epsilon)
-    )
-    return BarChart(title=f"{use} at ε = {epsilon:g}: share missed", bars=bars, high=1.0)
-
-
-def _cost(row: UseRow) -> str:
-    return f", costs {epsilon_text(row.true_epsilon)}" if row.mechanism == CLAIMED else ""
-
-
-def use_table(uses: Sequence[UseRow]) -> str:
-    """All rows."""
     rows = [
         [
             row.use,
@@ -275,34 +357,303 @@ def use_table(uses: Sequence[UseRow]) -> str:
         for row in uses
     ]
     heads = ["Use", "Mechanism", "Way", "#Claimed ε", "#True ε", "#Missed", "#± error", "#Runs"]
-    return page_tables_table(heads, rows, identity="uses-table", names=2, tall=True)
+    body = figure.html() + table(heads, rows, identity="uses-table", names=2, tall=True) if uses else ""
+    return PageSection(key="uses", title="What the technique is used for", link="Uses", body=body)
 
 
-TITLE = "The evaluation of the Sparse Vector Technique, reproduced"
+def value_table(checked: Sequence[Checked]) -> str:
+    """Printed numbers and numbers of our own simulation, beside those of the results."""
+    judged = {verdict.statement.key: verdict.judgement for verdict in checked}
+    rows = [
+        [
+            value.dataset,
+            number(value.count, ""),
+            value.method,
+            str(value),
+            value.source,
+            judged[value.statement.key].numbers,
+            TableCell(text=badge(judged[value.statement.key].support), markup=True),
+        ]
+        for value in VALUES
+        if value.statement.key in judged
+    ]
+    return table(["Dataset", "#c", "Method", "SER", "Where from", "Here", "Verdict"], rows, tall=True)
+
+
+def dataset_table(findings: Findings) -> str:
+    """What each dataset is."""
+    rows = [
+        [
+            findings.title(name),
+            *(number(entry[key], ",") for key in ("records", "items", "distinct_scores")),
+            entry["kind"],
+            entry["description"],
+        ]
+        for name, entry in findings.datasets.items()
+    ]
+    return table(["Dataset", "#Records", "#Items", "#Distinct scores", "Kind", "What it is"], rows)
+
+
+def method_table(findings: Findings) -> str:
+    """What each method is."""
+    rows = []
+    for key, entry in findings.methods.items():
+        row, selects = METHODS[key].row if key in METHODS else None, entry["row"] is None
+        way = entry.get("selection", "exponential")
+        if row:
+            described = f"{row.algorithm}: {row.title}"
+        elif "source" in entry:
+            described = f"Supplied: {entry['source']}, {entry['version'] or 'without a version'}" if selects else ""
+        else:
+            scored = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
+            described = scored if selects else ""
+        passes = "until c are selected" if entry["passes"] > 1 else "one"
+        rows.append(
+            [
+                entry["title"],
+                key,
+                "interactive" if entry["interactive"] else "non-interactive",
+                described,
+                entry["allocation"] or (str(row.allocation) if row else "none"),
+                f"{entry['raise_by']} D" if entry["raise_by"] else "no",
+                "" if selects else passes,
+            ]
+        )
+    rows.sort(key=lambda cells: str(cells[2]))
+    return table(["Method", "Key", "Setting", "Description", "Split of ε", "Threshold raised by", "Passes"], rows)
+
+
+def number_table(findings: Findings, grid: ClaimGrid) -> str:
+    """Every row of the results, with a link to the panel where it is drawn."""
+    heads = ["Dataset", "Method", "#ε", "#c", "#SER", "#± error", "#deviation", "#FNR", "#± error", "#FPR"]
+    heads += ["#Total SER", "#Selected", "#Runs"]
+    datasets, methods = list(findings.datasets), sorted(findings.methods)
+
+    def place(row: Row) -> tuple[object, ...]:
+        order = datasets.index(row.dataset), methods.index(row.method)
+        return row.epsilon != findings.epsilon, *order, row.epsilon, row.count
+
+    seen: set[str] = set()
+    lines = []
+    for row in sorted(findings.rows.values(), key=place):
+        dataset = TableCell(text=row.place)
+        for figure in grid.figures.get(row.cell, ())[:1]:
+            link = element("a", escape(row.place), href=f"#{panel_name(figure, row.dataset)}")
+            dataset = TableCell(text=link, markup=True, kind="name")
+        name = _name("rows", row.dataset, row.method)
+        method = TableCell(text=row.method, identity="" if name in seen else name)
+        seen.add(name)
+        # A single run has no deviation, and so no error that anybody knows.
+        errors = (row.error("ser"), row.error("fnr")) if row.runs > 1 else (math.nan, math.nan)
+        rates = (row.ser_mean, errors[0], row.ser_std, row.fnr_mean, errors[1], row.fpr_mean, row.total_ser_mean)
+        lines.append(
+            [
+                dataset,
+                method,
+                number(row.epsilon, "g"),
+                number(row.count, ""),
+                *(TableCell(text="-") if math.isnan(value) else number(value, ".3f") for value in rates),
+                number(row.selected_mean, ".1f"),
+                number(row.runs, ""),
+            ]
+        )
+    return table(heads, lines, identity="numbers-table", tall=True, names=2)
+
+
+def run_list(findings: Findings) -> str:
+    """Parameters, versions and where the code was from."""
+    about = findings.manifest
+    seconds = sum(row.seconds for row in findings.rows.values())
+    parameters = {
+        key.replace("_", " "): ", ".join(map(str, value)) if isinstance(value, list) else value
+        for key, value in about["parameters"].items()
+    }
+    return definitions(
+        {
+            "created": about["created"],
+            **parameters,
+            "cases": f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work",
+            "threshold": about["threshold"],
+            "versions": ", ".join(f"{name} {version}" for name, version in about["versions"].items()),
+            "commit": about["commit"] or "not from a checkout",
+        }
+    )
+
+
+FIGURE, PAGE = Expected(kind="figure", seconds=1.3), Expected(kind="report", seconds=2.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reproduction:
-    """What every section of the report is made from."""
+    """A folder of results with what they say: ``checked`` has every statement of the paper with its verdict.
+
+    ``readings`` has the verdicts under other readings of the paper, where these were run.
+    """
 
     folder: Path
-    findings: Findings
-    checked: tuple[Checked, ...]
-    grid: ClaimGrid
-    figures: dict[str, PageFigure]
+    findings: Findings = field(repr=False)
+    checked: tuple[Checked, ...] = field(repr=False)
+    readings: ReadingVerdicts | None = field(repr=False)
 
     @classmethod
-    def of(cls, folder: Path, findings: Findings) -> Reproduction:
-        """Check every statement and draw every figure."""
-        checked = tuple(check_all(findings))
-        grid = ClaimGrid.of(findings, checked)
+    def load(cls, out: str | Path) -> Reproduction:
+        """Read the folder of an experiment, and check every statement."""
+        findings = load_findings(out)
         return cls(
-            folder=folder,
+            folder=Path(out),
             findings=findings,
-            checked=checked,
-            grid=grid,
-            figures=error_figures(findings, grid.note),
+            checked=tuple(check_all(findings)),
+            readings=ReadingVerdicts.load(out),
         )
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+    @property
+    def results(self) -> ExperimentResults:
+        """The rows of the main experiment."""
+        return read(self.folder)
+
+    @cached_property
+    def _shown(self) -> dict[ErrorFigure, Lines]:
+        return shown_figures(self.findings)
+
+    @cached_property
+    def _grid(self) -> ClaimGrid:
+        return ClaimGrid.of(self.findings, self.checked, self._shown)
+
+    @cached_property
+    def figures(self) -> dict[str, PageFigure]:
+        """Every figure that there is data for, by its name."""
+        figures = [figure.page_figure(lines, self.findings, self._grid.note) for figure, lines in self._shown.items()]
+        return {figure.name: figure for figure in (*figures, score_figure(self.findings))}
+
+    def write(self, pool: WorkerPool) -> None:
+        """Write the figures, as pictures and as tables of their rows, and the page."""
+        folder = ResultFolder(path=self.folder)
+        (self.folder / "figures").mkdir(exist_ok=True)
+        expect_report(pool, figures=len(self.figures))
+        pictures = [(figure, self.folder / "figures" / name) for name, figure in self.figures.items()]
+        with pool.plan.stage("figures", total=len(pictures)):
+            for _ in pool.each(_save, pictures):
+                pool.plan.advance(FIGURE)
+        names = {field.name for field in fields(Row)}
+        columns = {name: kind for name, kind in COLUMNS.items() if name in names}
+        with pool.plan.stage("report"):
+            for figure, lines in self._shown.items():
+                rows = [asdict(row) for row in rows_of(lines)]
+                folder.write(f"figures/{figure.name}", arrow_table(rows, columns))
+            replace_text(self.report, self.html())
+
+    def html(self) -> str:
+        """The page."""
+        findings = self.findings
+        names = [str(entry["title"]).split(" (")[0] for entry in findings.datasets.values() if entry["stand_in"]]
+        stand_ins = (
+            f" <strong>Stand-ins:</strong> for {escape(', '.join(names))} a law of a few numbers takes the place of "
+            "the data; <code>--data kosarak=FILE</code> uses the real data."
+            if names
+            else ""
+        )
+        lead = element("p", element("strong", escape(f"{tally(self.checked)}.")), class_="lead") + element(
+            "p",
+            "Section 6 of Lyu, Su and Li, <cite>Understanding the Sparse Vector Technique for Differential "
+            "Privacy</cite> (PVLDB 10(6), 2017): how well do its variants, and the exponential mechanism (EM), find "
+            f"the c items with the highest scores?{stand_ins} <strong>Not private:</strong> as in the paper, every "
+            "threshold is an oracle.",
+            class_="soft",
+        )
+        others = [figure.html() for name, figure in self.figures.items() if name != "ablation"]
+        claims = {verdict.statement.key: verdict.statement.claim for verdict in self.checked}
+        return render_page(
+            title=TITLE,
+            lead=lead,
+            sections=[
+                PageSection(
+                    key="claims",
+                    title="What the paper says, and what the results say",
+                    link="Claims",
+                    body=f"{self._grid.html()}\n{_CLAIMS}",
+                ),
+                PageSection(key="ablation", title="Why SVT-DPBook loses", link="Ablation", body=self._ablation_body()),
+                PageSection(
+                    key="readings",
+                    title="How the paper can be read",
+                    link="Readings",
+                    body=readings_body(self.readings, claims) if self.readings else "",
+                ),
+                PageSection(key="figures", title="Figures", body="\n".join(others)),
+                use_section(findings.uses),
+                PageSection(
+                    key="values",
+                    title="Printed numbers and self-checks",
+                    link="Values",
+                    body=_VALUES + value_table(self.checked),
+                ),
+                PageSection(key="datasets", title="Datasets", body=dataset_table(findings)),
+                PageSection(key="methods", title="Methods", body=_METHODS + method_table(findings)),
+                PageSection(key="numbers", title="Numbers", body=_NUMBERS + number_table(findings, self._grid)),
+                PageSection(key="run", title="What was run", body=run_list(findings)),
+            ],
+        )
+
+    def _ablation_body(self) -> str:
+        """Why SVT-DPBook loses: one part of it changed at a time; "" where that was not run."""
+        if (figure := self.figures.get("ablation")) is None:
+            return ""
+        shares = removed_shares(self.findings)
+        charts = {panel.dataset: share_chart(shares, panel.dataset, panel.title) for panel in figure.panels}
+        panels = tuple(
+            replace(
+                panel, charts={REMOVED: chart, **panel.charts} if (chart := charts[panel.dataset]) else panel.charts
+            )
+            for panel in figure.panels
+        )
+        return element("p", escape(ablation_sentence(shares)), class_="lead") + replace(figure, panels=panels).html()
+
+
+_CLAIMS = element(
+    "p",
+    "✗ not supported, ? undecided, ✓ supported. A claim opens to its rule and all numbers; a mark leads to its figure, "
+    '"rows" to its numbers. A verdict is one only where a whole interval is on one side of the margin in its rule, the '
+    f"rest is undecided; the chance that any verdict here is wrong by chance is at most {FALSE_VERDICT:g}. SER is the "
+    "score error rate, FNR the false negative rate.",
+    class_="soft",
+)
+_VALUES = element(
+    "p",
+    'SER at ε = 0.1. A value of the real data says nothing about a stand-in: the verdict is then "not comparable", or '
+    '"circular" where the stand-in was fitted to that value. The simulated values of Kosarak are of its first 100,000 '
+    "records, scaled (<code>--scale-to-records</code>).",
+)
+_METHODS = element(
+    "p",
+    '1 D is one standard deviation of the query noise. "optimal" splits ε as 1:c^(2/3), as queries are monotonic.',
+)
+_NUMBERS = element(
+    "p",
+    "Click a heading to sort. ± error is the standard error of the mean, deviation the standard deviation of the runs. "
+    + file_links({"CSV": "results.csv", "Parquet": "results.parquet"}),
+) + element(
+    "input",
+    id="filter",
+    type="search",
+    placeholder="Filter: zipf em|svt-dpbook 100",
+    aria_label="Filter the numbers",
+)
+
+
+def _save(picture: tuple[PageFigure, Path]) -> None:
+    figure, path = picture
+    save(draw_figure(figure), path)
+
+
+def expect_report(pool: WorkerPool, *, figures: int = len(COMPARISONS) + 2) -> None:
+    """Let the plan expect the figures and the page."""
+    pool.plan.expect("figures", [FIGURE] * figures, jobs=pool.jobs)
+    pool.plan.expect("report", [PAGE])
 
 
 def write_report(out: str | Path, pool: WorkerPool | None = None) -> Path:
@@ -319,275 +670,68 @@ def write_report(out: str | Path, pool: WorkerPool | None = None) -> Path:
     ('report.html', ['.png', '.svg'])
     >>> folder.cleanup()
     """
-    folder, workers = Path(out), pool or WorkerPool()
-    findings = load_findings(folder)
-    plan_report(workers)
-    draw_all(findings, folder / "figures", workers)
-    path = folder / "report.html"
-    with workers.plan.stage("report"):
-        _write_rows(findings, folder)
-        replace_text(path, render_report(findings, folder))
-    return path
+    reproduction = Reproduction.load(out)
+    reproduction.write(pool or WorkerPool())
+    return reproduction.report
 
 
-def plan_report(workers: WorkerPool) -> None:
-    """Let the plan expect the figures and the page."""
-    plan_figures(workers)
-    workers.plan.expect("report", [Expected(kind="report", seconds=2.0)])
+def reproduce(
+    out: str | Path,
+    *,
+    datasets: Sequence[str | Dataset] = tuple(PUBLISHED),
+    data: Mapping[str, str | Path] | None = None,
+    records: Mapping[str, int] | None = None,
+    scale_to_records: bool = False,
+    counts: Iterable[int] = DEFAULT_COUNTS,
+    epsilon: Number | Iterable[Number] = DEFAULT_EPSILONS,
+    methods: Sequence[object] = DEFAULT_METHODS,
+    runs: int = 100,
+    most_runs: int = MOST_RUNS,
+    seed: int = 0,
+    jobs: int = 1,
+    further: bool = True,
+    reading: PaperReading | Sequence[str] = OUR_READING,
+    progress: Callable[[Progress], object] | None = None,
+    pool: WorkerPool | None = None,
+) -> Reproduction:
+    """Run the paper's evaluation and write results, figures and ``report.html`` into ``out``; return what they say.
 
+    NOT PRIVATE: thresholds are computed from the true scores, as in the paper. The parameters are those of ``run``,
+    with defaults as of ``sparsegate reproduce``; ``further`` also measures the uses of the Introduction.
 
-def render_report(findings: Findings, folder: Path) -> str:
-    """The report as HTML; sections that have nothing to show are left out."""
-    made = Reproduction.of(folder, findings)
-    sections = [section for make in SECTIONS if (section := make(made)) is not None]
-    return render_page(title=TITLE, lead=_lead(made), sections=sections)
+    >>> import tempfile, sparsegate as sg
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> small = {"datasets": ["zipf"], "counts": [25], "methods": ["em"], "runs": 5, "most_runs": 5}
+    >>> found = sg.paper.reproduce(folder.name, **small, further=False)
+    >>> found.report.name, len(found.checked) > 30
+    ('report.html', True)
+    >>> folder.cleanup()
+    """
+    from sparsegate.paper.uses import measured
 
-
-def _write_rows(findings: Findings, folder: Path) -> None:
-    """The rows of each figure as CSV and Parquet, beside its picture."""
-    names = {field.name for field in fields(Row)}
-    columns = {name: kind for name, kind in COLUMNS.items() if name in names}
-    for figure in comparisons(findings):
-        rows = [row for lines in figure.lines(findings).values() for line in lines.values() for row in line]
-        if rows:
-            ResultFolder(path=folder).write(f"figures/{figure.name}", table([asdict(row) for row in rows], columns))
-
-
-def _lead(made: Reproduction) -> str:
-    """One sentence, what it is about, and what must be known of the data."""
-    names = [str(entry["title"]).split(" (")[0] for entry in made.findings.datasets.values() if entry["stand_in"]]
-    stand_ins = (
-        f" <strong>Stand-ins:</strong> for {escape(', '.join(names))} a law of a few numbers takes the place of the "
-        "data; <code>--data kosarak=FILE</code> uses the real data."
-        if names
-        else ""
-    )
-    return (
-        f'<h1>{escape(TITLE)}</h1>\n<p class="lead"><strong>{escape(str(tally(made.checked)))}.</strong></p>\n'
-        '<p class="soft">Section 6 of Lyu, Su and Li, <cite>Understanding the Sparse Vector Technique for Differential '
-        "Privacy</cite> (PVLDB 10(6), 2017): how well do its variants, and the exponential mechanism (EM), find the c "
-        f"items with the highest scores?{stand_ins} <strong>Not private:</strong> as in the paper, every threshold is "
-        "an oracle.</p>"
-    )
-
-
-def _claims(made: Reproduction) -> PageSection | None:
-    """What held and what did not, dataset by dataset."""
-    about = (
-        '<p class="soft">✗ not supported, ? undecided, ✓ supported. A claim opens to its rule and all numbers; a mark '
-        'leads to its figure, "rows" to its numbers. A verdict is one only where a whole interval is on one side of '
-        "the margin in its rule, the rest is undecided; the chance that any verdict here is wrong by chance is at most "
-        f"{FALSE_VERDICT:g}. SER is the score error rate, FNR the false negative rate.</p>"
-    )
-    return PageSection(
-        key="claims",
-        title="What the paper says, and what the results say",
-        link="Claims",
-        body=f"{made.grid.html()}\n{about}",
-    )
-
-
-def _ablation(made: Reproduction) -> PageSection | None:
-    """Why SVT-DPBook loses: one part of it changed at a time."""
-    figure, shares = made.figures.get("ablation"), removed_shares(made.findings)
-    if figure is None:
-        return None
-    first = {dataset: share_chart(shares, dataset, made.findings.title(dataset)) for dataset in made.findings.datasets}
-    panels = tuple(
-        replace(panel, charts={VIEW: chart, **panel.charts} if chart else panel.charts)
-        for panel, chart in ((panel, first.get(panel.dataset)) for panel in figure.panels)
-    )
-    body = f'<p class="lead">{escape(ablation_sentence(shares))}</p>\n{replace(figure, panels=panels).html()}'
-    return PageSection(key="ablation", title="Why SVT-DPBook loses", link="Ablation", body=body)
-
-
-def _readings(made: Reproduction) -> PageSection | None:
-    """What depends on how the paper is read."""
-    verdicts = ReadingVerdicts.load(made.folder)
-    if verdicts is None:
-        return None
-    body = readings_body(verdicts, {one.statement.key: one.statement.claim for one in made.checked})
-    return PageSection(key="readings", title="How the paper can be read", link="Readings", body=body)
-
-
-def _figures(made: Reproduction) -> PageSection | None:
-    """The other figures."""
-    shown = [figure for name, figure in made.figures.items() if name != "ablation"]
-    body = "\n".join(figure.html() for figure in (*shown, score_figure(made.findings)))
-    return PageSection(key="figures", title="Figures", body=body)
-
-
-def _values(made: Reproduction) -> PageSection | None:
-    about = (
-        '<p>SER at ε = 0.1. A value of the real data says nothing about a stand-in: the verdict is then "not '
-        'comparable", or "circular" where the stand-in was fitted to that value. The simulated values of Kosarak are '
-        "of its first 100,000 records, scaled (<code>--scale-to-records</code>).</p>"
-    )
-    body = f"{about}\n{report_tables.value_table(made.checked)}"
-    return PageSection(key="values", title="Printed numbers and self-checks", link="Values", body=body)
-
-
-def _datasets(made: Reproduction) -> PageSection | None:
-    return PageSection(key="datasets", title="Datasets", body=report_tables.dataset_table(made.findings))
-
-
-def _methods(made: Reproduction) -> PageSection | None:
-    about = (
-        '<p>1 D is one standard deviation of the query noise. "optimal" splits ε as 1:c^(2/3), as queries are '
-        "monotonic.</p>"
-    )
-    return PageSection(key="methods", title="Methods", body=f"{about}\n{report_tables.method_table(made.findings)}")
-
-
-def _numbers(made: Reproduction) -> PageSection | None:
-    body = (
-        "<p>Click a heading to sort. ± error is the standard error of the mean, deviation the standard deviation of "
-        'the runs. <a href="results.csv" download>CSV</a> <a href="results.parquet" download>Parquet</a></p>\n'
-        '<input id="filter" type="search" placeholder="Filter: zipf em|svt-dpbook 100" '
-        'aria-label="Filter the numbers">\n'
-        f"{report_tables.number_table(made.findings, made.grid)}"
-    )
-    return PageSection(key="numbers", title="Numbers", body=body)
-
-
-def _run(made: Reproduction) -> PageSection | None:
-    return PageSection(key="run", title="What was run", body=report_tables.run_list(made.findings))
-
-
-SECTIONS: tuple[Callable[[Reproduction], PageSection | None], ...] = (
-    _claims,
-    _ablation,
-    _readings,
-    _figures,
-    lambda made: use_section(made.findings.uses),
-    _values,
-    _datasets,
-    _methods,
-    _numbers,
-    _run,
-)
-"""The sections in their order; a new one is a function in this list, None where the folder has nothing for it."""
-
-
-def value_table(checked: Sequence[Checked]) -> str:
-    """Printed numbers and numbers of our own simulation, beside those of the results."""
-    values = {value.statement.key: value for value in VALUES}
-    rows = [
-        [
-            values[one.statement.key].dataset,
-            number(values[one.statement.key].count, ""),
-            values[one.statement.key].method,
-            str(values[one.statement.key]),
-            values[one.statement.key].source,
-            one.judgement.numbers,
-            TableCell(text=badge(one.judgement.support), markup=True),
-        ]
-        for one in checked
-        if one.statement.key in values
-    ]
-    return page_tables_table(["Dataset", "#c", "Method", "SER", "Where from", "Here", "Verdict"], rows, tall=True)
-
-
-def dataset_table(findings: Findings) -> str:
-    """What each dataset is."""
-    numbers = ("records", "items", "distinct_scores")
-    rows = [
-        [
-            findings.title(name),
-            *(number(entry[key], ",") for key in numbers),
-            str(entry["kind"]),
-            str(entry["description"]),
-        ]
-        for name, entry in findings.datasets.items()
-    ]
-    return page_tables_table(["Dataset", "#Records", "#Items", "#Distinct scores", "Kind", "What it is"], rows)
-
-
-def method_table(findings: Findings) -> str:
-    """What each method is."""
-    rows = []
-    for key, entry in findings.methods.items():
-        row, is_em = METHODS[key].row if key in METHODS else None, entry["row"] is None
-        way = entry.get("selection", "exponential")
-        scored = "Exponential mechanism, c rounds" if way == "exponential" else f"select_top, method {way}"
-        if "source" in entry:
-            scored = f"Supplied: {entry['source']}, {entry['version'] or 'without a version'}"
-        described = f"{row.algorithm}: {row.title}" if row else scored if is_em else ""
-        passes = "until c are selected" if entry["passes"] > 1 else "one"
-        rows.append(
-            [
-                entry["title"],
-                key,
-                "interactive" if entry["interactive"] else "non-interactive",
-                described,
-                entry["allocation"] or (str(row.allocation) if row else "none"),
-                f"{entry['raise_by']} D" if entry["raise_by"] else "no",
-                "" if is_em else passes,
-            ]
+    load_extra("matplotlib.figure", extra="plots")  # the report comes last: what it needs is asked for before the work
+    with shared_pool(pool, jobs, progress) as workers:
+        expect_report(workers)
+        tasks = measured.use_tasks(runs=max(measured.LEAST_RUNS, 4 * runs), seed=seed) if further else []
+        measured.plan_uses(workers, tasks)
+        run(
+            datasets=datasets,
+            data=data,
+            records=records,
+            scale_to_records=scale_to_records,
+            counts=counts,
+            epsilon=epsilon,
+            methods=methods,
+            runs=runs,
+            most_runs=most_runs,
+            seed=seed,
+            out=out,
+            further=further,
+            reading=reading,
+            pool=workers,
         )
-    rows.sort(key=lambda cells: str(cells[2]))
-    return page_tables_table(
-        ["Method", "Key", "Setting", "Description", "Split of ε", "Threshold raised by", "Passes"], rows
-    )
-
-
-def number_table(findings: Findings, grid: ClaimGrid) -> str:
-    """Every row of the results, with a link to the panel where it is drawn."""
-    heads = ["Dataset", "Method", "#ε", "#c", "#SER", "#± error", "#deviation", "#FNR", "#± error", "#FPR"]
-    heads += ["#Total SER", "#Selected", "#Runs"]
-    seen: set[tuple[str, str]] = set()
-    lines = []
-    datasets, methods = list(findings.datasets), sorted(findings.methods)
-
-    def place(row: Row) -> tuple[object, ...]:
-        order = datasets.index(row.dataset), methods.index(row.method)
-        return row.epsilon != findings.epsilon, *order, row.epsilon, row.count
-
-    for row in sorted(findings.rows.values(), key=place):
-        first = (row.dataset, row.method) not in seen
-        seen.add((row.dataset, row.method))
-        # A single run has no deviation, and so no error that anybody knows.
-        known, nobody = row.runs > 1, math.nan
-        ser_error, fnr_error = (row.ser_error, row.fnr_error) if known else (nobody, nobody)
-        rates = (row.ser_mean, ser_error, row.ser_std, row.fnr_mean, fnr_error, row.fpr_mean)
-        lines.append(
-            [
-                _place(row, grid),
-                TableCell(text=row.method, identity=row_name(row.dataset, row.method) if first else ""),
-                number(row.epsilon, "g"),
-                number(row.count, ""),
-                *(
-                    TableCell(text="-") if math.isnan(value) else number(value, ".3f")
-                    for value in (*rates, row.total_ser_mean)
-                ),
-                number(row.selected_mean, ".1f"),
-                number(row.runs, ""),
-            ]
-        )
-    return page_tables_table(heads, lines, identity="numbers-table", tall=True, names=2)
-
-
-def _place(row: Row, grid: ClaimGrid) -> TableCell:
-    """The dataset of a row, as a link to the panel that shows the row."""
-    for figure in grid.figures.get(row.cell, ()):
-        target = panel_name(figure, row.dataset)
-        return TableCell(text=f'<a href="#{escape(target)}">{escape(row.place)}</a>', markup=True, kind="name")
-    return TableCell(text=row.place)
-
-
-def run_list(findings: Findings) -> str:
-    """Parameters, versions and where the code was from."""
-    about = findings.manifest
-    seconds = sum(row.seconds for row in findings.rows.values())
-    parameters = {
-        key: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for key, v in about["parameters"].items()
-    }
-    shown = {
-        "created": str(about["created"]),
-        **{key.replace("_", " "): value for key, value in parameters.items()},
-        "cases": f"{len(findings.rows):,}, simulated in {seconds:.1f} s of work",
-        "threshold": str(about["threshold"]),
-        "versions": ", ".join(f"{name} {number}" for name, number in about["versions"].items()),
-        "commit": str(about["commit"] or "not from a checkout"),
-    }
-    return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in shown.items()) + "</dl>"
+        if tasks:
+            measured.measure_uses(out, workers, tasks)
+        reproduction = Reproduction.load(out)
+        reproduction.write(workers)
+    return reproduction

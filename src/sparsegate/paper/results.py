@@ -170,6 +170,10 @@ class ResultFolder:
         """Keep the numbers of a case."""
         replace_text(self._file(key), json.dumps(record))
 
+    def write_json(self, name: str, value: object, indent: int | None = None) -> None:
+        """Write ``name``.json, whole or not at all."""
+        replace_text(self.path / f"{name}.json", json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+
     def write(self, name: str, rows: pa.Table) -> None:
         """Write ``name``.csv and ``name``.parquet, each whole or not at all."""
         csv = load_extra("pyarrow.csv", extra="evaluation")

@@ -102,7 +102,7 @@ class ReferenceValue:
         row = findings.get(self.dataset, self.method, self.count, 0.1)
         if row is None:
             return Judgement(support=Support.NOT_RUN, numbers="")
-        numbers = f"SER {row.ser_mean:.3f} ± {row.ser_error:.3f}"
+        numbers = f"SER {row.ser_text}"
         kind = findings.datasets[self.dataset]["kind"]
         decision = self.decide(row)
         support, wanting = decision.support, decision.wanting

@@ -40,7 +40,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -383,6 +383,13 @@ class WorkerPool:
         finally:
             for future in futures:
                 future.cancel()
+
+
+def shared_pool(
+    pool: WorkerPool | None, jobs: int, progress: Callable[[Progress], object] | None
+) -> AbstractContextManager[WorkerPool]:
+    """The pool, which stays open, or one of this many processes whose plan tells ``progress``."""
+    return nullcontext(pool) if pool else WorkerPool(jobs, WorkPlan(progress))
 
 
 def compute_all(

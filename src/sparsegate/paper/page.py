@@ -1,0 +1,238 @@
+"""A page of results: one HTML file that needs nothing beside it, with sections, figures, tables and links to files.
+
+No script, style or picture comes from elsewhere, and what a figure shows is chosen without a script. In tables numbers
+sort by their value and headings stay in sight; on a phone each row is a card.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Protocol
+
+MOST_VIEWS = 6
+"""A figure has at most this many views to choose from."""
+
+SHORT, LONG = 42, 120
+"""A text of fewer letters than SHORT stays on one line; one of more than LONG has a wide column."""
+
+_VOID = frozenset({"input", "br"})
+
+
+def element(tag: str, /, *content: str, **attributes: object) -> str:
+    """An element of HTML or SVG around some markup; floats have one digit, and "" and False leave an attribute out.
+
+    >>> element("a", escape("R & D"), href="#x", class_="soft", download=True, id="")
+    '<a href="#x" class="soft" download>R &amp; D</a>'
+    """
+    parts = [tag]
+    for key, value in attributes.items():
+        if value is not False and value != "":
+            text = f"{value:.1f}" if isinstance(value, float) else str(value)
+            shown = key.removesuffix("_").replace("_", "-")
+            parts.append(shown if value is True else f'{shown}="{escape(text)}"')
+    start = f"<{' '.join(parts)}>"
+    return start if tag in _VOID else f"{start}{''.join(content)}</{tag}>"
+
+
+def file_links(names: Mapping[str, str]) -> str:
+    """Links to files beside the page, by their text."""
+    return " ".join(element("a", escape(text), href=place, download=True) for text, place in names.items())
+
+
+def definitions(entries: Mapping[str, object]) -> str:
+    """Names with what each of them is, as a list."""
+    return element(
+        "dl", *(element("dt", escape(name)) + element("dd", escape(str(text))) for name, text in entries.items())
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCell:
+    """A cell of a table: text, or a number that is sorted by its value; ``markup`` stands where the text is HTML.
+
+    ``kind`` is a class of the page's style, ``identity`` a name that a link can lead to.
+    """
+
+    text: str
+    value: float | None = None
+    markup: bool = False
+    kind: str = ""
+    identity: str = ""
+
+    def html(self, label: str, *, head: bool = False) -> str:
+        """The cell as HTML; ``label`` is shown before it on a phone. A head names its row."""
+        if self.value is not None:
+            width = "number"
+        elif self.markup:
+            width = ""
+        else:
+            width = "name" if len(self.text) < SHORT else "long" if len(self.text) > LONG else "text"
+        shown_as_is = self.value is None or (math.isfinite(self.value) and "," not in self.text)
+        return element(
+            "th" if head else "td",
+            self.text if self.markup else escape(self.text),
+            scope="row" if head else "",
+            id=self.identity,
+            class_=" ".join(filter(None, (width, self.kind))),
+            data_value="" if shown_as_is else repr(self.value).replace("inf", "Infinity"),  # a number for the script
+            data_label=label,
+        )
+
+
+def number(value: float, form: str) -> TableCell:
+    """A number in this format; one that rounds to zero has no sign."""
+    return TableCell(text=f"{value:{'z' if form.endswith('f') else ''}{form}}", value=float(value))
+
+
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    identity: str = "",
+    tall: bool = False,
+    names: int = 1,
+    kind: str = "sortable",
+) -> str:
+    """A table in a box; a heading that begins with # is that of numbers. A tall one scrolls inside its box.
+
+    The first cells of each row, as many as ``names``, say what the row is about.
+    """
+    labels = [text.removeprefix("#") for text in heads]
+    head = "".join(
+        element("th", _heading(label), scope="col", class_="number" if text.startswith("#") else "")
+        for text, label in zip(heads, labels, strict=True)
+    )
+    body = "\n".join(
+        element(
+            "tr",
+            *(
+                (cell if isinstance(cell, TableCell) else TableCell(text=str(cell))).html(label, head=place < names)
+                for place, (cell, label) in enumerate(zip(cells, labels, strict=True))
+            ),
+        )
+        for cells in rows
+    )
+    parts = element("thead", element("tr", head)) + element("tbody", f"\n{body}\n")
+    return element(
+        "div",
+        element("table", parts, class_=kind, id=identity),
+        class_="scroll tall" if tall else "scroll",
+        tabindex=0,
+    )
+
+
+def _heading(text: str) -> str:
+    """A heading; what stands in brackets has a line of its own."""
+    name, bracket, rest = text.partition(" (")
+    return f"{escape(name)}<br><small>({escape(rest)}</small>" if bracket else escape(name)
+
+
+class Chart(Protocol):
+    """What a panel shows."""
+
+    def svg(self) -> str:
+        """The chart as an SVG element."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigurePanel:
+    """One chart for each view, below a title; ``identity`` is the name a link leads to, ``note`` is HTML below it.
+
+    ``dataset`` says what it is about, where that is a dataset.
+    """
+
+    title: str
+    charts: Mapping[str, Chart]
+    dataset: str = ""
+    identity: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageFigure:
+    """Panels that share their views; the first view is shown, the reader may choose another.
+
+    ``files`` are links by their text, relative to the page; ``note`` is HTML below the caption.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[FigurePanel, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    def html(self) -> str:
+        """The figure as HTML; "" without panels."""
+        if not self.panels:
+            return ""
+        views = list(dict.fromkeys(view for panel in self.panels for view in panel.charts))
+        buttons = [
+            element("input", type="radio", name=f"view-{self.name}", id=name, class_=f"view-{place}", checked=not place)
+            + element("label", escape(view), for_=name)
+            for place, view in enumerate(views)
+            for name in [f"view-{self.name}-{place}"]
+            if len(views) > 1
+        ]
+        panels = [
+            element(
+                "div",
+                element("h4", escape(panel.title)),
+                *(
+                    element("div", chart.svg(), class_=f"show-{views.index(view)}")
+                    for view, chart in panel.charts.items()
+                ),
+                panel.note,
+                class_="panel",
+                id=panel.identity,
+            )
+            for panel in self.panels
+        ]
+        return element(
+            "figure",
+            element("figcaption", element("h3", escape(self.title)), element("p", escape(self.caption)), self.note),
+            *buttons,
+            element("span", file_links(self.files), class_="files"),
+            element("div", *panels, class_="panels one" if len(panels) == 1 else "panels"),
+            id=f"figure-{self.name}",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageSection:
+    """A part of a page: ``body`` is HTML; a link with the text ``link`` leads to the name ``key``."""
+
+    key: str
+    title: str
+    body: str
+    link: str = ""
+
+
+def render_page(*, title: str, lead: str, sections: Iterable[PageSection]) -> str:
+    """A whole page; ``lead`` is HTML and stands before the links to the sections. Those without a body are left out."""
+    shown = [section for section in sections if section.body]
+    # What the radio buttons of a figure show and hide is in rules, so that no script is needed.
+    views = "".join(
+        f".view-{view}:checked ~ .panels .show-{view} {{ display: block; }}\n"
+        f".view-{view}:checked ~ .panels .show-0 {{ display: none; }}\n"
+        for view in range(1, MOST_VIEWS)
+    )
+    return Template(_text("report_page.html")).substitute(
+        title=escape(title),
+        style=_text("report_page.css") + views,
+        script=_text("report_page.js"),
+        lead=element("h1", escape(title)) + lead,
+        links="".join(element("a", escape(one.link or one.title), href=f"#{one.key}") for one in shown),
+        sections="\n\n".join(
+            element("section", element("h2", escape(one.title)), "\n", one.body, id=one.key) for one in shown
+        ),
+    )
+
+
+def _text(name: str) -> str:
+    return files("sparsegate.paper").joinpath(name).read_text(encoding="utf-8")
