@@ -104,7 +104,7 @@ def touched_by(count: int) -> list[int | None]:
 
 def rates_of(ladder: Ladder, epsilon: Fraction, count: int) -> dict[str, Rate]:
     """The rate of every way to select."""
-    noisy = {f"m={most}": replace(METHODS["noisy-scores-1"], touched=most) for most in touched_by(count)}
+    noisy = {f"m={most}": replace(METHODS["noisy-scores-1"], max_items_per_user=most) for most in touched_by(count)}
     found = {}
     for way, method in (FIXED | noisy).items():
         rungs = simulate(method, ladder, count=count, epsilon=epsilon, runs=RUNS, rng=1)

@@ -38,7 +38,7 @@ def short(key: str) -> Method:
 def budget(key: str) -> float:
     """EPSILON, less where the noise is less at the same epsilon: without mistakes there is nothing to compare."""
     flawed = {"alg-4": 0.4, "alg-5": 0.2, "alg-6": 0.4}  # their noise does not grow with c
-    return flawed.get(key, EPSILON * min(METHODS[key].touched or COUNT, COUNT) / COUNT)
+    return flawed.get(key, EPSILON * min(METHODS[key].max_items_per_user or COUNT, COUNT) / COUNT)
 
 
 def simulated(key: str, *, noise: float = 1.0, seed: int = 8) -> Counter[Outcome]:

@@ -38,7 +38,11 @@ def real_runs(method: Method, ladder: Ladder, *, count: int, epsilon: float, run
     seen: Counter[Outcome] = Counter()
     for _ in range(runs):
         if method.row is None:
-            given: Any = {"method": method.selection, "max_items_per_user": method.touched, "delta": method.delta}
+            given: Any = {
+                "method": method.selection,
+                "max_items_per_user": method.max_items_per_user,
+                "delta": method.delta,
+            }
             chosen = sg.select_top(scores, count=count, **given, **common).indices
         elif method.passes > 1:
             chosen = sg.select_top(

@@ -103,7 +103,7 @@ class League:
 
     def admits(self, method: AnyMethod, *, count: int, epsilon: float) -> bool:
         """Whether the method can win in this league. Peers cannot: two runs decide nothing."""
-        touched = method.touched if isinstance(method, Method) else None
+        touched = method.max_items_per_user if isinstance(method, Method) else None
         return (
             not is_peer(method)
             and method.delta <= self.delta
@@ -216,7 +216,7 @@ def release_options(method: AnyMethod) -> dict[str, Any] | None:
     if not isinstance(method, Method):
         return None
     if method.row is None:
-        promise = {"max_items_per_user": method.touched, "delta": method.delta}
+        promise = {"max_items_per_user": method.max_items_per_user, "delta": method.delta}
         return {"method": method.selection, **{name: value for name, value in promise.items() if value}}
     if method.key == "svt-retr-3d":  # the other retraversals differ in a number
         return {"method": "retraversal", "raise_by": method.raise_by}

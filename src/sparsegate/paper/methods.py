@@ -3,26 +3,22 @@
 Queries are counts, so monotonic=True throughout; rows that know no smaller noise for monotonic queries (Alg. 1 and
 Alg. 2) keep theirs. Every threshold is the oracle threshold of ``Ladder.oracle_threshold``: not private.
 
-Methods of your own: anything with ``select(scores, count, epsilon, rng) -> indices``.
-
-A method is a function, or an object with ``select``. ``scores`` holds the score of every item in random order, an array
-of its own for each run; ``count`` is c; ``rng`` is a numpy generator. It returns the indices of at most c items, each
-once: who stops early, as SVT may, returns fewer. One record moves a score by at most 1, all of them in one direction.
-
-Optional, as attributes of the function or the object:
+**Methods of your own**: a function ``select(scores, count, epsilon, rng) -> indices``, or an object with ``select``.
+``scores`` holds the score of every item in random order, an array of its own for each run; ``count`` is c; ``rng`` is a
+numpy generator. It returns the indices of at most c items, each once: who stops early, as SVT may, returns fewer. One
+record moves a score by at most 1, all of them in one direction. Optional, as attributes of the function or the object:
 
     key, title      how tables and figures call it; its name unless given
     version         finished cases are kept under it, see ``SuppliedMethod.law``
     interactive     whether it sees one item after the other
     delta           what ``select`` is given where it has a parameter ``delta``
 
-**Grouped scores.** Two million items have a thousand distinct scores. An object with ``select_grouped(values, sizes,
+*Grouped scores.* Two million items have a thousand distinct scores. An object with ``select_grouped(values, sizes,
 count, epsilon, rng)`` is given those instead, falling, and how many items have each; it returns the group of every item
 it selects, a group at most as often as it has items.
 
-Methods that other packages bring: entry points of the group ``sparsegate.methods``.
-
-A package names them in its pyproject.toml, and whoever installs it runs them by their key, beside ours:
+**Methods that other packages bring** are entry points of the group ``sparsegate.methods``. A package names them in its
+pyproject.toml, and whoever installs it runs them by their key, beside ours:
 
     [project.entry-points."sparsegate.methods"]
     permute-and-flip = "their_package:permute_and_flip"
@@ -42,7 +38,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from importlib.metadata import Distribution, EntryPoint, entry_points
@@ -57,216 +53,6 @@ from sparsegate.gates.margin import central_shift
 from sparsegate.gates.variants import VARIANTS, Closes, Compared, Noise, Scales, Variant
 from sparsegate.selection.exponential import selection_rate
 from sparsegate.selection.noisy_scores import noisy_scale
-
-PER_ITEM = ("scores", "count", "epsilon", "rng")
-GROUPED = ("values", "sizes", "count", "epsilon", "rng")
-
-_KEY = re.compile(r"[A-Za-z0-9][\w.:+-]*")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SuppliedMethod:
-    """A way to select c items that is not ours: ``source`` is the function or object that selects.
-
-    >>> import sparsegate as sg
-    >>> def highest(scores, count, epsilon, rng):
-    ...     return (scores + rng.gumbel(0, count / epsilon, scores.size)).argsort()[-count:]
-    >>> sg.paper.SuppliedMethod.of(highest, title="Highest")
-    SuppliedMethod(key='highest', title='Highest', version=None, interactive=False, delta=0)
-    """
-
-    key: str
-    """Its name in results."""
-    title: str
-    """Its name in figures."""
-    version: str | None = None
-    """Which version of it; finished cases of another are not used again."""
-    interactive: bool = False
-    """Whether it sees one item after the other."""
-    delta: Number = 0
-    """The delta that it is private with."""
-    source: object = field(repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.key, str) or not _KEY.fullmatch(self.key):
-            rule = "must have a key of letters, digits and any of _ . : + -"
-            raise ParameterError("method", rule, self.key, 'give it a key: SuppliedMethod.of(f, key="mine")')
-        self.caller()
-
-    @classmethod
-    def of(cls, source: object, **given: Any) -> SuppliedMethod:
-        """A method from a function or an object: what is not ``given`` is read from its attributes."""
-        if inspect.isclass(source):
-            raise ParameterError("method", "must be a function or an object, not a class", source, "make an object")
-        name = str(getattr(source, "__name__", type(source).__name__)).strip("<>")
-        known = {
-            name: getattr(source, name) for name in ("key", "title", "interactive", "delta") if hasattr(source, name)
-        }
-        version = getattr(source, "version", None)
-        found = {"key": name, "version": None if version is None else str(version)} | known | given
-        return cls(source=source, **{"title": found["key"], **found})
-
-    @property
-    def grouped(self) -> bool:
-        """Whether it is given distinct scores and how many items have each."""
-        return callable(getattr(self.source, "select_grouped", None))
-
-    @property
-    def call(self) -> Callable[..., Any]:
-        """What is called to select."""
-        ways = (getattr(self.source, name, None) for name in ("select_grouped", "select"))
-        for way in (*ways, self.source):
-            if callable(way):
-                found: Callable[..., Any] = way
-                return found
-        rule = "must be a key, a function, or an object with select(scores, count, epsilon, rng)"
-        raise ParameterError("method", rule, self.source)
-
-    @property
-    def takes_delta(self) -> bool:
-        """Whether it has a parameter for a delta."""
-        signature = self._signature()
-        return signature is not None and "delta" in signature.parameters
-
-    def at_delta(self, delta: Number) -> SuppliedMethod:
-        """The same at a delta, under a key of its own.
-
-        >>> import sparsegate as sg
-        >>> sg.paper.SuppliedMethod.of(lambda scores, count, epsilon, rng, delta: [0], key="mine").at_delta(1e-6)
-        SuppliedMethod(key='mine-delta-1e-06', title='mine, δ = 1e-06', version=None, interactive=False, delta=1e-06)
-        """
-        text = f"{float(delta):g}"
-        return replace(self, key=f"{self.key}-delta-{text}", title=f"{self.title}, δ = {text}", delta=delta)
-
-    def fresh(self) -> SuppliedMethod:
-        """The same with a copy of its object, as a new process has it; itself where it cannot be copied."""
-        try:
-            return replace(self, source=deepcopy(self.source))
-        except Exception:  # whatever the object raises
-            return self
-
-    def caller(self) -> Callable[..., Any]:
-        """What is called by the names of its arguments; it gets them by place where it has other names for them."""
-        named = GROUPED if self.grouped else PER_ITEM
-        call, more = self.call, {"delta": float(self.delta)} if self.takes_delta else {}
-        if self.delta and not more:
-            raise ParameterError(f"method {self.key}", "must have a parameter delta for a delta above 0", self.delta)
-
-        def by_place(**given: Any) -> Any:
-            return call(*(given[name] for name in named), **more)
-
-        if (signature := self._signature()) is None:
-            return by_place
-        if _binds(signature, (), {**dict.fromkeys(named), **more}):
-            return partial(call, **more)
-        names = list(signature.parameters)
-        in_place = all(name not in names or names.index(name) == place for place, name in enumerate(named))
-        if in_place and _binds(signature, named, more):
-            return by_place
-        raise ParameterError(f"method {self.key}", f"must take ({', '.join(named)})", names)
-
-    def _signature(self) -> inspect.Signature | None:
-        """Its parameters; None where they are not known, as of a function in C."""
-        try:
-            return inspect.signature(self.call)
-        except ValueError:
-            return None
-
-    @property
-    def pickled(self) -> bytes | None:
-        """The function by its name, an object by its state: what another process is sent; None if that cannot be."""
-        try:
-            found = pickle.dumps(self.source)
-        except Exception:  # whatever the state of an object raises
-            return None
-        main = sys.modules.get("__main__")
-        importable = any(getattr(main, name, None) is not None for name in ("__spec__", "__file__"))
-        return found if importable or b"__main__" not in found else None
-
-    @property
-    def kept(self) -> bool:
-        """Whether finished cases can be found again: only its ``version`` tells whether a method has changed."""
-        return self.version is not None and self.pickled is not None
-
-    def law(self, *, count: int, epsilon: Number) -> tuple[object, ...]:
-        """What the numbers of a case depend on: the version, and the state of an object."""
-        return self.version, hashlib.sha256(self.pickled or b"").hexdigest(), float(self.delta)
-
-    @property
-    def described(self) -> dict[str, object]:
-        """What a manifest says of it."""
-        names = ("key", "title", "interactive", "delta", "version")
-        kind = self.source if hasattr(self.source, "__qualname__") else type(self.source)
-        source = f"{getattr(kind, '__module__', '')}:{getattr(kind, '__qualname__', '')}"
-        none_of_ours = {"row": None, "allocation": None, "raise_by": 0, "passes": 1, "selection": None, "touched": None}
-        return {name: getattr(self, name) for name in names} | none_of_ours | {"source": source}
-
-    def check_jobs(self, jobs: int) -> None:
-        """Refuse several processes where it cannot be sent to them."""
-        if jobs > 1 and self.pickled is None:
-            rule = f"must be 1 for the method {self.key}, which another process cannot import"
-            raise ParameterError("jobs", rule, jobs, "define it at the top of a module, or pass jobs=1")
-
-
-def _binds(signature: inspect.Signature, places: tuple[object, ...], names: dict[str, Any]) -> bool:
-    try:
-        signature.bind(*places, **names)
-    except TypeError:
-        return False
-    return True
-
-
-GROUP = "sparsegate.methods"
-
-
-def installed() -> dict[str, tuple[EntryPoint, ...]]:
-    """The entry points by key; more than one where packages disagree."""
-    found = defaultdict[str, tuple[EntryPoint, ...]](tuple)
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, package(point))):
-        found[point.name] += (point,)
-    return dict(found)
-
-
-def package(point: EntryPoint) -> str:
-    """The package that brings it, with its version."""
-    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
-
-
-def load_installed(key: str) -> SuppliedMethod | None:
-    """The method that a package brings under this key, or None."""
-    points = installed().get(key, ())
-    if not points:
-        return None
-    if len(points) > 1:
-        rule = f"must be of one package, and {' and '.join(map(package, points))} both have it"
-        raise ParameterError("method", rule, key, "uninstall one of them")
-    (point,) = points
-    try:
-        source = point.load()
-    except (Exception, SystemExit) as error:  # an import runs somebody else's code
-        rule = f"must be importable from {package(point)} ({type(error).__name__}: {error})"
-        raise ParameterError(f"method {key}", rule, point.value, "mend the package, or leave the method out") from error
-    found = SuppliedMethod.of(source, key=key)
-    return found if found.version is not None else SuppliedMethod.of(source, key=key, version=_version(point.dist))
-
-
-def _version(package: Distribution | None) -> str | None:
-    """The version of a package and a hash of its list of files, which has a hash of each.
-
-    None for one whose files may change while it stays installed: see PEP 610.
-    """
-    listed = None if package is None else package.read_text("RECORD")
-    if package is None or not listed or _editable(package.read_text("direct_url.json") or "{}"):
-        return None
-    return f"{package.name} {package.version} {hashlib.sha256(listed.encode()).hexdigest()[:16]}"
-
-
-def _editable(origin: str) -> bool:
-    try:
-        return bool(json.loads(origin).get("dir_info", {}).get("editable"))
-    except (ValueError, AttributeError):  # not what the standard says, so nothing is known
-        return True
-
 
 MOST_PASSES = 10**6
 """Retraversal goes on until c items are selected, and gives up after this many passes. A simulated pass is free."""
@@ -283,7 +69,7 @@ class NoiseScales(NamedTuple):
 class Method:
     """A way to select c items. Where ``row`` is None, ``selection`` is a method of ``select_top``.
 
-    ``touched`` is read where that method does; ``delta`` there, and by the standard row.
+    ``max_items_per_user`` is read where that method does; ``delta`` there, and by the standard row.
 
     A row that never stops is stopped after c positives. Where ``at_true_epsilon``, its noise is such that its *tight*
     loss is the epsilon asked for, whatever its authors claim.
@@ -305,14 +91,14 @@ class Method:
     """Its name on the command line, and in results."""
     title: str
     """Its name in figures."""
-    row: Variant | None
+    row: Variant | None = None
     allocation: Allocation | None = None
     threshold_factor: float = 1
     raise_by: int | float = 0
     passes: int = 1
-    interactive: bool
+    interactive: bool = False
     selection: str = "exponential"
-    touched: int | None = None
+    max_items_per_user: int | None = None
     delta: Number = 0
     at_true_epsilon: bool = False
 
@@ -342,35 +128,20 @@ class Method:
     @property
     def described(self) -> dict[str, object]:
         """What a manifest says of it."""
-        names = (
-            "key",
-            "title",
-            "threshold_factor",
-            "raise_by",
-            "passes",
-            "interactive",
-            "selection",
-            "touched",
-            "delta",
-            "at_true_epsilon",
-        )
-        return {name: getattr(self, name) for name in names} | {
-            "row": self.row and self.row.key,
-            "allocation": None if self.allocation is None else str(self.allocation),
-        }
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        allocation = None if self.allocation is None else str(self.allocation)
+        return known | {"row": self.row and self.row.key, "allocation": allocation}
 
     def noise(self, *, count: int, epsilon: Number) -> NoiseScales:
         """The noise scales at this c and epsilon, for scores that one record moves by at most 1."""
         if self.row is None:
             share = exact_epsilon(epsilon)
             if self.selection == "noisy-scores":
-                scale = noisy_scale(
-                    epsilon=share, count=count, steps=1, monotonic=True, max_items_per_user=self.touched
-                )
-                return NoiseScales(0.0, float(scale))
+                promise: dict[str, Any] = {"monotonic": True, "max_items_per_user": self.max_items_per_user}
+                return NoiseScales(0.0, float(noisy_scale(epsilon=share, count=count, steps=1, **promise)))
             if self.delta:
                 share = count * round_epsilon(epsilon=share, delta=self.delta, count=count)
-            rounds = 2 if self.selection == "subset" else count  # see ``selection_methods``
+            rounds = 2 if self.selection == "subset" else count  # see ``selection.subset``
             rate = selection_rate(epsilon=share, count=rounds, sensitivity=1, monotonic=True)
             return NoiseScales(0.0, float(1 / rate))
         scales = self._scales(count, exact_epsilon(epsilon))
@@ -415,107 +186,71 @@ class Method:
         if not self.delta:
             return pure
         exact = Fraction(str(self.delta))
-        found = approximate_scales(epsilon=epsilon, delta=exact, sensitivity=1, cutoff=count, monotonic=True)
-        return pure if found is None or _variance(pure) <= _variance(found) else found
-
-
-def _variance(scales: Scales) -> Fraction:
-    """Of rho - nu, halved."""
-    return (scales.threshold or Fraction(0)) ** 2 + (scales.query or Fraction(0)) ** 2
+        approximate = approximate_scales(epsilon=epsilon, delta=exact, sensitivity=1, cutoff=count, monotonic=True)
+        ways = [pure] if approximate is None else [pure, approximate]
+        return min(ways, key=lambda scales: (scales.threshold or 0) ** 2 + (scales.query or 0) ** 2)
 
 
 _STANDARD, _BOOK = VARIANTS["standard"], VARIANTS["dwork-roth-2014"]
 
+
+def _gate(key: str, title: str, row: Variant = _STANDARD, **numbers: Any) -> Method:
+    return Method(key=key, title=title, row=row, interactive=True, **numbers)
+
+
+_OPTIMAL: dict[str, Any] = {"row": _STANDARD, "allocation": "optimal"}
+
 _ROWS = (
-    Method(key="svt-dpbook", title="SVT-DPBook", row=_BOOK, interactive=True),
+    _gate("svt-dpbook", "SVT-DPBook", _BOOK),
+    _gate("svt-s-1:1", "SVT-S 1:1", allocation="1:1"),
+    _gate("svt-s-1:3", "SVT-S 1:3", allocation="1:3"),
+    _gate("svt-s-1:c", "SVT-S 1:c", allocation="1:c"),
+    _gate("svt-s-1:c23", "SVT-S 1:c^(2/3)", allocation="optimal"),
     *(
-        Method(key=f"svt-s-{name}", title=f"SVT-S 1:{shown}", row=_STANDARD, allocation=allocation, interactive=True)
-        for name, shown, allocation in (
-            ("1:1", "1", "1:1"),
-            ("1:3", "3", "1:3"),
-            ("1:c", "c", "1:c"),
-            ("1:c23", "c^(2/3)", "optimal"),
-        )
-    ),
-    *(
-        Method(
-            key=f"svt-retr-{k}d",
-            title=f"SVT-ReTr {k}D",
-            row=_STANDARD,
-            allocation="optimal",
-            raise_by=k,
-            passes=MOST_PASSES,
-            interactive=False,
-        )
+        Method(key=f"svt-retr-{k}d", title=f"SVT-ReTr {k}D", raise_by=k, passes=MOST_PASSES, **_OPTIMAL)
         for k in range(6)
     ),
-    Method(key="em", title="EM", row=None, interactive=False),
-    Method(key="one-shot", title="One-shot", row=None, interactive=False, selection="one-shot"),
-    Method(key="subset", title="Subset", row=None, interactive=False, selection="subset"),
-    Method(key="gumbel", title="EM, δ = 1e-6", row=None, interactive=False, selection="gumbel", delta=1e-6),
+    Method(key="em", title="EM"),
+    Method(key="one-shot", title="One-shot", selection="one-shot"),
+    Method(key="subset", title="Subset", selection="subset"),
+    Method(key="gumbel", title="EM, δ = 1e-6", selection="gumbel", delta=1e-6),
     *(
         Method(
-            key=f"noisy-scores-{most}",
-            title=f"Noisy scores, {most} touched",
-            row=None,
-            interactive=False,
-            selection="noisy-scores",
-            touched=most,
+            key=f"noisy-scores-{m}", title=f"Noisy scores, {m} touched", selection="noisy-scores", max_items_per_user=m
         )
-        for most in (1, 10)
+        for m in (1, 10)
     ),
     # Why DPBook loses: its large threshold noise drawn only once; the threshold noise of Alg. 1, which does not grow
     # with c; and DPBook's own threshold noise with the query noise that suffices for monotonic queries.
-    Method(
-        key="svt-dpbook-once",
-        title="SVT-DPBook, ρ drawn once",
-        row=replace(_BOOK, key="dwork-roth-2014-once", redraws_threshold=False),
-        interactive=True,
+    _gate(
+        "svt-dpbook-once",
+        "SVT-DPBook, ρ drawn once",
+        replace(_BOOK, key="dwork-roth-2014-once", redraws_threshold=False),
     ),
-    Method(key="svt-alg1", title="SVT-DPBook, ρ of Alg. 1", row=VARIANTS["lyu-2017"], interactive=True),
-    Method(
-        key="svt-dpbook-monotonic",
-        title="SVT-DPBook, ν halved",
-        row=replace(_BOOK, key="dwork-roth-2014-monotonic", query_noise_monotonic=_STANDARD.query_noise_monotonic),
-        interactive=True,
+    _gate("svt-alg1", "SVT-DPBook, ρ of Alg. 1", VARIANTS["lyu-2017"]),
+    _gate(
+        "svt-dpbook-monotonic",
+        "SVT-DPBook, ν halved",
+        replace(_BOOK, key="dwork-roth-2014-monotonic", query_noise_monotonic=_STANDARD.query_noise_monotonic),
     ),
     # A threshold that is not the oracle's: too low, too high, and too high with the paper's way to deal with that.
-    *(
-        Method(
-            key=key,
-            title=title,
-            row=_STANDARD,
-            allocation="optimal",
-            threshold_factor=factor,
-            passes=passes,
-            interactive=passes == 1,
-        )
-        for key, title, factor, passes in (
-            ("svt-s-half-t", "SVT-S 1:c^(2/3), T halved", 0.5, 1),
-            ("svt-s-double-t", "SVT-S 1:c^(2/3), T doubled", 2.0, 1),
-            ("svt-s-double-t-retr", "SVT-ReTr, T doubled", 2.0, MOST_PASSES),
-        )
+    _gate("svt-s-half-t", "SVT-S 1:c^(2/3), T halved", allocation="optimal", threshold_factor=0.5),
+    _gate("svt-s-double-t", "SVT-S 1:c^(2/3), T doubled", allocation="optimal", threshold_factor=2.0),
+    Method(
+        key="svt-s-double-t-retr", title="SVT-ReTr, T doubled", threshold_factor=2.0, passes=MOST_PASSES, **_OPTIMAL
     ),
     # What came after the paper, as gates: exponential noise; and Laplace noise with a delta.
-    Method(key="svt-exponential", title="SVT, exponential noise", row=VARIANTS["liu-2024"], interactive=True),
-    Method(key="svt-delta", title="SVT, δ = 1e-6", row=_STANDARD, interactive=True, delta=1e-6),
+    _gate("svt-exponential", "SVT, exponential noise", VARIANTS["liu-2024"]),
+    _gate("svt-delta", "SVT, δ = 1e-6", delta=1e-6),
     # The flawed rows as claimed, and every row whose tight loss is finite and not what is claimed, at that loss.
-    *(
-        Method(key=f"alg-{number}", title=f"Alg. {number}, as claimed", row=VARIANTS[row], interactive=True)
-        for number, row in ((3, "roth-2011"), (4, "lee-clifton-2014"), (5, "stoddard-2014"), (6, "chen-2015"))
-    ),
-    *(
-        Method(key=f"{key}-true", title=f"{title}, true ε", row=VARIANTS[row], interactive=True, at_true_epsilon=True)
-        for key, title, row in (
-            ("svt-dpbook", "SVT-DPBook", "dwork-roth-2014"),
-            ("svt-alg1", "Alg. 1", "lyu-2017"),
-            ("alg-4", "Alg. 4", "lee-clifton-2014"),
-        )
-    ),
+    _gate("alg-3", "Alg. 3, as claimed", VARIANTS["roth-2011"]),
+    _gate("alg-4", "Alg. 4, as claimed", VARIANTS["lee-clifton-2014"]),
+    _gate("alg-5", "Alg. 5, as claimed", VARIANTS["stoddard-2014"]),
+    _gate("alg-6", "Alg. 6, as claimed", VARIANTS["chen-2015"]),
+    _gate("svt-dpbook-true", "SVT-DPBook, true ε", _BOOK, at_true_epsilon=True),
+    _gate("svt-alg1-true", "Alg. 1, true ε", VARIANTS["lyu-2017"], at_true_epsilon=True),
+    _gate("alg-4-true", "Alg. 4, true ε", VARIANTS["lee-clifton-2014"], at_true_epsilon=True),
 )
-
-AnyMethod: TypeAlias = Method | SuppliedMethod
-"""A method of ours, or one of your own."""
 
 METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method in _ROWS})
 """Every method by its key.
@@ -525,13 +260,11 @@ METHODS: Mapping[str, Method] = MappingProxyType({method.key: method for method 
 'SVT-ReTr 5D'
 """
 
-ON_REQUEST = (
-    *("svt-retr-0d", "svt-dpbook-once", "svt-alg1", "svt-dpbook-monotonic"),
-    *("svt-s-half-t", "svt-s-double-t", "svt-s-double-t-retr"),
-    *("one-shot", "subset", "gumbel", "noisy-scores-1", "noisy-scores-10", "svt-exponential", "svt-delta"),
-    *("alg-3", "alg-4", "alg-5", "alg-6", "svt-dpbook-true", "svt-alg1-true", "alg-4-true"),
+DEFAULT_METHODS = (
+    *("svt-dpbook", "svt-s-1:1", "svt-s-1:3", "svt-s-1:c", "svt-s-1:c23"),
+    *(f"svt-retr-{k}d" for k in range(1, 6)),
+    "em",
 )
-DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
 """The methods of the paper's two comparisons.
 
 >>> from sparsegate import paper
@@ -540,24 +273,242 @@ DEFAULT_METHODS = tuple(key for key in METHODS if key not in ON_REQUEST)
 """
 
 
-def method(given: object) -> AnyMethod:
-    """A method, given itself or its key, or as anything with ``select``: see ``supplied_methods``.
+PER_ITEM = ("scores", "count", "epsilon", "rng")
+GROUPED = ("values", "sizes", "count", "epsilon", "rng")
 
-    A key is one of ``METHODS``, or of a method that another package brings: see ``installed_methods``.
+_KEY = re.compile(r"[A-Za-z0-9][\w.:+-]*")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SuppliedMethod:
+    """A way to select c items that is not ours: ``source`` is the function or object that selects.
+
+    >>> import sparsegate as sg
+    >>> def highest(scores, count, epsilon, rng):
+    ...     return (scores + rng.gumbel(0, count / epsilon, scores.size)).argsort()[-count:]
+    >>> sg.paper.SuppliedMethod.of(highest, title="Highest")
+    SuppliedMethod(key='highest', title='Highest', version=None, interactive=False, delta=0)
     """
-    if isinstance(given, Method | SuppliedMethod):
-        return given
-    if isinstance(given, str):
-        if (found := METHODS.get(given) or load_installed(given)) is None:
-            known = [*METHODS, *installed()]
-            raise unknown_key("method", "must be the key of a method", given, known, "see `sparsegate methods`")
-        return found
-    return SuppliedMethod.of(given)
+
+    key: str
+    """Its name in results."""
+    title: str
+    """Its name in figures."""
+    version: str | None = None
+    """Which version of it; finished cases of another are not used again."""
+    interactive: bool = False
+    """Whether it sees one item after the other."""
+    delta: Number = 0
+    """The delta that it is private with."""
+    source: object = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, str) or not _KEY.fullmatch(self.key):
+            rule = "must have a key of letters, digits and any of _ . : + -"
+            raise ParameterError("method", rule, self.key, 'give it a key: SuppliedMethod.of(f, key="mine")')
+        self.caller()
+
+    @classmethod
+    def of(cls, source: object, **known: Any) -> SuppliedMethod:
+        """A method from a function or an object: what is not given is read from its attributes."""
+        if inspect.isclass(source):
+            raise ParameterError("method", "must be a function or an object, not a class", source, "make an object")
+        key = str(getattr(source, "__name__", type(source).__name__)).strip("<>")
+        names = ("key", "title", "version", "interactive", "delta")
+        known = {name: getattr(source, name) for name in names if hasattr(source, name)} | known
+        known["version"] = None if known.get("version") is None else str(known["version"])
+        key = known.pop("key", key)
+        return cls(source=source, **{"key": key, "title": key, **known})
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it is given distinct scores and how many items have each."""
+        return callable(getattr(self.source, "select_grouped", None))
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """What is called to select."""
+        ways = (getattr(self.source, name, None) for name in ("select_grouped", "select"))
+        for way in (*ways, self.source):
+            if callable(way):
+                found: Callable[..., Any] = way
+                return found
+        rule = "must be a key, a function, or an object with select(scores, count, epsilon, rng)"
+        raise ParameterError("method", rule, self.source)
+
+    @property
+    def takes_delta(self) -> bool:
+        """Whether it has a parameter for a delta."""
+        return "delta" in (self._parameters() or {})
+
+    def at_delta(self, delta: Number) -> SuppliedMethod:
+        """The same at a delta, under a key of its own.
+
+        >>> import sparsegate as sg
+        >>> sg.paper.SuppliedMethod.of(lambda scores, count, epsilon, rng, delta: [0], key="mine").at_delta(1e-6)
+        SuppliedMethod(key='mine-delta-1e-06', title='mine, δ = 1e-06', version=None, interactive=False, delta=1e-06)
+        """
+        text = f"{float(delta):g}"
+        return replace(self, key=f"{self.key}-delta-{text}", title=f"{self.title}, δ = {text}", delta=delta)
+
+    def fresh(self) -> SuppliedMethod:
+        """The same with a copy of its object, as a new process has it; itself where it cannot be copied."""
+        try:
+            return replace(self, source=deepcopy(self.source))
+        except Exception:  # whatever the object raises
+            return self
+
+    def caller(self) -> Callable[..., Any]:
+        """What is called by the names of its arguments; it gets them by place where it has other names for them."""
+        named = GROUPED if self.grouped else PER_ITEM
+        call, more = self.call, {"delta": float(self.delta)} if self.takes_delta else {}
+        if self.delta and not more:
+            raise ParameterError(f"method {self.key}", "must have a parameter delta for a delta above 0", self.delta)
+
+        def by_place(**arguments: Any) -> Any:
+            return call(*(arguments[name] for name in named), **more)
+
+        def binds(*places: object, **names: object) -> bool:
+            try:
+                inspect.signature(call).bind(*places, **names)
+            except TypeError:
+                return False
+            return True
+
+        if (parameters := self._parameters()) is None:
+            return by_place
+        if binds(**dict.fromkeys(named), **more):
+            return partial(call, **more)
+        names = list(parameters)
+        in_place = all(name not in names or names.index(name) == place for place, name in enumerate(named))
+        if in_place and binds(*named, **more):
+            return by_place
+        raise ParameterError(f"method {self.key}", f"must take ({', '.join(named)})", names)
+
+    def _parameters(self) -> Mapping[str, inspect.Parameter] | None:
+        """Its parameters; None where they are not known, as of a function in C."""
+        try:
+            return inspect.signature(self.call).parameters
+        except ValueError:
+            return None
+
+    @property
+    def pickled(self) -> bytes | None:
+        """The function by its name, an object by its state: what another process is sent; None if that cannot be."""
+        try:
+            found = pickle.dumps(self.source)
+        except Exception:  # whatever the state of an object raises
+            return None
+        main = sys.modules.get("__main__")
+        importable = any(getattr(main, name, None) is not None for name in ("__spec__", "__file__"))
+        return found if importable or b"__main__" not in found else None
+
+    @property
+    def kept(self) -> bool:
+        """Whether finished cases can be found again: only its ``version`` tells whether a method has changed."""
+        return self.version is not None and self.pickled is not None
+
+    def law(self, *, count: int, epsilon: Number) -> tuple[object, ...]:
+        """What the numbers of a case depend on: the version, and the state of an object."""
+        return self.version, hashlib.sha256(self.pickled or b"").hexdigest(), float(self.delta)
+
+    @property
+    def described(self) -> dict[str, object]:
+        """What a manifest says of it."""
+        names = ("key", "title", "interactive", "delta", "version")
+        kind = self.source if hasattr(self.source, "__qualname__") else type(self.source)
+        source = f"{getattr(kind, '__module__', '')}:{getattr(kind, '__qualname__', '')}"
+        none_of_ours: dict[str, object] = {
+            "row": None,
+            "allocation": None,
+            "raise_by": 0,
+            "passes": 1,
+            "selection": None,
+        }
+        none_of_ours |= {"max_items_per_user": None, "source": source}
+        return {name: getattr(self, name) for name in names} | none_of_ours
+
+    def check_jobs(self, jobs: int) -> None:
+        """Refuse several processes where it cannot be sent to them."""
+        if jobs > 1 and self.pickled is None:
+            rule = f"must be 1 for the method {self.key}, which another process cannot import"
+            raise ParameterError("jobs", rule, jobs, "define it at the top of a module, or pass jobs=1")
 
 
-def methods_of(given: object) -> list[AnyMethod]:
+GROUP = "sparsegate.methods"
+
+
+def installed() -> dict[str, tuple[EntryPoint, ...]]:
+    """The entry points by key; more than one where packages disagree."""
+    found = defaultdict[str, tuple[EntryPoint, ...]](tuple)
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, package(point))):
+        found[point.name] += (point,)
+    return dict(found)
+
+
+def package(point: EntryPoint) -> str:
+    """The package that brings it, with its version."""
+    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+def _load_installed(key: str) -> SuppliedMethod | None:
+    """The method that a package brings under this key, or None."""
+    points = installed().get(key, ())
+    if not points:
+        return None
+    if len(points) > 1:
+        rule = f"must be of one package, and {' and '.join(map(package, points))} both have it"
+        raise ParameterError("method", rule, key, "uninstall one of them")
+    (point,) = points
+    try:
+        source = point.load()
+    except (Exception, SystemExit) as error:  # an import runs somebody else's code
+        rule = f"must be importable from {package(point)} ({type(error).__name__}: {error})"
+        raise ParameterError(f"method {key}", rule, point.value, "mend the package, or leave the method out") from error
+    supplied = SuppliedMethod.of(source, key=key)
+    return supplied if supplied.version is not None else replace(supplied, version=_version(point.dist))
+
+
+def _version(package: Distribution | None) -> str | None:
+    """The version of a package and a hash of its list of files, which has a hash of each.
+
+    None for one whose files may change while it stays installed: see PEP 610.
+    """
+    listed = None if package is None else package.read_text("RECORD")
+    if package is None or not listed or _editable(package.read_text("direct_url.json") or "{}"):
+        return None
+    return f"{package.name} {package.version} {hashlib.sha256(listed.encode()).hexdigest()[:16]}"
+
+
+def _editable(origin: str) -> bool:
+    try:
+        return bool(json.loads(origin).get("dir_info", {}).get("editable"))
+    except (ValueError, AttributeError):  # not what the standard says, so nothing is known
+        return True
+
+
+AnyMethod: TypeAlias = Method | SuppliedMethod
+"""A method of ours, or one of your own."""
+
+
+def method(way: object) -> AnyMethod:
+    """A method, from itself, its key, or anything with ``select``.
+
+    A key is one of ``METHODS``, or of a method that another package brings.
+    """
+    if isinstance(way, Method | SuppliedMethod):
+        return way
+    if not isinstance(way, str):
+        return SuppliedMethod.of(way)
+    if (found := METHODS.get(way) or _load_installed(way)) is None:
+        known = [*METHODS, *installed()]
+        raise unknown_key("method", "must be the key of a method", way, known, "see `sparsegate methods`")
+    return found
+
+
+def methods_of(ways: object) -> list[AnyMethod]:
     """One method or several, without repetitions; no two may have one key, and nobody else's the key of one of ours."""
-    several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    several = ways if isinstance(ways, Iterable) and not isinstance(ways, str) else [ways]
     by_key: dict[str, AnyMethod] = {}
     for found in map(method, several):
         rival = by_key.setdefault(found.key, found)

@@ -1,37 +1,12 @@
 """What a method selects, simulated many times on grouped scores. NOT PRIVATE: an oracle threshold, noise in floats.
 
 The law is that of the per-item mechanism with real-valued noise, items in random order. The time depends on c and on
-the number of runs, and hardly on the number of items: ``arrivals`` says how, where noise is drawn once a run.
+the number of runs, and hardly on the number of items. Runs are made in batches, so that what a batch needs beside its
+own selections stays below PEAK_BYTES, however many runs there are.
 
-**A threshold that is redrawn after every positive** (Alg. 2), in one pass in random order. Let an item's place in the
-random order be a time u, uniform on (0, 1), and rho(s) the threshold noise in force at time s. The item is selected in
-ds with probability p(rho(s)) ds: it must come just then and pass. So an item of a given score that has not been
-selected by time t has survived with probability 1 - A(t), where
-
-    A(t) = integral from 0 to t of p(rho(s)) ds,
-
-and it is selected when A reaches a uniform number U of its own, if it ever does. Nothing need be remembered of who was
-visited and failed. Between two positives p is constant, A grows linearly, and the next positive is the least (U - A) /
-p over all items still there: no item but the next in line of each group can be it.
-
-Rungs are taken together in the buckets of ``arrivals``, each item of a bucket as if it had the highest score there. An
-item that would pass at that score is *called*, and stays with probability p(own score) / p(highest score). If it does
-not stay it has had its comparison, and rho is not redrawn: exactly what happens to an item that fails. So the work is
-one step for each call, over all runs at once.
-
-**A set at once** ("subset"): the mechanism itself, on grouped scores, its tiles laid once for all runs.
-
-**Memory.** Runs are made in batches, so that what a batch needs beside its own selections stays below PEAK_BYTES,
-however many runs there are. A run needs some numbers for each of its c selections and for each bucket of scores.
-
-When items are selected, as the rings of clocks: how likely an item of some score is to have rung by some time.
-
-Every item carries a clock E, exponential of mean one, and rings when the *hazard* H(z, h) of its score has
-grown to E, where h is the time and
-
-    z = (score - level) / scale
-
-is all that the law knows of the item. Clocks have no memory, so what did not ring by h starts afresh there.
+**Noise that is drawn once a run: the first c rings of clocks.** Every item carries a clock E, exponential of mean one,
+and rings when the *hazard* H(z, h) of its score has grown to E, where h is the time and z = (score - level) / scale is
+all that the law knows of the item. Clocks have no memory, so what did not ring by h starts afresh there.
 
 *Traversal in random order.* With level the noisy threshold T + rho and scale the scale of nu, one comparison
 is positive with probability
@@ -44,15 +19,15 @@ so it is selected before time h unless k comparisons failed and the last one cam
     exp(-H(z, h)) = (1 - p)**k (1 - p f).
 
 A pass number is thus geometric, and one pass (h <= 1) is plain SVT. Whether passes keep their order or shuffle anew
-makes no difference: noise is fresh in every pass, and independent of the order.
+makes no difference: noise is fresh in every pass, and independent of the order. With another noise, one pass has
+exp(-H(z, h)) = 1 - p(z) h: with exponential noise p(z) = exp(min(z, 0)), without noise p is 0 or 1.
 
-*Exponential mechanism, peeled.* With scale 1 / a, a the factor of a score in its log-weight, H(z, h) = exp(z) h:
-the first c rings are c peeled rounds. The level is free.
+*The c largest noisy scores.* Let a bar come down from infinity, at level - scale log(h) at time h, and let an item ring
+when the bar meets its noisy score: exp(-H(z, h)) = P[noise < -(z + log h)], noise in units of its scale. The first c
+rings are the c largest, and the level is free. With Gumbel noise this is H(z, h) = exp(z) h, the exponential mechanism,
+peeled; Laplace noise is "noisy-scores", exponential noise "one-shot".
 
-The first c rings among millions of clocks, in time that depends on c: who is selected, and when.
-
-For every method whose noise is drawn once a run; ``clock_laws`` says when a clock rings. Exact in law: nothing is
-approximated but real numbers by floats. Three ideas:
+The first c rings among millions of clocks are drawn exactly in law, in time that depends on c:
 
 *Horizon.* Fix a time h by which somewhat more than c rings are expected (from the scores alone, so it tells
 nothing of the draws), draw who rings by then, and keep the c earliest. A run that is short of c goes on from h, where
@@ -66,30 +41,26 @@ items are.) So the work is one draw a bucket and one a candidate; the rest of tw
 *Thinning.* A candidate of hazard H' <= H stays with probability (1 - exp(-H')) / (1 - exp(-H)): with V uniform, its
 clock is E = -log(1 - V (1 - exp(-H))), and it stays where E < H'. That is the clock's law given that it rings in time.
 
-The c largest noisy scores, as the first c rings of clocks: what ``arrivals`` needs to simulate such methods.
+**A threshold that is redrawn after every positive** (Alg. 2), in one pass in random order. Let an item's place in the
+random order be a time u, uniform on (0, 1), and rho(s) the threshold noise in force at time s. The item is selected in
+ds with probability p(rho(s)) ds: it must come just then and pass. So an item of a given score that has not been
+selected by time t has survived with probability 1 - A(t), where
 
-Let a bar come down from infinity, at t = level - scale log(h) at time h, and let an item ring when the bar meets its
-noisy score. With z = (score - level) / scale it has rung by time h with probability P[noise >= -(z + log h)], noise in
-units of its scale, so
+    A(t) = integral from 0 to t of p(rho(s)) ds,
 
-    exp(-H(z, h)) = P[noise < -(z + log h)].
+and it is selected when A reaches a uniform number U of its own, if it ever does. Nothing need be remembered of who was
+visited and failed. Between two positives p is constant, A grows linearly, and the next positive is the least (U - A) /
+p over all items still there: no item but the next in line of each bucket can be it. Each item of a bucket is taken as
+if it had the highest score there. One that would pass at that score is *called*, and stays with probability p(own
+score) / p(highest score). If it does not stay it has had its comparison, and rho is not redrawn: exactly what happens
+to an item that fails. So the work is one step for each call, over all runs at once.
 
-The first c rings are the c largest noisy scores, and the level is free. With Gumbel noise this is the exponential
-mechanism. Here are Laplace noise ("noisy-scores") and exponential noise ("one-shot").
+**A set at once** ("subset"): the mechanism itself, on grouped scores, its tiles laid once for all runs.
 
-One pass of a traversal whose noise is not Laplace's has a law of the same form. An item comes at a uniform time and is
-positive with probability p(z), so it has rung by time h <= 1 with probability p(z) h, and
-
-    exp(-H(z, h)) = 1 - p(z) h.
-
-With exponential noise nu of scale one p(z) = P[nu >= -z] = exp(min(z, 0)); without noise it is 0 or 1.
-
-Runs of a method that is not ours, and the checks of what it returns.
-
-Items are shuffled anew for each run. The orders come from a generator that the method never sees, and it is handed
-copies: nothing it does to the scores or to its generator changes what it is measured against. An object is copied for
-each case, too: what it remembers of one changes no other, whichever process has them. What a method prints goes to
-stderr; stdout is for results.
+**A method that is not ours** is given items that are shuffled anew for each run. The orders come from a generator that
+the method never sees, and it is handed copies: nothing it does to the scores or to its generator changes what it is
+measured against. An object is copied for each case, too: what it remembers of one changes no other, whichever process
+has them. What a method prints goes to stderr; stdout is for results.
 """
 
 from __future__ import annotations
@@ -113,13 +84,13 @@ from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
 from sparsegate.gates.variants import Noise
 from sparsegate.noise import Seeded
-from sparsegate.paper.methods import AnyMethod, Method, NoiseScales, SuppliedMethod, method
+from sparsegate.paper.methods import Method, NoiseScales, SuppliedMethod, method
 from sparsegate.paper.ranked import Errors, Floats, Integers, Ladder, Rankable, measure
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.subset import Subsets
 
 STEEPEST = 600.0  # a clock exp(600) times faster or slower than the c-th rings at once, or never
-_LEAST = 1e-300  # keeps a probability that underflows from dividing by zero: such an item never rings
+_LEAST = 1e-300  # for a probability that underflows, whose item never rings, and for a time before every ring
 
 
 class ClockLaw(Protocol):
@@ -181,6 +152,53 @@ def positive(z: Floats) -> Floats:
     tail = 0.5 * np.exp(-np.abs(z))
     result: Floats = np.where(z < 0, tail, 1 - tail)
     return result
+
+
+class LaplaceLaw(ExponentialLaw):
+    """The largest of scores with Laplace noise; exp(z) bounds P[noise >= -z] here, too."""
+
+    def hazard(self, z: Floats, time: Floats) -> Floats:
+        """-log(1 - p(z + log h)), p as in a traversal."""
+        return TraversalLaw().rate(z + np.log(np.maximum(time, _LEAST)))
+
+    def time(self, z: Floats, hazard: Floats) -> Floats:
+        """Where the bar stands at the quantile 1 - exp(-H) of the noise."""
+        with np.errstate(divide="ignore"):
+            lower = np.log(-2 * np.expm1(-np.minimum(hazard, math.log(2))))
+        bar = np.where(hazard < math.log(2), lower, hazard - math.log(2)) - z
+        result: Floats = np.exp(np.clip(bar, -STEEPEST, STEEPEST))
+        return result
+
+
+class OneSidedLaw(ExponentialLaw):
+    """The largest of scores with exponential noise: who the bar has passed by more than nothing has rung."""
+
+    def hazard(self, z: Floats, time: Floats) -> Floats:
+        """-log(1 - exp(z) h), infinite where the bar is below the score."""
+        with np.errstate(over="ignore", divide="ignore"):
+            return -np.log1p(-np.minimum(self.rate(z) * time, 1.0))
+
+    def time(self, z: Floats, hazard: Floats) -> Floats:
+        """The quantile 1 - exp(-H) over exp(z)."""
+        result: Floats = -np.expm1(-hazard) / self.rate(z)
+        return result
+
+
+class OneSidedPassLaw(OneSidedLaw):
+    """One pass, comparing with exponential noise."""
+
+    def rate(self, z: Floats) -> Floats:
+        """P[nu >= -z]."""
+        result: Floats = np.exp(np.clip(z, -STEEPEST, 0.0))
+        return result
+
+
+class NoiselessPassLaw(OneSidedLaw):
+    """One pass, comparing without noise."""
+
+    def rate(self, z: Floats) -> Floats:
+        """1 where the score reaches the level."""
+        return np.where(z >= 0, 1.0, 0.0)
 
 
 NOBODY = -1
@@ -380,56 +398,6 @@ def _earliest(run: Integers, time: Floats, found: Integers, count: int) -> tuple
     return keep[fits], place[fits]
 
 
-_NOISY_LAWS_LEAST = 1e-300  # a time before every ring
-
-
-class LaplaceLaw(ExponentialLaw):
-    """The largest of scores with Laplace noise; exp(z) bounds P[noise >= -z] here, too."""
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """-log(1 - p(z + log h)), p as in a traversal."""
-        return TraversalLaw().rate(z + np.log(np.maximum(time, _NOISY_LAWS_LEAST)))
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """Where the bar stands at the quantile 1 - exp(-H) of the noise."""
-        with np.errstate(divide="ignore"):
-            lower = np.log(-2 * np.expm1(-np.minimum(hazard, math.log(2))))
-        bar = np.where(hazard < math.log(2), lower, hazard - math.log(2)) - z
-        result: Floats = np.exp(np.clip(bar, -STEEPEST, STEEPEST))
-        return result
-
-
-class OneSidedLaw(ExponentialLaw):
-    """The largest of scores with exponential noise: who the bar has passed by more than nothing has rung."""
-
-    def hazard(self, z: Floats, time: Floats) -> Floats:
-        """-log(1 - exp(z) h), infinite where the bar is below the score."""
-        with np.errstate(over="ignore", divide="ignore"):
-            return -np.log1p(-np.minimum(self.rate(z) * time, 1.0))
-
-    def time(self, z: Floats, hazard: Floats) -> Floats:
-        """The quantile 1 - exp(-H) over exp(z)."""
-        result: Floats = -np.expm1(-hazard) / self.rate(z)
-        return result
-
-
-class OneSidedPassLaw(OneSidedLaw):
-    """One pass, comparing with exponential noise."""
-
-    def rate(self, z: Floats) -> Floats:
-        """P[nu >= -z]."""
-        result: Floats = np.exp(np.clip(z, -STEEPEST, 0.0))
-        return result
-
-
-class NoiselessPassLaw(OneSidedLaw):
-    """One pass, comparing without noise."""
-
-    def rate(self, z: Floats) -> Floats:
-        """1 where the score reaches the level."""
-        return np.where(z >= 0, 1.0, 0.0)
-
-
 MOST_ITEMS = 2 * 10**7
 """Items whose scores are laid out one by one, some 500 MB; more need ``select_grouped``."""
 
@@ -437,34 +405,33 @@ _SHOWN = 200
 
 
 def simulate_supplied(
-    rng: np.random.Generator, chosen: SuppliedMethod, ladder: Ladder, count: int, epsilon: Number, runs: int
+    rng: np.random.Generator, method: SuppliedMethod, ladder: Ladder, count: int, epsilon: Number, runs: int
 ) -> Integers:
     """The rungs that the method selects, a row for each run; NOBODY fills a short row."""
-    if not chosen.grouped and ladder.total > MOST_ITEMS:
-        rule = f"must have select_grouped for more than {MOST_ITEMS:,} items"
-        raise ParameterError(f"method {chosen.key}", rule, ladder.total)
+    name, grouped = f"method {method.key}", method.grouped
+    if not grouped and ladder.total > MOST_ITEMS:
+        raise ParameterError(name, f"must have select_grouped for more than {MOST_ITEMS:,} items", ladder.total)
     orders, own = (np.random.default_rng(seed) for seed in rng.integers(1 << 62, size=2))
-    chosen, share = chosen.fresh(), float(exact_epsilon(epsilon))
-    call, public = chosen.caller(), {"count": count, "epsilon": share, "rng": own}
-    scores = np.repeat(ladder.values, 0 if chosen.grouped else ladder.sizes)
-    room = ladder.sizes if chosen.grouped else np.broadcast_to(np.int64(1), scores.shape)
+    call, share = method.fresh().caller(), float(exact_epsilon(epsilon))
+    scores = np.repeat(ladder.values, 0 if grouped else ladder.sizes)
+    room = ladder.sizes if grouped else np.broadcast_to(np.int64(1), scores.shape)
     rungs = np.full((runs, count), NOBODY, dtype=np.int64)
     for run, row in enumerate(rungs, start=1):
         where = f"at c = {count}, epsilon = {share:g}, run {run}"
-        if chosen.grouped:
-            given = {"values": ladder.values.copy(), "sizes": ladder.sizes.copy()}
+        if grouped:
+            private = {"values": ladder.values.copy(), "sizes": ladder.sizes.copy()}
         else:
             orders.shuffle(scores)
-            given = {"scores": scores.copy()}
-        found = _called(partial(call, **given, **public), chosen.key, count, where)
-        for rule, value in _faults(found, room, count):
-            raise ParameterError(f"method {chosen.key}", rule, value, where)
-        selected = found.astype(np.int64)
-        row[: selected.size] = selected if chosen.grouped else ladder.rungs_of(scores[selected])
+            private = {"scores": scores.copy()}
+        selected = _called(partial(call, **private, count=count, epsilon=share, rng=own), name, count, where)
+        for rule, value in _faults(selected, room, count):
+            raise ParameterError(name, rule, value, where)
+        selected = selected.astype(np.int64)
+        row[: selected.size] = selected if grouped else ladder.rungs_of(scores[selected])
     return rungs
 
 
-def _called(select: Callable[[], Any], key: str, count: int, where: str) -> NDArray[Any]:
+def _called(select: Callable[[], Any], name: str, count: int, where: str) -> NDArray[Any]:
     """What the method returns, as an array of whatever it is; one more than c is enough to see that it is too much."""
     try:
         with redirect_stdout(sys.stderr):
@@ -475,7 +442,7 @@ def _called(select: Callable[[], Any], key: str, count: int, where: str) -> NDAr
         last = traceback.extract_tb(error.__traceback__)[-1]
         text = " ".join("".join(traceback.format_exception_only(error)).split())[:_SHOWN]
         rule = f"must not raise {text} ({Path(last.filename).name}, line {last.lineno})"
-        raise ParameterError(f"method {key}", rule, next_step=where) from error
+        raise ParameterError(name, rule, next_step=where) from error
     try:
         return np.asarray(found.tolist() if isinstance(found, np.ndarray) and found.dtype.kind == "O" else found)
     except ValueError:  # lists of several lengths in a list
@@ -537,8 +504,7 @@ def simulate(
     >>> sg.paper.simulate("em", scores, count=3, epsilon=1, runs=2, rng=1).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    ladder = Ladder.of(scores)
-    return np.concatenate(list(_batches(method(selected_by), ladder, count, epsilon, runs, np.random.default_rng(rng))))
+    return np.concatenate(list(_batches(selected_by, Ladder.of(scores), count, epsilon, runs, rng)))
 
 
 def simulated_errors(
@@ -556,13 +522,15 @@ def simulated_errors(
     [0.0, 0.0]
     """
     ladder = Ladder.of(scores)
-    batches = _batches(method(selected_by), ladder, count, epsilon, runs, np.random.default_rng(rng))
+    batches = _batches(selected_by, ladder, count, epsilon, runs, rng)
     return Errors.joined([measure(ladder, rungs, count=count) for rungs in batches])
 
 
 def _batches(
-    chosen: AnyMethod, ladder: Ladder, count: int, epsilon: Number, runs: int, rng: np.random.Generator
+    selected_by: object, ladder: Ladder, count: int, epsilon: Number, runs: int, seed: np.random.Generator | int
 ) -> Iterator[Integers]:
+    """The selections of all runs, as many at a time as fit into PEAK_BYTES."""
+    chosen, rng = method(selected_by), np.random.default_rng(seed)
     count, runs = ladder.check_count(count), exact_count(runs, "runs")
     draw: Callable[[int], Integers]
     if isinstance(chosen, SuppliedMethod):

@@ -113,7 +113,7 @@ def selected_rungs(request: Request, ladder: Ladder, *, runs: int, seed: int = 1
         row=None,
         interactive=False,
         selection=request.method,
-        touched=request.max_items_per_user,
+        max_items_per_user=request.max_items_per_user,
         delta=request.delta,
     )
     return simulate(method, ladder, count=request.count, epsilon=request.epsilon, runs=runs, rng=seed)

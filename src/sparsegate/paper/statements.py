@@ -1,33 +1,27 @@
-"""The paper's statements, each with a check that reads the results and nothing else.
+"""The paper's statements, each with a check that reads the results and nothing else, under every reading of the paper.
 
 A statement about how methods compare is checked on stand-ins, too, and the numbers name them. Every comparison is
 decided by the rule of ``decisions``.
 
-Published values, and those of our own independent simulation: which rows can meet them, and whether they do.
+*Published values*, and those of our own independent simulation, say nothing about a stand-in for the data, nor about a
+part of it scaled up, and the other way round: each can be met on one kind of dataset. Where the stand-in was fitted to
+the value, meeting it is circular.
 
-A published value of a real dataset says nothing about a stand-in for it, nor about a part of it scaled up, and the
-other way round; ``kinds`` says on which kind of dataset a value can be met. Where the stand-in was fitted to the value,
-meeting it is circular.
-
-The verdicts under every reading of the paper, side by side: which of them depend on how it is read?
-
-A reading's folder, ``readings/NAME`` below the results, has the rows that the reading changes, and those of ours that
-it needed more runs of. All other rows are ours. The verdicts of all readings are in ``readings.csv`` and ``.parquet``.
+*Readings.* A reading's folder, ``readings/NAME`` below the results, has the rows that the reading changes, and those of
+ours that it needed more runs of. All other rows are ours. The verdicts of all readings, side by side, are in
+``readings.csv`` and ``.parquet``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sparsegate.display.sheet import Sheet
 from sparsegate.paper import checks
-from sparsegate.paper import checks as further_checks
-from sparsegate.paper import checks as metric_checks
-from sparsegate.paper import checks as use_checks
 from sparsegate.paper.checks import RAISES, SVT_S, Missing
 from sparsegate.paper.data import OWN, UNVERIFIED
 from sparsegate.paper.decisions import Decision, above, all_of, at_most, most_wanting, rate
@@ -47,8 +41,6 @@ from sparsegate.paper.findings import (
 from sparsegate.paper.readings import ALTERNATIVES, OURS, PaperReading
 from sparsegate.paper.results import ResultFolder, read, table
 
-PAPER = "printed in the paper, 100 runs"
-CHECK = "independent per-item simulation, 30 runs"
 THEIR_ERRORS = 4.0
 """A published mean may be this many of its own standard errors off."""
 
@@ -62,36 +54,44 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ReferenceValue:
-    """A mean SER at epsilon 0.1, to this many digits, of this many runs; with ``below`` only a bound on it is known.
+    """A mean SER at epsilon 0.1, to this many digits, on this kind of dataset; with ``below`` a bound on it is known.
 
-    ``fitted``: the dataset's stand-in was made to have this value.
+    It is printed in the paper where the kind is "real". ``fitted``: the dataset's stand-in was made to have this value.
     """
 
     dataset: str
-    method: str
     count: int
+    method: str
     ser: float
     digits: int
-    runs: int
-    kinds: tuple[str, ...]
-    source: str
+    kind: str
+    _: KW_ONLY
     below: bool = False
     fitted: bool = False
 
     @property
+    def printed(self) -> bool:
+        """Whether the paper prints it: otherwise it is of our own simulation."""
+        return self.kind == "real"
+
+    @property
+    def source(self) -> str:
+        """Where it comes from."""
+        return "printed in the paper, 100 runs" if self.printed else "independent per-item simulation, 30 runs"
+
+    @property
     def statement(self) -> PaperStatement:
         """The value as a statement."""
-        printed = self.source == PAPER
         return PaperStatement(
-            key=f"value-{self.dataset}-{self.count}-{self.method}-{self.kinds[0]}",
+            key=f"value-{self.dataset}-{self.count}-{self.method}-{self.kind}",
             claim=f"{self.dataset}, c = {self.count}, ε = 0.1: {self.method} has a SER "
             f"{'below' if self.below else 'of'} {self.ser:.{self.digits}f} ({self.source}).",
             rule="at most that" if self.below else "equal within rounding and four of its own standard errors",
             check=self.check,
-            kind="printed" if printed else "self-check",
-            where="Sec. 6" if printed else "our own",
+            kind="printed" if self.printed else "self-check",
+            where="Sec. 6" if self.printed else "our own",
         )
 
     def __str__(self) -> str:
@@ -106,13 +106,13 @@ class ReferenceValue:
         kind = findings.datasets[self.dataset]["kind"]
         decision = self.decide(row)
         support, wanting = decision.support, decision.wanting
-        if self.source == CHECK and kind in self.kinds and findings.reading != OURS:
-            support, wanting, numbers = Support.NOT_COMPARABLE, {}, f"{numbers}, but of another reading"
-        elif kind not in self.kinds:
+        if kind != self.kind:
             support, wanting = Support.NOT_COMPARABLE, {}
             numbers += f", but on {_NAMES.get(kind, kind)}"
             if self.fitted and kind == "stand-in":
                 support, numbers = Support.CIRCULAR, f"{numbers} that was fitted to this value"
+        elif not self.printed and findings.reading != OURS:
+            support, wanting, numbers = Support.NOT_COMPARABLE, {}, f"{numbers}, but of another reading"
         places = {self.dataset: PlaceJudgement(support=support, numbers=numbers, cells=(row.cell,))}
         return Judgement(support=support, numbers=numbers, places=places, wanting=wanting)
 
@@ -120,59 +120,46 @@ class ReferenceValue:
         """Whether the row agrees with the value, within rounding and the value's own Monte Carlo error."""
         if self.below:
             return at_most(rate(row), self.ser)
-        tolerance = 0.5 * 10**-self.digits + THEIR_ERRORS * row.ser_std / self.runs**0.5
+        runs = 100 if self.printed else 30
+        tolerance = 0.5 * 10**-self.digits + THEIR_ERRORS * row.ser_std / runs**0.5
         return all_of([at_most(rate(row), self.ser + tolerance), above(rate(row), self.ser - tolerance)])
 
 
-def _values(
-    dataset: str,
-    count: int,
-    sers: Mapping[str, float],
-    *,
-    digits: int,
-    kind: str,
-    below: bool = False,
-    fitted: bool = False,
-) -> tuple[ReferenceValue, ...]:
-    source, runs = (PAPER, 100) if kind == "real" else (CHECK, 30)
-    return tuple(
-        ReferenceValue(
-            dataset=dataset,
-            method=method,
-            count=count,
-            ser=ser,
-            digits=digits,
-            runs=runs,
-            kinds=(kind,),
-            source=source,
-            below=below,
-            fitted=fitted,
-        )
-        for method, ser in sers.items()
-    )
-
-
-_ON_ZIPF_100 = {
-    "svt-dpbook": 0.970,
-    "svt-s-1:1": 0.960,
-    "svt-s-1:3": 0.949,
-    "svt-s-1:c23": 0.950,
-    "em": 0.261,
-    "svt-retr-1d": 0.839,
-    "svt-retr-3d": 0.273,
-    "svt-retr-5d": 0.274,
-}
-_ON_KOSARAK_50 = {"svt-s-1:1": 0.066, "svt-s-1:3": 0.015, "svt-s-1:c23": 0.005, "em": 0.000}
-_ON_KOSARAK_100 = {"svt-dpbook": 0.973, "svt-s-1:1": 0.904, "svt-s-1:3": 0.643, "svt-s-1:c23": 0.353, "em": 0.034}
-
 VALUES = (
-    *_values("kosarak", 50, {"svt-dpbook": 0.705}, digits=3, kind="real"),
-    *_values("kosarak", 50, dict.fromkeys(SVT_S, 0.05), digits=2, kind="real", below=True),
-    *_values("aol", 150, {"em": 0.15, "svt-s-1:c23": 0.59, "svt-s-1:1": 0.99}, digits=2, kind="real", fitted=True),
-    *_values("zipf", 100, _ON_ZIPF_100, digits=3, kind="exact"),
-    *_values("kosarak", 50, {"svt-dpbook": 0.66}, digits=2, kind="scaled"),
-    *_values("kosarak", 50, _ON_KOSARAK_50, digits=3, kind="scaled"),
-    *_values("kosarak", 100, _ON_KOSARAK_100, digits=3, kind="scaled"),
+    ReferenceValue("kosarak", 50, "svt-dpbook", 0.705, 3, "real"),
+    *(ReferenceValue("kosarak", 50, method, 0.05, 2, "real", below=True) for method in SVT_S),
+    *(
+        ReferenceValue("aol", 150, method, ser, 2, "real", fitted=True)
+        for method, ser in (("em", 0.15), ("svt-s-1:c23", 0.59), ("svt-s-1:1", 0.99))
+    ),
+    *(
+        ReferenceValue("zipf", 100, method, ser, 3, "exact")
+        for method, ser in (
+            ("svt-dpbook", 0.970),
+            ("svt-s-1:1", 0.960),
+            ("svt-s-1:3", 0.949),
+            ("svt-s-1:c23", 0.950),
+            ("em", 0.261),
+            ("svt-retr-1d", 0.839),
+            ("svt-retr-3d", 0.273),
+            ("svt-retr-5d", 0.274),
+        )
+    ),
+    ReferenceValue("kosarak", 50, "svt-dpbook", 0.66, 2, "scaled"),
+    *(
+        ReferenceValue("kosarak", count, method, ser, 3, "scaled")
+        for count, method, ser in (
+            (50, "svt-s-1:1", 0.066),
+            (50, "svt-s-1:3", 0.015),
+            (50, "svt-s-1:c23", 0.005),
+            (50, "em", 0.000),
+            (100, "svt-dpbook", 0.973),
+            (100, "svt-s-1:1", 0.904),
+            (100, "svt-s-1:3", 0.643),
+            (100, "svt-s-1:c23", 0.353),
+            (100, "em", 0.034),
+        )
+    ),
 )
 """Every value; the scaled ones are of the first 100,000 records of Kosarak."""
 
@@ -267,14 +254,14 @@ STATEMENTS = (
         key="fnr-is-fpr",
         claim="When c items are selected, FNR and FPR are the same.",
         rule="equal in every case whose runs all selected c",
-        check=metric_checks.fnr_is_fpr,
+        check=checks.fnr_is_fpr,
         where="Sec. 6, utility measures",
     ),
     PaperStatement(
         key="fnr-with-ser",
         claim="FNR and SER go together.",
         rule="rank correlation over all cases of more than 0.9, on every dataset",
-        check=metric_checks.fnr_with_ser,
+        check=checks.fnr_with_ser,
         where="Sec. 6, utility measures",
     ),
     PaperStatement(
@@ -282,7 +269,7 @@ STATEMENTS = (
         claim="Accuracy depends mostly on ε/c, so other values of ε can be read off at other values of c.",
         rule="two cases of a method with the same ε/c and different c differ by at most 0.05 in SER, on average, on "
         "every dataset",
-        check=metric_checks.epsilon_over_c,
+        check=checks.epsilon_over_c,
         where="Sec. 6, setup",
     ),
     PaperStatement(
@@ -297,21 +284,21 @@ STATEMENTS = (
         key="pronounced-over-1:1",
         claim="The advantage of 1:c and 1:c^(2/3) over 1:1 is quite pronounced.",
         rule="each has a SER lower by more than 0.1 at some c of every dataset",
-        check=lambda findings: further_checks.pronounced(findings, "svt-s-1:1", ["svt-s-1:c"], ["svt-s-1:c23"]),
+        check=lambda findings: checks.pronounced(findings, "svt-s-1:1", ["svt-s-1:c"], ["svt-s-1:c23"]),
         where=INTERACTIVE,
     ),
     PaperStatement(
         key="pronounced-over-dpbook",
         claim="SVT-S 1:c^(2/3) is much better than SVT as it is used in the literature.",
         rule="its SER is lower by more than 0.1 than that of SVT-DPBook at some c of every dataset",
-        check=lambda findings: further_checks.pronounced(findings, "svt-dpbook", ["svt-s-1:c23"]),
+        check=lambda findings: checks.pronounced(findings, "svt-dpbook", ["svt-s-1:c23"]),
         where=NON_INTERACTIVE,
     ),
     PaperStatement(
         key="raise-improves",
         claim="Raising the threshold can significantly improve SVT-ReTr.",
         rule="some raise has a SER lower by more than 0.1 than no raise, at some c of every dataset",
-        check=lambda findings: further_checks.pronounced(findings, "svt-retr-0d", RAISES),
+        check=lambda findings: checks.pronounced(findings, "svt-retr-0d", RAISES),
         where=NON_INTERACTIVE,
     ),
     PaperStatement(
@@ -320,7 +307,7 @@ STATEMENTS = (
         "for Kosarak and AOL at small c.",
         rule="averaged over all c, over the larger or over the smaller half of them, the FNR of 5D is above that of a "
         "lesser raise by more than 0.02 where it works not as well, and nowhere else",
-        check=further_checks.five_deviations,
+        check=checks.five_deviations,
         where=NON_INTERACTIVE,
     ),
     PaperStatement(
@@ -328,7 +315,7 @@ STATEMENTS = (
         claim="When T is high, fewer than c queries may be selected, which wastes the budget that is left.",
         rule="with T doubled, at some c of every dataset more than 0.1 of the c places stay empty and the total SER is "
         "higher by more than 0.02 than with T",
-        check=further_checks.threshold_too_high,
+        check=checks.threshold_too_high,
         where=RETRAVERSAL,
     ),
     PaperStatement(
@@ -336,7 +323,7 @@ STATEMENTS = (
         claim="When T is low, c queries may be selected before later ones are met, however large these are.",
         rule="with T halved, at some c of every dataset at most 0.1 of the c places stay empty, and the FNR is higher "
         "by more than 0.1 than with T",
-        check=further_checks.threshold_too_low,
+        check=checks.threshold_too_low,
         where=RETRAVERSAL,
     ),
     PaperStatement(
@@ -344,21 +331,21 @@ STATEMENTS = (
         claim="One can use a higher T, and retraverse the queries until c are selected.",
         rule="with T doubled, and as many passes as the reading allows (in ours a million), at most 0.02 of the places "
         "stay empty, and the total SER is not higher by more than 0.02 than in one pass with T, at every c",
-        check=further_checks.retraversal_deals_with_it,
+        check=checks.retraversal_deals_with_it,
         where=RETRAVERSAL,
     ),
     PaperStatement(
         key="alg-2-worse",
         claim="The factor c in the threshold noise of Alg. 2 makes it much less accurate than Alg. 1.",
         rule="Alg. 1 has a SER lower by more than 0.1 than Alg. 2 at some c of every dataset",
-        check=lambda findings: further_checks.pronounced(findings, "svt-dpbook", ["svt-alg1"]),
+        check=lambda findings: checks.pronounced(findings, "svt-dpbook", ["svt-alg1"]),
         where=VARIANTS,
     ),
     PaperStatement(
         key="without-c",
         claim="Query noise without the factor c gives better utility (and no privacy).",
         rule="Alg. 4 has a SER lower by more than 0.1 than SVT-S at the same split, 1:3, at some c of every dataset",
-        check=lambda findings: further_checks.pronounced(findings, "svt-s-1:3", ["alg-4"]),
+        check=lambda findings: checks.pronounced(findings, "svt-s-1:3", ["alg-4"]),
         where=VARIANTS,
     ),
     PaperStatement(
@@ -366,14 +353,14 @@ STATEMENTS = (
         claim="c can be quite large: up to 400 for frequent itemsets (Lee and Clifton), and of use there.",
         rule="at c = 400 EM has a SER of at most 0.7 on every dataset: the paper calls 0.705 meaningless. It says "
         "nothing of accuracy there; that a selection is of use is our reading",
-        check=lambda findings: further_checks.of_use_at(findings, 400),
+        check=lambda findings: checks.of_use_at(findings, 400),
         where=VARIANTS,
     ),
     PaperStatement(
         key="c-140106",
         claim="c can be quite large: up to 140,106 for gradients (Shokri and Shmatikov), and of use there.",
         rule="at c = 140,106 EM has a SER of at most 0.7 on every dataset of more items, with the same reading",
-        check=lambda findings: further_checks.of_use_at(findings, 140_106),
+        check=lambda findings: checks.of_use_at(findings, 140_106),
         where=VARIANTS,
     ),
     PaperStatement(
@@ -382,7 +369,7 @@ STATEMENTS = (
         "would have significantly worse accuracy.",
         rule="at some ε of each use, the correct SVT misses a share of the c best that is higher by more than 0.1 than "
         "that of the original at the same claim; on made data, with the best threshold there is",
-        check=use_checks.less_accurate,
+        check=checks.less_accurate,
         where="Sec. 1",
     ),
     *(value.statement for value in VALUES),
