@@ -27,8 +27,7 @@ import numpy as np
 
 from benchmarks.choice import SAMPLES, data
 from benchmarks.measure import Result
-from sparsegate.paper import Ladder
-from sparsegate.paper.stand_ins import depths, selected_rungs, stand_in
+from sparsegate.paper import Ladder, Method, read_counts, simulate
 from sparsegate.selection.scores import Scores
 from sparsegate.selection.select import Request
 from sparsegate.tables.question import least_epsilon
@@ -75,9 +74,11 @@ def promised(method: str, epsilon: Fraction, total: int) -> int:
 
 
 def seen(method: str, epsilon: Fraction, ladder: Ladder, seed: int = 1) -> Seen:
-    within = promised(method, epsilon, ladder.total)
-    rungs = selected_rungs(request(method, epsilon), ladder, runs=RUNS, seed=seed)
-    found = depths(ladder, rungs, COUNT)
+    within, asked = promised(method, epsilon, ladder.total), request(method, epsilon)
+    bound, delta = asked.max_items_per_user, asked.delta
+    row = Method(key=method, title=method, selection=method, max_items_per_user=bound, delta=delta)
+    rungs = simulate(row, ladder, count=COUNT, epsilon=epsilon, runs=RUNS, rng=seed)
+    found = np.maximum(ladder.score(COUNT) - ladder.values[rungs.max(axis=1)], 0)
     percentile = float(np.quantile(found, 0.95, method="higher"))
     return Seen(float(epsilon), within, percentile, float((found <= within).mean()))
 
@@ -148,8 +149,9 @@ def halves(file: Path, folder: Path) -> tuple[Ladder, Ladder]:
         half = folder / f"{start}.dat"
         half.write_bytes(b"\n".join(lines[start::2]))
         found.append(half)
-    total = stand_in(file, total=None).total
-    return stand_in(found[0], total=total), stand_in(found[1], total=total)
+    total, counts = read_counts(file).counts.size, [read_counts(half).counts for half in found]
+    public, private = (Ladder.of(np.append(each, np.zeros(total - each.size, dtype=np.int64))) for each in counts)
+    return public, private
 
 
 def on_a_stand_in() -> Iterator[Result]:

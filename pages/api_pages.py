@@ -46,8 +46,6 @@ SUBJECTS: Mapping[str, ApiSubject] = {
         others=(
             "sparsegate.tables.release.TopItems",
             "sparsegate.tables.release.Record",
-            "sparsegate.tables.preview.TopPreview",
-            "sparsegate.tables.preview.MethodPreview",
         ),
     ),
     "ledger": ApiSubject(

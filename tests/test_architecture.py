@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy": _CORE,
     "ledger": {"errors", "display", "budget"},
     "conditions": {"errors"},
-    "tables": _CORE | {"ledger", "conditions", "paper"},
+    "tables": _CORE | {"ledger", "conditions"},
     "uses": _CORE | {"privacy", "tables", "ledger", "conditions"},
     "paper": _CORE | {"privacy", "tables", "ledger", "conditions", "uses"},
     "service": _CORE | {"privacy", "tables", "ledger", "conditions", "uses"},

@@ -70,7 +70,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "TopItems of groups": grouped,
     "FrequentItemsets": itemsets,
     "DependencyTree": tree,
-    "TopPreview": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),
+    "Preview of items": lambda: sg.preview(count=10, epsilon=0.5, domain=5000),
     "Preview": lambda: sg.SparseVector.preview(threshold=9, cutoff=2, epsilon=1, sensitivity=1),
     "Verdict": verdict,
     "HoldoutScore": lambda: sg.uses.HoldoutScore(value=0.75, paid=True, margin=0.02, remaining=4),

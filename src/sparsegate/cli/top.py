@@ -46,10 +46,12 @@ from sparsegate.cli.printing import (
 from sparsegate.display.plain import printable
 from sparsegate.display.published import PrintedTop
 from sparsegate.errors import ParameterError
+from sparsegate.gates.preview import Preview
 from sparsegate.selection.select import AUTO, METHODS, describe_methods
-from sparsegate.tables.preview import TopPreview, previewed
+from sparsegate.tables.preview import preview_of
 from sparsegate.tables.question import Question
 
+_HEADINGS: Final = {"error_bar": "± each", "error_bar_all": "± all", "needed_epsilon": "ε needed"}
 CLIP = ("must be two numbers, low and high", "give for instance --clip 0,100")
 
 
@@ -197,9 +199,6 @@ def top(
         groups_per_user=groups_per_user,
     )
     if preview:
-        if groups_per_user not in (None, 1):
-            rule, step = "must be 1 for a preview", "preview one group, at epsilon / K, without --groups-per-user"
-            raise ParameterError("groups_per_user", rule, groups_per_user, step)
         if isinstance(question.domain, Path):
             from sparsegate.tables.domain import split_column
 
@@ -286,22 +285,12 @@ def show_preview(
     """Print a preview, and draw it where that is asked for."""
     if plot is not None:
         drawable(plot)
-    total = None if question.observed else _size(question)
-    found = previewed(question, total, fixed=fixed, within=within, like=like)
+    found = preview_of(question, fixed=fixed, within=within, like=like)
     ready_to_print()
     with to_standard_output(""):
         _PRINTED[form](found)
     if plot is not None:
         _draw(found, plot)
-
-
-def _size(question: Question) -> int:
-    """How many candidates there are: the file of them is public."""
-    from sparsegate.tables.domain import read_labels
-
-    if isinstance(question.domain, Path):
-        return len(set(read_labels(question.domain, item=question.item, whole=False)))
-    return int(question.domain)
 
 
 def _cell(cell: object) -> str:
@@ -312,37 +301,41 @@ def _cell(cell: object) -> str:
     return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
 
 
-def _print_table(found: TopPreview) -> None:
-    sheet = found.sheet()
-    if found.rows:
-        table = grid(*sheet.columns, right=sheet.numbers, unbroken=sheet.columns, gap=2)
-        for cells in sheet.rows:
+def _print_table(found: Preview) -> None:
+    sheet, lines = found.sheet(), [found.statement]
+    if found.alternatives:
+        sought = len(set(sheet.columns["epsilon"])) > 1
+        hidden = {"chosen", "needed_epsilon" if sought else "epsilon"}
+        columns = {name: cells for name, cells in sheet.columns.items() if name not in hidden}
+        columns["method"] = [f"{row['method']}{' *' * row['chosen']}" for row in found.alternatives]
+        names = {name: _HEADINGS.get(name, name.replace("_", " ")) for name in columns}
+        table = grid(*names.values(), right={names[n] for n in sheet.numbers - hidden}, unbroken=names.values(), gap=2)
+        for cells in zip(*columns.values(), strict=True):
             table.add_row(*map(_cell, cells))
         print_plain(table, "")
-    question, lines = found.question, [found.statement]
-    if found.chosen is not None:
         lines.append("* would run. within: how far below that item a selected one can be, at worst.")
-    if found.asked is not None and (row := found.chosen) is not None and row.needed is not None:
-        lines.append(f"Within {found.asked:,} needs --epsilon {float(row.needed):g} with {row.method}.")
-    if any(row.recall is not None for row in found):
-        lines.append("like: seen in 400 runs on the public stand-in; recall: share of right items.")
-    if question.people is not None:
-        verdict = "hopeless: " + found.verdict if found.verdict else f"not hopeless for {question.people:,} people"
-        lines.append(verdict[0].upper() + verdict[1:] + ".")
+    if found.asked_within is not None and found.needed_epsilon is not None:
+        lines.append(
+            f"Within {found.asked_within:,} needs --epsilon {float(found.needed_epsilon):g} with {found.method}."
+        )
+    if found.alternatives and found.recall is not None:
+        lines.append("recall, like within: the share of right items, and how far below, on the stand-in.")
+    if found.people is not None:
+        lines.append(found.warning or f"Not hopeless for {found.people:,} people.")
     print_plain(*(printable(line) for line in lines), "The table was not read, and nothing was charged.")
 
 
-_PRINTED: Final[dict[str, Callable[[TopPreview], None]]] = {
+_PRINTED: Final[dict[str, Callable[[Preview], None]]] = {
     "table": _print_table,
     "json": lambda found: print_json(found.to_dict()),
-    "csv": lambda found: typer.echo(found.data().csv(), nl=False),
+    "csv": lambda found: typer.echo(found.sheet().csv(), nl=False),
     "html": lambda found: typer.echo(found.sheet().page(), nl=False),
     "markdown": lambda found: typer.echo(found.sheet().markdown(), nl=False),
 }
 
 
-def _draw(found: TopPreview, plot: str) -> None:
-    if not found.rows:
+def _draw(found: Preview, plot: str) -> None:
+    if not found.alternatives:
         raise ParameterError("plot", "needs a count: what is above a bar has no curve", plot, "leave it out")
     try:
         found.plot().savefig(plot, dpi=150)

@@ -96,7 +96,7 @@ class Preview(Tabular):
     alternatives: tuple[Mapping[str, Any], ...] = ()
     """What else could be released, by other methods for instance: the rows of the table."""
     levels: Mapping[str, float] = field(default_factory=dict)
-    """What to compare the figures with, such as the threshold: dashed lines of the picture."""
+    """What to compare the first figure with, such as the threshold: dashed lines of the picture."""
     make_curves: Callable[[], Iterable[Curve]] = field(default=tuple, compare=False)
     """Computes ``curves`` when they are first read."""
 
@@ -187,9 +187,10 @@ class Preview(Tabular):
         if current is not None and height is not None:
             axes.plot(float(current), height, "o", color="#222222")
             axes.annotate(_shown(height), (float(current), height), xytext=(6, 4), textcoords="offset points")
-        for name, level in self.levels.items():
+        levels = self.levels if figure == self.curves[0].figure else {}
+        for name, level in levels.items():
             axes.axhline(level, color="#888888", linestyle="--", linewidth=1, label=name)
-        if self.levels or any(curve.label for curve in curves):
+        if levels or any(curve.label for curve in curves):
             axes.legend(frameon=False, fontsize=8)
         heights = [height for curve in curves for _, height in curve.points]
         axes.set(xscale="log", yscale="log" if min(heights, default=0) > 0 else "linear", xlabel=parameter)
