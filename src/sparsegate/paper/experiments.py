@@ -1,21 +1,17 @@
 """The paper's experiment: every method at every c on every dataset, many runs each. Same seed, same numbers.
 
-Beside it, experiments that the paper lacks, and more runs where a verdict needs them.
+Beside it, experiments that the paper lacks, every alternative reading, and more runs where a verdict needs them.
 
-More runs where a verdict needs them: rounds of batches, merged, until all is decided or a cell has its most runs.
-
-A batch is a case of its own, with a seed of its own: same seed, same numbers, and a batch that is in the folder already
-is not computed again. What two batches of n and m runs say together, of means a and b and sums of squares A and B:
+*Rounds.* A batch of runs is a case of its own, with a seed of its own, so one that is in the folder already is not
+computed again. Batches are added until all is decided, or a cell has its most runs. What two batches of n and m runs
+say together, of means a and b and sums of squares A and B:
 
     mean = (n a + m b) / (n + m),      sum of squares = A + B + n m (a - b)^2 / (n + m).
 
-The cases of an experiment, and its tables: every method at every epsilon and c on every dataset.
-
-Every alternative reading, run beside ours: the cases that it changes, and more runs until its verdicts are decided.
-
-What an alternative needs more runs of may be a row that it does not change. Such a row goes on from the runs that it
-has under ours, and belongs to the alternative from then on: our own rows stay what they are. Two alternatives may share
-a case, and the later one goes on from the runs that the earlier one made.
+*Alternative readings* are run where they change a case. What one needs more runs of may be a row that it does not
+change. Such a row goes on from the runs that it has under ours, and belongs to the alternative from then on: our own
+rows stay what they are. Two alternatives may share a case, and the later one goes on from the runs that the earlier one
+made.
 """
 
 from __future__ import annotations
@@ -25,9 +21,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from sparsegate.budget import Number, exact_count, exact_epsilon
 from sparsegate.errors import ParameterError
@@ -47,10 +42,6 @@ from sparsegate.paper.results import (
 )
 from sparsegate.paper.statements import READINGS, STATEMENTS, OpenStatements, judge_readings, under
 from sparsegate.paper.workers import ExperimentCase, Progress, WorkerPool, compute_all, shared_pool
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 MOST_RUNS = 12_800
 """The most runs of a cell: with 100 to begin with, twice as many in each of seven rounds."""
@@ -110,19 +101,18 @@ class Gathered:
 
 def merged(first: Record, runs: int, second: Record, more: int) -> Record:
     """The means and deviations of two batches together; seconds add up."""
-    total, found = runs + more, {"seconds": first["seconds"] + second["seconds"]}
+    total, record = runs + more, {"seconds": first["seconds"] + second["seconds"]}
     for name in (name.removesuffix("_mean") for name in first if name.endswith("_mean")):
         a, b = first[f"{name}_mean"], second[f"{name}_mean"]
-        squares = sum(
-            0.0 if n == 1 else (n - 1) * record[f"{name}_std"] ** 2 for record, n in ((first, runs), (second, more))
-        )
+        batches = ((first, runs), (second, more))
+        squares = sum(0.0 if n == 1 else (n - 1) * batch[f"{name}_std"] ** 2 for batch, n in batches)
         squares += runs * more * (a - b) ** 2 / total
-        found |= {f"{name}_mean": (runs * a + more * b) / total, f"{name}_std": math.sqrt(squares / (total - 1))}
-    return found
+        record |= {f"{name}_mean": (runs * a + more * b) / total, f"{name}_std": math.sqrt(squares / (total - 1))}
+    return record
 
 
 def more_runs(
-    found: Mapping[CellKey, Gathered],
+    first: Mapping[CellKey, Gathered],
     datasets: Mapping[str, Dataset],
     look: Callable[[Mapping[CellKey, Gathered]], Mapping[CellKey, float]],
     *,
@@ -132,7 +122,7 @@ def more_runs(
     what: str = "rounds",
 ) -> dict[CellKey, Gathered]:
     """Add batches to the cells that a ``look`` finds wanting, and look again: ``LOOKS`` times in all."""
-    gathered = dict(found)
+    gathered = dict(first)
     for _ in range(LOOKS - 1):
         wanting = look(gathered)
         batches = {
@@ -181,37 +171,6 @@ class ExperimentGrid:
     seed: int
     reading: PaperReading = OURS
 
-    @classmethod
-    def checked(
-        cls,
-        *,
-        name: str,
-        datasets: Mapping[str, Dataset],
-        methods: Sequence[AnyMethod],
-        epsilon: Number | Iterable[Number],
-        counts: Iterable[int],
-        runs: int,
-        seed: int,
-        reading: PaperReading = OURS,
-    ) -> Self:
-        """The grid of what somebody asks for: bad values are refused, and what is asked for twice is there once."""
-        shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise ParameterError("seed", "must be a whole number of at least 0", seed)
-        grid = cls(
-            name=name,
-            datasets=datasets,
-            methods=distinct(methods, "methods"),
-            epsilons=distinct([exact_epsilon(share) for share in shares], "epsilon"),
-            counts=distinct([exact_count(count, "counts") for count in counts], "counts"),
-            runs=exact_count(runs, "runs"),
-            seed=seed,
-            reading=reading,
-        )
-        for dataset in datasets.values():
-            dataset.ladder.check_count(max(grid.counts))
-        return grid
-
     @property
     def cases(self) -> list[ExperimentCase]:
         """A case for each."""
@@ -227,66 +186,56 @@ class ExperimentGrid:
         """The grid of a further experiment beside this one; it may be empty."""
         counts = experiment.counts(self.counts)
         most = max(counts, default=0)
+        keys = experiment.chosen([method.key for method in self.methods])
         return replace(
             self,
             name=experiment.name,
             datasets={name: data for name, data in self.datasets.items() if data.ladder.total > most},
-            methods=[
-                self.reading.method(method)
-                for method in methods_of(experiment.chosen([method.key for method in self.methods]))
-            ],
+            methods=[self.reading.method(method) for method in methods_of(keys)],
             epsilons=experiment.epsilons(self.epsilons),
             counts=counts,
         )
 
     def under(self, reading: PaperReading) -> ExperimentGrid:
-        """What another reading changes of it: all methods on a dataset that is another, or the methods that are."""
+        """The whole of it under another reading."""
         datasets = {name: reading.dataset(data) for name, data in self.datasets.items()}
-        others = {name: data for name, data in datasets.items() if data is not self.datasets[name]}
         methods = [reading.method(method) for method in self.methods]
-        changed = [method for method, ours in zip(methods, self.methods, strict=True) if method != ours]
-        if others:
-            return replace(self, datasets=others, methods=methods, reading=reading)
-        return replace(self, methods=changed, reading=reading)
+        return replace(self, datasets=datasets, methods=methods, reading=reading)
 
-    def parameters(self) -> dict[str, object]:
-        """What the manifest says of it, beside datasets and methods."""
-        epsilons = [float(share) for share in self.epsilons]
-        return {"counts": list(self.counts), "epsilon": epsilons, "runs": self.runs, "seed": self.seed}
+    def changed(self, reading: PaperReading) -> ExperimentGrid:
+        """What another reading changes of it: all methods on a dataset that is another, or the methods that are."""
+        whole = self.under(reading)
+        datasets = {name: data for name, data in whole.datasets.items() if data is not self.datasets[name]}
+        if datasets:
+            return replace(whole, datasets=datasets)
+        pairs = zip(whole.methods, self.methods, strict=True)
+        return replace(whole, methods=[method for method, ours in pairs if method != ours])
 
-    def table(self, found: Mapping[CellKey, Gathered]) -> pa.Table:
+    def rows(self, gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
         """The results, a row for each case."""
-        return table([found[case.cell].row(self.datasets) for case in self.cases])
+        return [gathered[case.cell].row(self.datasets) for case in self.cases]
 
-    def write(self, folder: ResultFolder, found: Mapping[CellKey, Gathered], **parameters: object) -> None:
+    def write(self, folder: ResultFolder, rows: Sequence[Mapping[str, Any]], parameters: Mapping[str, object]) -> None:
         """Write results, scores and manifest into the folder of the experiment."""
-        write_experiment(
-            folder,
-            [found[case.cell].row(self.datasets) for case in self.cases],
-            datasets=self.datasets,
+        scores = [
+            {"dataset": name, "stand_in": dataset.stand_in, "rank": rank, "score": score}
+            for name, dataset in self.datasets.items()
+            for rank, score in enumerate(dataset.ladder.highest(SHOWN_SCORES).tolist(), start=1)
+        ]
+        own = {
+            "counts": list(self.counts),
+            "epsilon": [float(share) for share in self.epsilons],
+            "runs": self.runs,
+            "seed": self.seed,
+        }
+        about = manifest(
+            datasets=self.datasets.values(),
             methods=self.methods,
-            parameters={**self.parameters(), **parameters, "reading": str(self.reading)},
+            parameters={**own, **parameters, "reading": str(self.reading)},
         )
-
-
-def write_experiment(
-    folder: ResultFolder,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    datasets: Mapping[str, Dataset],
-    methods: Sequence[AnyMethod],
-    parameters: Mapping[str, object],
-) -> None:
-    """Write results, scores and manifest."""
-    scores = [
-        {"dataset": name, "stand_in": dataset.stand_in, "rank": rank, "score": score}
-        for name, dataset in datasets.items()
-        for rank, score in enumerate(dataset.ladder.highest(SHOWN_SCORES).tolist(), start=1)
-    ]
-    about = manifest(datasets=datasets.values(), methods=methods, parameters=parameters)
-    folder.write("results", table(rows))
-    folder.write("scores", table(scores, SCORE_COLUMNS))
-    replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+        folder.write("results", table(rows))
+        folder.write("scores", table(scores, SCORE_COLUMNS))
+        replace_text(folder.path / "manifest.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 
 
 def distinct(values: Sequence[_T], parameter: str) -> list[_T]:
@@ -302,27 +251,19 @@ MOST_SELECTIONS = 800_000
 
 @dataclass(frozen=True, kw_only=True)
 class AlternativeReading:
-    """A reading beside ours, of the experiments in ``grids``, the main one first."""
+    """A reading beside ours: the cases that it changes, and all datasets and methods as it has them."""
 
     reading: PaperReading
-    grids: Sequence[ExperimentGrid]
+    cases: Sequence[ExperimentCase]
+    grid: ExperimentGrid
 
-    @cached_property
-    def cases(self) -> list[ExperimentCase]:
-        """The cases that the reading changes."""
-        return [case for grid in self.grids for case in grid.under(self.reading).cases]
-
-    @cached_property
-    def datasets(self) -> dict[str, Dataset]:
-        """The datasets as it has them."""
-        return {name: self.reading.dataset(data) for name, data in self.grids[0].datasets.items()}
-
-    @cached_property
-    def methods(self) -> list[AnyMethod]:
-        """The methods as it has them."""
-        return list(
-            {method.key: self.reading.method(method) for grid in self.grids for method in grid.methods}.values()
-        )
+    @classmethod
+    def of(cls, reading: PaperReading, grids: Sequence[ExperimentGrid]) -> AlternativeReading:
+        """The reading of the experiments in ``grids``, the main one first."""
+        cases = [case for grid in grids for case in grid.changed(reading).cases]
+        methods = {method.key: method for grid in grids for method in grid.methods}
+        whole = replace(grids[0], methods=list(methods.values())).under(reading)
+        return cls(reading=reading, cases=cases, grid=whole)
 
     def work_off(
         self,
@@ -339,48 +280,34 @@ class AlternativeReading:
 
         ``known`` has, by its key, what the alternatives before it made of each case, and then also what this one did.
         """
-        name = str(self.reading)
-        keys = {case: case.key(self.datasets[case.dataset].fingerprint) for case in self.cases}
+        name, datasets = str(self.reading), self.grid.datasets
+        keys = {case: case.key(datasets[case.dataset].fingerprint) for case in self.cases}
         new = [case for case, key in keys.items() if key not in known]
-        records = compute_all(new, self.datasets, folder=top, pool=pool, what=name)
+        records = compute_all(new, datasets, folder=top, pool=pool, what=name)
         known |= {keys[case]: Gathered.first(case, records[case]) for case in new}
-        found = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
+        gathered = {**ours, **{case.cell: known[key] for case, key in keys.items()}}
+
+        def own_rows(gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
+            return [case.row(datasets) for cell, case in gathered.items() if case is not ours.get(cell)]
+
         if most_runs is not None:
             paper = [statement for statement in STATEMENTS if statement.kind != "self-check"]
             open_still = OpenStatements(statements=paper, undecided=paper)
+            described = {name: data.described for name, data in datasets.items()}
+            methods = {method.key: method.described for method in self.grid.methods}
 
             def look(gathered: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
-                wanted = open_still.wanting(self._findings(findings, gathered, ours))
+                rows = [Row.of(row, datasets[row["dataset"]].kind) for row in own_rows(gathered)]
+                by_cell = {row.cell: row for row in rows}
+                wanted = open_still.wanting(under(findings, self.reading, by_cell, described, methods))
                 room = {cell: MOST_SELECTIONS / (cell.count * gathered[cell].runs) for cell in wanted}
                 return {cell: min(times, room[cell]) for cell, times in wanted.items() if room[cell] > 1}
 
-            found = more_runs(found, self.datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
-            known |= {key: found[case.cell] for case, key in keys.items()}
+            gathered = more_runs(gathered, datasets, look, folder=top, pool=pool, most_runs=most_runs, what=name)
+            known |= {key: gathered[case.cell] for case, key in keys.items()}
         folder = top.path / READINGS / name
         folder.mkdir(parents=True, exist_ok=True)
-        write_experiment(
-            ResultFolder(path=folder),
-            [one.row(self.datasets) for one in self._own(found, ours)],
-            datasets=self.datasets,
-            methods=self.methods,
-            parameters={**self.grids[0].parameters(), **parameters, "reading": str(self.reading)},
-        )
-
-    @staticmethod
-    def _own(found: Mapping[CellKey, Gathered], ours: Mapping[CellKey, Gathered]) -> list[Gathered]:
-        return [one for cell, one in found.items() if one is not ours.get(cell)]
-
-    def _findings(
-        self, findings: Findings, found: Mapping[CellKey, Gathered], ours: Mapping[CellKey, Gathered]
-    ) -> Findings:
-        rows = [Row.of(one.row(self.datasets), self.datasets[one.case.dataset].kind) for one in self._own(found, ours)]
-        return under(
-            findings,
-            self.reading,
-            {row.cell: row for row in rows},
-            {name: data.described for name, data in self.datasets.items()},
-            {method.key: method.described for method in self.methods},
-        )
+        self.grid.write(ResultFolder(path=folder), own_rows(gathered), parameters)
 
 
 DEFAULT_COUNTS = tuple(range(25, 301, 25))
@@ -419,7 +346,7 @@ def run(
     scale_to_records: accept files with fewer records than published, and scale their counts.
     counts: values of c. epsilon: one or more.
     methods: keys of ``METHODS``, ``Method`` values, or your own: functions ``select(scores, count, epsilon, rng)``, or
-        objects that have one, see ``supplied_methods``.
+        objects that have one, see ``paper.methods``.
     runs: how often each case is simulated.
     seed: a whole number of at least 0; the same seed gives the same numbers, but for the column ``seconds``.
     jobs: processes. More than one needs an ``if __name__ == "__main__"`` only for methods of the main module itself.
@@ -440,61 +367,69 @@ def run(
     """
     read = reading if isinstance(reading, PaperReading) else PaperReading.parse(reading)
     loaded = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
-    chosen = {name: read.dataset(dataset) for name, dataset in loaded.items()}
+    shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
     jobs = exact_count(jobs, "jobs")
-    main = ExperimentGrid.checked(
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError("seed", "must be a whole number of at least 0", seed)
+    main = ExperimentGrid(
         name="main",
-        datasets=chosen,
-        methods=[read.method(method) for method in methods_of(methods)],
-        epsilon=epsilon,
-        counts=counts,
-        runs=runs,
+        datasets=loaded,
+        methods=distinct(methods_of(methods), "methods"),
+        epsilons=distinct([exact_epsilon(share) for share in shares], "epsilon"),
+        counts=distinct([exact_count(count, "counts") for count in counts], "counts"),
+        runs=exact_count(runs, "runs"),
         seed=seed,
-        reading=read,
-    )
+    ).under(read)
+    for dataset in main.datasets.values():
+        dataset.ladder.check_count(max(main.counts))
     if most_runs is not None and exact_count(most_runs, "most_runs") < runs:
         raise ParameterError("most_runs", f"must be at least runs, {runs}", most_runs)
     for name, asked in (("further", further), ("most_runs", most_runs)):
         if asked and out is None:
             raise ParameterError(name, "needs a folder to write to", next_step="pass out=")
     table([])  # if PyArrow is missing, say so before the work
-    beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
     if out is None:
         with shared_pool(pool, jobs, progress) as workers:
-            return ExperimentResults(main.table(_gathered(main.cases, chosen, None, workers)))
+            return ExperimentResults(table(main.rows(_gathered(main.cases, main.datasets, None, workers))))
     top = ResultFolder.open(out)
     below = [experiment.name for experiment in FURTHER] + [f"{READINGS}/{other}" for other in ALTERNATIVES]
+    beside = [grid for experiment in FURTHER if further and (grid := main.further(experiment)).cases]
     grids = [(main, top), *((grid, ResultFolder.open(top.path / grid.name)) for grid in beside)]
-    alternatives = [
-        AlternativeReading(reading=other, grids=[main, *beside]) for other in ALTERNATIVES if further and read == OURS
-    ]
+    alternatives = [AlternativeReading.of(other, [main, *beside]) for other in ALTERNATIVES if further and read == OURS]
     every = [case for grid, _ in grids for case in grid.cases]
     parameters = {"most_runs": most_runs, "scale_to_records": scale_to_records}
+
+    def write(gathered: Mapping[CellKey, Gathered]) -> Findings:
+        for grid, folder in grids:
+            grid.write(folder, grid.rows(gathered), parameters)
+        return load_findings(top.path)
+
     with top.held(), shared_pool(pool, jobs, progress) as workers:
         top.forget(*below)
         expect_later(workers, guessed_batches(every, most_runs or runs))
         for other in alternatives:
             workers.plan.expect(str(other.reading), [case.expected for case in other.cases], jobs=workers.jobs)
             expect_later(workers, guessed_batches(other.cases, most_runs or runs), str(other.reading))
-        found = _gathered(every, chosen, top, workers)
-        for grid, folder in grids:
-            grid.write(folder, found, **parameters)
+        gathered = _gathered(every, main.datasets, top, workers)
+        ours = write(gathered)
         if most_runs is not None:
             open_still = OpenStatements()
-
-            def look(found: Mapping[CellKey, Gathered]) -> Mapping[CellKey, float]:
-                for grid, folder in grids:
-                    grid.write(folder, found, **parameters)
-                return open_still.wanting(load_findings(top.path))
-
-            found = more_runs(found, chosen, look, folder=top, pool=workers, most_runs=most_runs)
-        ours = load_findings(top.path)
+            gathered = more_runs(
+                gathered,
+                main.datasets,
+                lambda now: open_still.wanting(write(now)),
+                folder=top,
+                pool=workers,
+                most_runs=most_runs,
+            )
+            ours = load_findings(top.path)
         known: dict[str, Gathered] = {}
+        rest: dict[str, Any] = {"top": top, "pool": workers, "most_runs": most_runs, "parameters": parameters}
         for other in alternatives:
-            other.work_off(found, ours, known=known, top=top, pool=workers, most_runs=most_runs, parameters=parameters)
+            other.work_off(gathered, ours, known=known, **rest)
         if alternatives:
             judge_readings(top.path).write(top)
-    return ExperimentResults(main.table(found))
+    return ExperimentResults(table(main.rows(gathered)))
 
 
 def _gathered(
@@ -509,15 +444,15 @@ def _gathered(
 
 
 def chosen_datasets(
-    given: Sequence[str | Dataset],
+    wanted: Sequence[str | Dataset],
     files: Mapping[str, str | Path],
     records: Mapping[str, int],
     scale_to_records: bool,
 ) -> dict[str, Dataset]:
     """The datasets by name, each from its file, or as it is without one."""
-    named = {entry.name: entry for entry in given if isinstance(entry, Dataset)}
-    wanted = [entry.name if isinstance(entry, Dataset) else entry for entry in given]
-    names = distinct(wanted + [name for name in files if name not in PUBLISHED], "datasets")
+    named = {entry.name: entry for entry in wanted if isinstance(entry, Dataset)}
+    names = [entry.name if isinstance(entry, Dataset) else entry for entry in wanted]
+    names = distinct(names + [name for name in files if name not in PUBLISHED], "datasets")
     if unused := sorted(set(files) - {name for name in names if name not in named}):
         raise ParameterError("data", f"must be for datasets that are run, here {', '.join(names)}", ", ".join(unused))
     if unused := sorted(set(records) - set(files)):

@@ -1,13 +1,12 @@
-"""Where the paper can be read in more than one way: switches, each with its settings, of which the first is ours.
+"""What the paper leaves open, and what it lacks: other readings of it, and further experiments beside its own.
 
-A *reading* sets every switch. Ours sets each to its first setting; an alternative differs from it in one, or
-in two that go together. Nothing in the paper decides between them, so every alternative is run, as far as it changes
-anything, and has verdicts of its own.
+A *reading* sets every switch, each of which has settings, the first of them ours. Ours sets each to its first setting;
+an alternative differs from it in one, or in two that go together. Nothing in the paper decides between them, so every
+alternative is run, as far as it changes anything, and has verdicts of its own.
 
-Experiments that the paper lacks: other values of epsilon, methods with one thing changed, thresholds that are off.
-
-Each goes into a folder of its own below the results, with the datasets, runs and seed of the main experiment, and holds
-only the cases that the main experiment does not have.
+A *further experiment* has other values of epsilon, methods with one thing changed, or thresholds that are off. Each
+goes into a folder of its own below the results, with the datasets, runs and seed of the main experiment, and holds only
+the cases that the main experiment does not have.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from sparsegate.errors import ParameterError
 from sparsegate.paper.data import Dataset, zipf
 from sparsegate.paper.methods import MOST_PASSES, AnyMethod, Method
-
-MOST_TOTAL = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,21 +42,21 @@ class PaperReading:
         >>> PaperReading.parse(["zipf-total=2e6"]).zipf_total
         2000000.0
         """
-        found: dict[str, object] = {}
+        values: dict[str, Any] = {}
         for text in texts:
             name, _, setting = text.partition("=")
             if name not in SWITCHES:
                 raise ParameterError("reading", f"must set one of {', '.join(SWITCHES)}", text, "as in passes=100")
             switch = SWITCHES[name]
-            if switch.field in found:
+            if switch.field in values:
                 raise ParameterError("reading", f"must set {name} once", text)
-            found[switch.field] = switch.value(setting)
-        return replace(cls(), **found)  # type: ignore[arg-type]
+            values[switch.field] = switch.value(setting)
+        return cls(**values)
 
     @classmethod
     def named(cls, name: str) -> PaperReading:
         """The reading of a name, as ``str`` gives it."""
-        return cls.parse([] if name == str(cls()) else name.split(","))
+        return cls.parse([] if name == "ours" else name.split(","))
 
     @property
     def settings(self) -> dict[str, str]:
@@ -69,43 +67,51 @@ class PaperReading:
         ours = OURS.settings
         return ",".join(f"{name}={text}" for name, text in self.settings.items() if text != ours[name]) or "ours"
 
-    def dataset(self, given: Dataset) -> Dataset:
+    def dataset(self, dataset: Dataset) -> Dataset:
         """The dataset under this reading: Zipf has another total."""
-        return zipf(self.zipf_total) if given.kind == "exact" and self.zipf_total != OURS.zipf_total else given
+        rescaled = dataset.kind == "exact" and self.zipf_total != OURS.zipf_total
+        return zipf(self.zipf_total) if rescaled else dataset
 
-    def method(self, given: AnyMethod) -> AnyMethod:
+    def method(self, method: AnyMethod) -> AnyMethod:
         """The method under this reading: of one that goes through the items again, the passes and the raise.
 
         A standard deviation of Laplace noise is sqrt(2) scales.
         """
-        if not isinstance(given, Method) or given.passes != MOST_PASSES:
-            return given
+        if not isinstance(method, Method) or method.passes != MOST_PASSES:
+            return method
         factor = 1 if self.raise_unit == "deviation" else math.sqrt(0.5)
-        return replace(given, passes=self.passes, raise_by=given.raise_by * factor)
+        return replace(method, passes=self.passes, raise_by=method.raise_by * factor)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingSwitch:
-    """One question that the paper leaves open. ``settings`` has our answer first; ``parse`` reads any other."""
+    """One question that the paper leaves open. ``settings`` has our answer first.
+
+    Any other ``number`` from 1 to ``most`` may be set where there are some, as ``rule`` says.
+    """
 
     name: str
-    field: str
     question: str
     settings: Mapping[str, object]
-    parse: Callable[[str], object] | None = None
+    number: Callable[[str], float] | None = None
+    most: float = math.inf
     rule: str = ""
+
+    @property
+    def field(self) -> str:
+        """Its name in a reading."""
+        return self.name.replace("-", "_")
 
     def value(self, text: str) -> object:
         """What a setting stands for."""
         if text in self.settings:
             return self.settings[text]
-        rule = f"must set {self.name} to one of {', '.join(self.settings)}{self.rule}"
         try:
-            if self.parse is not None:
-                return self.parse(text)
+            if self.number is not None and 1 <= (value := self.number(text)) <= self.most:
+                return value
         except ValueError:
             pass
-        raise ParameterError("reading", rule, text)
+        raise ParameterError("reading", f"must set {self.name} to one of {', '.join(self.settings)}{self.rule}", text)
 
     def text(self, value: object) -> str:
         """The setting of a value, as it is asked for."""
@@ -115,48 +121,32 @@ class ReadingSwitch:
         return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _total(text: str) -> float:
-    value = float(text)
-    if not 1 <= value <= MOST_TOTAL:
-        raise ValueError(text)
-    return value
-
-
-def _passes(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= MOST_PASSES:
-        raise ValueError(text)
-    return value
-
-
 SWITCHES: Mapping[str, ReadingSwitch] = {
     switch.name: switch
     for switch in (
         ReadingSwitch(
             name="zipf-total",
-            field="zipf_total",
             question="What the scores of Zipf sum to. Sec. 6 has 1,000,000 records, and no number of items a record.",
             settings={"1e6": 1e6, "2e6": 2e6},
-            parse=_total,
+            number=float,
+            most=1e12,
             rule=" or a number from 1 to 1e12",
         ),
         ReadingSwitch(
             name="raise-unit",
-            field="raise_unit",
             question="What 1D is: the standard deviation of the query noise (Sec. 6), or its scale (Sec. 5).",
             settings={"deviation": "deviation", "scale": "scale"},
         ),
         ReadingSwitch(
             name="passes",
-            field="passes",
             question="How often SVT-ReTr goes through the items. Until c are selected, says Sec. 5; no program can.",
             settings={"unlimited": MOST_PASSES, "100": 100},
-            parse=_passes,
+            number=int,
+            most=MOST_PASSES,
             rule=f" or a whole number up to {MOST_PASSES:,}",
         ),
         ReadingSwitch(
             name="ser",
-            field="ser",
             question="Of what SER is the ratio: mean scores, as Sec. 6 has it, or totals, which punish short answers.",
             settings={"means": "means", "totals": "totals"},
         ),
@@ -168,12 +158,8 @@ OURS = PaperReading()
 """Our own reading, which all results are of unless they say otherwise."""
 
 ALTERNATIVES = (
-    *(
-        replace(OURS, **{switch.field: value})  # type: ignore[arg-type]
-        for switch in SWITCHES.values()
-        for value in list(switch.settings.values())[1:]
-    ),
-    replace(OURS, passes=100, ser="totals"),
+    *(PaperReading.parse([f"{name}={list(switch.settings)[1]}"]) for name, switch in SWITCHES.items()),
+    PaperReading(passes=100, ser="totals"),
 )
 """Every reading that differs from ours in one switch; and one that differs in two, because passes that end make answers
 short, which a SER of means takes for good ones."""
