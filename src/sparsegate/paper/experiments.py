@@ -171,6 +171,35 @@ class ExperimentGrid:
     seed: int
     reading: PaperReading = OURS
 
+    @classmethod
+    def checked(
+        cls,
+        *,
+        name: str,
+        datasets: Mapping[str, Dataset],
+        methods: Sequence[AnyMethod],
+        epsilon: Number | Iterable[Number],
+        counts: Iterable[int],
+        runs: int,
+        seed: int,
+    ) -> ExperimentGrid:
+        """The grid of what somebody asks for: bad values are refused, and what is asked for twice is there once."""
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise ParameterError("seed", "must be a whole number of at least 0", seed)
+        shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
+        grid = cls(
+            name=name,
+            datasets=datasets,
+            methods=distinct(methods, "methods"),
+            epsilons=distinct([exact_epsilon(share) for share in shares], "epsilon"),
+            counts=distinct([exact_count(count, "counts") for count in counts], "counts"),
+            runs=exact_count(runs, "runs"),
+            seed=seed,
+        )
+        for dataset in datasets.values():
+            dataset.ladder.check_count(max(grid.counts))
+        return grid
+
     @property
     def cases(self) -> list[ExperimentCase]:
         """A case for each."""
@@ -367,21 +396,9 @@ def run(
     """
     read = reading if isinstance(reading, PaperReading) else PaperReading.parse(reading)
     loaded = chosen_datasets(datasets, data or {}, records or {}, scale_to_records)
-    shares = epsilon if isinstance(epsilon, Iterable) else [epsilon]
     jobs = exact_count(jobs, "jobs")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError("seed", "must be a whole number of at least 0", seed)
-    main = ExperimentGrid(
-        name="main",
-        datasets=loaded,
-        methods=distinct(methods_of(methods), "methods"),
-        epsilons=distinct([exact_epsilon(share) for share in shares], "epsilon"),
-        counts=distinct([exact_count(count, "counts") for count in counts], "counts"),
-        runs=exact_count(runs, "runs"),
-        seed=seed,
-    ).under(read)
-    for dataset in main.datasets.values():
-        dataset.ladder.check_count(max(main.counts))
+    public: dict[str, Any] = {"epsilon": epsilon, "counts": counts, "runs": runs, "seed": seed}
+    main = ExperimentGrid.checked(name="main", datasets=loaded, methods=methods_of(methods), **public).under(read)
     if most_runs is not None and exact_count(most_runs, "most_runs") < runs:
         raise ParameterError("most_runs", f"must be at least runs, {runs}", most_runs)
     for name, asked in (("further", further), ("most_runs", most_runs)):
