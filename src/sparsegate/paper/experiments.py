@@ -240,6 +240,11 @@ class ExperimentGrid:
         pairs = zip(whole.methods, self.methods, strict=True)
         return replace(whole, methods=[method for method, ours in pairs if method != ours])
 
+    def parameters(self) -> dict[str, object]:
+        """What the manifest says of it, beside datasets and methods."""
+        epsilons = [float(share) for share in self.epsilons]
+        return {"counts": list(self.counts), "epsilon": epsilons, "runs": self.runs, "seed": self.seed}
+
     def rows(self, gathered: Mapping[CellKey, Gathered]) -> list[dict[str, Any]]:
         """The results, a row for each case."""
         return [gathered[case.cell].row(self.datasets) for case in self.cases]
@@ -251,16 +256,10 @@ class ExperimentGrid:
             for name, dataset in self.datasets.items()
             for rank, score in enumerate(dataset.ladder.highest(SHOWN_SCORES).tolist(), start=1)
         ]
-        own = {
-            "counts": list(self.counts),
-            "epsilon": [float(share) for share in self.epsilons],
-            "runs": self.runs,
-            "seed": self.seed,
-        }
         about = manifest(
             datasets=self.datasets.values(),
             methods=self.methods,
-            parameters={**own, **parameters, "reading": str(self.reading)},
+            parameters={**self.parameters(), **parameters, "reading": str(self.reading)},
         )
         folder.write("results", table(rows))
         folder.write("scores", table(scores, SCORE_COLUMNS))
