@@ -37,10 +37,10 @@ def results() -> Iterator[Result]:
 
 def _measured(url: str, plain: Connection) -> Iterator[Result]:
     from sparsegate.conditions import read_condition
-    from sparsegate.service.data.postgres_table import PostgresTable
+    from sparsegate.service.data.dataset import ServedTable
 
     begun = time.perf_counter()
-    data = PostgresTable.open(url, table="visits", user="visitor")
+    data = ServedTable.open([url], table="visits", user="visitor")
     opened = time.perf_counter() - begun
     with data:
         read = [read_condition(text, data.schema) for text in conditions()]

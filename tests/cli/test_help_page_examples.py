@@ -13,7 +13,6 @@ from sparsegate.cli.help_page import EXAMPLES, example_lines
 
 ONLY_READ = {
     "serve": "a server, which goes on for ever",
-    "holdout serve": "another",
     "datasets fetch": "a download",
     "reproduce": "takes half a minute",
     "compare": "takes half a minute",

@@ -1,4 +1,4 @@
-"""`sparsegate holdout score` and `serve`."""
+"""`sparsegate holdout score`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import sparsegate as sg
-from sparsegate.service.web import server
 
 ASKED = ("--size", 2000, "-t", 0.1, "-c", 5, "--epsilon", 500)
 LEDGER = ("--ledger", "board.ledger")
@@ -88,31 +87,3 @@ def test_a_used_up_holdout_ends_the_command_after_what_was_said(command: Any) ->
     assert code == 2
     assert out.split()[-2:] == ["paid", "lucky"]
     assert "all 1 answers are paid for" in err
-
-
-@pytest.mark.usefixtures("files")
-def test_a_server_has_the_labels_in_their_order_and_goes_on_where_it_was(
-    command: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tests.support.asgi_calls import calling
-
-    from sparsegate.service.tokens import Tokens
-
-    labels = [line.split(",")[0] for line in Path("held.csv").read_text().splitlines()[1:]]
-    scores: list[Any] = []
-
-    def run(app: Any, listening: Any, **_: Any) -> None:
-        with sg.Ledger("board.ledger") as ledger:
-            token = Tokens(ledger).add(f"team {len(scores)}", "analyst")
-        body = {"predictions": labels[:1900] + ["?"] * 100, "training_score": 0.5 + len(scores) / 100}
-        with calling(app) as send:
-            scores.append(send("POST", "/v1/scores", token, json=body).json())
-
-    monkeypatch.setattr(server, "run", run)
-    asked = ("--label", "y", "-t", 0.1, "-c", 5, "--epsilon", 500, "--port", 0, *LEDGER)
-    code, out, _ = command("holdout", "serve", "held.csv", *asked, "--budget", 500, "--dataset", "labels")
-    assert code == 0
-    assert out.splitlines()[0] == "labels  2000 records; 5 answers can be paid for"
-    assert command("holdout", "serve", "held.csv", *asked)[1].startswith("labels  2000 records; 3 answers")
-    assert [(score["paid"], score["remaining"]) for score in scores] == [(True, 4), (True, 2)]
-    assert scores[0]["value"] == pytest.approx(0.95, abs=0.01)

@@ -283,7 +283,7 @@ def test_the_delay_is_a_multiple_of_a_look_on_a_busy_machine_and_at_least_a_quar
     assert "answers leave 0.25 s" in out
     monkeypatch.setattr("sparsegate.ledger.ledger.Ledger.commit_seconds", lambda self: 0.05)
     monkeypatch.setattr("sparsegate.service.data.dataset.ServedTable.look_seconds", lambda self: 0.2)
-    monkeypatch.setattr("sparsegate.service.busy_machine.slowdown", lambda work, at_once: 2 if work() == 0 else 0)
+    monkeypatch.setattr("sparsegate.service.opening.slowdown", lambda work, at_once: 2 if work() == 0 else 0)
     _, out, _ = command(*arguments)
     assert "answers leave 3.6 s" in out
     assert "questions of up to 2.5 times a look at every column" in out

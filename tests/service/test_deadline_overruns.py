@@ -24,7 +24,7 @@ from sparsegate.service.busy_machine import all_cores_busy, slowdown
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan, Pressure
 from sparsegate.service.gates import GateSpec, KeyedRequest, Tally, unused
-from sparsegate.service.keeper import FAILED, Keeper
+from sparsegate.service.keeper import Keeper
 from sparsegate.service.sealed_noise import SealingKey
 
 D = 0.6
@@ -65,15 +65,6 @@ def test_an_overrun_costs_one_above_at_d_and_the_gate_stays_open(shop: Shop) -> 
     spec = GateSpec(threshold=0, cutoff=3, epsilon=Fraction(1), noise=view["noise"])
     back = [entry.amount.epsilon for entry in other.ledger.entries() if entry.kind is EntryKind.REFUND]
     assert back == [unused(Tally(spec=spec, asked=2, below=1))] < [unused(Tally(spec=spec, asked=2, below=2))]
-
-
-def test_where_the_work_is_not_constant_an_overrun_closes_the_gate_at_d(shop: Shop) -> None:
-    """Not when the count has ended."""
-    data = Pretend()
-    data.constant_work = False
-    with losing_one(shop, data) as (keeper, gate):
-        until(lambda: keeper.gate(gate)["closed"])
-        assert keeper.gate(gate)["because"] == FAILED
 
 
 def test_whoever_provokes_overruns_uses_up_the_gate(shop: Shop) -> None:

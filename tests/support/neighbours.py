@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.dataset import ServedTable, TableSource
 
 PATIENTS = 19_000
 BASE = f"""SELECT i AS patient, 'ward ' || i % 40 AS ward, i % 90 AS age, i % 97 AS stay, 'note ' || i % 500 AS note
@@ -58,7 +58,7 @@ def opened(
         with ServedTable.open([str(file)], user="patient", **options) as data:  # type: ignore[arg-type]
             yield data
     else:
-        with ServedTable.read([str(file)], user="patient", **options) as data:  # type: ignore[arg-type]
+        with ServedTable.read(TableSource(files=[str(file)], user="patient", **options)) as data:  # type: ignore[arg-type]
             data.fill(shown, characters=lambda counted: [CHARACTERS for _ in counted])
             yield data
 

@@ -27,7 +27,6 @@ class Pretend:
     """What a keeper needs of a dataset."""
 
     user, unit, unit_options = "visitor", "user", {"user": "visitor"}
-    constant_work = True
 
     def __init__(self, fingerprint: str = "first", counted: Callable[[], None] = lambda: None) -> None:
         self.fingerprint, self.counted = fingerprint, counted

@@ -37,10 +37,6 @@ EXAMPLES: Final = {
     "ledger compact": "ledger compact visits.ledger --to old_answers.csv --days 30",
     "holdout": "holdout score train.csv held.csv --label y --models tree --size 1000 -t 0.1 -c 5 --epsilon 1",
     "holdout score": "holdout score train.csv held.csv --label y --size 1000 --threshold 0.1 --cutoff 5 --epsilon 1",
-    "holdout serve": (
-        "holdout serve labels.csv --label y --threshold 0.04 --cutoff 50 --epsilon 1 "
-        "--ledger board.ledger --budget 1 --dataset labels"
-    ),
     "variants": "variants lee-clifton-2014",
     "loss": "loss lee-clifton-2014 --cutoff 3 --epsilon 0.1",
     "theorems": "theorems alg-5",

@@ -1,10 +1,9 @@
-"""`sparsegate holdout`: score models on a holdout that can be used again, from files or for teams over HTTP."""
+"""`sparsegate holdout`: score models on a holdout that can be used again, from files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,6 @@ import typer
 import sparsegate as sg  # sg.Ledger is loaded when it is first used: SQLAlchemy is slow to load
 from sparsegate.cli.options import Dataset, LedgerBudget
 from sparsegate.cli.printing import counted, print_json, ready_to_print, to_standard_output
-from sparsegate.cli.serve import AllowedHost, LogFormat, TlsCert, TlsKey, TrustedProxy
 from sparsegate.display.plain import exact_text
 from sparsegate.errors import ParameterError
 
@@ -29,8 +27,12 @@ Threshold = Annotated[
 Cutoff = Annotated[int, typer.Option("--cutoff", "-c", help="How many scores can be paid for, in all.")]
 Epsilon = Annotated[float, typer.Option(help="The privacy loss of all scores together, however often it is opened.")]
 Name = Annotated[str, typer.Option(metavar="NAME", help="Which holdout of the ledger it is.")]
-Label = Annotated[str, typer.Option(metavar="COLUMN", help="The label; the other columns are predictions.")]
 AGAIN = "what was said above is paid for"
+
+
+@holdout.callback()
+def _group() -> None:
+    """One command is a group, too."""
 
 
 @holdout.command()
@@ -83,69 +85,6 @@ def score(
                         typer.echo(f"{given.value:.4f}  within {given.margin:.4f}  {how}  {model}")
         if not as_json:
             typer.echo(_summary(opened, account))
-
-
-@holdout.command()
-def serve(
-    labels: Annotated[str, typer.Argument(metavar="LABELS", help="A row for each record; how many is public.")],
-    label: Label,
-    threshold: Threshold,
-    cutoff: Cutoff,
-    epsilon: Epsilon,
-    ledger: Annotated[str, typer.Option(metavar="FILE|URL", help="Where the budget and the tokens of teams live.")],
-    budget: LedgerBudget = None,
-    dataset: Dataset = None,
-    name: Name = "leaderboard",
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; this machine alone unless told otherwise.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8461,
-    allowed_host: AllowedHost = None,
-    trusted_proxy: TrustedProxy = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    log_format: LogFormat = "text",
-) -> None:
-    """A leaderboard: teams post predictions over HTTP and get their score; the labels stay here.
-
-    Each team needs a token: `sparsegate token add TEAM --ledger board.ledger`.
-    """
-    from sparsegate.errors import load_extra
-
-    for module in ("sqlalchemy", "fastapi", "uvicorn"):
-        load_extra(module, extra="serve")
-    from sparsegate.service.client.remote import is_loopback
-    from sparsegate.service.tokens import Tokens
-    from sparsegate.service.web import server
-    from sparsegate.service.web.connections import ConnectionLimits
-    from sparsegate.service.web.leaderboard import Leaderboard, leaderboard_app
-    from sparsegate.service.web.middleware import logging_of
-    from sparsegate.service.web.trusted_proxies import TrustedProxies
-    from sparsegate.tables.columns import check_columns
-    from sparsegate.uses.holdout_scoring import HiddenLabels
-
-    logging_of(log_format)
-    if (tls_cert is None) != (tls_key is None):
-        raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
-    tls = None if tls_cert is None or tls_key is None else server.tls_context(tls_cert, tls_key)
-    limits = ConnectionLimits(proxies=TrustedProxies(trusted_proxy or ()))
-    with _columns(labels) as private:
-        check_columns(private.names, [label])
-        hidden = HiddenLabels(private.listed(label))
-    with closing(server.listen(host, port)) as listening, _account(ledger, budget, dataset) as account:
-        assert account is not None
-        public: dict[str, Any] = {"threshold": threshold, "cutoff": cutoff, "epsilon": epsilon, "name": name}
-        with sg.uses.Holdout(size=hidden.size, **public, ledger=account) as opened, closing(Tokens(account)) as tokens:
-            typer.echo(
-                f"labels  {counted(hidden.size, 'record')}; {counted(opened.remaining, 'answer')} can be paid for"
-            )
-            typer.echo(f"ledger  {account.database.shown}: {account.statement().remaining} left beside that")
-            if not is_loopback(host) and tls is None:
-                typer.echo("warning: this listens beyond this machine, without TLS: tokens can be read", err=True)
-            hosts = [host, *(allowed_host or [])]
-            app = leaderboard_app(Leaderboard(opened, hidden), tokens, hosts=hosts, proxies=limits.proxies)
-            started = partial(typer.echo, f"serving {server.address(listening, tls=tls is not None)}")
-            server.run(app, listening, tls=tls, limits=limits, log_format=log_format, started=started)
 
 
 def _summary(opened: Holdout, account: Any) -> str:

@@ -201,6 +201,10 @@ def serve(
     log_format: LogFormat = "text",
     config: Config = None,
     token_file: TokenFile = None,
+    refresh: Annotated[
+        float | None,
+        typer.Option(metavar="HOURS", help="Read the data anew every so often; gates close only with --close-gates."),
+    ] = None,
     delay: Annotated[
         str | None, typer.Option(metavar="SECONDS|off", help="D, after which answers leave; measured unless given.")
     ] = None,
@@ -221,16 +225,13 @@ def serve(
 
     for module in ("sqlalchemy", "fastapi", "uvicorn"):
         load_extra(module, extra="serve")
-    from sparsegate.conditions import read_condition
     from sparsegate.service import shown_sizes
-    from sparsegate.service.busy_machine import slowdown
     from sparsegate.service.client.remote import is_loopback
     from sparsegate.service.data.copying import FillTerms
-    from sparsegate.service.data.dataset import read_data
+    from sparsegate.service.data.dataset import ServedTable, TableSource
     from sparsegate.service.data.declared_types import read_declarations
-    from sparsegate.service.deadline import DelayPlan
     from sparsegate.service.gate_store import GateStore
-    from sparsegate.service.keeper import CHANGED, Keeper
+    from sparsegate.service.opening import KeeperTerms
     from sparsegate.service.tokens import Role, Tokens
     from sparsegate.service.web import server
     from sparsegate.service.web.admission import LOOPBACK
@@ -238,10 +239,11 @@ def serve(
     from sparsegate.service.web.http import create_app
     from sparsegate.service.web.middleware import logging_of
     from sparsegate.service.web.trusted_proxies import TrustedProxies
-    from sparsegate.tables.columns import identifier
     from sparsegate.tables.files import TextForm
 
     given = _delay(delay)
+    if refresh is not None and not 0 < refresh <= 10_000:
+        raise ParameterError("refresh", "must be a number of hours above 0", refresh, "for instance 24")
     if ledger is None and "://" in files[0]:
         raise ParameterError("ledger", "must be given for a table in a database", next_step="give --ledger FILE")
     place = f"{files[0]}.ledger" if ledger is None else ledger
@@ -262,7 +264,17 @@ def serve(
         )
     form = TextForm(format=format, separator=separator, encoding=encoding)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    declared = read_declarations(read)
+    source = TableSource(
+        files=files,
+        user=user,
+        unit=unit,
+        table=table,
+        sql=sql,
+        columns=names,
+        max_cell=max_cell,
+        form=form,
+        read=read_declarations(read),
+    )
     logging_of(log_format)
     if (tls_cert is None) != (tls_key is None):
         raise ParameterError("tls_cert", "and --tls-key must be given together", next_step="give both, or neither")
@@ -274,17 +286,7 @@ def serve(
         closing(server.listen(host, port)) as listening,
         nullcontext() if metrics_port is None else closing(server.listen(LOOPBACK, metrics_port)) as inside,
         shown_once(token_file) as show,
-        read_data(
-            files,
-            user=user,
-            unit=unit,
-            table=table,
-            sql=sql,
-            columns=names,
-            max_cell=max_cell,
-            form=form,
-            read=declared,
-        ) as data,
+        ServedTable.read(source) as data,
     ):
         name = data.name if dataset is None else dataset
         public = {} if capacity is None else shown_sizes.public_sizes(capacity, list(data.sizes))
@@ -297,20 +299,18 @@ def serve(
             agreed = close_gates or (open_now > 0 and _agreed(open_now))
             renew = new_key and not new_ledger
             secret = server.open_key(sealing, account, renew=renew, close_gates=agreed)
-            # What is refused is refused before anything is paid for, and what closed gates give back can pay for it.
-            GateStore(account).close_open_gates(CHANGED, agreed=agreed, unlike=data.fingerprint)
-            data.fill(shown_sizes.shown_sizes(account, data, terms, public=public))
-            look = data.look_seconds()
-            probe = read_condition(f"{identifier(data.schema.columns[0].name)} IS NULL", data.schema)
-            slower = slowdown(lambda: data.count(probe), at_once=DelayPlan.places)
-            commits = 2 * account.commit_seconds()
-            pace = DelayPlan.measured(look=look, commits=commits, delay=given, headroom=headroom, slowdown=slower)
+            keeping = KeeperTerms(
+                ledger=account,
+                key=secret,
+                sizes=terms,
+                capacity=capacity,
+                delay=given,
+                headroom=headroom,
+                refund=not no_refund,
+                most_asks=most_asks,
+            )
             with (
-                closing(
-                    Keeper(
-                        account, data, secret, pace=pace, refund=not no_refund, close_gates=agreed, most_asks=most_asks
-                    )
-                ) as keeper,
+                closing(keeping.keeper(data, close_gates=agreed)) as keeper,
                 closing(Tokens(account)) as tokens,
             ):
                 statement = account.statement()
@@ -320,7 +320,7 @@ def serve(
                     step = "cast them with --sql, or say what may be asked about with --columns"
                     typer.echo(f"        left out, of a type that cannot be asked about: {', '.join(left_out)}; {step}")
                 typer.echo(f"ledger  {account.database.shown}: {statement.remaining} left of {statement.budget}")
-                typer.echo(_about_delay(pace, look))
+                typer.echo(_about_delay(keeper.pace, data.look_seconds()))
                 if new_ledger:
                     typer.echo(f"token   {show(tokens.add('owner', Role.OWNER))}")
                     once = ", shown this once" if token_file is None else ""
@@ -339,15 +339,18 @@ def serve(
                     hosts=[host, *(allowed_host or [])],
                     proxies=proxies,
                     metrics_port=None if inside is None else inside.getsockname()[1],
+                    terms=keeping,
                 )
-                with closing(app.state.practice):
+                with closing(app.state.practice), closing(app.state.refresh):
+                    if refresh is not None:
+                        app.state.refresh.every(3600 * refresh, close_gates=close_gates)
                     server.run(
                         app,
                         listening,
                         tls=tls,
                         inside=inside,
                         limits=limits,
-                        delay=pace.delay,
+                        delay=keeper.pace.delay,
                         log_format=log_format,
                         started=lambda: typer.echo(f"serving {server.address(listening, tls=tls is not None)}"),
                     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,8 +36,6 @@ from sparsegate.ledger.account import exact_text
 from sparsegate.tables.files import TextForm
 
 if TYPE_CHECKING:
-    from sparsegate.conditions import Condition
-    from sparsegate.service.data.dataset import CountedTable
     from sparsegate.tables.matching import MatchingUsers
 
 KEPT = "the answers above are paid for, and kept nowhere: with --ledger they would be"
@@ -130,11 +127,11 @@ def watch(
     streamed.refuse()
     from sparsegate.conditions import names_in
     from sparsegate.conditions.tree import MOST_CELL
-    from sparsegate.service.data.dataset import POSTGRESQL, open_data
+    from sparsegate.service.data.copying import CopyEngine
+    from sparsegate.service.data.dataset import TableSource
     from sparsegate.tables.engine_errors import quiet
     from sparsegate.tables.files import expand, kind_of
     from sparsegate.tables.matching import MatchingUsers
-    from sparsegate.tables.workspace import Workspace
 
     if (where is None) == (conditions is None):
         raise ParameterError("where", "or --conditions must be given, and not both", next_step="give one of them")
@@ -160,8 +157,13 @@ def watch(
     names = [*([] if user is None else [user]), *(name for text in listed or () for name in names_in(text))]
     # Where conditions are still to come, so are the names of their columns.
     asked = None if listed is None else list({name.casefold(): name for name in reversed(names)}.values())
-    server = files[0].startswith(POSTGRESQL)
-    if listed is None and sql is None and not server and "JSON" in {kind_of(file, form) for file in expand(files)}:
+    source = TableSource(files=files, user=user, unit=unit, table=table, sql=sql, max_cell=MOST_CELL, form=form)
+    if (
+        listed is None
+        and sql is None
+        and not source.in_postgres
+        and "JSON" in {kind_of(file, form) for file in expand(files)}
+    ):
         raise ParameterError(
             "conditions",
             "must be listed for JSON, whose columns are those that are asked for",
@@ -169,16 +171,15 @@ def watch(
             "list them in a file or with --where, or name the columns with --sql 'SELECT ... FROM data'",
         )
     ready_to_print()
-    with spending, Workspace() as workspace, ExitStack() as stack, quiet("the files cannot be read"):
+    with spending, CopyEngine() as workspace, quiet("the files cannot be read"):
         # Everything is read here: what is wrong with the data shows before the gate is paid for, and text is parsed
         # once, not once for each condition.
-        counts: MatchingUsers | MatchingThere
-        if server:
-            data = open_data(files, form=form, table=table, sql=sql, user=user, unit=unit, max_cell=MOST_CELL)
-            counts = MatchingThere(stack.enter_context(data))
+        if source.in_postgres:
+            rows = workspace.fetch(files[0], table=table or "", user=user, columns=None, max_cell=MOST_CELL)
+            opened = workspace.run(lambda: workspace.open_rows(rows, copy=True))
         else:
             opened = workspace.read(files, form=form, table=table, sql=sql, copy=True, columns=asked, user=user)
-            counts = MatchingUsers(opened, user=workspace.people)
+        counts = MatchingUsers(opened, user=workspace.people)
         _check(counts, numbered or (), file=conditions)
         unit_text = "row" if user is None else "user"
         what = f"watch: threshold {threshold}, cutoff {cutoff}, unit {unit_text}"
@@ -288,25 +289,7 @@ def _estimate(part: Mapping[str, Any]) -> str:
     return f"  (about {part['estimate']:,}, standard error {part['standard_error']:,})" if "estimate" in part else ""
 
 
-class MatchingThere:
-    """Counts over a table that stays in PostgreSQL, by the same steps for every row."""
-
-    def __init__(self, table: CountedTable) -> None:
-        self._table = table
-
-    def check(self, where: str) -> None:
-        self._table.check(self._read(where))
-
-    def count(self, where: str) -> int:
-        return self._table.count(self._read(where))
-
-    def _read(self, where: str) -> Condition:
-        from sparsegate.conditions import read_condition
-
-        return read_condition(where, self._table.schema)
-
-
-def _check(counts: MatchingUsers | MatchingThere, numbered: Sequence[tuple[int, str]], *, file: str | None) -> None:
+def _check(counts: MatchingUsers, numbered: Sequence[tuple[int, str]], *, file: str | None) -> None:
     """Refuse all conditions if one is wrong, before anything is paid; of a file say of each bad line what is wrong."""
     refused = []
     for line, condition in numbered:

@@ -281,7 +281,8 @@ class Condition:
         without columns has one value.
         """
         if spread is None:
-            return np.broadcast_to(self._from_leaves(values, _ARRAYS), np.shape(values[0])).astype(np.int8)
+            value = _combined(self.tree, self._look(values), _ARRAYS)
+            return np.broadcast_to(value, np.shape(values[0])).astype(np.int8)
         look = self._look(values)
 
         def whole(node: Node) -> Values | None:
@@ -290,16 +291,9 @@ class Condition:
 
         return np.asarray(_combined(by_column(self.tree), look, _ARRAYS, whole), np.int8)
 
-    def combined_sql(self, columns: Sequence[str]) -> str:
-        """``combine`` as SQL over columns that hold the leaves: every part of it is worked out on every row."""
-        return str(self._from_leaves(columns, _SQL))
-
     def refusal(self, rule: str, next_step: str) -> ConditionError:
         """An error about all of it."""
         return ConditionError(rule, self.text, 0, len(self.text), next_step=next_step)
-
-    def _from_leaves(self, values: Sequence[Any], kleene: _Kleene) -> Any:
-        return _combined(self.tree, self._look(values), kleene)
 
     def _look(self, values: Sequence[Any]) -> Callable[[Node], Any]:
         known = {sql_of(leaf.node): value for leaf, value in zip(self.leaves, values, strict=True)}
@@ -344,14 +338,6 @@ class _Kleene:
 
 _ARRAYS: Final = _Kleene(
     np.int8, lambda x: np.int8(TRUE) - x, np.minimum, np.maximum, lambda test, *both: np.where(test == TRUE, *both)
-)
-# A CASE would work out one of its branches; an array is made of both.
-_SQL: Final = _Kleene(
-    str,
-    "(2 - {})".format,
-    "least({}, {})".format,
-    "greatest({}, {})".format,
-    "(ARRAY[{2}, {1}])[1 + ({0} = 2)::int]".format,
 )
 _NOTHING: Final = _Kleene(*[lambda *_: ""] * 5)
 """For whoever looks at the leaves and not at the value."""

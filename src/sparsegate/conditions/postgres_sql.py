@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,26 +56,13 @@ class Folding:
         return f'({function}({value} COLLATE {quoted(self.collation, chr(34))}) COLLATE "C")'
 
 
-def postgres_leaves(condition: Condition, cells: Mapping[str, str], folding: Folding | None) -> list[str]:
-    """The leaves as numbers for a row, 0 false, 1 unknown, 2 true, in the order of ``condition.leaves``.
-
-    ``cells`` says how each column is read. Raises ConditionError for what PostgreSQL cannot do in the same way.
-    """
-    written = _written(condition, [leaf.node for leaf in condition.leaves], cells, folding)
-    return [f"coalesce(2 * {sql}::int, 1)" for sql in written]
-
-
 def postgres_sql(condition: Condition, cells: Mapping[str, str], folding: Folding | None) -> str:
-    """The whole condition as one expression, for a caller who shows nobody how long it takes."""
-    return _written(condition, [condition.tree], cells, folding)[0]
+    """The condition as one expression; ``cells`` says how each column is read.
 
-
-def _written(
-    condition: Condition, nodes: Sequence[Node], cells: Mapping[str, str], folding: Folding | None
-) -> list[str]:
-    writer = _PostgresWriter(cells, folding)
+    Raises ConditionError for what PostgreSQL cannot do in the same way.
+    """
     try:
-        return [writer.write(node) for node in nodes]
+        return _PostgresWriter(cells, folding).write(condition.tree)
     except _Elsewhere as refused:
         rule, next_step = refused.args
     raise condition.refusal(rule, next_step)

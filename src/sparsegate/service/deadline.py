@@ -20,7 +20,6 @@ an answer in a place that was chosen without a look at the data, and the place c
   the machine down by about that much, and each try costs an ABOVE: a gate can be tried c times, and no more.
 - **A failure of the engine** may depend on a cell, and no amount of work bounds it: it closes the gate, so that it can
   be provoked once for each gate that an owner opens. After D nobody sees whether the late work failed.
-- **A table without constant work** (``constant_work`` is False) closes its gate at an overrun, likewise.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ from sparsegate.ledger.ledger import Ledger, now
 from sparsegate.ledger.schema import ASKS, TOKENS
 from sparsegate.ledger.schema import GATES as GATE_ROWS
 from sparsegate.noise.own_settings import own_settings
-from sparsegate.service.data.dataset import CountedTable
+from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import Asking, DelayPlan, Pressure, lost, wait_until
 from sparsegate.service.fair_lines import FairPlaces
 from sparsegate.service.gate_store import GateStore, page_of_answers, page_of_gates
@@ -86,7 +86,7 @@ class _Given(Exception):
         self.response = response
 
 
-def release_top(store: GateStore, dataset: CountedTable, request: KeyedRequest, question: Mapping[str, Any]) -> str:
+def release_top(store: GateStore, dataset: ServedTable, request: KeyedRequest, question: Mapping[str, Any]) -> str:
     """Charge, draw, store; or, where the same request was charged in the meantime, what that one gave."""
     from sparsegate.tables.question import Question
     from sparsegate.tables.top import release
@@ -224,7 +224,7 @@ class Keeper:
     def __init__(
         self,
         ledger: Ledger,
-        dataset: CountedTable,
+        dataset: ServedTable,
         key: SealingKey,
         *,
         pace: DelayPlan | None = None,
@@ -340,11 +340,10 @@ class Keeper:
                     known = number
                     asking.deliver(lambda: self._again(gate, request, known))
                     return
-                closes = {_LATE: None if self.dataset.constant_work else FAILED, _UNWRITTEN: None}
-                asking.intend(partial(self._void, gate, number, closes[_LATE]))
+                asking.intend(partial(self._void, gate, number, None))
                 trouble = self._decided(asking, gate, live, number, condition)
                 if trouble:
-                    self._void(gate, number, closes.get(trouble, FAILED))
+                    self._void(gate, number, None if trouble in (_LATE, _UNWRITTEN) else FAILED)
                     asking.deliver(lost)
             asking.leave()
         self.pressure.note(asking.used)

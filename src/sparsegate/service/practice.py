@@ -76,6 +76,12 @@ class Practice:
                 self._keeper = self._made()
             return self._keeper
 
+    def follow(self, schema: Schema) -> None:
+        """Start anew on these columns, where they are others."""
+        with self._guard:
+            if schema != self._schema:
+                self._schema, self._requests = schema, MOST_REQUESTS
+
     def _full(self, keeper: Keeper) -> bool:
         statement = keeper.budget()
         return len(statement.entries) > MOST_GATES or 2 * statement.remaining.epsilon < BUDGET

@@ -27,14 +27,14 @@ from sparsegate.ledger.ledger import USED, Ledger, add_part, last_part, read_sta
 from sparsegate.ledger.schema import RELEASES
 from sparsegate.noise import Secure, Source
 from sparsegate.service.data.copying import FillTerms, Size
-from sparsegate.service.data.dataset import CountedTable
+from sparsegate.service.data.dataset import ServedTable
 
 WHAT: Final = "sizes"
 
 
 def shown_sizes(
     ledger: Ledger,
-    data: CountedTable,
+    data: ServedTable,
     terms: FillTerms,
     *,
     public: Mapping[str, int] | None = None,
@@ -81,7 +81,7 @@ def public_sizes(text: str, names: Sequence[str]) -> dict[str, int]:
 
 
 def check_new_budget(
-    data: CountedTable, terms: FillTerms, public: Mapping[str, int], *, epsilon: Number, delta: Number
+    data: ServedTable, terms: FillTerms, public: Mapping[str, int], *, epsilon: Number, delta: Number
 ) -> None:
     """Refuse a budget that the sizes alone would pass, before a ledger is made for it."""
     allowed = exact_amount(epsilon, delta, epsilon_name="budget", delta_name="budget_delta")
@@ -94,7 +94,7 @@ def _cost(terms: FillTerms) -> Amount:
     return Amount(epsilon=terms.epsilon, delta=terms.delta)
 
 
-def _charged(ledger: Ledger, data: CountedTable, terms: FillTerms, sizes: Mapping[str, Size]) -> int:
+def _charged(ledger: Ledger, data: ServedTable, terms: FillTerms, sizes: Mapping[str, Size]) -> int:
     """The number of the entry that paid for the sizes of this data: an earlier one, or a new one."""
     public = [exact_text(terms.epsilon), exact_text(terms.delta), terms.person_rows]
     shares = [(name, size.shares) for name, size in sizes.items()]

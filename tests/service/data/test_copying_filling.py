@@ -34,7 +34,7 @@ from sparsegate.service.data.copying import (
     public_size,
     width_counts,
 )
-from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.data.dataset import ServedTable, TableSource
 
 # --- The law ---------------------------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ def test_all_sizes_follow_from_those_that_are_shown(tmp_path: Path) -> None:
     shown = {name: 20_000 + 1_000 * place for place, name in enumerate(names)}
     found = set()
     for added in (0, 1, CELLS * 1000):
-        with ServedTable.read([saved(tmp_path)], user="patient") as data:
+        with ServedTable.read(TableSource(files=[saved(tmp_path)], user="patient")) as data:
             data.fill(shown, characters=lambda counted, added=added: [count + added for count in counted])
             copy = data._copy
             sizes = {name: coded.size for name, coded in copy.coded.items()}
@@ -279,7 +279,7 @@ def test_one_person_more_at_what_was_an_edge_changes_no_bound(tmp_path: Path) ->
     seen, speed = [], None
     for people in (edge, edge + 1):
         query = f"SELECT i AS patient, i AS age, i % 7 AS ward FROM range({people}) AS t(i)"
-        with ServedTable.read([saved(tmp_path, query)], user="patient") as data:
+        with ServedTable.read(TableSource(files=[saved(tmp_path, query)], user="patient")) as data:
             shown = shown or FillTerms().drawn(data.sizes, Seeded(1))
             data.fill(shown)
             speed = speed or data._speed
@@ -291,7 +291,7 @@ def test_one_person_more_at_what_was_an_edge_changes_no_bound(tmp_path: Path) ->
 
 
 def test_nothing_is_counted_before_it_is_filled_up_and_it_is_filled_up_once(tmp_path: Path) -> None:
-    with ServedTable.read([saved(tmp_path)], user="patient", columns=["age"]) as data:
+    with ServedTable.read(TableSource(files=[saved(tmp_path)], user="patient", columns=["age"])) as data:
         question = read_condition("age > 3", data.schema)
         for use in (lambda: data.count(question), lambda: data.seconds(question), data.look_seconds):
             with pytest.raises(TableError, match="not filled up"):

@@ -20,7 +20,7 @@ from sparsegate.conditions import condition as sql
 from sparsegate.errors import ConditionError, ParameterError, TableError
 from sparsegate.noise import Seeded
 from sparsegate.service.data import copying
-from sparsegate.service.data.dataset import ServedTable, open_data
+from sparsegate.service.data.dataset import ServedTable
 from sparsegate.tables.files import TextForm
 from sparsegate.tables.top import top_items
 
@@ -100,7 +100,7 @@ def test_columns_may_be_chosen_and_the_people_only_by_name(visits: str) -> None:
         assert ask(dataset, "visitor = 'v1' OR visitor = 'v2'") == 2
         with pytest.raises(ParameterError):
             read_condition("page = '/pay'", dataset.schema)
-        assert dataset.relation().columns == ["seconds", "visitor"]
+        assert dataset.relation().columns == ["seconds", "visitor", "person"]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_text_is_read_as_its_owner_says_it_is_written(tmp_path: Path, monkeypatc
     with ServedTable.open([str(path)], user="user", form=TextForm(format="baskets", encoding="cp1252")) as other:
         assert other.fingerprint != fingerprint
     with pytest.raises(ParameterError, match="encoding is for files of text"):
-        open_data(["postgresql://x/y"], table="t", unit="row", form=TextForm(encoding="latin-1"))
+        ServedTable.open(["postgresql://x/y"], table="t", unit="row", form=TextForm(encoding="latin-1"))
 
 
 def test_a_query_gives_types_to_text(tmp_path: Path) -> None:
@@ -323,11 +323,11 @@ def test_a_wide_table_with_long_names_is_looked_at_too(tmp_path: Path) -> None:
 
 def test_the_relation_serves_a_top(visits: str) -> None:
     with ServedTable.open([visits], user="visitor") as dataset:
-        assert dataset.relation().columns == ["page", "seconds", "score", "paid", "day", "visitor"]
+        assert dataset.relation().columns == ["page", "seconds", "score", "paid", "day", "person"]
         options: dict[str, Any] = {"item": "page", "count": 3, "epsilon": 1_000, "ordered": True}
         options["domain"] = ["/", "/pay", "/nowhere"]
         first, again = (
-            top_items(dataset.relation(), user="visitor", source=Seeded(1), not_private=True, **options)
+            top_items(dataset.relation(), **dataset.unit_options, source=Seeded(1), not_private=True, **options)
             for _ in range(2)
         )
         truth = {page: len({row[0] for row in ROWS if row[1] == page} - {None}) for page in ("/", "/pay")}

@@ -114,14 +114,14 @@ def test_a_parquet_file_that_vanishes_is_seen(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.csv"
     file.write_text("visitor,n\nv1,1\n", encoding="utf-8")
-    honest = copying.CopyEngine.copy
+    honest = copying.CopyEngine.copy_files
 
     def slow(self: Any, *given: Any, **named: Any) -> Any:
         copied = honest(self, *given, **named)
         change_content(file)
         return copied
 
-    monkeypatch.setattr(copying.CopyEngine, "copy", slow)
+    monkeypatch.setattr(copying.CopyEngine, "copy_files", slow)
     with pytest.raises(TableError, match="changed while it was read"):
         ServedTable.open([str(file)], user="visitor")
 

@@ -17,7 +17,7 @@ from tests.support.rows import ask
 from sparsegate.conditions import Kind, read_condition
 from sparsegate.conditions.reading import converted
 from sparsegate.errors import ConditionError, ParameterError, TableError
-from sparsegate.service.data.dataset import ServedTable, open_data
+from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.data.declared_types import TYPES, read_declarations
 
 DAY = datetime.date(2024, 2, 29)
@@ -144,7 +144,7 @@ def file(tmp_path: Path) -> str:
 
 
 def test_declared_columns_are_compared_as_what_they_are(file: str) -> None:
-    with open_data([file], user="visitor", read=DECLARED) as data:
+    with ServedTable.open([file], user="visitor", read=DECLARED) as data:
         kinds = {column.name: column.kind.value for column in data.schema.columns}
         assert kinds == DECLARED | {"note": "timestamp", "price": "real"}
         for text, people in {
@@ -208,7 +208,7 @@ def test_a_column_that_has_a_type_and_a_table_of_a_database_need_no_declaration(
         with pytest.raises(ParameterError, match=f"must name columns of text, and '{name}' is .*{step}"):
             ServedTable.open([path], user="visitor", read={name: "integer"})
     with pytest.raises(ParameterError, match="read is for files, and this is a database"):
-        open_data(["postgresql://localhost/none"], table="visits", user="visitor", read={"age": "integer"})
+        ServedTable.open(["postgresql://localhost/none"], table="visits", user="visitor", read={"age": "integer"})
 
 
 @pytest.mark.parametrize("given", [["age"], ["=integer"], ["age=integer", "age=date"]])

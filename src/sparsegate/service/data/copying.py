@@ -3,18 +3,17 @@
 What is copied, and how, is told from the schema of the table, which is public, and from what the owner asked for. Every
 column is kept twice: in the table ``SERVED``, row by row, and as *values and codes*: its different values in a table,
 with those of all columns that are filled up to the same size, and for each row the place of its value there, as an
-array in the order of the people. Nothing is sorted but numbers. See ``constant_work`` and ``filling``.
+array in the order of the people. Nothing is sorted but numbers. See ``constant_work``.
 
-It takes two steps, because the sizes that the copy is filled up to are drawn, and paid for, in between: ``copy`` reads
-all that is needed of the files, and ``fill`` makes of it what is counted.
-
-Filling up to sizes that were drawn, so that what one person has takes the place of filling instead of adding work.
+It takes two steps, because the sizes that the copy is filled up to are drawn, and paid for, in between: ``copy_files``
+or ``copy_rows`` reads all that is needed, and ``fill`` makes of it what is counted: what one person has takes the place
+of filling instead of adding work.
 
 **Sizes.** What a count takes, and so D and what is refused as too dear, follows from the *shown sizes*: the rows, and
-the different values of each column; in PostgreSQL the rows, and the characters of each text column, in cells of the
-public length. One person of up to ``FillTerms.person_rows`` rows adds at most that many, s, to each of them. A shown
-size is the size and a draw Z from ``FillLaw``, and never less than the size. It is drawn once for each dataset, after
-its charge (``service.shown_sizes``). Sizes that an owner gives (--capacity) take its place, and cost nothing.
+the different values of each column. One person of up to ``FillTerms.person_rows`` rows adds at most that many, s, to
+each of them. A shown size is the size and a draw Z from ``FillLaw``, and never less than the size. It is drawn once for
+each dataset, after its charge (``service.shown_sizes``). Sizes that an owner gives (--capacity) take its place, and
+cost nothing.
 
 **Theorem.** Let Z be in 0..2h with P[Z = z] = C exp(-|z - h| / b), b = s / eps. Then n + Z is (eps, delta)-DP for
 sizes n that one person moves by at most s, with delta = C (q^(h-s+1) - q^(h+1)) / (1 - q), q = exp(-1/b): the mass of
@@ -70,9 +69,10 @@ from sparsegate.noise import Source, discrete_laplace, uniform_below
 from sparsegate.service.data.constant_work import Coded, Copy
 from sparsegate.service.data.declared_types import declared_types
 from sparsegate.service.data.people_bits import last_rows
+from sparsegate.service.data.postgres_rows import FetchedRows, fetch_rows
 from sparsegate.tables.columns import check_columns, identifier, unlike
 from sparsegate.tables.files import TextForm
-from sparsegate.tables.workspace import Workspace
+from sparsegate.tables.workspace import NO_BAR, Workspace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -289,19 +289,20 @@ class _Distinct:
 
 @dataclass(frozen=True, kw_only=True)
 class Unfilled:
-    """What was read of the files, before it is filled up."""
+    """What was read, before it is filled up."""
 
     schema: Schema
-    user: str | None
+    people: bool
+    """Whether rows belong to people; else every row is another person."""
     place: str
     """The column of the places."""
     owners: npt.NDArray[np.int64] = field(repr=False)
-    found: Sequence[_Distinct] = field(repr=False)
+    values: Sequence[_Distinct] = field(repr=False)
 
     @property
     def sizes(self) -> dict[str, Size]:
         """What is shown of the sizes is drawn from these, which are private."""
-        values = {values_of(each.name): Size(each.count, TEXT if each.kind is Kind.TEXT else 1) for each in self.found}
+        values = {values_of(each.name): Size(each.count, TEXT if each.kind is Kind.TEXT else 1) for each in self.values}
         return {ROWS: Size(len(self.owners)), **values}
 
 
@@ -313,7 +314,7 @@ def values_of(column: str) -> str:
 class CopyEngine(Workspace):
     """The engine of a dataset: the copy is made in it, and then it is closed to all files and settings."""
 
-    def copy(
+    def copy_files(
         self,
         files: Sequence[str],
         *,
@@ -329,8 +330,7 @@ class CopyEngine(Workspace):
         # Of JSON the columns are those named: keys that were read off the records would depend on who is in them.
         asked = None if columns is None else [*columns, *([] if user is None else [user])]
         opened = self.open(files, form=form, table=table, sql=sql, columns=asked, user=user)
-        self._connection.execute("SET preserve_insertion_order = true")
-        types = {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
+        types = _types(opened)
         if self.people != user:
             types.pop(self.people or "")  # keys beside the users are nothing to ask about
         check_columns(list(types), [*([] if user is None else [user]), *(columns or ()), *read])
@@ -339,17 +339,42 @@ class CopyEngine(Workspace):
         for name in read:
             if schema.find(name) is None:
                 raise ParameterError("read", "must name columns that may be asked about", name, "add it to --columns")
+        return self._copied_columns(opened, schema, {name: cast for name, (_, cast) in casts.items()})
+
+    def fetch(
+        self, url: str, *, table: str, user: str | None, columns: Sequence[str] | None, max_cell: int
+    ) -> FetchedRows:
+        """The rows of a table in PostgreSQL, at one moment, in the folder of this engine."""
+        file = self._inbox.beside("rows.csv")
+        return fetch_rows(url, file, table=table, user=user, columns=columns, max_cell=max_cell)
+
+    def open_rows(self, rows: FetchedRows, *, copy: bool = False) -> DuckDBPyRelation:
+        """The rows as a relation, or a copy of them; ``people`` is then the column of the numbers of the people."""
+        self.kind, self.people = "PostgreSQL", rows.people
+        self._connection.execute(NO_BAR)
+        opened = self._connection.sql(rows.reader())
+        return self._copied(opened) if copy else opened
+
+    def copy_rows(self, rows: FetchedRows) -> Unfilled:
+        """Copy the declared columns of every row."""
+        opened = self.open_rows(rows)
+        casts = {name: _CASTS[kind][1] for name, kind in _types(opened).items()}
+        return self._copied_columns(opened, rows.table.schema, casts)
+
+    def _copied_columns(self, opened: DuckDBPyRelation, schema: Schema, casts: Mapping[str, str]) -> Unfilled:
+        """The columns of the schema, and their values and codes; after this no file can be read here."""
+        self._connection.execute("SET preserve_insertion_order = true")
         names = [column.name for column in schema.columns]
         person, place = (identifier(unlike(name, names)) for name in ("person", "place"))
-        self._stage(opened, user, [(name, casts[name][1]) for name in names], (person, place), max_cell)
-        owners = self._owners(person, place) if user else self._places(place)
-        found = [self._distinct(column, place, len(owners)) for column in schema.columns]
+        self._stage(opened, [(name, casts[name]) for name in names], (person, place), schema.max_cell)
+        owners = self._places(place) if self.people is None else self._owners(person, place)
+        values = [self._distinct(column, place, len(owners)) for column in schema.columns]
         if self.kind == "DuckDB":
             self._connection.execute("USE memory")
             self._connection.execute("DETACH source")
         self._inbox.clear()
         self._connection.execute("SET enable_external_access = false")
-        return Unfilled(schema=schema, user=user, place=place, owners=owners, found=found)
+        return Unfilled(schema=schema, people=self.people is not None, place=place, owners=owners, values=values)
 
     def fill(self, read: Unfilled, shown: Mapping[str, int], filled_up: Callable[[Sequence[int]], list[int]]) -> Copy:
         """Fill up to the shown sizes, and the characters of each width to what ``filled_up`` makes of their number."""
@@ -357,7 +382,7 @@ class CopyEngine(Workspace):
 
         schema, place, owners = read.schema, read.place, read.owners
         order = _by_person(owners)
-        found = [_with_cells(each, schema.max_cell, filled_up) for each in read.found]
+        found = [_with_cells(each, schema.max_cell, filled_up) for each in read.values]
         # The cells that fill characters up have room of their own, as many as there can be: how many there are is drawn
         # with the characters, and the sizes must follow from what is shown alone.
         sizes = {each.name: public_size(shown[values_of(each.name)] + each.filling_cells + 1) for each in found}
@@ -365,7 +390,7 @@ class CopyEngine(Workspace):
         tables = self._values(found, sizes, place)
         copied = Copy(
             schema=schema,
-            unit="row" if read.user is None else "user",
+            unit="user" if read.people else "row",
             rows=rows,
             ends=last_rows(owners[order], rows),
             order=np.concatenate([order, np.arange(len(order), rows)]),
@@ -378,7 +403,7 @@ class CopyEngine(Workspace):
                 )
                 for each in found
             },
-            shown=_shown(read.user, [column.name for column in schema.columns], place),
+            shown=_shown(schema, people_of(schema) if read.people else None, place),
         )
         for each in found:
             self._fill(SERVED, each.name, each.row_cells)
@@ -401,7 +426,6 @@ class CopyEngine(Workspace):
     def _stage(
         self,
         opened: DuckDBPyRelation,
-        user: str | None,
         chosen: Sequence[tuple[str, str]],
         own: tuple[str, str],
         max_cell: int,
@@ -411,7 +435,7 @@ class CopyEngine(Workspace):
 
         cells = [f"{cast.format(identifier(name), max_cell=max_cell)} AS {identifier(name)}" for name, cast in chosen]
         label, place = own
-        people = "0" if user is None else identifier(self.people or user)
+        people = "0" if self.people is None else identifier(self.people)
         columns = ", ".join([*cells, f"{people} AS {label}", f"row_number() OVER () - 1 AS {place}"])
         there = f"SELECT {columns} FROM opened WHERE {people} IS NOT NULL"
         opened.query("opened", f"CREATE TABLE {SERVED} AS {there}")
@@ -518,13 +542,23 @@ def _by_person(owners: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     return grouped.indices.astype(np.intp)
 
 
-def _shown(user: str | None, names: Sequence[str], place: str) -> str:
-    """The declared columns, and the number of the person unless that is one of them."""
-    cells = ", ".join(f"{SERVED}.{identifier(name)}" for name in names)
-    if user is None or user in names:
+def people_of(schema: Schema) -> str:
+    """The name of the column that has the numbers of the people, unlike those of the declared columns."""
+    return unlike("person", [column.name for column in schema.columns])
+
+
+def _shown(schema: Schema, people: str | None, place: str) -> str:
+    """The declared columns, and the numbers of the people."""
+    cells = ", ".join(f"{SERVED}.{identifier(column.name)}" for column in schema.columns)
+    if people is None:
         return f"{cells} FROM {SERVED} WHERE {place} IS NOT NULL"
     known = f"{SERVED} JOIN {OWNERS} ON {SERVED}.{place} = {OWNERS}.place"
-    return f"{cells}, {OWNERS}.number AS {identifier(user)} FROM {known}"
+    return f"{cells}, {OWNERS}.number AS {identifier(people)} FROM {known}"
+
+
+def _types(opened: DuckDBPyRelation) -> dict[str, str]:
+    """The engine's type of each column."""
+    return {name: str(kind.id) for name, kind in zip(opened.columns, opened.types, strict=True)}
 
 
 def _declared(

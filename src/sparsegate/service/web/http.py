@@ -22,6 +22,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.opening import KeeperTerms
 from sparsegate.service.practice import Practice
 from sparsegate.service.tokens import Tokens
 from sparsegate.service.web import problems, routes
@@ -30,6 +31,7 @@ from sparsegate.service.web.in_threads import ThreadedKeeper, ThreadedPractice
 from sparsegate.service.web.middleware import BodyLimit, ErrorBoundary, HostCheck, RequestLog
 from sparsegate.service.web.openapi import describe, methods_at
 from sparsegate.service.web.readiness import Metrics, Readiness
+from sparsegate.service.web.refresh import Refresh
 from sparsegate.service.web.trusted_proxies import ForwardedAddress, TrustedProxies
 from sparsegate.tables.release import installed_version
 
@@ -87,17 +89,20 @@ def create_app(
     hosts: Collection[str] | None = None,
     metrics_port: int | None = None,
     proxies: TrustedProxies | None = None,
+    terms: KeeperTerms | None = None,
 ) -> FastAPI:
     """The service as an ASGI application. Whoever made the keeper closes it, and ``state.practice``.
 
     ``hosts`` are the names it is reached by (None: any); what comes to ``metrics_port`` gets the metrics alone. What
-    comes through ``proxies`` is their clients'.
+    comes through ``proxies`` is their clients'. With the ``terms`` that the keeper was made from the data can be read
+    anew: then ``state.refresh`` is closed too.
     """
     limits = Limits() if limits is None else limits
     app = routed_app()
     app.state.service, app.state.tokens = ThreadedKeeper(keeper, limits), tokens
-    app.state.readiness = Readiness(app.state.service)
-    app.state.metrics = Metrics(app.state.service)
+    app.state.readiness = Readiness(lambda: app.state.service)
+    app.state.metrics = Metrics(lambda: app.state.service)
+    app.state.refresh = None if terms is None else Refresh(app.state, terms, limits)
     practice = Practice(keeper.dataset.schema, keeper.dataset.unit)
     app.state.practice = ThreadedPractice(practice, limits, app.state.service)
     # The last one added is the outermost.

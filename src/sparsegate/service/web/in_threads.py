@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
@@ -31,6 +32,7 @@ import anyio.to_thread
 from fastapi import Depends, Path, Request, Response
 from pydantic import AfterValidator
 
+from sparsegate.conditions import Schema
 from sparsegate.errors import GateBusy, SparsegateError, UnknownGate
 from sparsegate.service.fair_lines import Lines
 from sparsegate.service.keeper import Keeper
@@ -179,8 +181,11 @@ _GATE: Final = re.compile(r"g-[0-9a-f]{16}", re.ASCII)
 class ThreadedKeeper:
     """Runs the methods of a keeper in threads."""
 
-    def __init__(self, keeper: Keeper, limits: Limits, beside: ThreadedKeeper | None = None) -> None:
-        self.keeper, self.practice = keeper, beside is not None
+    def __init__(
+        self, keeper: Keeper, limits: Limits, beside: ThreadedKeeper | None = None, *, practice: bool = False
+    ) -> None:
+        self.keeper, self.practice = keeper, practice
+        self._leases, self._changed = 0, threading.Condition()
         self.queues = GateQueues(waiting=limits.waiting, patience=keeper.pace.patience, delay=keeper.pace.delay)
         # A preview takes tens of milliseconds, a planned one hundreds: all have a share of their own.
         self.reading: OwnWork = OwnWork(limits) if beside is None else beside.reading
@@ -195,6 +200,25 @@ class ThreadedKeeper:
         """A look, or a question."""
         limiter = self._askers if ask else self._lookers
         return await anyio.to_thread.run_sync(partial(method, *args, **options), limiter=limiter)
+
+    @contextmanager
+    def leased(self) -> Iterator[ThreadedKeeper]:
+        """Keep it from being closed while a request is under way."""
+        with self._changed:
+            self._leases += 1
+        try:
+            yield self
+        finally:
+            with self._changed:
+                self._leases -= 1
+                self._changed.notify_all()
+
+    def retire(self) -> None:
+        """Close the keeper, and its data, when the last request that began with it has ended; blocks until then."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._leases)
+        self.keeper.close()
+        self.keeper.dataset.close()
 
     def label(self, view: dict[str, Any]) -> dict[str, Any]:
         """What is answered says if it is practice; a practice ledger knows no tokens by name."""
@@ -221,20 +245,25 @@ class ThreadedPractice:
         else:
             keeper = await anyio.to_thread.run_sync(wanted, limiter=self._making)
         if self._now is None or self._now.keeper is not keeper:
-            self._now = ThreadedKeeper(keeper, self._limits, self._beside)
+            self._now = ThreadedKeeper(keeper, self._limits, self._beside, practice=True)
         return self._now
+
+    def follow(self, schema: Schema) -> None:
+        """Practise on other columns from now on, where they are others."""
+        self._practice.follow(schema)
 
     def close(self) -> None:
         """Throw the practice gates away."""
         self._practice.close()
 
 
-async def _service(request: Request, token: Anybody) -> ThreadedKeeper:
+async def _service(request: Request, token: Anybody) -> AsyncIterator[ThreadedKeeper]:
     if in_practice(request):
         practice: ThreadedPractice = request.app.state.practice
-        return await practice.at(token, opens=request.method == "POST" and request.url.path.endswith("/gates"))
-    service: ThreadedKeeper = request.app.state.service
-    return service
+        yield await practice.at(token, opens=request.method == "POST" and request.url.path.endswith("/gates"))
+    else:
+        with request.app.state.service.leased() as service:
+            yield service
 
 
 def _known_form(id: str) -> str:

@@ -438,6 +438,23 @@ class Served(BaseModel):
     practice: Annotated[bool, Field(description="Whether it is made up, to practise on, and free.")] = False
 
 
+class AskRefresh(Posted):
+    """Whether gates that are open on the old data may be closed."""
+
+    model_config = example(close_gates=True)
+
+    close_gates: Annotated[bool, Field(description="Close open gates for good where the data has changed.")] = False
+
+
+class Refreshed(BaseModel):
+    """Whether the data was other than before, and how it is answered from now on."""
+
+    model_config = example(changed=True, delay=0.05)
+
+    changed: Annotated[bool, Field(description="Whether there is a new copy; else nothing was done.")]
+    delay: Annotated[float, Field(description="D: an answer leaves this many seconds after its turn came.")]
+
+
 class CanAnswer(BaseModel):
     """The service can answer."""
 
@@ -528,7 +545,9 @@ class AskTop(Posted):
     dbar: Annotated[int | None, Field(ge=1, le=MOST_WHOLE)] = None
 
 
-FIELDS: Final = frozenset(name for body in (OpenGate, AskGate, AskTop, AddToken) for name in body.model_fields)
+FIELDS: Final = frozenset(
+    name for body in (OpenGate, AskGate, AskTop, AddToken, AskRefresh) for name in body.model_fields
+)
 """What a pointer into a body may point at."""
 
 

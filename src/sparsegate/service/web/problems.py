@@ -139,7 +139,7 @@ TOO_LARGE: Final = Sort(
     status=413,
     title="The request is too large",
     constant=True,
-    says="a body may have 64 KiB at most; on a leaderboard 64 bytes more for each record",
+    says="a body may have 64 KiB at most",
 )
 NOT_JSON: Final = Sort(
     type="unsupported-media-type",

@@ -43,7 +43,7 @@ KEPT_SECONDS: Final = 1.0
 class Readiness:
     """What a look found, for a second. It runs in the event loop, and looks in a thread."""
 
-    def __init__(self, service: ThreadedKeeper, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, service: Callable[[], ThreadedKeeper], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._service, self._clock = service, clock
         self._lock = anyio.Lock()
         self._found, self._until = "", -1.0
@@ -52,7 +52,8 @@ class Readiness:
         """What is wrong, for the log; empty: it is ready."""
         async with self._lock:
             if self._clock() >= self._until:
-                found = await self._service.run(_look, self._service.keeper)
+                with self._service().leased() as service:
+                    found = await service.run(_look, service.keeper)
                 if found != self._found:
                     LOG.error("not ready: %s", found) if found else LOG.warning("ready again")
                 self._found, self._until = found, self._clock() + KEPT_SECONDS
@@ -84,7 +85,7 @@ _Family = tuple[str, str, str, Mapping[str, float]]
 class Metrics:
     """Counts answers as they leave, and writes all numbers down."""
 
-    def __init__(self, service: ThreadedKeeper) -> None:
+    def __init__(self, service: Callable[[], ThreadedKeeper]) -> None:
         self._service = service
         self._requests: Counter[str] = Counter()
         self._asks: Counter[str] = Counter({"answered": 0, "outcome-lost": 0})
@@ -107,7 +108,8 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
     def _families(self) -> Iterator[_Family]:
-        service, keeper = self._service, self._service.keeper
+        service = self._service()
+        keeper = service.keeper
         yield "info", "gauge", "The version that runs.", {f'version="{installed_version()}"': 1}
         yield "requests_total", "counter", "Requests, by status.", dict(self._requests)
         asks = {f'outcome="{outcome}"': count for outcome, count in self._asks.items()}

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Annotated, Final
 from urllib.parse import quote
 
+import anyio.to_thread
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
@@ -33,6 +34,7 @@ from sparsegate.service.web.admission import Anybody, Calling, Owner, OwnerCalli
 from sparsegate.service.web.in_threads import SHORT, Body, GateInPath, GateName, Service, ThreadedKeeper, link
 from sparsegate.service.web.models import MOST_WHOLE, Limit
 from sparsegate.service.web.openapi import LISTED, POSTED, READ, TOKEN, problem_responses
+from sparsegate.service.web.refresh import Refresh
 
 gate_router = APIRouter()
 
@@ -220,6 +222,20 @@ async def ready(request: Request) -> Body:
     if await request.app.state.readiness.trouble():
         raise problems.Refused(problems.NOT_READY)
     return {"status": "ready"}
+
+
+@operator_router.post(
+    "/v1/refresh",
+    response_model=models.Refreshed,
+    responses=problem_responses(*READ, problems.FORBIDDEN, problems.BUDGET_EXCEEDED, problems.DATA_UNAVAILABLE),
+)
+async def refresh(body: models.AskRefresh, request: Request, _: Owner) -> Body:
+    """Read the data anew. Where it has changed, gates that are open on the old copy close for good. For owners."""
+    refresh: Refresh | None = request.app.state.refresh
+    if refresh is None:
+        raise problems.Refused(problems.NOT_FOUND)
+    changed = await anyio.to_thread.run_sync(partial(refresh.now, close_gates=body.close_gates))
+    return {"changed": changed, "delay": request.app.state.service.keeper.pace.delay}
 
 
 @operator_router.get("/metrics", include_in_schema=False)

@@ -1,16 +1,4 @@
-"""One moment of a PostgreSQL database, held by a read-only transaction and seen by other connections too.
-
-**Held.** A transaction (REPEATABLE READ, READ ONLY) exports its snapshot; every connection that is lent begins in that
-snapshot. They all see the same rows for as long as the holder lives: until it is closed, the server stops, or somebody
-ends its session.
-
-**Pinned.** How a query is run must not be up to what the planner has learnt of the cells: rows are read one after
-another, by one process, without an index, and grouped by hash. How values are written is the same on every server.
-
-**Quiet.** Whatever the server reports becomes a TableError in constant words: its own may quote a cell, and a URL may
-hold a password.
-
-A transaction that only reads, and sees one moment, in any database that SQLAlchemy reaches.
+"""A transaction that only reads, and sees one moment, in any database that SQLAlchemy reaches.
 
 - **PostgreSQL**: REPEATABLE READ, READ ONLY. The planner is free; how values are written is not.
 - **SQLite**: ``query_only``, and a transaction: others may write meanwhile where the file is in WAL mode, and wait
@@ -19,15 +7,16 @@ A transaction that only reads, and sees one moment, in any database that SQLAlch
   that level is refused. Nothing keeps such a transaction from writing, so no query of a stranger runs in it.
 
 Whatever happens, the transaction is rolled back and the connection goes back as it came.
+
+**Quiet.** Whatever the server reports becomes a TableError in constant words: its own may quote a cell, and a URL may
+hold a password.
 """
 
 from __future__ import annotations
 
-import queue
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,13 +31,6 @@ UNREAD: Final = "the database cannot be read"
 LEAST_VERSION: Final = 140_000
 CONNECT_SECONDS: Final = 10
 """How long a connection, and a lock on the table, are waited for."""
-STATEMENT_SECONDS: Final = 3600
-"""After this the server ends a query, whoever still waits for it."""
-
-_OFF: Final = (
-    *("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan", "enable_tidscan", "enable_sort"),
-    *("enable_partition_pruning", "constraint_exclusion", "synchronize_seqscans", "jit"),
-)
 WRITTEN: Final = {
     "row_security": "off",
     "standard_conforming_strings": "on",
@@ -60,14 +42,6 @@ WRITTEN: Final = {
     "lock_timeout": f"'{CONNECT_SECONDS}s'",
 }
 """How values are written; and that somebody who may not see all rows is refused, and not shown some."""
-_PINNED: Final = {
-    **dict.fromkeys(_OFF, "off"),
-    **WRITTEN,
-    "max_parallel_workers_per_gather": "0",
-    "work_mem": "'256MB'",
-    "search_path": "pg_catalog",
-    "statement_timeout": f"'{STATEMENT_SECONDS}s'",
-}
 _CONNECTED: Final = {
     "application_name": "sparsegate",
     "connect_timeout": CONNECT_SECONDS,
@@ -127,84 +101,9 @@ def quiet_database(trouble: str) -> Iterator[None]:
     raise_alone(TableError(f"{trouble}: {reason}"))
 
 
-class Snapshot:
-    """One moment of a table in a database. Thread-safe."""
-
-    def __init__(self, engine: Engine, table: str) -> None:
-        """``table`` is its name in SQL."""
-        self._engine = engine
-        self._idle: queue.LifoQueue[Connection] = queue.LifoQueue()
-        self._guard = threading.Lock()
-        self._closed = False
-        self._holder = self._begun()
-        try:
-            self._id = str(self._holder.exec_driver_sql("SELECT pg_catalog.pg_export_snapshot()").scalar_one())
-            pin(self._holder)
-            # Takes a lock until the end: a snapshot does not protect from TRUNCATE, or from ALTER TABLE.
-            self._holder.exec_driver_sql(f"SELECT FROM {table} LIMIT 0")
-        except BaseException:
-            _dropped(self._holder)
-            raise
-
-    def alive(self) -> bool:
-        """Whether the moment is still held: one small question to the server."""
-        with self._guard:
-            try:
-                return not self._closed and self._holder.exec_driver_sql("SELECT 1").scalar_one() == 1
-            except SQLAlchemyError:
-                return False
-
-    @contextmanager
-    def lent(self) -> Iterator[Connection]:
-        """A connection that sees this moment, for one thread; one that fails is thrown away."""
-        try:
-            connection = self._idle.get_nowait()
-        except queue.Empty:
-            connection = self._joined()
-        try:
-            yield connection
-        except BaseException:
-            _dropped(connection)
-            raise
-        self._idle.put(connection)
-        if self._closed:
-            self.close()
-
-    def close(self) -> None:
-        """Let go of the moment, and of all connections that are not lent."""
-        self._closed = True
-        _dropped(self._holder)
-        with suppress(queue.Empty):
-            while True:
-                _dropped(self._idle.get_nowait())
-
-    def _joined(self) -> Connection:
-        connection = self._begun()
-        try:
-            connection.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{self._id}'")
-            pin(connection)
-        except BaseException:
-            _dropped(connection)
-            raise
-        return connection
-
-    def _begun(self) -> Connection:
-        # no_parameters: a % in a query is a %.
-        made = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT", no_parameters=True)
-        made.exec_driver_sql("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        return made
-
-
-def pin(connection: Connection, settings: Mapping[str, str] = _PINNED) -> None:
+def pin(connection: Connection, settings: Mapping[str, str]) -> None:
     """Settings for the rest of the transaction."""
     connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
-
-
-def _dropped(connection: Connection) -> None:
-    with suppress(Exception):
-        connection.invalidate()
-    with suppress(Exception):
-        connection.close()
 
 
 NAMES: Final = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}

@@ -1,4 +1,4 @@
-"""A table that stays in PostgreSQL: the counts of the copy, one moment, one person, the same steps for every row."""
+"""A table in PostgreSQL, copied: the counts of a file of the same rows, one moment, one person."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.support.postgres_cluster import Cluster
 from tests.support.rows import ROWS
 
 from sparsegate.conditions import Kind, read_condition
-from sparsegate.errors import ConditionError, ParameterError, SparsegateError, TableError
+from sparsegate.errors import ParameterError, SparsegateError, TableError
 from sparsegate.noise import Seeded
-from sparsegate.service.data.dataset import COUNT_FAILED, ServedTable, open_data
-from sparsegate.service.data.postgres_table import PostgresTable
+from sparsegate.service.data import postgres_rows
+from sparsegate.service.data.dataset import ServedTable
 from sparsegate.tables.top import top_items
 
 CONDITIONS = [
@@ -46,8 +46,8 @@ class Database:
         done = self.session.execute(sql.encode())
         return done.fetchall() if done.description else []
 
-    def open(self, table: str = "visits", user: str | None = "visitor", **more: Any) -> PostgresTable:
-        return PostgresTable.open(self.url, table=table, user=user, **more)
+    def open(self, table: str = "visits", user: str | None = "visitor", **more: Any) -> ServedTable:
+        return ServedTable.open([self.url], table=table, user=user, **more)
 
 
 def count(data: Any, text: str) -> int:
@@ -67,73 +67,32 @@ def database(cluster: Cluster) -> Iterator[Database]:
         yield Database(url, session)
 
 
-@pytest.fixture(scope="module")
-def served(database: Database) -> Iterator[PostgresTable]:
-    with database.open() as data:
-        yield data
-
-
 @pytest.mark.parametrize("unit", ["user", "row"])
-def test_counts_are_those_of_the_copy(database: Database, visits: str, unit: str) -> None:
+def test_counts_and_sizes_are_those_of_a_file(database: Database, visits: str, unit: str) -> None:
     whose: dict[str, Any] = {"user": "visitor"} if unit == "user" else {"unit": "row"}
-    with ServedTable.open([visits], **whose) as copy, open_data([database.url], table="visits", **whose) as data:
+    with ServedTable.open([visits], **whose) as copy, ServedTable.open([database.url], table="visits", **whose) as data:
         assert [(c.name, c.kind) for c in data.schema.columns] == [(c.name, c.kind) for c in copy.schema.columns]
-        assert (data.unit, data.unit_options) == (copy.unit, copy.unit_options)
+        assert (data.unit, data.unit_options, data.sizes) == (copy.unit, copy.unit_options, copy.sizes)
         for text in CONDITIONS:
-            data.check(read_condition(text, data.schema))
             assert count(data, text) == count(copy, text), text
-        assert copy.constant_work
-        assert not data.constant_work
 
 
-def test_every_leaf_is_worked_out_on_every_row_without_an_index(database: Database, served: PostgresTable) -> None:
-    condition = read_condition("page = 'nobody' AND (lower(page) LIKE '%a_b' OR seconds > 5)", served.schema)
-    sql = served._count_sql(condition)
-    with served._snapshot.lent() as connection:
-        plan = [line for (line,) in connection.exec_driver_sql(f"EXPLAIN (VERBOSE, COSTS off) {sql}")]
-    nodes = [line.strip().removeprefix("->").strip() for line in plan]
-    assert [node.split(" on ")[0] for node in nodes if not node.startswith(("Output", "Group"))] == [
-        "Aggregate",
-        "HashAggregate",
-        "Subquery Scan",
-        "Seq Scan",
-    ]
-    # One of the fenced subqueries gives all leaves, each whole.
-    assert any(node.startswith("Output") and node.count("COALESCE((2 *") == 3 for node in nodes), plan
-
-
-def test_what_is_written_meanwhile_changes_no_answer(database: Database) -> None:
+def test_all_rows_are_of_one_moment(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     database.run("CREATE TABLE live AS SELECT 'u' || i AS who, i % 3 AS n FROM generate_series(1, 30) AS i")
-    with database.open("live", "who") as first:
+    query = postgres_rows._lines
+
+    def meanwhile(table: Any) -> str:
         database.run("INSERT INTO live VALUES ('new', 0); DELETE FROM live WHERE who = 'u1'")
-        with first._snapshot.lent():  # so that the count has a connection that was not there before
-            assert (count(first, "n = 0"), count(first, "n >= 0"), first.changed()) == (10, 30, False)
-        with database.open("live", "who") as second:
-            assert (count(second, "n = 0"), second.fingerprint == first.fingerprint) == (11, False)
+        return query(table)
 
-
-def test_the_table_cannot_be_emptied_under_the_snapshot(database: Database) -> None:
-    database.run("CREATE TABLE kept AS SELECT i AS who FROM generate_series(1, 3) AS i; SET lock_timeout = '100ms'")
-    with database.open("kept", "who", columns=["who"]) as data:
-        with pytest.raises(TableError), data._snapshot.lent():
-            raise TableError("the connection that read the rows is gone")
-        with pytest.raises(psycopg.errors.LockNotAvailable):
-            database.run("TRUNCATE kept")
-        assert count(data, "who > 0") == 3
-
-
-def test_the_longest_conditions_run(served: PostgresTable) -> None:
-    for text in (
-        " OR ".join(f"seconds={place}" for place in range(650)),
-        " AND ".join(f"NOT seconds={place}" for place in range(500)),
-        "seconds" + " * score" * 45 + " > 1",
-        "CASE " + " ".join(f"WHEN seconds = {place} THEN paid" for place in range(90)) + " ELSE FALSE END",
-        f"seconds IN ({', '.join(map(str, range(1500)))}) AND page IN ('a', page)",
-        "NOT (" * 24 + "paid" + ")" * 24,
-    ):
-        condition = read_condition(text, served.schema)
-        served.check(condition)
-        assert served.count(condition) >= 0
+    with database.open("live", "who") as first:
+        monkeypatch.setattr(postgres_rows, "_lines", meanwhile)
+        with database.open("live", "who") as second:  # what is written between its two statements is not there
+            assert (count(second, "n = 0"), second.fingerprint) == (10, first.fingerprint)
+        monkeypatch.undo()
+        assert (count(first, "n = 0"), count(first, "n >= 0"), first.changed()) == (10, 30, False)
+        with database.open("live", "who") as third:
+            assert (count(third, "n = 0"), third.fingerprint == first.fingerprint) == (11, False)
 
 
 def test_a_fingerprint_is_of_the_rows_in_any_order_and_of_how_they_are_read(database: Database) -> None:
@@ -154,51 +113,53 @@ def test_a_fingerprint_is_of_the_rows_in_any_order_and_of_how_they_are_read(data
     assert len({same, *others}) == 6
 
 
-@pytest.mark.parametrize("writes", [False, True], ids=["the same", "another"])
-def test_a_snapshot_that_is_lost_is_replaced_where_the_table_is_the_same(database: Database, writes: bool) -> None:
-    database.run(
-        "DROP TABLE IF EXISTS lost; CREATE TABLE lost AS SELECT i AS who, i AS n FROM generate_series(1, 30) i"
-    )
-    with database.open("lost", "who") as data:
-        assert count(data, "n > 10") == 20
-        if writes:
-            database.run("UPDATE lost SET n = 0 WHERE who = 30")
-        database.run("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'lost'::regclass")
-        with pytest.raises(TableError, match="could not be counted"):
-            count(data, "n > 10")
-        assert data.changed() is writes
-        if writes:  # a gate belongs to the rows that it was opened on, also for whoever is about to count
-            with pytest.raises(TableError, match="could not be counted"):
-                count(data, "n > 10")
-        else:
-            assert count(data, "n > 10") == 20
-
-
 def test_text_is_cut_and_types_are_read(database: Database) -> None:
     database.run(
         """CREATE DOMAIN code AS varchar(5); CREATE TYPE mood AS ENUM ('sad', 'Glad');
-        CREATE TABLE kinds (who uuid, long text, code code, padded char(8), mood mood, whole numeric(30),
-            money numeric(9, 2), wild numeric,
-            at timestamptz, far timestamp, doc jsonb, list int[], small smallint, "Odd {0} name" text);
-        INSERT INTO kinds SELECT gen_random_uuid(), repeat('ab', 40000), 'code', 'pad', 'Glad', 1e29, 0.1, 1,
-            '2024-01-01 01:30+02', '294270-01-01', '{}', '{}', 3, 'odd'"""
+        CREATE TABLE kinds (who uuid, long text, code code, padded char(8), mood mood, whole numeric(38),
+            money numeric(9, 2), wild numeric, at timestamptz, far timestamp, old date, real float8, doc jsonb,
+            list int[], small smallint, "Odd {0} %s, 'name'" text);
+        INSERT INTO kinds SELECT gen_random_uuid(), repeat('ab', 40000), 'code', 'pad', 'Glad', 1e37, 0.1, 1,
+            '2024-01-01 01:30+02', '294270-01-01', '0044-03-15 BC', '-infinity', '{}', '{}', 3,
+            'o\\d,"' || chr(10) || chr(13) || chr(9) || '😀';
+        INSERT INTO kinds (who, long, far, old, real, "Odd {0} %s, 'name'")
+            VALUES (gen_random_uuid(), '', '0044-03-15 12:30:00.5 BC', 'infinity', 5e-324, 'x')"""
     )
     with database.open("kinds", "who", max_cell=9) as data:
         kinds = {column.name: column.kind for column in data.schema.columns}
         assert kinds == {
-            **dict.fromkeys(("long", "code", "padded", "mood", "Odd {0} name"), Kind.TEXT),
+            **dict.fromkeys(("long", "code", "padded", "mood", "Odd {0} %s, 'name'"), Kind.TEXT),
             **dict.fromkeys(("whole", "small"), Kind.INTEGER),
             **dict.fromkeys(("at", "far"), Kind.TIMESTAMP),
-            "money": Kind.REAL,
+            **dict.fromkeys(("money", "real"), Kind.REAL),
+            "old": Kind.DATE,
         }
         assert data.schema.unreadable == ("wild", "doc", "list")
         for text in (
             "long = 'ababababa' AND length(long) = 9",
             "code = 'code' AND padded = 'pad' AND mood = 'Glad' AND mood > 'a' IS NOT TRUE",
-            "whole = 100000000000000000000000000000 AND small = 3 AND money = 0.1 AND \"odd {0} name\" = 'odd'",
-            "at = '2023-12-31 23:30:00' AND far IS NULL",
+            "whole = 10000000000000000000000000000000000000 AND small = 3 AND money = 0.1",
+            "\"odd {0} %s, 'name'\" = 'o\\d,\"\n\r\t😀'",
+            "at = '2023-12-31 23:30:00' AND far IS NULL AND real < -1e300",
+            "year(old) = -43 AND month(old) = 3 AND day(old) = 15",
+            "long = '' AND length(long) = 0 AND code IS NULL AND whole IS NULL AND real > 0 AND old > '9999-01-01'",
+            "year(far) = -43 AND hour(far) = 12 AND minute(far) = 30 AND real < 1e-300",
         ):
             assert count(data, text) == 1, text
+
+
+def test_a_table_of_many_long_lines_is_read_whole(database: Database) -> None:
+    database.run(
+        """CREATE TABLE long AS SELECT NULLIF(i % 7, 0) AS n, repeat(chr(233 + i % 5), 30000) AS t
+        FROM generate_series(1, 400) AS i"""
+    )
+    with database.open("long", None, unit="row", max_cell=20_000) as data:
+        assert count(data, "TRUE") == 400
+        assert count(data, "n IS NULL") == 57
+        assert count(data, f"t LIKE '{chr(235) * 5_000}%' AND length(t) = 20000") == 80
+    database.run("CREATE TABLE nothing AS SELECT NULL::int AS n FROM generate_series(1, 20001)")
+    with database.open("nothing", None, unit="row") as data:
+        assert count(data, "n IS NULL") == 20_001
 
 
 def test_who_is_one_person_is_up_to_the_column(database: Database) -> None:
@@ -209,9 +170,13 @@ def test_who_is_one_person_is_up_to_the_column(database: Database) -> None:
         INSERT INTO people VALUES ('u1', 'u1', 'u1', 'u1', 1), ('U1', 'U1', 'U1', 'u1  ', 1),
             ('u1 ', 'u2', 'u2', 'u2', 1), (NULL, NULL, NULL, NULL, 1)"""
     )
+    asked: dict[str, Any] = {"item": "n", "domain": [1, 2], "count": 1, "epsilon": 1, "answers_epsilon": 1e6}
     for column, people in {"exact": 3, "folded": 2, "alike": 2, "padded": 2}.items():
-        with database.open("people", column, columns=["n"]) as data:
-            assert count(data, "n = 1") == people, column
+        for columns in (["n"], ["n", column]):
+            with database.open("people", column, columns=columns) as data:
+                assert count(data, "n = 1") == people, column
+                released = top_items(data.relation(), **data.unit_options, **asked, source=Seeded(1), not_private=True)
+                assert released.estimates == (people,), column
 
 
 def test_wrong_words_are_refused_before_anything_is_read(database: Database) -> None:
@@ -229,7 +194,7 @@ def test_wrong_words_are_refused_before_anything_is_read(database: Database) -> 
         with pytest.raises(kind, match=words):
             database.open(**changes)
     with pytest.raises(ParameterError, match="must be given for a database"):
-        open_data([database.url], sql="SELECT 1", table="visits", user="visitor")
+        ServedTable.open([database.url], sql="SELECT 1", table="visits", user="visitor")
 
 
 @pytest.mark.parametrize("right", ["regtype", "regnamespace", "int4"])
@@ -261,7 +226,7 @@ def test_trouble_is_told_without_a_password_or_the_servers_words(database: Datab
         ("postgresql://u:hunter2@host:port/db", "visits", "must be as postgresql://"),
     ):
         with pytest.raises(SparsegateError, match=words) as caught:
-            PostgresTable.open(place, table=table, user="visitor")
+            ServedTable.open([place], table=table, user="visitor")
         assert "hunter2" not in str(caught.value)
         assert caught.value.__context__ is None
 
@@ -269,60 +234,26 @@ def test_trouble_is_told_without_a_password_or_the_servers_words(database: Datab
 def test_a_database_in_another_encoding_is_refused(cluster: Cluster, database: Database) -> None:
     database.run("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     with pytest.raises(TableError, match="UTF-8"):
-        PostgresTable.open(database.url.replace(database.session.info.dbname, "latin"), table="visits", user="visitor")
+        ServedTable.open([database.url.replace(database.session.info.dbname, "latin")], table="visits", user="visitor")
 
 
-def test_a_count_that_fails_is_one_constant_text(served: PostgresTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served, "_count_sql", lambda _: "SELECT ('secret' || page)::int FROM visits")
+def test_it_changes_nothing_in_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_rows, "_lines", lambda _: "DELETE FROM public.visits RETURNING ''")
     with pytest.raises(TableError) as caught:
-        count(served, "TRUE")
-    assert str(caught.value) == COUNT_FAILED
+        database.open()
     assert caught.value.__context__ is None
-    monkeypatch.undo()
-    assert count(served, "TRUE") > 0  # the connection that failed is not used again
-
-
-def test_it_changes_nothing_in_the_database(served: PostgresTable) -> None:
-    with pytest.raises(Exception, match="read-only"), served._snapshot.lent() as connection:
-        connection.exec_driver_sql("DELETE FROM public.visits")
+    assert database.run("SELECT count(*) FROM visits") == [(len(ROWS),)]
 
 
 @pytest.mark.parametrize("max_cell", [3, 1000])
-def test_a_selection_is_that_of_the_copy(database: Database, visits: str, max_cell: int) -> None:
+def test_a_selection_is_that_of_a_file(database: Database, visits: str, max_cell: int) -> None:
     asked: dict[str, Any] = {"count": 3, "epsilon": 1, "domain": ["/pay", "/pa", "/cart", "it's", "nobody"]}
     with (
         database.open(max_cell=max_cell) as data,
         ServedTable.open([visits], user="visitor", max_cell=max_cell) as copy,
     ):
-        first, again, copied = (
-            top_items(each.relation(), item="page", user="visitor", source=Seeded(2), not_private=True, **asked)
-            for each in (data, data, copy)
+        first, copied = (
+            top_items(each.relation(), item="page", **each.unit_options, source=Seeded(2), not_private=True, **asked)
+            for each in (data, copy)
         )
-        assert first == again == copied
-        assert count(data, "TRUE") > 0  # on the same connection
-
-
-def test_a_selection_is_of_a_served_column_and_in_the_snapshot(database: Database) -> None:
-    options: dict[str, Any] = {"user": "visitor", "count": 1, "epsilon": 1e3, "source": Seeded(2), "not_private": True}
-    with database.open(columns=["page"]) as data:
-        with pytest.raises(TableError, match="no column 'day'"):
-            top_items(data.relation(), item="day", domain=["x"], **options)
-        before = top_items(data.relation(), item="page", domain=["/pay", "/new"], **options)
-        database.run("INSERT INTO visits (visitor, page) SELECT 'w' || i, '/new' FROM generate_series(1, 999) AS i")
-        try:
-            assert top_items(data.relation(), item="page", domain=["/pay", "/new"], **options) == before
-        finally:
-            database.run("DELETE FROM visits WHERE page = '/new'")
-
-
-def test_what_postgres_does_otherwise_is_refused_before_it_is_counted(served: PostgresTable) -> None:
-    for text in ("CAST(page AS INTEGER) > 1", "regexp_matches(page, 'a')"):
-        with pytest.raises(ConditionError):
-            served.check(read_condition(text, served.schema))
-
-
-def test_after_it_is_closed_nothing_is_counted(database: Database) -> None:
-    data = database.open()
-    data.close()
-    with pytest.raises(TableError):
-        count(data, "TRUE")
+        assert first == copied

@@ -1,0 +1,81 @@
+"""A keeper from data: when a service starts, and again when its data is read anew.
+
+The order is that of a start on changed data. Gates that were opened on other data are closed, where that was agreed to;
+what they did not use goes back, and can pay for the sizes of the new data. These are charged, drawn and kept, the copy
+is filled up to them, and D is measured. What is refused is refused before anything is paid for.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from sparsegate.conditions import read_condition
+from sparsegate.errors import ParameterError
+from sparsegate.ledger.ledger import Ledger
+from sparsegate.service.busy_machine import slowdown
+from sparsegate.service.data.copying import FillTerms
+from sparsegate.service.data.dataset import ServedTable
+from sparsegate.service.deadline import DelayPlan
+from sparsegate.service.gate_store import GateStore
+from sparsegate.service.gates import MOST_ASKS
+from sparsegate.service.keeper import CHANGED, Keeper
+from sparsegate.service.sealed_noise import SealingKey
+from sparsegate.service.shown_sizes import public_sizes, shown_sizes
+from sparsegate.tables.columns import identifier
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeeperTerms:
+    """What a keeper is made from besides its data; ``delay`` is D where it is not measured, 0 is off."""
+
+    ledger: Ledger
+    key: SealingKey
+    sizes: FillTerms = field(default_factory=FillTerms)
+    capacity: str | None = None
+    delay: float | None = None
+    headroom: float = 3.0
+    refund: bool = True
+    most_asks: int = MOST_ASKS
+
+    def keeper(self, data: ServedTable, *, close_gates: bool = False) -> Keeper:
+        """The keeper of data that is not filled up yet."""
+        GateStore(self.ledger).close_open_gates(CHANGED, agreed=close_gates, unlike=data.fingerprint)
+        public = {} if self.capacity is None else public_sizes(self.capacity, list(data.sizes))
+        data.fill(shown_sizes(self.ledger, data, self.sizes, public=public))
+        return Keeper(
+            self.ledger,
+            data,
+            self.key,
+            pace=self._pace(data),
+            refund=self.refund,
+            close_gates=close_gates,
+            most_asks=self.most_asks,
+        )
+
+    def refreshed(self, keeper: Keeper, *, close_gates: bool) -> Keeper | None:
+        """A keeper of the same data as it is now; None where nothing has changed."""
+        with ExitStack() as stack:
+            data = stack.enter_context(ServedTable.read(keeper.dataset.source))
+            if data.fingerprint == keeper.dataset.fingerprint and not keeper.dataset.changed():
+                return None
+            count = GateStore(self.ledger).open_gates(unlike=data.fingerprint)
+            if count and not close_gates:
+                rule = (
+                    f"must be true: the data has changed, and {count} open gate{'s' * (count > 1)} would close for good"
+                )
+                raise ParameterError("close_gates", rule, next_step="go on with the old copy, or agree to it")
+            made = self.keeper(data, close_gates=close_gates)
+            stack.pop_all()
+        return made
+
+    def _pace(self, data: ServedTable) -> DelayPlan:
+        probe = read_condition(f"{identifier(data.schema.columns[0].name)} IS NULL", data.schema)
+        slower = slowdown(lambda: data.count(probe), at_once=DelayPlan.places)
+        return DelayPlan.measured(
+            look=data.look_seconds(),
+            commits=2 * self.ledger.commit_seconds(),
+            delay=self.delay,
+            headroom=self.headroom,
+            slowdown=slower,
+        )
