@@ -18,6 +18,7 @@ from sparsegate.ledger.ledger import Ledger
 from sparsegate.service.data.dataset import ServedTable
 from sparsegate.service.deadline import DelayPlan
 from sparsegate.service.keeper import Keeper
+from sparsegate.service.opening import KeeperTerms
 from sparsegate.service.sealed_noise import SealingKey
 from sparsegate.service.tokens import Role, Tokens
 from sparsegate.service.web.admission import Limits
@@ -120,7 +121,9 @@ def serving(
     tokens = Tokens(ledger, remembered=0)
     owner, analyst = tokens.add("olga", Role.OWNER), tokens.add("anna", Role.ANALYST)
     with start_blocking_portal() as portal:
-        keeper = Keeper(ledger, data, SealingKey.create(folder / "visits.key"), pace=pace or DelayPlan(delay=delay))
+        key = SealingKey.create(folder / "visits.key")
+        keeper = Keeper(ledger, data, key, pace=pace or DelayPlan(delay=delay))
+        options.setdefault("terms", KeeperTerms(ledger=ledger, key=key, capacity="9000", delay=delay))
         try:
             service = Service(keeper, tokens, portal, owner, analyst, limits, options)
             with closing(service.app.state.practice):

@@ -37,6 +37,7 @@ OPERATIONS = [
     ("/v1/tokens", "POST"),
     ("/v1/tokens/{name}", "DELETE"),
     ("/v1/activity", "GET"),
+    ("/v1/refresh", "POST"),
     ("/v1/practice/schema", "GET"),
     ("/v1/practice/preview", "POST"),
     ("/v1/practice/gates", "POST"),

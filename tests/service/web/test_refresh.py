@@ -10,21 +10,9 @@ from typing import Any
 import httpx
 import pytest
 from tests.support.pretend_service import until
-from tests.support.serving import CERTAIN, MANY, UNLIMITED, Service, assert_problem, serving, visits, write_visits
-
-from sparsegate.service.opening import KeeperTerms
-from sparsegate.service.sealed_noise import SealingKey
-from sparsegate.service.web.refresh import Refresh
+from tests.support.serving import CERTAIN, MANY, Service, assert_problem, serving, visits, write_visits
 
 ADULT = "adult = 'yes'"
-
-
-def refreshable(service: Service, folder: Path) -> Refresh:
-    terms = KeeperTerms(
-        ledger=service.keeper.ledger, key=SealingKey.load(folder / "visits.key"), capacity="9000", delay=0.0
-    )
-    service.app.state.refresh = Refresh(service.app.state, terms, UNLIMITED)
-    return service.app.state.refresh
 
 
 def refresh(service: Service, *, agreed: bool = False, **more: Any) -> httpx.Response:
@@ -39,8 +27,6 @@ def change(folder: Path) -> None:
 
 def test_an_owner_has_the_data_read_anew(tmp_path: Path) -> None:
     with visits(tmp_path) as data, serving(tmp_path, data) as service:
-        assert_problem(refresh(service), 404, "not-found")
-        refreshable(service, tmp_path)
         assert_problem(refresh(service, token="analyst"), 403, "forbidden")
         gate = service.open_gate()
         assert refresh(service).json() == {"changed": False, "delay": 0.0}
@@ -64,7 +50,6 @@ def test_a_copy_is_closed_when_the_last_who_counts_in_it_has_ended(
 ) -> None:
     """The answer itself is lost, whatever it was: its gate was closed meanwhile."""
     with visits(tmp_path) as data, serving(tmp_path, data) as service:
-        refreshable(service, tmp_path)
         gate, counting, go_on = service.open_gate(), threading.Event(), threading.Event()
         honest, counts = data.count, []
 
@@ -92,7 +77,7 @@ def test_a_copy_is_closed_when_the_last_who_counts_in_it_has_ended(
 
 def test_the_data_is_read_anew_every_so_often(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with visits(tmp_path) as data, serving(tmp_path, data) as service:
-        again = refreshable(service, tmp_path)
+        again = service.app.state.refresh
         service.open_gate()
         change(tmp_path)
         again.every(0.05, close_gates=False)
