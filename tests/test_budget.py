@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -67,45 +69,6 @@ def test_no_ratio_has_less_variance_than_the_optimal_one(cutoff: int, monotonic:
     assert variance(best) <= variance(other * best) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -0.1, "0.1", None, True, Decimal("NaN")])
-@pytest.mark.parametrize("share", ["threshold_epsilon", "query_epsilon", "answer_epsilon"])
-def test_a_share_that_is_no_finite_positive_number_is_refused(share: str, bad: object) -> None:
-    shares = {"threshold_epsilon": 0.1, "query_epsilon": 0.1, "answer_epsilon": 0.1, share: bad}
-    with pytest.raises(ParameterError, match=f"^{share} must be"):
-        Budget(**shares)  # type: ignore[arg-type]
-
-
-def test_a_budget_without_a_query_share_is_refused() -> None:
-    with pytest.raises(ParameterError, match="^query_epsilon must be a positive"):
-        Budget(threshold_epsilon=0.1, query_epsilon=0)
-
-
-def test_a_threshold_share_of_zero_is_a_budget() -> None:
-    assert Budget(threshold_epsilon=0, query_epsilon=0.5).total == Fraction(1, 2)
-
-
-@pytest.mark.parametrize("cutoff", [0, -1, 2.5, 3.0, True, "3", None])
-def test_a_cutoff_that_is_no_positive_whole_number_is_refused(cutoff: object) -> None:
-    with pytest.raises(ParameterError, match="^cutoff must be a whole number"):
-        Budget.allocate(1, cutoff=cutoff)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("allocation", ["best", "2:1", 0, -1, math.nan])
-def test_an_unknown_allocation_is_refused(allocation: object) -> None:
-    with pytest.raises(ParameterError, match="^allocation must"):
-        Budget.allocate(1, cutoff=3, allocation=allocation)  # type: ignore[arg-type]
-
-
-def test_answers_must_leave_something_for_the_gate() -> None:
-    with pytest.raises(ParameterError, match="^answer_epsilon must be less than epsilon"):
-        Budget.allocate(1, cutoff=3, answer_epsilon=1)
-
-
-def test_a_budget_is_frozen() -> None:
-    with pytest.raises(AttributeError):
-        Budget(threshold_epsilon=0.1, query_epsilon=0.1).query_epsilon = 5  # type: ignore[misc,assignment]
-
-
 def test_advanced_composition_is_the_formula_and_never_more_than_the_sum() -> None:
     eps, k, delta = 0.01, 10_000, 1e-6
     formula = math.sqrt(2 * k * math.log(1 / delta)) * eps + k * eps * (math.exp(eps) - 1)
@@ -114,7 +77,28 @@ def test_advanced_composition_is_the_formula_and_never_more_than_the_sum() -> No
         assert advanced(large, runs=2, delta=1e-6) == pytest.approx(2 * large, rel=1e-12)
 
 
-@pytest.mark.parametrize("delta", [0, 1, -1, math.nan, "small"])
-def test_advanced_composition_needs_a_delta_between_zero_and_one(delta: object) -> None:
-    with pytest.raises(ParameterError, match="^delta must lie"):
-        advanced(0.1, runs=5, delta=delta)  # type: ignore[arg-type]
+SHARES = ("threshold_epsilon", "query_epsilon", "answer_epsilon")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "call"),
+    [
+        *(
+            (share, partial(Budget, **dict.fromkeys(SHARES, 0.1) | {share: bad}))
+            for share in SHARES
+            for bad in (math.nan, math.inf, -math.inf, -0.1, "0.1", None, True, Decimal("NaN"))
+        ),
+        ("query_epsilon", partial(Budget, threshold_epsilon=0.1, query_epsilon=0)),
+        *(("cutoff", partial(Budget.allocate, 1, cutoff=bad)) for bad in (0, -1, 2.5, 3.0, True, "3", None)),
+        *(
+            ("allocation", partial(Budget.allocate, 1, cutoff=3, allocation=bad))
+            for bad in ("best", "2:1", 0, -1, math.nan)
+        ),
+        ("answer_epsilon", partial(Budget.allocate, 1, cutoff=3, answer_epsilon=1)),
+        *(("delta", partial(advanced, 0.1, runs=5, delta=bad)) for bad in (0, 1, -1, math.nan, "small")),
+    ],
+)
+def test_what_is_no_share_and_no_rule_is_refused(parameter: str, call: Callable[[], object]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert caught.value.parameter == parameter

@@ -6,30 +6,42 @@ import copy
 import math
 import os
 import pickle
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from tests.support.goodness import FALSE_ALARM
 from tests.support.processes import in_forked_child
 from tests.support.threads import at_once
 
 import sparsegate as sg
-from sparsegate.gates.gate import Gate
+from sparsegate.errors import GateClosed, ParameterError, SparsegateError
+from sparsegate.gates.bounds import Setting, outcome_loss
+from sparsegate.gates.calibration import calibrate
+from sparsegate.gates.gate import Estimator, Gate, moments, resume, threshold_noise
+from sparsegate.gates.sparse_vector import SparseVector
+from sparsegate.gates.variants import VARIANTS, Noise, Scales
+from sparsegate.noise import Seeded
 
 
-def made(cutoff: int = 3) -> sg.SparseVector:
+def a_gate(cutoff: int = 3) -> sg.SparseVector:
     return sg.SparseVector(threshold=0, cutoff=cutoff, epsilon=1, sensitivity=1)
 
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, pickle.dumps, lambda gate: gate.__getstate__()])
 def test_a_gate_is_never_copied(clone: Any) -> None:
     with pytest.raises(sg.SparsegateError, match="neither copied nor pickled"):
-        clone(made())
+        clone(a_gate())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("method", ["ask", "ask_many"])
 def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) -> None:
-    gate = made()
+    gate = a_gate()
     gate.ask(5)
 
     def use() -> str:
@@ -45,7 +57,7 @@ def test_a_gate_is_dead_in_another_process_even_if_it_was_locked(method: str) ->
 
 
 def test_threads_share_one_cutoff() -> None:
-    gate = made(cutoff=500)
+    gate = a_gate(cutoff=500)
 
     def ask(_: int) -> int:
         mine = 0
@@ -69,9 +81,9 @@ def _refusal(call: Any) -> str:
 
 
 def test_no_repr_error_or_traceback_shows_noise() -> None:
-    """A gate whose noise is made recognisable: a large prime stands in every rho and nu."""
+    """A gate whose noise is a_gate recognisable: a large prime stands in every rho and nu."""
     mark = 982_451_653
-    gate = made(cutoff=1)
+    gate = a_gate(cutoff=1)
     gate._rho = mark
     gate._nu._waiting = [mark] * 50  # type: ignore[union-attr]
     texts = [repr(gate), repr(gate._nu), str(gate), repr(gate._calibration)]
@@ -85,20 +97,298 @@ def test_no_repr_error_or_traceback_shows_noise() -> None:
 
 
 def test_a_closed_gate_stays_closed_and_with_closes_it() -> None:
-    with made() as gate:
+    with a_gate() as gate:
         gate.ask(0)
     assert gate.closed
     with pytest.raises(sg.GateClosed, match="closed by hand"):
         gate.ask(0)
 
 
-def test_an_answer_is_a_frozen_truth_value() -> None:
-    assert sg.ABOVE
-    assert not sg.BELOW
-    assert sg.Answer(True) == sg.ABOVE
-    with pytest.raises(AttributeError):
-        sg.ABOVE.above = False  # type: ignore[misc]
+ROWS = {"laplace": "ding-2019", "exponential": "exponential-gap"}
+BUDGETS = {
+    "gap": sg.Budget(threshold_epsilon=0.5, query_epsilon=1),
+    "blend": sg.Budget(threshold_epsilon=0.5, query_epsilon=1, answer_epsilon=1),
+}
+FAR = 10**6
 
 
-def test_the_gate_of_a_flawed_row_is_the_same_class() -> None:
-    assert issubclass(sg.SparseVector, Gate)
+def seeded(seed: int = 7, **options: Any) -> sg.SparseVector:
+    chosen = {"threshold": 100, "cutoff": 3, "sensitivity": 1, "budget": BUDGETS["gap"]} | options
+    return sg.SparseVector(**chosen, source=sg.Seeded(seed), not_private=True)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2**20), Fraction(1, 3), Fraction(7)])
+def test_moments_are_those_of_the_discrete_laws(scale: Fraction) -> None:
+    k = np.arange(40 * max(1, math.ceil(scale)))
+    mass = -math.expm1(-1 / scale) * np.exp(-k / float(scale))
+    mean, variance = mass @ k, mass @ k**2 - (mass @ k) ** 2
+    assert moments(Noise.EXPONENTIAL, scale) == pytest.approx((mean, variance))
+    assert moments(Noise.LAPLACE, scale) == (0, pytest.approx(2 * variance))
+
+
+def errors(noise: str, kind: str, *, runs: int = 20_000) -> np.ndarray[Any, Any]:
+    """The errors of the estimates of one answer far above the threshold, one gate each."""
+    out = sg.run_many(
+        ROWS[noise], [FAR], runs=runs, budget=BUDGETS[kind], cutoff=6, source=sg.Seeded(2), not_private=True
+    )
+    assert out.values is not None
+    return out.values[:, 0] - FAR
+
+
+def spread_p(found: np.ndarray[Any, Any], standard_error: float) -> float:
+    """Whether the mean square is that of the standard error: asymptotically normal, with the measured fourth moment."""
+    squares = found.astype(float) ** 2
+    score = (squares.mean() - standard_error**2) / (squares.std() / math.sqrt(squares.size))
+    return float(2 * stats.norm.sf(abs(score)))
+
+
+@pytest.mark.parametrize("kind", BUDGETS)
+@pytest.mark.parametrize("noise", ROWS)
+def test_an_estimate_is_centred_and_errs_as_it_says(noise: str, kind: str) -> None:
+    """At rate 1e-6; the twins: a standard error 20 % off, and the mean of the noise with the wrong sign."""
+    gate = seeded(cutoff=6, budget=BUDGETS[kind], noise=noise)
+    said = gate.ask(FAR).standard_error
+    assert said is not None
+    found = errors(noise, kind)
+    assert spread_p(found, said) > FALSE_ALARM
+    assert spread_p(found, 1.2 * said) < FALSE_ALARM
+    assert spread_p(found, said / 1.2) < FALSE_ALARM
+
+    def centred(shift: float) -> float:
+        # Rounding moves the mean by half a step at most.
+        off = max(abs(found.mean() + shift) - 0.5, 0)
+        return float(2 * stats.norm.sf(off / (found.std() / math.sqrt(found.size))))
+
+    assert centred(0) > FALSE_ALARM
+    estimator = Estimator.of(VARIANTS[ROWS[noise]], gate._calibration.scales)
+    assert estimator is not None
+    assert noise == "laplace" or centred(2 * estimator.weight * estimator.centre) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("noise", ROWS)
+def test_a_blend_is_better_than_either_of_its_parts(noise: str) -> None:
+    gap, blend = (seeded(cutoff=6, budget=budget, noise=noise).ask(FAR).standard_error for budget in BUDGETS.values())
+    assert blend is not None
+    assert gap is not None
+    fresh = math.sqrt(moments(Noise.LAPLACE, Fraction(6))[1])
+    assert 1 / blend**2 == pytest.approx(1 / gap**2 + 1 / fresh**2)
+
+
+def test_near_the_threshold_the_gap_lies_too_high_as_the_docstring_says() -> None:
+    options = {"cutoff": 25, "epsilon": 0.1, "monotonic": True, "source": sg.Seeded(3), "not_private": True}
+    gate = sg.SparseVector(threshold=0, sensitivity=1, **options)
+    margin, said = gate.margin(), gate.ask(FAR).standard_error
+    assert said is not None
+    bias = {}
+    for margins in (0, 1, 2):
+        q = margins * int(margin)
+        out = sg.run_many("exponential-gap", [q], runs=60_000, **options)
+        assert out.values is not None
+        bias[margins] = float((out.values[out.above] - q).mean()) / said
+    assert bias[0] == pytest.approx(1.33, abs=0.05)
+    assert bias[1] == pytest.approx(0.08, abs=0.03)
+    assert bias[2] == pytest.approx(0, abs=0.03)
+
+
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.tuples(st.integers(60, 140), st.integers(97, 103)), max_size=200),
+    st.integers(1, 5),
+    st.sampled_from(sorted(ROWS)),
+    st.sampled_from(sorted(BUDGETS)),
+)
+def test_ask_many_says_what_asking_one_by_one_says(
+    seed: int, questions: list[tuple[int, int]], cutoff: int, noise: str, kind: str
+) -> None:
+    one, many, indicators = (seeded(seed, cutoff=cutoff, noise=noise, budget=BUDGETS[kind]) for _ in range(3))
+    singly = []
+    for answer, bar in questions:
+        if one.closed:
+            break
+        said = one.ask(answer, threshold=bar)
+        singly.append((said.above, said.estimate or 0, said.standard_error or 0))
+    answers, bars = [answer for answer, _ in questions], [bar for _, bar in questions]
+    assert many.ask_many(answers, threshold=bars, numeric=True).tolist() == singly
+    above = indicators.ask_many(answers, threshold=bars, numeric=False)
+    assert above.dtype == np.bool_
+    assert above.tolist() == [above for above, _, _ in singly]
+    assert (one.positives, one.closed) == (many.positives, many.closed)
+
+
+def test_ask_many_is_boolean_unless_numbers_are_paid_for_or_asked_for() -> None:
+    assert seeded().ask_many([FAR]).dtype == np.bool_
+    assert seeded().ask_many([FAR], numeric=True).dtype.names == ("above", "estimate", "standard_error")
+    assert seeded(budget=BUDGETS["blend"]).ask_many([FAR]).dtype.names is not None
+    assert seeded(budget=BUDGETS["blend"]).ask_many([FAR], numeric=False).dtype == np.bool_
+    assert seeded(closes="rarer").ask_many([FAR], numeric=True).dtype == np.bool_
+
+
+def test_answers_are_equal_by_their_side_alone() -> None:
+    gate = seeded(cutoff=9)
+    answers = {gate.ask(FAR), gate.ask(2 * FAR), gate.ask(-FAR)}
+    assert answers == {sg.ABOVE, sg.BELOW}
+    assert gate.ask(FAR).estimate != gate.ask(3 * FAR).estimate
+
+
+@pytest.mark.parametrize("noise", ROWS)
+def test_a_float_gate_estimates_in_floats_on_its_lattice(noise: str) -> None:
+    answer = seeded(threshold=0.5, sensitivity=0.25, noise=noise).ask(1000.3)
+    assert isinstance(answer.estimate, float)
+    assert answer.standard_error is not None
+    assert abs(answer.estimate - 1000.3) < 20 * answer.standard_error
+    step = seeded(threshold=0.5, sensitivity=0.25)._calibration.lattice.granularity
+    assert (Fraction(answer.estimate) / step).denominator == 1
+
+
+def test_noise_too_small_to_see_is_no_division_by_zero() -> None:
+    tiny = Scales(Fraction(1, 2**20), Fraction(1, 2**20), Fraction(1, 2**20))
+    estimator = Estimator.of(VARIANTS["exponential-gap"], tiny)
+    assert estimator == Estimator(centre=0, weight=0.0, standard_error=0.0)
+    assert estimator is not None
+    assert estimator.estimate(5, 7) == 7
+
+
+SHARES = sg.Budget(threshold_epsilon=Fraction(1, 4), query_epsilon=Fraction(1, 2), answer_epsilon=Fraction(1, 4))
+
+
+def metered(**options: Any) -> sg.SparseVector:
+    return sg.SparseVector(
+        **{"threshold": 0, "cutoff": 3, "sensitivity": 1, "epsilon": 1, "allocation": "1:1"} | options
+    )
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_it_is_the_loss_of_what_was_said(monotonic: bool, noise: str) -> None:
+    """Answers far from the threshold: what is said is what was asked for."""
+    asked = metered(monotonic=monotonic, noise=noise)
+    per_unit, row = asked._calibration._per_unit, asked._calibration.row
+    said = [-FAR, FAR, -FAR, -FAR, FAR, FAR]
+    assert asked.spent == 0
+    for number, answer in enumerate(said, start=1):
+        asked.ask(answer)
+        above = sum(one > 0 for one in said[:number])
+        assert asked.spent == outcome_loss(number - above, above, per_unit, monotonic=monotonic, row=row)
+        assert asked.spent == asked.cost(below=number - above, above=above)
+    assert asked.closed
+    assert 0 < asked.spent <= 1
+
+
+def test_a_number_is_paid_for_with_its_positive() -> None:
+    plain, numeric = (
+        metered(budget=SHARES, epsilon=None, allocation=None),
+        metered(epsilon=Fraction(3, 4), allocation=2),
+    )
+    for one in (plain, numeric):
+        one.ask(FAR)
+    assert plain.spent == numeric.spent + SHARES.answer_epsilon / 3
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_rounds_with_a_threshold_noise_of_their_own_add(monotonic: bool) -> None:
+    """Alg. 2 redraws rho: the rounds (2, 1), (0, 1) and (1, 0) cost their sum, and one rho for all would cost less."""
+    setting = Setting(row=sg.VARIANTS["dwork-roth-2014"], cutoff=3, epsilon=1, monotonic=monotonic)
+    made = calibrate(setting, threshold=0, not_private=False)
+    running = Gate(made, threshold=0, source=None, not_private=False)
+    running.ask_many([-FAR, -FAR, FAR])
+    running.ask(FAR)
+    running.ask(-FAR)
+    rounds = [(2, 1), (0, 1), (1, 0)]
+    assert running.spent == made.spent(rounds)
+    each = [outcome_loss(*one, made._per_unit, monotonic=monotonic, row=made.row) for one in rounds]
+    assert running.spent == sum(each) if not monotonic else running.spent <= sum(each)
+
+
+@pytest.mark.parametrize("key", ["stoddard-2014", "roth-2011", "hardt-rothblum-2010"])
+def test_a_row_without_a_bound_costs_its_budget_and_no_more(key: str) -> None:
+    made = calibrate(Setting(row=sg.VARIANTS[key], epsilon=1), threshold=0, not_private=True)
+    assert made.spent([(0, 0)]) == 0
+    assert made.spent([(50, 1)]) == 1
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(1, 9),
+    st.booleans(),
+    st.sampled_from(["1:1", "1:c", "optimal", 7]),
+    st.sampled_from([1, 0.3, 2.5]),
+    st.integers(0, 60),
+    st.integers(0, 9),
+)
+def test_it_never_passes_the_budget_and_no_answer_lowers_it(
+    cutoff: int, monotonic: bool, allocation: Any, sensitivity: float, below: int, above: int
+) -> None:
+    made = metered(cutoff=cutoff, monotonic=monotonic, allocation=allocation, sensitivity=sensitivity)
+    above = min(above, cutoff)
+    cost = made.cost(below=below, above=above)
+    assert 0 <= cost <= made.budget.total
+    assert cost <= made.cost(below=below + 1, above=above)
+    assert cost <= made.cost(below=below, above=above + 1)
+
+
+PUBLIC = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1, "monotonic": True}
+
+
+def test_its_answers_turn_exactly_where_the_threshold_noise_says() -> None:
+    # Without query noise (an epsilon this large makes it 0 but for a chance of 1e-40) rho alone decides.
+    public = PUBLIC | {"cutoff": 50, "epsilon": 10_000, "allocation": 1e6}
+    for rho in (-3, 0, 7):
+        secret = rho.to_bytes(9, "big", signed=True) + b"L"
+        gate = resume(SparseVector, secret, asked=0, positives=0, **public)
+        assert [gate.ask(100 + rho + step).above for step in (-2, -1, 0, 1)] == [False, False, True, True]
+
+
+def test_positives_that_were_given_count() -> None:
+    gate = resume(SparseVector, threshold_noise(SparseVector(**PUBLIC)), asked=9, positives=2, **PUBLIC)
+    assert (gate.positives, gate.remaining, gate.closed) == (2, 1, False)
+    assert gate.ask(10**6)
+    with pytest.raises(GateClosed):
+        gate.ask(0)
+
+
+def test_a_gate_that_was_through_stays_closed() -> None:
+    planned = PUBLIC | {"queries": 5}
+    for public, asked, positives in ((PUBLIC, 3, 3), (planned, 5, 0), (planned, 6, 0), (planned, 99, 1)):
+        gate = resume(SparseVector, threshold_noise(SparseVector(**public)), asked=asked, positives=positives, **public)
+        assert gate.closed
+        with pytest.raises(GateClosed):
+            gate.ask(0)
+
+
+@pytest.mark.parametrize(("asked", "positives"), [(3, 4), (9, 4), (1, -1)])
+def test_counts_that_cannot_be_are_refused(asked: int, positives: int) -> None:
+    with pytest.raises(ParameterError, match="positives"):
+        resume(SparseVector, bytes(9) + b"L", asked=asked, positives=positives, **PUBLIC)
+
+
+def test_all_secrets_have_one_length() -> None:
+    scales = [PUBLIC | {"epsilon": epsilon} for epsilon in (100, 1, 1e-6)]
+    lengths = {
+        len(threshold_noise(SparseVector(**public, source=Seeded(seed), not_private=True)))
+        for public in scales
+        for seed in range(20)
+    }
+    assert lengths == {10}
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
+def test_a_gate_goes_on_with_noise_of_its_own_law(noise: str) -> None:
+    secret = threshold_noise(SparseVector(**PUBLIC, noise=noise))
+    assert resume(SparseVector, secret, asked=0, positives=0, **PUBLIC)._calibration.row.noise.name.lower() == noise
+
+
+def test_questions_after_the_restart_have_noise_of_their_own() -> None:
+    public = PUBLIC | {"cutoff": 2000}
+    secret = threshold_noise(SparseVector(**public))
+    answers = [
+        [resume(SparseVector, secret, asked=0, positives=0, **public).ask(100).above for _ in range(40)]
+        for _ in range(2)
+    ]
+    assert answers[0] != answers[1]
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\0" * 8, b"\0" * 9, b"\0" * 9 + b"X", b"\0" * 9 + b"EE", b"\xff" * 9 + b"E"])
+def test_what_is_no_noise_of_a_gate_makes_none(wrong: bytes) -> None:
+    """Too short, it would be a rho of nothing; and exponential noise is never negative."""
+    with pytest.raises(SparsegateError, match="^this is no threshold noise of a gate"):
+        resume(SparseVector, wrong, asked=0, positives=0, **PUBLIC)

@@ -32,13 +32,6 @@ def test_places_of_an_array_move_by_no_more_than_its_lattice_says(moves, coarse)
         assert lattice.sensitivity * lattice.granularity <= delta * Fraction(1003, 1000), "it costs next to nothing"
 
 
-def test_an_array_on_the_lattice_of_one_number_would_break_the_theorem():
-    """A thousand entries that each move by a thousandth: twice as many steps as one number that moves by 1."""
-    one = Lattice.fit(sensitivity=1.0)
-    steps = [one.private_steps(0.00097), one.private_steps(0.00097 + 0.001)]
-    assert 1000 * (steps[1] - steps[0]) > 1.9 * one.sensitivity
-
-
 @pytest.mark.parametrize("sensitivity", [3, 3.0])
 def test_every_entry_has_the_noise_of_the_whole_sensitivity_and_another_draw(sensitivity):
     counts = np.arange(40_000).reshape(200, 200)
@@ -67,14 +60,6 @@ def test_what_an_array_is_made_of_makes_no_difference(kind):
     assert type(noisy) is np.ndarray
     assert noisy.dtype == np.int64
     assert noisy.tolist() == sg.laplace([5, 70, 900], source=sg.Seeded(5), **options).tolist()
-
-
-def test_no_value_of_an_array_is_refused_and_a_gap_is_one():
-    found = sg.laplace([math.nan, math.inf, 1.0], epsilon=1, sensitivity=1.0)
-    assert found[0] < -1e14
-    assert found[1] > 1e14
-    assert sg.laplace(pandas.Series([7, None], dtype="Int64"), epsilon=1, sensitivity=1)[1] < -1e14
-    assert sg.laplace([], epsilon=1, sensitivity=1.0).shape == (0,)
 
 
 @pytest.mark.parametrize("counts", [[1.5], ["7"], [[1, 2], [3]], [[4]], "44", np.array([True]), [True], {7: 8}, [None]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,16 +11,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, proportion_p
+from tests.support.goodness import FALSE_ALARM, chi_square_p, discrete_laplace_mass, geometric_mass, proportion_p
 
 import sparsegate as sg
+from sparsegate.gates.bounds import tight_loss
+from sparsegate.gates.planning import plan
+from sparsegate.gates.variants import Closes, Noise
 
-
-def geometric_mass(scale: float, cells: range) -> dict[int, float]:
-    return {k: -math.expm1(-1 / scale) * math.exp(-k / scale) for k in cells if k >= 0}
-
-
-MASSES = {"laplace": discrete_laplace_mass, "exponential": geometric_mass}
+MASSES = {
+    "laplace": discrete_laplace_mass,
+    "exponential": lambda scale, cells: geometric_mass(scale, range(cells.stop)),
+}
 
 
 def seeded(seed: int = 7, **options: Any) -> sg.SparseVector:
@@ -38,27 +40,6 @@ def test_far_answers_are_told_apart_and_the_gate_closes_after_the_cutoff() -> No
         gate.ask(10**6)
     with pytest.raises(sg.GateClosed):
         gate.ask_many([1])
-
-
-def test_a_threshold_for_one_question_is_used_for_that_question() -> None:
-    gate = sg.SparseVector(threshold=10**9, cutoff=5, epsilon=1, sensitivity=1)
-    assert not gate.ask(0)
-    assert gate.ask(0, threshold=-(10**9))
-    assert not gate.ask(0)
-
-
-@given(st.integers(0, 2**32), st.lists(st.integers(60, 140), max_size=200), st.integers(1, 5))
-def test_ask_many_equals_asking_one_by_one(seed: int, answers: list[int], cutoff: int) -> None:
-    one, many = seeded(seed, cutoff=cutoff), seeded(seed, cutoff=cutoff)
-    singly = []
-    for answer in answers:
-        if one.closed:
-            break
-        singly.append(bool(one.ask(answer)))
-    at_once = many.ask_many(answers)
-    assert at_once.dtype == np.bool_
-    assert at_once.tolist() == singly
-    assert (one.positives, one.closed) == (many.positives, many.closed)
 
 
 REALS = st.one_of(st.integers(), st.floats(), st.fractions(), st.builds(np.float32, st.floats(width=32)))
@@ -85,38 +66,6 @@ def test_no_value_of_an_answer_is_refused() -> None:
         assert seeded().ask_many([answer, 1]).size == 2
     assert seeded(epsilon=10**6).ask(2**61 + 1)
     assert not seeded(epsilon=10**6, sensitivity=1.0).ask(math.nan)
-
-
-@pytest.mark.parametrize("answer", [3.5, 3.0, math.nan, math.inf, 1e300])
-def test_a_float_on_an_integer_gate_is_refused_whatever_its_value(answer: float) -> None:
-    with pytest.raises(sg.ParameterError, match="must be a whole number, an int by its type") as caught:
-        seeded().ask(answer)
-    with pytest.raises(sg.ParameterError) as same:
-        seeded().ask(0.0)
-    assert str(caught.value) == str(same.value)
-
-
-@given(st.integers(0, 2**32), st.lists(st.integers(60, 140), max_size=60))
-def test_ask_many_equals_asking_one_by_one_with_numbers_and_thresholds(seed: int, answers: list[int]) -> None:
-    budget = sg.Budget(threshold_epsilon=0.2, query_epsilon=0.4, answer_epsilon=0.4)
-    bars = [100 + (i % 7) for i in range(len(answers))]
-    one, many = (seeded(seed, epsilon=None, budget=budget) for _ in range(2))
-    singly: list[tuple[bool, float]] = []
-    for answer, bar in zip(answers, bars, strict=True):
-        if one.closed:
-            break
-        said = one.ask(answer, threshold=bar)
-        singly.append((said.above, said.estimate or 0))
-    at_once = many.ask_many(answers, threshold=bars)
-    assert list(zip(at_once["above"].tolist(), at_once["estimate"].tolist(), strict=True)) == singly
-
-
-@given(st.integers(0, 2**32), st.integers(-(10**6), 10**6), st.sampled_from([1, 1.0]))
-def test_shifting_answers_and_thresholds_together_changes_nothing(seed: int, shift: int, sensitivity: float) -> None:
-    answers = np.arange(80, 120)
-    here = seeded(seed, sensitivity=sensitivity).ask_many(answers)
-    there = seeded(seed, sensitivity=sensitivity, threshold=100 + shift).ask_many(answers + shift)
-    assert here.tolist() == there.tolist()
 
 
 @given(st.integers(0, 2**32), st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), max_size=40))
@@ -178,14 +127,6 @@ def test_numeric_answers_carry_fresh_noise_of_scale_cutoff_over_share() -> None:
     assert type(answer.estimate) is int
 
 
-def test_a_float_gate_answers_floats() -> None:
-    budget = sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1)
-    gate = sg.SparseVector(threshold=0.5, cutoff=2, budget=budget, sensitivity=0.25)
-    answer = gate.ask(1e6 + 0.125)
-    assert isinstance(answer.estimate, float)
-    assert abs(answer.estimate - 1e6) < 1000
-
-
 BAD_ANSWERS = [math.nan, 1.5, 3.0, "many", None, True]  # by their type, on an integer gate
 BAD_THRESHOLDS = [math.nan, math.inf, -math.inf, 1.5, "many", True, 2**70, 1e300]
 
@@ -208,40 +149,6 @@ def test_what_is_refused_leaves_the_gate_as_it_was(bad: int) -> None:
     assert gate.ask_many(answers).tolist() == untouched.ask_many(answers).tolist()
 
 
-@pytest.mark.parametrize(
-    ("options", "parameter"),
-    [
-        ({"cutoff": 0}, "cutoff"),
-        ({"cutoff": 2.5}, "cutoff"),
-        ({"epsilon": 0}, "epsilon"),
-        ({"epsilon": math.nan}, "epsilon"),
-        ({"epsilon": None}, "epsilon"),
-        ({"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}, "epsilon"),
-        ({"sensitivity": -1}, "sensitivity"),
-        ({"threshold": math.nan}, "threshold"),
-        ({"threshold": "high"}, "threshold"),
-        ({"granularity": 0.3}, "granularity"),
-        ({"allocation": "fair"}, "allocation"),
-        ({"queries": 0}, "queries"),
-        ({"queries": 5, "allocation": "1:1"}, "allocation"),
-        ({"monotonic": "yes"}, "monotonic"),
-        ({"source": 7}, "source"),
-        ({"epsilon": 1e-20}, "scale"),
-        ({"epsilon": None, "budget": sg.Budget(threshold_epsilon=0, query_epsilon=1)}, "threshold share"),
-        ({"epsilon": None, "budget": 0.5}, "budget"),
-    ],
-)
-def test_a_bad_parameter_is_named(options: dict[str, Any], parameter: str) -> None:
-    chosen = {"threshold": 100, "cutoff": 3, "epsilon": 1, "sensitivity": 1} | options
-    with pytest.raises(sg.ParameterError, match=f"^{parameter} "):
-        sg.SparseVector(**chosen)
-
-
-def test_sensitivity_has_no_default() -> None:
-    with pytest.raises(TypeError, match="sensitivity"):
-        sg.SparseVector(threshold=1, cutoff=1, epsilon=1)  # type: ignore[call-arg]
-
-
 def test_a_seeded_source_needs_a_waiver() -> None:
     with pytest.raises(sg.ParameterError, match="^not_private must be True to draw from a seeded source"):
         sg.SparseVector(threshold=1, cutoff=1, epsilon=1, sensitivity=1, source=sg.Seeded(1))
@@ -256,13 +163,6 @@ def test_a_planned_gate_closes_after_its_questions() -> None:
     one.ask(0)
     one.ask(0)
     assert one.closed
-
-
-def test_a_gate_planned_for_few_questions_uses_no_threshold_noise() -> None:
-    gate = seeded(queries=2, cutoff=10)
-    assert gate.budget.threshold_epsilon == 0
-    assert gate.budget.total == 1
-    assert gate._calibration.scales.query == 2
 
 
 @given(
@@ -312,3 +212,155 @@ def test_the_margin_of_equal_scales_and_of_a_float_gate_is_finite() -> None:
     assert equal.margin() == near.margin()
     real = sg.SparseVector(threshold=0.0, cutoff=1, epsilon=2, sensitivity=1, monotonic=True, allocation="1:1")
     assert real.margin() == pytest.approx(equal.margin(), abs=1.01)
+
+
+PUBLIC: dict[str, Any] = {"threshold": 100, "cutoff": 10, "epsilon": 1, "sensitivity": 1}
+
+
+def key(**options: Any) -> str:
+    return sg.SparseVector(**PUBLIC | options)._calibration.row.key
+
+
+def test_the_noise_of_a_gate_without_a_limit_is_exponential_unless_said() -> None:
+    assert key() == key(noise="exponential") == "exponential-gap"
+    assert key(noise="laplace") == "ding-2019"
+    assert key(closes="rarer") == key(closes="rarer", noise="laplace") == "two-sided"
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("queries", [1, 5, 10, 14, 16, 18, 25, 200])
+def test_auto_takes_the_plan_of_less_variance(monotonic: bool, queries: int) -> None:
+    options: dict[str, Any] = {"cutoff": 10, "epsilon": 1, "monotonic": monotonic, "queries": queries}
+    plans = {noise: plan(**options, noise=noise) for noise in ("laplace", "exponential")}  # type: ignore[arg-type]
+    better = min(plans.values(), key=lambda planned: planned.variance)
+    assert key(monotonic=monotonic, queries=queries) == better.row.key
+    assert (better.row.noise is Noise.EXPONENTIAL) == (queries > 17 or (monotonic and queries > 15))
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("cutoff", [1, 25, 100])
+def test_the_margin_is_at_most_72_percent_of_that_of_laplace_noise(cutoff: int, monotonic: bool) -> None:
+    options = {"threshold": 0.0, "cutoff": cutoff, "monotonic": monotonic}
+    margins = [sg.SparseVector(**PUBLIC | options | {"noise": noise}).margin() for noise in ("auto", "laplace")]
+    assert margins[0] <= 0.72 * margins[1]
+
+
+@given(
+    cutoff=st.integers(1, 8),
+    queries=st.one_of(st.none(), st.integers(1, 30)),
+    monotonic=st.booleans(),
+    share=st.fractions(0, Fraction(9, 10)),
+)
+def test_a_plan_of_exponential_noise_spends_no_more_than_epsilon(
+    cutoff: int, queries: int | None, monotonic: bool, share: Fraction
+) -> None:
+    planned = plan(
+        cutoff=cutoff, epsilon=1, monotonic=monotonic, queries=queries, answer_epsilon=share, noise="exponential"
+    )
+    assert planned.epsilon <= 1
+    assert planned.epsilon == 1 or queries is not None
+
+
+@given(cutoff=st.integers(1, 8), queries=st.one_of(st.none(), st.integers(1, 30)), monotonic=st.booleans())
+def test_a_plan_without_answers_releases_gaps_for_nothing(cutoff: int, queries: int | None, monotonic: bool) -> None:
+    options: dict[str, Any] = {"cutoff": cutoff, "monotonic": monotonic, "queries": queries}
+    planned = plan(**options, epsilon=1)
+    assert planned.row.key == "ding-2019"
+    assert tight_loss(planned.row, planned.scales, **options) <= 1
+
+
+@pytest.mark.parametrize(("cutoff", "queries", "monotonic"), [(2, 3, True), (3, 2, False)])
+def test_a_plan_keeps_back_gaps_that_would_cost(cutoff: int, queries: int, monotonic: bool) -> None:
+    options: dict[str, Any] = {"cutoff": cutoff, "monotonic": monotonic, "queries": queries}
+    planned = plan(**options, epsilon=1, answer_epsilon=0.5)
+    assert planned.row.key == "standard"
+    assert tight_loss(sg.VARIANTS["ding-2019"], planned.scales, **options) > 1
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(80, 120), max_size=120), st.integers(1, 5))
+def test_a_two_sided_gate_closes_when_both_answers_were_given_c_times(
+    seed: int, answers: list[int], cutoff: int
+) -> None:
+    options = PUBLIC | {"cutoff": cutoff, "closes": "rarer", "not_private": True}
+    one, many = (sg.SparseVector(**options, source=sg.Seeded(seed)) for _ in range(2))
+    singly: list[bool] = []
+    for answer in answers:
+        if one.closed:
+            break
+        singly.append(bool(one.ask(answer)))
+        rarer = min(sum(singly), len(singly) - sum(singly))
+        assert one.remaining == cutoff - rarer
+        assert one.closed == (rarer == cutoff)
+    assert many.ask_many(answers).tolist() == singly
+    assert (one.positives, one.closed, one.remaining) == (many.positives, many.closed, many.remaining)
+    batch = sg.run_many(
+        "two-sided", answers, runs=3, threshold=100, epsilon=1, cutoff=cutoff, source=sg.Seeded(seed), not_private=True
+    )
+    for above, asked in zip(batch.above, batch.asked, strict=True):
+        said = above[:asked].tolist()
+        assert min(said.count(True), said.count(False)) <= cutoff
+        assert asked == len(answers) or min(said.count(True), said.count(False)) == cutoff
+        assert not above[asked:].any()
+
+
+def test_a_planned_two_sided_gate_costs_its_epsilon() -> None:
+    gate = sg.SparseVector(**PUBLIC | {"closes": "rarer", "queries": 12, "cutoff": 3})
+    assert gate._calibration.row.closes is Closes.RARER
+    assert gate._calibration.epsilon <= 1
+    assert gate.ask_many([10**6] * 20).size == 12
+
+
+def test_a_two_sided_gate_with_exponential_noise_a_gap_or_answers_has_no_bound() -> None:
+    row = sg.VARIANTS["two-sided"]
+    assert sg.privacy.tight_epsilon(row, cutoff=3, epsilon=1) == pytest.approx(1)
+    flawed = {"private": False, "flaw": "no bound"}
+    for change in ({"noise": Noise.EXPONENTIAL}, {"gap": True}):
+        assert sg.privacy.tight_epsilon(replace(row, **change, **flawed), cutoff=3, epsilon=1) == math.inf  # type: ignore[arg-type]
+
+
+ANSWERS = sg.Budget(threshold_epsilon=1, query_epsilon=1, answer_epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "options"),
+    [
+        *(("cutoff", {"cutoff": bad}) for bad in (0, 2.5)),
+        *(("epsilon", {"epsilon": bad}) for bad in (0, math.nan, None)),
+        ("epsilon", {"budget": sg.Budget(threshold_epsilon=1, query_epsilon=1)}),
+        ("sensitivity", {"sensitivity": -1}),
+        *(("threshold", {"threshold": bad}) for bad in (math.nan, "high")),
+        ("granularity", {"granularity": 0.3}),
+        ("allocation", {"allocation": "fair"}),
+        ("queries", {"queries": 0}),
+        ("allocation", {"queries": 5, "allocation": "1:1"}),
+        *(("epsilon", {"queries": 11_936, "cutoff": 384, "epsilon": bad}) for bad in (4.4e-151, 1e-16, 1e16, 1e300)),
+        ("monotonic", {"monotonic": "yes"}),
+        ("source", {"source": 7}),
+        ("scale", {"epsilon": 1e-20}),
+        ("threshold share", {"epsilon": None, "budget": sg.Budget(threshold_epsilon=0, query_epsilon=1)}),
+        ("budget", {"epsilon": None, "budget": 0.5}),
+        ("budget", {"epsilon": None, "budget": sg.Budget(threshold_epsilon=1, query_epsilon=1, delta=1e-6)}),
+        *(("noise", {"noise": bad}) for bad in ("gaussian", [])),
+        ("closes", {"closes": "never"}),
+        ("refund", {"refund": 1}),
+        # What has no proof.
+        ("noise", {"closes": "rarer", "noise": "exponential"}),
+        ("budget", {"closes": "rarer", "epsilon": None, "budget": ANSWERS}),
+        *(("noise", {"delta": 1e-6} | gate) for gate in ({"noise": "exponential"}, {"closes": "rarer"})),
+        ("budget", {"delta": 1e-6, "epsilon": None, "budget": ANSWERS}),
+        ("allocation", {"delta": 1e-6, "allocation": "1:1"}),
+        ("delta", {"delta": 1}),
+    ],
+)
+def test_a_bad_parameter_is_named(parameter: str, options: dict[str, Any]) -> None:
+    with pytest.raises(sg.ParameterError) as caught:
+        sg.SparseVector(**PUBLIC | options)
+    assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, None])
+def test_only_numbers_of_answers_have_a_cost(wrong: Any) -> None:
+    for parameter, counts in (("below", {"below": wrong, "above": 0}), ("above", {"below": 0, "above": wrong})):
+        with pytest.raises(sg.ParameterError) as caught:
+            sg.SparseVector(**PUBLIC).cost(**counts)
+        assert caught.value.parameter == parameter
