@@ -52,12 +52,6 @@ def test_each_way_to_draw_notices_the_fork_by_itself(fork: Fork) -> None:
         assert in_forked_child(lambda way=way, source=source: way(source), fork) != way(source)
 
 
-@FORKS
-def test_two_children_draw_different_words(fork: Fork) -> None:
-    source = Secure()
-    assert in_forked_child(source.word, fork) != in_forked_child(source.word, fork)
-
-
 def test_a_seeded_source_goes_on_where_the_parent_was() -> None:
     source, twin = Seeded(5), Seeded(5)
     source.word(), twin.word()

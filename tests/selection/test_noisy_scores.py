@@ -33,51 +33,25 @@ def drawn(form, scale: Fraction, count: int, seed: int, runs: int = RUNS) -> Cou
     return seen
 
 
-@pytest.mark.turns(5)
-@pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize(
-    ("scale", "count"), [(Fraction(3, 2), 1), (Fraction(3, 2), 2), (Fraction(1, 3), 2), (Fraction(2), 3)]
+    ("form", "scale", "count"),
+    [(Scores.each, Fraction(3, 2), 1), (Scores.of, Fraction(3, 2), 2), (Scores.each, Fraction(1, 3), 2)],
 )
 def test_items_and_noisy_scores_have_exactly_their_probabilities(form, scale, count) -> None:
     law = noisy_law(SCORES, float(scale), count, reach=22, values=True)
     assert law_p(drawn(form, scale, count, seed=3), law) > FALSE_ALARM
 
 
-@pytest.mark.turns(5)
-@pytest.mark.parametrize("form", [Scores.each, Scores.of])
 @pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(6, 5)])
-def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(form, off) -> None:
+def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(off) -> None:
     law = noisy_law(SCORES, 1.5, 1, reach=22, values=True)
-    assert law_p(drawn(form, off * Fraction(3, 2), 1, seed=3), law) < FALSE_ALARM
-
-
-def test_the_check_is_right_where_most_outcomes_are_rarer_than_one_in_all_draws() -> None:
-    # Thirty common outcomes and 30,000 rare ones, 2,000 draws: uncommon cells of their own would make chi-square jump.
-    chances = np.r_[np.full(30, 0.5 / 30), np.full(30_000, 0.5 / 30_000)]
-    law = dict(enumerate(chances.tolist()))
-    rng = np.random.default_rng(1)
-    found = [law_p(Counter(rng.choice(chances.size, 2_000, p=chances).tolist()), law) for _ in range(100)]
-    # Uniform, as a p-value must be: as many samples below a twentieth as above the rest.
-    assert 1e-5 < min(found) < 0.05 < 0.95 < max(found) < 1 - 1e-5
-    off = chances * np.r_[np.full(30, 1.2), np.full(30_000, 0.8)]
-    assert law_p(Counter(rng.choice(off.size, 20_000, p=off).tolist()), law) < FALSE_ALARM
+    assert law_p(drawn(Scores.each, off * Fraction(3, 2), 1, seed=3), law) < FALSE_ALARM
 
 
 def test_the_law_holds_where_every_comparison_goes_through_intervals(monkeypatch) -> None:
     monkeypatch.setattr(clocks, "ROUNDING", 0.3)
     law = noisy_law(SCORES, 1.5, 2, reach=22, values=True)
     assert law_p(drawn(Scores.of, Fraction(3, 2), 2, seed=4, runs=400), law) > FALSE_ALARM
-
-
-@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(10), Fraction(10**6)])
-def test_intervals_select_what_floats_select(scale, monkeypatch) -> None:
-    scores = Scores.each(np.random.default_rng(1).integers(0, 30, 60))
-    rest = {"scale": scale, "count": 20}
-    fast = [noisy_groups(Seeded(seed), scores, scores.values, **rest) for seed in range(5)]
-    monkeypatch.setattr(clocks, "ROUNDING", 1e-3)
-    slow = [noisy_groups(Seeded(seed), scores, scores.values, **rest) for seed in range(5)]
-    for one, other in zip(fast, slow, strict=True):
-        assert [each.tolist() for each in one] == [each.tolist() for each in other]
 
 
 @pytest.mark.parametrize("off", [1, Fraction(5, 4)])
@@ -189,8 +163,7 @@ def test_floats_are_estimated_on_their_lattice() -> None:
     assert (chosen.estimates[0] * 2048) % 1 == 0
 
 
-@pytest.mark.turns(3)
-@pytest.mark.parametrize("scores", [[0] * 400, list(range(400)), [100] * 10 + [0] * 390])
+@pytest.mark.parametrize("scores", [[0] * 400, [100] * 10 + [0] * 390])
 def test_error_bars_hold_for_what_was_selected_however_scores_lie(scores: list[int]) -> None:
     """The share within the bar, of 400 selections of ten; a bar for fresh noise misses most of them on equal scores."""
     scale, source, grouped = Fraction(10), Seeded(2), Scores.of(scores)

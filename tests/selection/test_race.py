@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.scripted import Scripted, words64
 
 from sparsegate.noise import Seeded
-from sparsegate.selection.race import FAR, FIRST_BITS, Lanes, Race
+from sparsegate.selection.race import FAR, FIRST_BITS, Lanes, Race, Refine, largest, largest_first
 
 
 def lanes(*groups: tuple[int, int]) -> Lanes:
@@ -46,11 +49,6 @@ def test_a_lane_whose_last_ring_could_tie_goes_on() -> None:
     race.low = np.array([1.0, 4.9])
     assert race._going(1, last, 1).tolist() == [0, 1]
     assert race._going(2, last, 1).tolist() == []  # nobody is left
-
-
-def test_as_long_as_there_are_fewer_rings_than_places_everybody_goes_on() -> None:
-    race = Race(Scripted([]), lanes((5, 0), (1, 9), (5, -(10**6))), words64(2**62, 2**62, 2**62))
-    assert race._going(1, race.high, 3).tolist() == [0, 2]
 
 
 def test_every_ring_lies_in_its_enclosure_and_every_further_one_inside() -> None:
@@ -101,3 +99,108 @@ def test_further_digits_are_drawn_once_and_remembered() -> None:
     race = Race(Seeded(1), lanes((1, 0)), words64(2**62))
     first = race._refined(0, 128)
     assert race._refined(0, 128) == first
+
+
+def order(bounds: Sequence[tuple[float, float]], count: int, refine: Refine, alike: Sequence[int] = ()) -> list[int]:
+    low, high = np.array(bounds, dtype=np.float64).T
+    labels = np.array(alike, dtype=np.int64) if alike else None
+    return largest_first(low, high, count, refine, alike=labels).tolist()
+
+
+def refined_to(wanted: Sequence[int], seen: list[tuple[int, int]]) -> Refine:
+    """Let refinement put the keys in the given order, and note whom it was asked for."""
+
+    def refine(number: int, bits: int) -> tuple[int, int]:
+        seen.append((number, bits))
+        return -wanted.index(number), -wanted.index(number)
+
+    return refine
+
+
+@pytest.mark.parametrize("wanted", list(itertools.permutations(range(3))))
+def test_keys_that_overlap_or_touch_are_refined_and_others_are_not(wanted: tuple[int, ...]) -> None:
+    seen: list[tuple[int, int]] = []
+    # 0 touches 1 at 50; 1 overlaps 2; 3 and 4 stand apart.
+    bounds = [(50, 60), (30, 50), (25, 31), (11, 24), (0, 9)]
+    assert order(bounds, 5, refined_to(wanted, seen)) == [*wanted, 3, 4]
+    assert sorted(seen) == [(0, 64), (1, 64), (2, 64)]
+
+
+def test_a_run_is_as_long_as_the_lowest_of_its_bounds_reaches() -> None:
+    # 1 is short and lies inside 0; 2 is below 1 but not below 0.
+    assert order([(10, 60), (50, 55), (12, 20)], 3, refined_to((2, 0, 1), [])) == [2, 0, 1]
+
+
+def test_runs_behind_the_last_place_are_left_alone() -> None:
+    seen: list[tuple[int, int]] = []
+    bounds = [(9, 9), (7, 8), (7, 8), (1, 2), (1, 2)]
+    assert order(bounds, 2, refined_to((2, 1), seen)) == [0, 2]
+    assert {number for number, _ in seen} == {1, 2}
+    assert order(bounds, 1, refined_to((), [])) == [0]
+
+
+def test_a_refinement_that_does_not_decide_is_refined_again() -> None:
+    asked: list[int] = []
+
+    def refine(number: int, bits: int) -> tuple[int, int]:
+        asked.append(bits)
+        place = number if bits == 256 else 0
+        return place, place
+
+    assert order([(0, 1), (0, 1)], 2, refine) == [1, 0]
+    assert asked == [64, 64, 128, 128, 256, 256]
+
+
+def test_keys_that_are_alike_are_told_apart_only_where_another_comes_between() -> None:
+    assert order([(0, 9), (1, 9), (-5, -4)], 3, refined_to((), []), alike=[1, 1, 2]) == [0, 1, 2]
+    seen: list[tuple[int, int]] = []
+    assert order([(0, 9), (1, 9), (-5, 5)], 3, refined_to((0, 2, 1), seen), alike=[1, 1, 2]) == [0, 2, 1]
+    assert len(seen) == 3
+
+
+@given(
+    st.lists(st.tuples(st.integers(-(2**40), 2**40), st.integers(0, 2**42)), min_size=1, max_size=30),
+    st.integers(1, 30),
+)
+def test_the_order_is_the_one_of_the_keys(keys: list[tuple[int, int]], count: int) -> None:
+    """Keys are whole multiples of 2**-100, all different; the first enclosures are as wide as chance made them."""
+    exact = [(key << 60) + place for place, (key, _) in enumerate(keys)]
+    bounds = [((key - width) * 2.0**-40, (key + width + 1) * 2.0**-40) for key, width in keys]
+    low, high = np.array(bounds).T
+
+    def refine(number: int, bits: int) -> tuple[int, int]:
+        scaled = exact[number] << bits >> 100
+        return scaled, scaled + 1
+
+    wanted = sorted(range(len(keys)), key=exact.__getitem__, reverse=True)[:count]
+    assert largest_first(low, high, count, refine).tolist() == wanted
+
+
+WHOLE = st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3)), min_size=1, max_size=30)
+REAL = st.lists(st.floats(allow_nan=False), min_size=1, max_size=30)
+
+
+@given(st.one_of(WHOLE, REAL), st.data())
+def test_it_is_the_one_a_sort_finds(values: list[float], data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, len(values)))
+    assert (
+        largest(np.array(values, dtype=np.int64 if type(values[0]) is int else np.float64), count)
+        == sorted(values)[-count]
+    )
+
+
+@given(REAL, st.data())
+def test_two_digits_of_a_float_round_it_down_by_less_than_a_millionth(values: list[float], data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, len(values)))
+    exact, rounded = sorted(values)[-count], largest(np.array(values), count, digits=2)
+    assert rounded <= exact
+    if math.isfinite(exact) and abs(exact) >= 2.0**-1022:
+        assert rounded == -math.inf or exact - rounded <= 2.0**-20 * abs(exact)
+
+
+@given(st.lists(st.tuples(st.integers(-(2**40), 2**40), st.integers(1, 5)), min_size=1, max_size=20), st.data())
+def test_members_of_groups_are_counted_one_by_one(groups: list[tuple[int, int]], data: st.DataObject) -> None:
+    members = sorted(value for value, size in groups for _ in range(size))
+    count = data.draw(st.integers(1, len(members)))
+    values, sizes = (np.array(column, dtype=np.int64) for column in zip(*groups, strict=True))
+    assert largest(values, count, sizes=sizes) == members[-count]

@@ -54,15 +54,12 @@ def standard(**changes: Any) -> Calibration:
     return calibrate(Setting(row=VARIANTS["standard"], **public), threshold=10, not_private=False)
 
 
-@pytest.mark.turns(3)
-@pytest.mark.parametrize("passes", [1, 2])
-@pytest.mark.parametrize("form", [Scores.each, Scores.of])
+@pytest.mark.parametrize(("form", "passes"), [(Scores.each, 1), (Scores.of, 2)])
 def test_selections_have_exactly_the_probabilities_of_the_enumeration(form, passes) -> None:
     plan = Traversal(count=2, threshold=6, rho_scale=Fraction(3, 2), nu_scale=Fraction(4), passes=passes)
     assert law_p(observed(form(SCORES), plan, seed=passes), law_of(plan)) > FALSE_ALARM
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("threshold", [-3, 6])
 def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkeypatch) -> None:
     monkeypatch.setattr(retraversal, "_LARGE", 1)
@@ -70,9 +67,8 @@ def test_groups_counted_by_one_binomial_draw_have_the_same_law(threshold, monkey
     assert law_p(observed(Scores.of(SCORES), plan, seed=3), law_of(plan)) > FALSE_ALARM
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize(("rho_scale", "nu_scale"), [(5, 1), (1, 5)])
-@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(1), Fraction(6, 5)])
+@pytest.mark.parametrize("off", [Fraction(4, 5), Fraction(1)])
 def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale, off) -> None:
     # One item, below the threshold by a few times the larger scale: its tail decides.
     right = Traversal(count=1, threshold=10, rho_scale=Fraction(rho_scale), nu_scale=Fraction(nu_scale), passes=1)
@@ -83,12 +79,6 @@ def test_the_same_check_rejects_a_scale_that_is_a_fifth_off(rho_scale, nu_scale,
     )
 
 
-def test_equal_scores_are_exchangeable_and_come_in_uniform_order() -> None:
-    plan = Traversal(count=2, threshold=-1000, rho_scale=Fraction(2), nu_scale=Fraction(3), passes=1)
-    seen = observed(Scores.each([5] * 4), plan, seed=6)
-    assert law_p(seen, {(a, b): 1 / 12 for a in range(4) for b in range(4) if a != b}) > FALSE_ALARM
-
-
 def test_a_hopeless_threshold_ends_at_the_cap_on_passes(monkeypatch) -> None:
     passes = []
     traverse = retraversal._Pool.traverse
@@ -97,15 +87,6 @@ def test_a_hopeless_threshold_ends_at_the_cap_on_passes(monkeypatch) -> None:
     scores = Scores.each([1, 2, 3])
     assert traversal_groups(Seeded(1), scores, scores.values, plan).size == 0
     assert len(passes) == 7
-
-
-def test_retraversal_fills_the_count_that_one_pass_leaves_open() -> None:
-    scores = Scores.histogram({0: 50, 1: 50})
-    plan = {"count": 60, "threshold": 5, "rho_scale": Fraction(1), "nu_scale": Fraction(8)}
-    once = traversal_groups(Seeded(2), scores, scores.values, Traversal(**plan, passes=1))
-    often = traversal_groups(Seeded(2), scores, scores.values, Traversal(**plan, passes=100))
-    assert once.size < 60 == often.size
-    assert often[: once.size].tolist() == once.tolist()
 
 
 @given(st.dictionaries(st.integers(-9, 9), st.integers(1, 9), min_size=1), st.integers(0, 2**32), st.data())
@@ -123,29 +104,11 @@ def test_no_item_is_selected_twice(counts: dict[int, int], seed: int, data: st.D
     assert (np.bincount(groups, minlength=len(counts)) <= scores.multiplicities).all()
 
 
-@given(st.lists(st.integers(-9, 9), min_size=1, max_size=9), st.integers(-(2**60), 2**60), st.integers(0, 2**32))
-def test_shifting_scores_and_threshold_together_changes_nothing(values: list[int], shift: int, seed: int) -> None:
-    plan = {"count": 1, "rho_scale": Fraction(2), "nu_scale": Fraction(4), "passes": 3}
-    scores = Scores.each(values)
-    here = traversal_groups(Seeded(seed), scores, scores.values, Traversal(**plan, threshold=3))
-    there = traversal_groups(Seeded(seed), scores, scores.values + shift, Traversal(**plan, threshold=3 + shift))
-    assert here.tolist() == there.tolist()
-
-
 def test_scores_at_the_ends_of_the_lattice_do_not_overflow() -> None:
     scores = Scores.histogram({-(2**61): 5000, 2**61: 5000, -(2**61) + 1: 2, 2**61 - 1: 2})
     plan = Traversal(count=9000, threshold=0, rho_scale=Fraction(2**48), nu_scale=Fraction(2**48), passes=3)
     groups = traversal_groups(Seeded(1), scores, scores.values, plan)
     assert np.bincount(groups, minlength=4).tolist() == [0, 5000, 0, 2]
-
-
-@pytest.mark.parametrize("passes", [1, 3])
-def test_ten_million_items_in_three_groups_are_traversed(passes) -> None:
-    scores = Scores.histogram({0: 10**7, 300: 6000, 500: 3})
-    plan = Traversal(count=100, threshold=400, rho_scale=Fraction(4), nu_scale=Fraction(20), passes=passes)
-    groups = traversal_groups(Seeded(1), scores, scores.values, plan)
-    expected = 10**7 * 0.5 * math.exp(-20) + 6000 * 0.5 * math.exp(-5)
-    assert abs(groups.size - passes * expected - 3) < 40
 
 
 def test_the_threshold_rises_by_standard_deviations_of_the_query_noise() -> None:

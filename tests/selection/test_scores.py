@@ -21,21 +21,6 @@ LARGEST = 2.0**1022
 SECRET = 8675309  # a score that must show in no message
 
 
-def test_an_array_is_grouped_by_equal_score() -> None:
-    scores = Scores.of([5, 3, 5, 9, 5])
-    assert scores.values.tolist() == [3, 5, 9]
-    assert scores.multiplicities.tolist() == [1, 3, 1]
-    assert scores.total == 5
-
-
-@pytest.mark.parametrize(
-    ("given_dtype", "kept"),
-    [("int8", "int64"), ("int64", "int64"), ("uint32", "int64"), ("uint64", "int64"), ("float32", "float64")],
-)
-def test_whole_numbers_stay_int64_and_floats_become_float64(given_dtype: str, kept: str) -> None:
-    assert Scores.each(np.array([1, 2], dtype=given_dtype)).values.dtype == kept
-
-
 def test_each_item_as_its_own_group_copies_neither_scores_nor_sizes() -> None:
     array = np.arange(1000)
     scores = Scores.each(array)
@@ -51,19 +36,6 @@ def test_values_can_not_be_written_through_scores() -> None:
         scores.values[0] = 7
     with pytest.raises(dataclasses.FrozenInstanceError):
         scores.order = None  # type: ignore[misc]
-
-
-def test_a_histogram_holds_a_billion_items_in_three_groups() -> None:
-    scores = Scores.histogram({0: 10**9, 5: 12, 90: 1})
-    assert scores.total == 10**9 + 13
-    assert scores.values.size == 3
-    assert scores.anonymous
-
-
-def test_scores_of_scores_are_the_same_scores() -> None:
-    scores = Scores.histogram({1: 2})
-    assert Scores.of(scores) is scores
-    assert Scores.each(scores) is scores
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=30), st.integers(0, 2**32), st.data())
@@ -155,7 +127,3 @@ def test_multiplicities_that_overflow_a_running_total_are_refused() -> None:
 def test_names_must_be_as_many_as_items(part: dict[str, object]) -> None:
     with pytest.raises(ParameterError, match="one entry for each item"):
         Scores(values=np.array([1, 2]), multiplicities=np.array([1, 2]), **part)  # type: ignore[arg-type]
-
-
-def test_the_repr_shows_no_score() -> None:
-    assert str(SECRET) not in repr(Scores.each([SECRET] * 3))

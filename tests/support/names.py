@@ -27,7 +27,6 @@ CROSS_MODULE = {
     "tests/auditor/test_public_hall.py",
     "tests/auditor/test_traps.py",
     "tests/ledger/test_charged_releases.py",
-    "tests/gates/test_rows.py",
     "tests/gates/test_timing.py",
     "tests/noise/test_digits.py",
     "tests/noise/test_samplers.py",

@@ -138,19 +138,6 @@ def test_the_promise_is_kept_where_it_is_hardest_and_a_smaller_one_is_not(method
 
 
 @pytest.mark.parametrize("method", BOUNDED)
-def test_every_item_far_above_the_cth_is_selected(method: str) -> None:
-    """The mirrored promise, where it is hardest: c - 1 items far up, all others on one level."""
-    asked, total = request(method), 200
-    case = asked.promise(total)
-    assert case is not None
-    within = case.within(0.95)
-    assert within is not None
-    scores = Scores.histogram({0: total - 4, within + 1: 4})
-    rungs = simulate(simulated(asked), scores, count=5, epsilon=1, runs=2_000, rng=12)
-    assert ((rungs == 0).sum(axis=1) < 4).mean() <= 0.05
-
-
-@pytest.mark.parametrize("method", BOUNDED)
 def test_no_table_of_n_people_selects_a_set_more_often_than_the_best_one(method: str) -> None:
     asked, people = request(method, count=2, epsilon=0.5), 12
     case = asked.promise(8)
@@ -197,9 +184,7 @@ def test_a_confidence_that_nothing_can_be_promised_for_is_refused(confidence: fl
         case.within(confidence)
 
 
-@pytest.mark.turns(3)
-@pytest.mark.parametrize(("count", "total"), [(1, 2), (10, 20), (50, 40_000), (1_000, 1_001)])
-@pytest.mark.parametrize("kind", ["noisy", "one-shot"])
+@pytest.mark.parametrize(("kind", "count", "total"), [("noisy", 1, 2), ("one-shot", 50, 40_000)])
 def test_a_finer_grid_hardly_makes_the_promise_smaller(
     monkeypatch: pytest.MonkeyPatch, kind: str, count: int, total: int
 ) -> None:
