@@ -55,7 +55,6 @@ UNNAMED: set[str] = {
     "sparsegate.privacy.renyi",
     "sparsegate.privacy.search",
     "sparsegate.privacy.worst_case",
-    "sparsegate.uses.PrivatePredictor.preview",
 }
 """Public callables that still take ``**options``. Nothing is added; whoever mends one deletes it."""
 
